@@ -1,0 +1,91 @@
+// Reading a .frit file. Nothing in it is believed before it is checked: sizes against the bytes at hand, SHA-256 over header and
+// body, FlatBuffers' own verifier with caps on depth and tables, then every index of every plan (PlanVerifier.h). What comes out
+// is immutable and shared by all executables made from it.
+//
+//   offset 0    Header, 128 bytes, little endian
+//   offset 128  body, FlatBuffers (Artifact.fbs), at most 64 MiB
+//   offset weightsOffset (a multiple of 4096, or 0)  weights, each with its own digest in the body, checked on request
+//
+// The digest covers the header too (with the digest field as zeros), so that every flipped bit is noticed. It is a guard against
+// accidents, not a signature: who can write the file can write the digest.
+
+#pragma once
+
+#include "runtime/artifact/Status.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace frit {
+
+namespace format {
+struct Artifact;
+struct Plan;
+enum class Target : uint8_t;
+} // namespace format
+
+inline constexpr std::array<char, 8> kMagic = {'\x7f', 'F', 'R', 'I', 'T', '\r', '\n', '\x1a'};
+inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint64_t kMaxBodyBytes = uint64_t(64) << 20;
+inline constexpr uint64_t kWeightsAlignment = 4096;
+inline constexpr uint32_t kNoRegister = 0xffffffffu;
+
+struct Header {
+  std::array<char, 8> magic;
+  uint32_t version;
+  uint32_t headerBytes;
+  uint64_t bodyBytes;
+  uint64_t weightsOffset;
+  uint64_t weightsBytes;
+  std::array<uint8_t, 32> sha256;
+  std::array<uint8_t, 56> reserved;
+};
+static_assert(sizeof(Header) == 128);
+
+using Digest = std::array<uint8_t, 32>;
+Digest sha256(std::span<const uint8_t> bytes);
+
+class Artifact {
+public:
+  /// Checks and copies `bytes` (their alignment does not matter).
+  static Result<std::shared_ptr<const Artifact>> fromBytes(std::span<const uint8_t> bytes);
+
+  /// Opens, checks and maps a file. Whether host code in it may run is decided by `hostCodeTrusted()`: the file must belong to
+  /// the caller or to root and must not be writable by others, or the caller must insist with `allowHostCode`.
+  static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path, bool allowHostCode = false);
+
+  ~Artifact();
+  Artifact(const Artifact &) = delete;
+  Artifact &operator=(const Artifact &) = delete;
+
+  const format::Artifact &root() const { return *body; }
+  /// The plan for a target, null when the file has none.
+  const format::Plan *plan(format::Target target) const;
+  std::string_view graphName() const;
+  std::string_view report() const;
+
+  std::span<const uint8_t> weights() const { return weightBytes; }
+  /// Compares every weight with its digest; reads all of them.
+  Status checkWeights() const;
+
+  /// Ok, or the reason why host code of this artifact is not mapped.
+  Status hostCodeTrusted() const;
+
+private:
+  Artifact() = default;
+  Status attach(std::span<const uint8_t> bytes);
+
+  /// Owned copy, 64-byte aligned, or a mapping of the file.
+  std::unique_ptr<uint8_t, void (*)(uint8_t *)> owned{nullptr, nullptr};
+  void *mapping = nullptr;
+  size_t mappingBytes = 0;
+  const format::Artifact *body = nullptr;
+  std::span<const uint8_t> weightBytes;
+  std::string distrust;
+};
+
+} // namespace frit

@@ -1,0 +1,137 @@
+// Writing a .frit file. The writer fills FlatBuffers' object form of Artifact.fbs (`format::ArtifactT`, plain structs with
+// vectors) and this packs it behind the header with its digest. Header-only, so the compiler needs no library of the runtime but
+// this and libcrypto's digest in Artifact.cpp.
+//
+//   format::ArtifactT artifact;
+//   artifact.graph = "layer";
+//   PlanBuilder plan;
+//   uint32_t eight = plan.intConstant(8);
+//   uint32_t s0 = plan.newInt();   // then plan.plan.symbols, inputs, kernels, plan.step<format::AllocT>() ...
+//   artifact.plans.push_back(plan.take());
+//   std::string bytes = packArtifact(artifact);
+
+#pragma once
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/Artifact_generated.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace frit {
+
+/// Body bytes of `artifact`, unframed.
+inline std::string packBody(const format::ArtifactT &artifact) {
+  flatbuffers::FlatBufferBuilder builder(1 << 16);
+  format::FinishArtifactBuffer(builder, format::Artifact::Pack(builder, &artifact));
+  return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
+}
+
+/// Header, body, and weights (already laid out as the body's Weight offsets say) as one file.
+inline std::string frameArtifact(std::string_view body, std::string_view weights = {}) {
+  Header header = {};
+  header.magic = kMagic;
+  header.version = kFormatVersion;
+  header.headerBytes = sizeof(Header);
+  header.bodyBytes = body.size();
+  size_t end = sizeof(Header) + body.size();
+  if (!weights.empty()) {
+    header.weightsOffset = (end + kWeightsAlignment - 1) / kWeightsAlignment * kWeightsAlignment;
+    header.weightsBytes = weights.size();
+  }
+  std::string file(end, '\0');
+  std::memcpy(file.data(), &header, sizeof(Header));
+  std::copy(body.begin(), body.end(), file.begin() + sizeof(Header));
+  header.sha256 = sha256({reinterpret_cast<const uint8_t *>(file.data()), file.size()});
+  std::memcpy(file.data(), &header, sizeof(Header));
+  if (!weights.empty()) {
+    file.resize(header.weightsOffset, '\0');
+    file.append(weights);
+  }
+  return file;
+}
+
+inline std::string packArtifact(const format::ArtifactT &artifact, std::string_view weights = {}) {
+  return frameArtifact(packBody(artifact), weights);
+}
+
+/// Hands out registers and appends steps; constants are interned.
+class PlanBuilder {
+public:
+  explicit PlanBuilder(format::Target target = format::Target::Cpu) { plan.target = target; }
+
+  uint32_t newInt() { return plan.int_count++; }
+  uint32_t newFloat() { return plan.float_count++; }
+
+  uint32_t intConstant(int64_t value) {
+    auto [it, isNew] = intConstants.try_emplace(value, plan.int_count);
+    if (isNew) {
+      plan.int_constants.emplace_back(value, newInt());
+    }
+    return it->second;
+  }
+  uint32_t floatConstant(double value) {
+    auto [it, isNew] = floatConstants.try_emplace(std::bit_cast<uint64_t>(value), plan.float_count);
+    if (isNew) {
+      plan.float_constants.emplace_back(value, newFloat());
+    }
+    return it->second;
+  }
+
+  /// A tensor register with known sizes and strides (int registers).
+  uint32_t newTensor(format::Dtype dtype, std::vector<uint32_t> sizes, std::vector<uint32_t> strides,
+                     format::Device device = format::Device::Cpu) {
+    uint32_t number = newOpaqueTensor(dtype, device);
+    format::TensorT &tensor = *plan.tensors[number];
+    tensor.rank = static_cast<int32_t>(sizes.size());
+    tensor.sizes = std::move(sizes);
+    tensor.strides = std::move(strides);
+    return number;
+  }
+  /// A tensor register of which only the call that makes it knows the shape.
+  uint32_t newOpaqueTensor(format::Dtype dtype, format::Device device = format::Device::Cpu) {
+    auto tensor = std::make_unique<format::TensorT>();
+    tensor->dtype = dtype;
+    tensor->device = device;
+    plan.tensors.push_back(std::move(tensor));
+    return static_cast<uint32_t>(plan.tensors.size() - 1);
+  }
+
+  uint32_t newProgram() {
+    plan.programs.push_back(std::make_unique<format::ProgramT>());
+    return static_cast<uint32_t>(plan.programs.size() - 1);
+  }
+  /// Appends an instruction that writes a fresh int register (use emitTo for the float file) and returns it.
+  uint32_t emit(uint32_t program, format::Op op, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
+    return emitTo(program, newInt(), op, a, b, c);
+  }
+  uint32_t emitTo(uint32_t program, uint32_t dst, format::Op op, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
+    plan.programs[program]->code.emplace_back(op, dst, a, b, c);
+    return dst;
+  }
+
+  /// Appends a step; fill the fields of what comes back: `builder.step<format::FreeT>().tensor = t;`
+  template <typename T> T &step() {
+    plan.steps.push_back(std::make_unique<format::StepT>());
+    format::ActionUnion &action = plan.steps.back()->action;
+    action.Set(T());
+    return *static_cast<T *>(action.value);
+  }
+
+  std::unique_ptr<format::PlanT> take() { return std::make_unique<format::PlanT>(std::move(plan)); }
+
+  /// Fields without a helper are filled directly: symbols, inputs, outputs, constants, kernels, size_program.
+  format::PlanT plan;
+
+private:
+  std::map<int64_t, uint32_t> intConstants;
+  std::map<uint64_t, uint32_t> floatConstants;
+};
+
+} // namespace frit

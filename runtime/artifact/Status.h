@@ -1,0 +1,76 @@
+// How the runtime reports what went wrong without exceptions: a Status that cannot be dropped on the floor, and a Result that is
+// a value or a Status. The kind decides what the edge (Python, a tool) raises; the message is one line that names the place, the
+// value and the way out.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace frit {
+
+enum class ErrorKind {
+  /// The bytes are not an artifact this runtime can trust: truncated, altered, another version.
+  BadArtifact,
+  /// The caller's arguments do not fit what was compiled.
+  BadInput,
+  /// Eager would raise IndexError.
+  Index,
+  /// Eager would raise ZeroDivisionError or RuntimeError("ZeroDivisionError").
+  ZeroDivision,
+  /// The machine or the installed software cannot do it (no driver, missing CPU feature).
+  Unsupported,
+  OutOfMemory,
+  /// A device or a host call failed while running.
+  Runtime,
+  /// An exception is already pending at the edge (Python's error indicator is set, a C++ exception is stored).
+  Pending,
+};
+
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+
+  static Status ok() { return {}; }
+  static Status error(ErrorKind kind, std::string message) {
+    Status status;
+    status.failure = std::pair(kind, std::move(message));
+    return status;
+  }
+
+  bool isOk() const { return !failure; }
+  explicit operator bool() const = delete;
+  ErrorKind kind() const { return failure->first; }
+  const std::string &message() const { return failure->second; }
+
+private:
+  std::optional<std::pair<ErrorKind, std::string>> failure;
+};
+
+template <typename T> class [[nodiscard]] Result {
+public:
+  Result(T value) : value(std::move(value)) {}
+  Result(Status failure) : failure(std::move(failure)) {}
+
+  bool isOk() const { return value.has_value(); }
+  const Status &status() const { return failure; }
+  T &operator*() { return *value; }
+  const T &operator*() const { return *value; }
+  T *operator->() { return &*value; }
+  const T *operator->() const { return &*value; }
+
+private:
+  std::optional<T> value;
+  Status failure;
+};
+
+/// Hands a failure to the caller.
+#define FRIT_RETURN_IF_ERROR(expression)                                                                                        \
+  do {                                                                                                                          \
+    if (::frit::Status fritStatus = (expression); !fritStatus.isOk()) {                                                         \
+      return fritStatus;                                                                                                        \
+    }                                                                                                                           \
+  } while (false)
+
+} // namespace frit
