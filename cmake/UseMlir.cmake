@@ -1,0 +1,35 @@
+# LLVM and MLIR as static archives, with one precompiled header for every room that speaks MLIR.
+# Debian's imported targets also name the LLVM dylib; linking both would register every option twice, so it is removed.
+find_package(MLIR 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22/lib/cmake/mlir)
+get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+foreach(lib IN LISTS MLIR_ALL_LIBS imported)
+  if(TARGET ${lib})
+    get_target_property(links ${lib} INTERFACE_LINK_LIBRARIES)
+    if(links)
+      list(REMOVE_ITEM links LLVM)
+      set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
+    endif()
+  endif()
+endforeach()
+list(GET MLIR_INCLUDE_DIRS 0 FRIT_MLIR_INCLUDE)
+find_program(FRIT_MLIR_TBLGEN mlir-tblgen PATHS ${LLVM_TOOLS_BINARY_DIR} REQUIRED NO_DEFAULT_PATH)
+
+file(WRITE ${PROJECT_BINARY_DIR}/cmake/FritMlirPch.cpp "")
+add_library(frit_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/cmake/FritMlirPch.cpp)
+
+# frit_use_mlir(<target>): headers, flags and the precompiled header. Exceptions are off as in LLVM itself.
+function(frit_use_mlir target)
+  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_options(${target} PRIVATE -fno-exceptions)
+  if(NOT target STREQUAL frit_mlir_pch)
+    target_precompile_headers(${target} REUSE_FROM frit_mlir_pch)
+  endif()
+endfunction()
+frit_use_mlir(frit_mlir_pch)
+target_precompile_headers(frit_mlir_pch PRIVATE
+  <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/PatternMatch.h>
+  <mlir/IR/OpImplementation.h> <mlir/IR/DialectImplementation.h> <mlir/IR/SymbolTable.h> <mlir/IR/IRMapping.h>
+  <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Pass/Pass.h>
+  <llvm/ADT/DenseMap.h> <llvm/ADT/StringMap.h> <llvm/ADT/TypeSwitch.h> <llvm/Support/Debug.h>
+  <llvm/Support/raw_ostream.h>)

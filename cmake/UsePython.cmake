@@ -1,0 +1,35 @@
+# The interpreter the tests and the binding use, and torch as that interpreter sees it. torch's own package file drags in
+# languages and flags that are not ours, so its headers and libraries are named directly.
+#   frit_torch         headers and libraries of libtorch (ATen, c10)
+#   frit_torch_python  the same with Python.h, pybind11 and libtorch_python, for the binding
+set(defaultPython python3)
+foreach(candidate $ENV{VIRTUAL_ENV}/bin/python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  if(EXISTS ${candidate})
+    set(defaultPython ${candidate})
+  endif()
+endforeach()
+find_program(FRIT_PYTHON NAMES ${defaultPython} DOC "Python interpreter with torch installed" REQUIRED)
+
+if(FRIT_BUILD_TORCH)
+  execute_process(COMMAND ${FRIT_PYTHON} -c [[
+import importlib.util, os, sysconfig
+spec = importlib.util.find_spec('torch')
+print(os.path.dirname(spec.origin) if spec else '', sysconfig.get_path('include'),
+      sysconfig.get_config_var('EXT_SUFFIX'), sep=';')]]
+    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  list(GET found 0 FRIT_TORCH_ROOT)
+  list(GET found 1 FRIT_PYTHON_INCLUDE)
+  list(GET found 2 FRIT_PYTHON_SUFFIX)
+  if(NOT FRIT_TORCH_ROOT)
+    message(FATAL_ERROR "${FRIT_PYTHON} has no torch: pip install torch==2.13.0, name another interpreter with "
+                        "-DFRIT_PYTHON=..., or configure with -DFRIT_BUILD_TORCH=OFF")
+  endif()
+  add_library(frit_torch INTERFACE)
+  target_include_directories(frit_torch SYSTEM INTERFACE
+    ${FRIT_TORCH_ROOT}/include ${FRIT_TORCH_ROOT}/include/torch/csrc/api/include)
+  target_link_directories(frit_torch INTERFACE ${FRIT_TORCH_ROOT}/lib)
+  target_link_libraries(frit_torch INTERFACE torch torch_cpu c10)
+  add_library(frit_torch_python INTERFACE)
+  target_include_directories(frit_torch_python SYSTEM INTERFACE ${FRIT_PYTHON_INCLUDE})
+  target_link_libraries(frit_torch_python INTERFACE frit_torch torch_python)
+endif()
