@@ -1,5 +1,5 @@
-# The interpreter the tests and the binding use, and torch as that interpreter sees it. torch's own package file drags in
-# languages and flags that are not ours, so its headers and libraries are named directly.
+# What is found through the Python interpreter: torch, and the CUDA pieces that PyPI carries. The package file of torch
+# drags in languages and flags that are not ours, so its headers and libraries are named directly.
 #   frit_torch         headers and libraries of libtorch (ATen, c10)
 #   frit_torch_python  the same with Python.h, pybind11 and libtorch_python, for the binding
 set(defaultPython python3)
@@ -33,3 +33,15 @@ print(os.path.dirname(spec.origin) if spec else '', sysconfig.get_path('include'
   target_include_directories(frit_torch_python SYSTEM INTERFACE ${FRIT_PYTHON_INCLUDE})
   target_link_libraries(frit_torch_python INTERFACE frit_torch torch_python)
 endif()
+
+# Four things of the CUDA toolkit, each optional: FRIT_CUDA_INCLUDE (cuda.h), FRIT_LIBDEVICE, FRIT_PTXAS and
+# FRIT_NVJITLINK, from an installed toolkit, else from the nvidia-* wheels beside the interpreter.
+execute_process(COMMAND ${FRIT_PYTHON} -c "import sysconfig; print(sysconfig.get_path('purelib'))"
+  OUTPUT_VARIABLE sitePackages OUTPUT_STRIP_TRAILING_WHITESPACE)
+file(GLOB cudaRoots $ENV{CUDA_HOME} /usr/local/cuda /usr/local/cuda-* /usr/lib/cuda
+     ${sitePackages}/nvidia/cu* ${sitePackages}/nvidia/cuda_* ${sitePackages}/nvidia/nv*)
+find_path(FRIT_CUDA_INCLUDE cuda.h PATHS ${cudaRoots} PATH_SUFFIXES include NO_DEFAULT_PATH)
+find_file(FRIT_LIBDEVICE libdevice.10.bc PATHS ${cudaRoots} PATH_SUFFIXES nvvm/libdevice libdevice NO_DEFAULT_PATH)
+find_program(FRIT_PTXAS ptxas PATHS ${cudaRoots} PATH_SUFFIXES bin)
+find_library(FRIT_NVJITLINK NAMES nvJitLink libnvJitLink.so.13 libnvJitLink.so.12
+             PATHS ${cudaRoots} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)

@@ -1,0 +1,12 @@
+# The commands of the README. Each sets up what it needs through scripts/bootstrap and works from a bare Debian 12.
+.PHONY: demo test bench portable build
+build:
+	@scripts/bootstrap
+test: build
+	@scripts/run-tests
+demo: build
+	@scripts/in-tree-python benchmarks/demo.py $(ARGS)
+bench: build
+	@scripts/in-tree-python benchmarks/run.py $(ARGS)
+portable: build
+	@scripts/portable

@@ -1,0 +1,28 @@
+# What a lit test may assume: the frit tools, FileCheck, `not`, and ptxas and the tree's Python behind features.
+import os
+
+import lit.formats
+
+config.name = "frit"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "unit", "python", "lint"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.frit_build, "tests")
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.frit_build, "bin"), config.llvm_tools, os.environ["PATH"]]
+)
+config.environment["PYTHONPATH"] = os.path.join(config.frit_source, "python")
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
+config.environment["ASAN_OPTIONS"] = "detect_leaks=0"
+
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%frit_source", config.frit_source))
+config.substitutions.append(("%ptxas", config.ptxas))
+if config.have_torch:
+    config.available_features.add("torch")
+if config.ptxas and not config.ptxas.endswith("NOTFOUND"):
+    config.available_features.add("ptxas")
+if os.path.exists("/dev/nvidia0"):
+    config.available_features.add("gpu")
