@@ -1,0 +1,1 @@
+"""The user programs frit exists for, the demo that shows them, and the benchmark that compares them."""

@@ -1,0 +1,35 @@
+"""frit: a graph-compiler backend for PyTorch 2.
+
+`torch.compile(model, backend="frit")` finds the backend by its entry point; importing this package is
+only needed for what is listed below. The package stays light on purpose: importing it loads neither
+torch nor the compiler library, touches no device and changes no global setting.
+"""
+
+from importlib import import_module as _import_module
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "explain": "frit.report",
+    "reset": "frit.backend",
+    "FritError": "frit.errors",
+    "OptionError": "frit.errors",
+    "CaptureError": "frit.errors",
+    "list_options": "frit.options",
+    "list_mode_options": "frit.options",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'frit' has no attribute {name!r}")
+    value = getattr(_import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_HOME])

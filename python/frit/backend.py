@@ -1,0 +1,151 @@
+"""The function `torch.compile(..., backend="frit")` finds by entry point.
+
+AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators; each is
+captured as export-schema JSON (`capture.py`), compiled to an artifact and loaded. The executable
+follows torch's boxed convention and needs no Python per call. Nothing is compiled at import, and the C++
+libraries are loaded by the first compilation.
+"""
+
+import functools
+import json
+import os
+import time
+
+import torch
+from torch._dynamo.utils import counters
+
+from . import options as option_registry
+from .capture import capture
+from .decompositions import decomposition_table
+from .errors import CompileError
+from .logs import artifact, log
+
+_OBSERVERS = []
+_GRAPHS = {"count": 0}
+
+
+def frit(gm, example_inputs, *, mode=None, options=None):
+    """Compile a Dynamo graph. `mode` and `options` are documented in `frit.options`."""
+    settings = option_registry.resolve(mode, options)
+    if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):
+        from torch._dynamo.utils import flatten_graph_inputs
+
+        return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
+    from torch._functorch.aot_autograd import aot_module_simplified
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    disable = torch._dynamo.disable
+    compile_backward = disable(
+        functools.partial(compile_graph, settings=settings, stage="backward"),
+        reason="do not trace the backward compiler",
+    )
+
+    def backward(inner, inputs):
+        # The backward runs outside AOTAutograd's wrapper, so it needs a fence against Dynamo of its own.
+        return _fenced(compile_backward(inner, inputs))
+
+    compiled = aot_module_simplified(
+        gm,
+        example_inputs,
+        fw_compiler=functools.partial(compile_graph, settings=settings, stage="forward"),
+        bw_compiler=backward,
+        inference_compiler=functools.partial(compile_graph, settings=settings, stage="inference"),
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decomposition_table(),
+        keep_inference_input_mutations=True,
+    )
+    return disable(compiled, reason="do not trace a compiled graph")
+
+
+def compile_graph(gm, example_inputs, *, settings, stage):
+    """One functional graph to a boxed callable."""
+    started = time.perf_counter()
+    captured = capture(gm)
+    captured_at = time.perf_counter()
+    name = f"graph{_GRAPHS['count']}_{stage}"
+    _GRAPHS["count"] += 1
+    artifact("graph").debug("%s %s", name, captured.json)
+    executable, report = build(captured, settings, name)
+    artifact("timing").debug(
+        "%s: %d nodes, capture %.1f ms, compile and load %.1f ms",
+        name,
+        captured.nodes,
+        1e3 * (captured_at - started),
+        1e3 * (time.perf_counter() - captured_at),
+    )
+    _count(name, stage, captured, report)
+    for observe in _OBSERVERS:
+        observe(name, stage, captured, report)
+    return _keeping(executable, captured.callbacks) if captured.callbacks else executable
+
+
+def build(captured, settings, name):
+    """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
+    native = _native()
+    result = native.compile(captured.json, json.dumps({**settings, "name": name}))
+    report = json.loads(result.report)
+    if settings["dump_dir"]:
+        _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
+    return native.load(result.artifact, captured.constants), report
+
+
+@functools.cache
+def _native():
+    try:
+        from . import _C
+    except ImportError as error:
+        raise CompileError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
+    return _C
+
+
+def _count(name, stage, captured, report):
+    tally = counters["frit"]
+    tally["graphs"] += 1
+    tally[f"graphs_{stage}"] += 1
+    tally["nodes"] += captured.nodes
+    for kernel in report.get("kernels", ()):
+        tally["kernels"] += 1
+        artifact("kernels").debug("%s: %s", name, json.dumps(kernel))
+    for call in report.get("aten_calls", ()):
+        tally["aten_calls"] += 1
+        tally[f"aten:{call['op']}"] += 1
+        artifact("fallbacks").debug("%s: %s", name, json.dumps(call))
+    for step in captured.callbacks:
+        tally["callbacks"] += 1
+        tally[f"callback:{step.name}"] += 1
+        log.info("%s: %s runs in Python: the export schema cannot express its arguments", name, step.name)
+        artifact("fallbacks").debug("%s: python %s", name, step.name)
+
+
+def _dump(directory, name, json_text, artifact_bytes, report):
+    os.makedirs(directory, exist_ok=True)
+    for suffix, content in (("json", json_text.encode()), ("frit", artifact_bytes)):
+        with open(os.path.join(directory, f"{name}.{suffix}"), "wb") as file:
+            file.write(content)
+    with open(os.path.join(directory, f"{name}.report.json"), "w", encoding="utf-8") as file:
+        json.dump(report, file, indent=1)
+
+
+def _fenced(executable):
+    fenced = torch._dynamo.disable(executable, reason="do not trace a compiled backward")
+    fenced._boxed_call = True
+    return fenced
+
+
+def _keeping(executable, callbacks):
+    """Callback operators live as long as the executable that calls them."""
+
+    def run(args, _callbacks=callbacks):
+        return executable(args)
+
+    run._boxed_call = True
+    return run
+
+
+def reset():
+    """Forget what earlier compilations left behind; `torch.compiler.reset` calls it."""
+    counters["frit"].clear()
+    _GRAPHS["count"] = 0
+
+
+frit.reset = reset

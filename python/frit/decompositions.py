@@ -1,0 +1,36 @@
+"""The decomposition table frit hands to AOTAutograd.
+
+It is torch's core-ATen table without the entries below. An entry is removed when the whole operator is
+worth more than its parts: torch has a fast kernel for it that the parts would not meet again, or
+the parts draw random numbers in another order than eager does. What stays whole is called through the
+dispatcher, with eager's own result. `tests/python/test_decompositions.py` holds the resulting list of
+names against a committed file, so that a new torch cannot change it unseen.
+"""
+
+import functools
+
+KEPT_WHOLE = {
+    # attention: torch picks the fused kernel, and its backward needs the fused forward's results
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    # library calls and scatters with a kernel of their own
+    "aten.baddbmm.default",
+    "aten.embedding_dense_backward.default",
+    "aten.index_add.default",
+    "aten.index_copy.default",
+    "aten.im2col.default",
+    "aten.col2im.default",
+    "aten.grid_sampler.default",
+    # eager's rounding: the decomposed forms compute the points in another order
+    "aten.linspace.default",
+    "aten.logspace.default",
+    # random numbers in eager's order
+    "aten.bernoulli.default",
+}
+
+
+@functools.cache
+def decomposition_table():
+    """OpOverload -> decomposition; computed once a process, never modified."""
+    from torch._decomp import core_aten_decompositions
+
+    return {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in KEPT_WHOLE}

@@ -1,0 +1,65 @@
+"""Logging: Python's `logging`, under `frit`, steered by FRIT_LOGS.
+
+FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each optionally preceded by `+`
+(debug level) or `-` (errors only). `frit` is the package's own log; the other names are
+artifacts, off unless asked for. TORCH_LOGS itself is parsed while torch imports, before frit exists.
+"""
+
+import logging
+import os
+import sys
+
+from .errors import OptionError
+from .options import nearest
+
+ARTIFACTS = {
+    "graph": "the captured graph, as JSON",
+    "kernels": "one line a kernel: name, operators, source",
+    "fallbacks": "one line an operator left to ATen or Python, with the reason",
+    "timing": "milliseconds of capture, compile and load",
+}
+
+log = logging.getLogger("frit")
+
+
+def artifact(name):
+    """The logger of an artifact."""
+    return logging.getLogger(f"frit.artifact.{name}")
+
+
+def apply(spec):
+    """Set levels from a FRIT_LOGS string; unknown names raise with the nearest known one."""
+    for entry in filter(None, (part.strip() for part in spec.split(","))):
+        level = {"+": logging.DEBUG, "-": logging.ERROR}.get(entry[0], logging.INFO)
+        name = entry.lstrip("+-")
+        if name == "all":
+            _show(log, logging.DEBUG)
+            for each in ARTIFACTS:
+                artifact(each).setLevel(logging.DEBUG)
+        elif name == "frit":
+            _show(log, level)
+        elif name in ARTIFACTS:
+            _show(log, log.level or logging.WARNING)
+            artifact(name).setLevel(logging.ERROR if level == logging.ERROR else logging.DEBUG)
+        else:
+            raise OptionError(f"FRIT_LOGS: unknown name {name!r}; {nearest(name, ['all', 'frit', *ARTIFACTS])}")
+
+
+def _show(logger, level):
+    logger.setLevel(level)
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(levelname).1s %(name)s: %(message)s"))
+        logger.addHandler(handler)
+
+
+def silence():
+    """The state without FRIT_LOGS: warnings only, artifacts off."""
+    log.setLevel(logging.NOTSET)
+    for each in ARTIFACTS:
+        artifact(each).setLevel(logging.CRITICAL + 1)
+
+
+silence()
+if os.environ.get("FRIT_LOGS"):
+    apply(os.environ["FRIT_LOGS"])

@@ -1,0 +1,92 @@
+"""Every option of the backend, in one registry.
+
+`torch.compile(f, backend="frit", mode=..., options={...})`. torch refuses both at once, so a mode may also
+be spelled as an option. The registry is what validates, documents and enters the cache key: there
+is no other way for a setting to reach the compiler.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+from .errors import OptionError
+
+MODES = {
+    "default": {},
+    "reduce-overhead": {"cuda_graphs": True},
+    "max-autotune": {"autotune": True, "cuda_graphs": True},
+    "max-autotune-no-cudagraphs": {"autotune": True},
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting: its type, default, the values it may take (empty: any), and what it does."""
+
+    name: str
+    type: type
+    default: object
+    doc: str
+    choices: tuple = ()
+
+
+REGISTRY = {
+    option.name: option
+    for option in (
+        Option("mode", str, "default", "one of torch.compile's mode names", tuple(MODES)),
+        Option(
+            "numerics",
+            str,
+            "default",
+            "'default' keeps half types in f32 inside a kernel; 'eager' rounds exactly where eager does",
+            ("default", "eager"),
+        ),
+        Option("fusion", bool, True, "merge operators into kernels; off gives one kernel an operator, for bisecting"),
+        Option("cpu", str, "host", "the CPU to generate code for", ("host", "x86-64-v3", "x86-64-v4")),
+        Option("cuda_graphs", bool, False, "capture GPU launches in CUDA graphs where possible"),
+        Option("autotune", bool, False, "measure schedule candidates instead of taking the first"),
+        Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
+        Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
+    )
+}
+
+
+def nearest(name, known):
+    """The sentence part that proposes the closest known name."""
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+
+
+def resolve(mode=None, options=None):
+    """All options as a plain dict name -> value, or an OptionError that names the way out."""
+    given = dict(options or {})
+    mode = given.pop("mode", None) if mode is None else mode
+    mode = "default" if mode is None else mode
+    if mode not in MODES:
+        raise OptionError(f"frit: unknown mode {mode!r}; {nearest(mode, MODES)}")
+    values = {name: option.default for name, option in REGISTRY.items()}
+    values.update(MODES[mode], mode=mode)
+    for name, value in given.items():
+        values[name] = _checked(name, value)
+    return values
+
+
+def _checked(name, value):
+    option = REGISTRY.get(name)
+    if option is None:
+        raise OptionError(f"frit: unknown option {name!r}; {nearest(name, REGISTRY)}")
+    if type(value) is not option.type:
+        shown = f"{type(value).__name__} {value!r}"
+        raise OptionError(f"frit: option {name!r} takes a value of type {option.type.__name__}, not {shown}")
+    if option.choices and value not in option.choices:
+        raise OptionError(f"frit: option {name!r} cannot be {value!r}; {nearest(value, option.choices)}")
+    return value
+
+
+def list_options():
+    """The names of all options, as torch._inductor.list_options gives Inductor's."""
+    return sorted(REGISTRY)
+
+
+def list_mode_options():
+    """What each mode sets."""
+    return {mode: dict(values) for mode, values in MODES.items()}

@@ -1,0 +1,106 @@
+"""Symbolic sizes as text: sympy's constructor form (srepr), hints, and the ranges of symbols.
+
+Writing one expression costs sympy a hundred microseconds and a graph repeats few expressions many
+times, so texts are kept per expression for the time of one capture.
+"""
+
+import json
+
+import torch
+from torch.utils._sympy.numbers import int_oo
+
+_WRAP = {
+    torch.SymInt: ("as_int", int),
+    torch.SymFloat: ("as_float", float),
+    torch.SymBool: ("as_bool", bool),
+}
+
+
+def float_text(value):
+    """A JSON token for a float; the schema spells the special ones as strings."""
+    if value != value:
+        return '"NaN"'
+    if value in (float("inf"), float("-inf")):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    return float.__repr__(value)
+
+
+def literal_text(value):
+    """A JSON token for a bool, an int or a float."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    return int.__repr__(value) if isinstance(value, int) else float_text(value)
+
+
+class SizeWriter:
+    """Texts of sizes and scalars of one capture, and the symbols they mention."""
+
+    def __init__(self):
+        self._texts = {}
+        self.symbols = {}
+
+    def size(self, value):
+        """The schema's SymInt, SymFloat or SymBool union for a Python or symbolic scalar."""
+        kind = type(value)
+        if kind is int:
+            return f'{{"as_int":{value}}}'
+        if kind is bool:
+            return f'{{"as_bool":{literal_text(value)}}}'
+        if kind is float:
+            return f'{{"as_float":{float_text(value)}}}'
+        node = value.node
+        if not hasattr(node, "expr"):  # a constant or nested symbolic node knows its value
+            return self.size(_WRAP[kind][1](value))
+        # A replacement found later in the trace changes `expr`, not the key it is made from.
+        key = (kind, node._expr, node.expr)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self._symbolic(kind, node)
+        return text
+
+    def _symbolic(self, kind, node):
+        import sympy
+
+        expr = node.expr
+        tag, convert = _WRAP[kind]
+        if expr.is_number or expr in (sympy.true, sympy.false):
+            return f'{{"{tag}":{literal_text(convert(expr))}}}'
+        for symbol in expr.free_symbols:
+            self.symbols.setdefault(symbol, node.shape_env)
+        body = f'"expr_str":{json.dumps(sympy.srepr(expr))}'
+        hint = node.hint if node.has_hint() else None
+        if hint is not None and not isinstance(hint, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            body += f',"hint":{{"{tag}":{literal_text(convert(hint))}}}'
+        return f'{{"as_expr":{{{body}}}}}'
+
+    def constant(self, value):
+        """The Python value of a symbolic scalar that torch has specialised, else None."""
+        node = value.node
+        if not hasattr(node, "expr"):
+            return _WRAP[type(value)][1](value)
+        import sympy
+
+        expr = node.expr
+        if expr.is_number or expr in (sympy.true, sympy.false):
+            return _WRAP[type(value)][1](expr)
+        return None
+
+    def range_constraints(self):
+        """The JSON object symbol -> range, open ends as null."""
+        entries = []
+        for symbol, env in sorted(self.symbols.items(), key=lambda item: item[0].name):
+            bounds = env.var_to_range.get(symbol)
+            low = _bound(bounds.lower) if bounds is not None else "null"
+            high = _bound(bounds.upper) if bounds is not None else "null"
+            entries.append(f'{json.dumps(symbol.name)}:{{"min_val":{low},"max_val":{high}}}')
+        return "{" + ",".join(entries) + "}"
+
+
+def _bound(value):
+    import sympy
+
+    if value in (sympy.oo, -sympy.oo, int_oo, -int_oo) or not value.is_Integer:
+        return "null"
+    return str(int(value))

@@ -1,0 +1,30 @@
+"""Where in the user's program a node comes from, as one short line.
+
+torch keeps a whole stack trace per node; the innermost frame is what error messages, reports and kernel
+listings show. Traces repeat, so each is cut once a process.
+"""
+
+import functools
+import os
+import re
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n?(?P<code>[^\n]*)')
+
+
+@functools.lru_cache(maxsize=65536)
+def innermost(stack_trace):
+    """`file.py:12 in fn: code` for a stack trace as torch writes it, or an empty string."""
+    frame = None
+    for frame in _FRAME.finditer(stack_trace):
+        pass
+    if frame is None:
+        return ""
+    place = f"{os.path.basename(frame['file'])}:{frame['line']} in {frame['function']}"
+    code = frame["code"].strip()
+    return f"{place}: {code}" if code else place
+
+
+def of_node(node):
+    """The source of an FX node; empty where torch recorded none."""
+    trace = node.meta.get("stack_trace")
+    return innermost(trace) if trace else ""
