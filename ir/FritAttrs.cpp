@@ -1,0 +1,311 @@
+// Text forms of the attributes, and what maps can answer about themselves.
+#include "ir/FritOps.h"
+#include "ir/SizeText.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+#include "ir/FritEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/FritAttrs.cpp.inc"
+
+void FritDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/FritAttrs.cpp.inc"
+      >();
+}
+
+static ParseResult parseSizeList(AsmParser &parser, SmallVectorImpl<SizeAttr> &sizes,
+                                 AsmParser::Delimiter delimiter) {
+  return parser.parseCommaSeparatedList(delimiter, [&]() -> ParseResult {
+    auto size = parseSize(parser);
+    if (failed(size)) {
+      return failure();
+    }
+    sizes.push_back(*size);
+    return success();
+  });
+}
+
+static void printSizeList(AsmPrinter &printer, ArrayRef<SizeAttr> sizes) {
+  llvm::interleaveComma(sizes, printer.getStream(),
+                        [&](SizeAttr size) { printSize(printer.getStream(), size); });
+}
+
+//===----------------------------------------------------------------------===//
+// #frit.size, #frit.size_call, #frit.dims, #frit.layout
+//===----------------------------------------------------------------------===//
+
+Attribute SizeAttr::parse(AsmParser &parser, Type) {
+  if (parser.parseLess()) {
+    return {};
+  }
+  auto size = parseSize(parser);
+  if (failed(size) || parser.parseGreater()) {
+    return {};
+  }
+  return size->getAttr();
+}
+
+void SizeAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printSize(printer.getStream(), *this);
+  printer << '>';
+}
+
+Attribute SizeCallAttr::parse(AsmParser &parser, Type) {
+  parser.emitError(parser.getCurrentLocation(),
+                   "a size function is written inside #frit.size, not alone");
+  return {};
+}
+
+void SizeCallAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifySizeFunction(getFunction()) << ' ' << getLhs() << ", " << getRhs()
+          << '>';
+}
+
+Attribute DimsAttr::parse(AsmParser &parser, Type) {
+  SmallVector<SizeAttr> sizes;
+  if (parser.parseLess() || parseSizeList(parser, sizes, AsmParser::Delimiter::Square) ||
+      parser.parseGreater()) {
+    return {};
+  }
+  return DimsAttr::get(parser.getContext(), sizes);
+}
+
+void DimsAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  printSizeList(printer, getSizes());
+  printer << "]>";
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<SizeAttr> strides;
+  if (parser.parseLess() || parseSizeList(parser, strides, AsmParser::Delimiter::Square)) {
+    return {};
+  }
+  SizeExpr offset = SizeExpr::constant(parser.getContext(), 0);
+  if (succeeded(parser.parseOptionalComma())) {
+    auto parsed = parser.parseKeyword("offset") ? FailureOr<SizeExpr>(failure())
+                                                : parseSize(parser);
+    if (failed(parsed)) {
+      return {};
+    }
+    offset = *parsed;
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return LayoutAttr::get(parser.getContext(), strides, offset);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  printSizeList(printer, getStrides());
+  printer << ']';
+  if (!SizeExpr(getOffset()).isConstant(0)) {
+    printer << ", offset ";
+    printSize(printer.getStream(), getOffset());
+  }
+  printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// #frit.symbol
+//===----------------------------------------------------------------------===//
+
+Attribute SymbolAttr::parse(AsmParser &parser, Type) {
+  std::string name;
+  int64_t min = 0, divisor = 1;
+  std::optional<int64_t> max, hint;
+  bool unbacked = false;
+  if (parser.parseLess() || parser.parseString(&name)) {
+    return {};
+  }
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key)) {
+      return {};
+    }
+    if (key == "unbacked") {
+      unbacked = true;
+      continue;
+    }
+    int64_t value;
+    if (parser.parseEqual() || parser.parseInteger(value)) {
+      return {};
+    }
+    if (key == "min") {
+      min = value;
+    } else if (key == "max") {
+      max = value;
+    } else if (key == "hint") {
+      hint = value;
+    } else if (key == "divisor" && value >= 1) {
+      divisor = value;
+    } else {
+      parser.emitError(loc, "unknown fact '")
+          << key << "' of a symbol: expected min, max, hint, divisor >= 1 or unbacked";
+      return {};
+    }
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return SymbolAttr::get(parser.getContext(), name, min, max, hint, divisor, unbacked);
+}
+
+void SymbolAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printString(getName());
+  printer << ", min = " << getMin();
+  if (getMax()) {
+    printer << ", max = " << *getMax();
+  }
+  if (getHint()) {
+    printer << ", hint = " << *getHint();
+  }
+  if (getDivisor() != 1) {
+    printer << ", divisor = " << getDivisor();
+  }
+  if (getUnbacked()) {
+    printer << ", unbacked";
+  }
+  printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// #frit.map
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseNames(AsmParser &parser, char letter, unsigned &count,
+                              AsmParser::Delimiter delimiter) {
+  count = 0;
+  return parser.parseCommaSeparatedList(delimiter, [&]() -> ParseResult {
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name)) {
+      return failure();
+    }
+    std::string expected = (Twine(letter) + Twine(count)).str();
+    if (name != expected) {
+      return parser.emitError(loc, "expected '") << expected << "', found '" << name << "'";
+    }
+    ++count;
+    return success();
+  });
+}
+
+Attribute MapAttr::parse(AsmParser &parser, Type) {
+  unsigned numDims, numValues;
+  SmallVector<SizeAttr> results, exprs, lows, highs;
+  if (parser.parseLess() ||
+      parseNames(parser, 'd', numDims, AsmParser::Delimiter::Paren) ||
+      parseNames(parser, 'v', numValues, AsmParser::Delimiter::OptionalSquare) ||
+      parser.parseArrow() || parseSizeList(parser, results, AsmParser::Delimiter::Paren)) {
+    return {};
+  }
+  if (succeeded(parser.parseOptionalKeyword("where"))) {
+    auto clause = [&]() -> ParseResult {
+      auto low = parseSize(parser);
+      if (failed(low) || parser.parseLess() || parser.parseEqual()) {
+        return failure();
+      }
+      auto expr = parseSize(parser);
+      if (failed(expr) || parser.parseLess()) {
+        return failure();
+      }
+      auto high = parseSize(parser);
+      if (failed(high)) {
+        return failure();
+      }
+      lows.push_back(*low);
+      exprs.push_back(*expr);
+      highs.push_back(*high);
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, clause)) {
+      return {};
+    }
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return MapAttr::get(parser.getContext(), numDims, numValues, results, exprs, lows, highs);
+}
+
+void MapAttr::print(AsmPrinter &printer) const {
+  auto names = [&](char letter, unsigned count) {
+    llvm::interleaveComma(llvm::seq(count), printer.getStream(),
+                          [&](unsigned i) { printer << letter << i; });
+  };
+  printer << "<(";
+  names('d', getNumDims());
+  printer << ')';
+  if (getNumValues()) {
+    printer << '[';
+    names('v', getNumValues());
+    printer << ']';
+  }
+  printer << " -> (";
+  printSizeList(printer, getResults());
+  printer << ')';
+  if (hasBounds()) {
+    printer << " where [";
+    llvm::interleaveComma(llvm::seq<size_t>(0, getBoundExprs().size()), printer.getStream(),
+                          [&](size_t i) {
+                            printSize(printer.getStream(), getBoundLows()[i]);
+                            printer << " <= ";
+                            printSize(printer.getStream(), getBoundExprs()[i]);
+                            printer << " < ";
+                            printSize(printer.getStream(), getBoundHighs()[i]);
+                          });
+    printer << ']';
+  }
+  printer << '>';
+}
+
+MapAttr MapAttr::getIdentity(MLIRContext *context, unsigned rank) {
+  SmallVector<SizeAttr> results;
+  for (unsigned i = 0; i < rank; ++i) {
+    results.push_back(SizeExpr::dim(context, i));
+  }
+  return get(context, rank, results);
+}
+
+MapAttr MapAttr::get(MLIRContext *context, unsigned numDims, ArrayRef<SizeAttr> results) {
+  return get(context, numDims, 0, results, {}, {}, {});
+}
+
+bool MapAttr::isIdentity() const {
+  return !hasBounds() && getNumValues() == 0 && getResults().size() == getNumDims() &&
+         llvm::all_of(llvm::enumerate(getResults()), [](auto it) {
+           auto dim = SizeExpr(it.value()).getDim();
+           return dim && *dim == it.index();
+         });
+}
+
+std::optional<SmallVector<unsigned>> MapAttr::getPermutation() const {
+  if (hasBounds() || getResults().size() != getNumDims()) {
+    return std::nullopt;
+  }
+  SmallVector<unsigned> permutation;
+  llvm::SmallBitVector seen(getNumDims());
+  for (SizeAttr result : getResults()) {
+    auto dim = SizeExpr(result).getDim();
+    if (!dim || *dim >= getNumDims() || seen[*dim]) {
+      return std::nullopt;
+    }
+    seen.set(*dim);
+    permutation.push_back(*dim);
+  }
+  return permutation;
+}

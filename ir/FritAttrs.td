@@ -1,0 +1,222 @@
+// Attributes of the dialect: size expressions, shapes, maps, layouts, dtypes.
+#ifndef FRIT_ATTRS_TD
+#define FRIT_ATTRS_TD
+
+include "ir/FritDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Frit_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Frit_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+def Frit_SizeFunction : I32EnumAttr<"SizeFunction",
+    "the functions that stay opaque inside a size polynomial", [
+      I32EnumAttrCase<"FloorDiv", 0, "floordiv">,
+      I32EnumAttrCase<"Max", 1, "max">,
+      I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_SizeAttr : Frit_Attr<"Size", "size"> {
+  let summary = "a size expression in canonical form";
+  let description = [{
+    An expanded polynomial with sorted monomials. `monomials[i]` is the sorted
+    list of atoms (with repetition for powers) that `coefficients[i]`
+    multiplies; the constant term is the empty monomial. Atoms are symbols
+    (`StringAttr`) or calls of `floordiv`, `max`, `min` (`#frit.size_call`);
+    `mod(a, b)` may be written and is kept as `a - b * floordiv(a, b)`. Because the form is canonical, pointer equality is
+    equality as polynomials. Build and combine through `ir/SizeExpr.h` only.
+
+    ```mlir
+    #frit.size<s0 * s1 + 3 * s0 - 1>
+    #frit.size<floordiv(s0 + 7, 8)>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$coefficients,
+                        ArrayRefParameter<"::mlir::ArrayAttr">:$monomials);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Frit_SizeCallAttr : Frit_Attr<"SizeCall", "size_call"> {
+  let summary = "an opaque function of two sizes, an atom of a size polynomial";
+  let parameters = (ins "::mlir::frit::SizeFunction":$function,
+                        "::mlir::frit::SizeAttr":$lhs,
+                        "::mlir::frit::SizeAttr":$rhs);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Frit_DimsAttr : Frit_Attr<"Dims", "dims"> {
+  let summary = "the symbolic shape of a tensor type";
+  let description = [{
+    One size per dimension. Constant sizes repeat what the type says; dynamic
+    ones name the expression. Only types with a dynamic dimension carry it.
+
+    ```mlir
+    tensor<?x128xf32, #frit.dims<[s0, 128]>>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::frit::SizeAttr">:$sizes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Frit_SymbolAttr : Frit_Attr<"Symbol", "symbol"> {
+  let summary = "facts about one size symbol of a graph";
+  let description = [{
+    `min`, `max` bound the symbol (an absent `max` means no bound), `divisor`
+    divides it, `hint` is the size seen while tracing (only schedules may look
+    at it, by power-of-two class), `unbacked` marks a size known only after a
+    data-dependent operator ran.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name,
+                        "int64_t":$min,
+                        "std::optional<int64_t>":$max,
+                        "std::optional<int64_t>":$hint,
+                        "int64_t":$divisor,
+                        "bool":$unbacked);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Frit_LayoutAttr : Frit_Attr<"Layout", "layout"> {
+  let summary = "strides and storage offset of a tensor in memory, in elements";
+  let parameters = (ins ArrayRefParameter<"::mlir::frit::SizeAttr">:$strides,
+                        "::mlir::frit::SizeAttr":$offset);
+  let hasCustomAssemblyFormat = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing maps
+//===----------------------------------------------------------------------===//
+
+def Frit_MapAttr : Frit_Attr<"Map", "map"> {
+  let summary = "an indexing map with bounds";
+  let description = [{
+    Maps result indices `d0..` (and, for gathers, loaded index values `v0..`)
+    to operand indices. Every `where` clause `lo <= expr < hi` must hold for
+    the operand to be read; elsewhere the result is the fill of the operation.
+
+    ```mlir
+    #frit.map<(d0, d1) -> (d1, d0)>
+    #frit.map<(d0) -> (d0 - 2) where [0 <= d0 - 2 < s0]>
+    #frit.map<(d0, d1)[v0] -> (v0, d1)>
+    ```
+  }];
+  let parameters = (ins "unsigned":$numDims, "unsigned":$numValues,
+                        ArrayRefParameter<"::mlir::frit::SizeAttr">:$results,
+                        ArrayRefParameter<"::mlir::frit::SizeAttr">:$boundExprs,
+                        ArrayRefParameter<"::mlir::frit::SizeAttr">:$boundLows,
+                        ArrayRefParameter<"::mlir::frit::SizeAttr">:$boundHighs);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The map (d0, .., dn-1) -> (d0, .., dn-1).
+    static MapAttr getIdentity(MLIRContext *context, unsigned rank);
+    /// The map with the given results and no bounds.
+    static MapAttr get(MLIRContext *context, unsigned numDims,
+                       ArrayRef<SizeAttr> results);
+    bool isIdentity() const;
+    bool hasBounds() const { return !getBoundExprs().empty(); }
+    /// If the results are distinct dims covering all of them, the permutation
+    /// p with results[i] == d(p[i]).
+    std::optional<SmallVector<unsigned>> getPermutation() const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// torch's own enumerations
+//===----------------------------------------------------------------------===//
+
+def Frit_DType : I32EnumAttr<"DType", "torch dtype", [
+      I32EnumAttrCase<"U8", 0, "u8">, I32EnumAttrCase<"I8", 1, "i8">,
+      I32EnumAttrCase<"I16", 2, "i16">, I32EnumAttrCase<"I32", 3, "i32">,
+      I32EnumAttrCase<"I64", 4, "i64">, I32EnumAttrCase<"F16", 5, "f16">,
+      I32EnumAttrCase<"F32", 6, "f32">, I32EnumAttrCase<"F64", 7, "f64">,
+      I32EnumAttrCase<"C32", 8, "c32">, I32EnumAttrCase<"C64", 9, "c64">,
+      I32EnumAttrCase<"C128", 10, "c128">, I32EnumAttrCase<"Bool", 11, "bool">,
+      I32EnumAttrCase<"BF16", 15, "bf16">,
+      I32EnumAttrCase<"F8E5M2", 23, "f8e5m2">,
+      I32EnumAttrCase<"F8E4M3FN", 24, "f8e4m3fn">,
+      I32EnumAttrCase<"F8E5M2FNUZ", 25, "f8e5m2fnuz">,
+      I32EnumAttrCase<"F8E4M3FNUZ", 26, "f8e4m3fnuz">,
+      I32EnumAttrCase<"U16", 27, "u16">, I32EnumAttrCase<"U32", 28, "u32">,
+      I32EnumAttrCase<"U64", 29, "u64">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+  let description = [{The numbers are those of c10::ScalarType.}];
+}
+
+def Frit_DTypeAttr : EnumAttr<Frit_Dialect, Frit_DType, "dtype"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Frit_DTypeArrayAttr : TypedArrayAttrBase<Frit_DTypeAttr, "torch dtypes">;
+
+def Frit_TorchEnumAttr : Frit_Attr<"TorchEnum", "torch"> {
+  let summary = "a literal of one of torch's enumerations or a device";
+  let description = [{
+    `kind` is `layout`, `memory_format` (value: the number in torch) or
+    `device` (text: `cpu`, `cuda:0`).
+  }];
+  let parameters = (ins StringRefParameter<"kind">:$kind, "int64_t":$value,
+                        StringRefParameter<"text">:$text);
+  let assemblyFormat = "`<` $kind `,` $value `,` $text `>`";
+}
+
+def Frit_OperandAttr : Frit_Attr<"Operand", "operand"> {
+  let summary = "the place of an operand in an argument list of an ATen call";
+  let parameters = (ins "int64_t":$index);
+  let assemblyFormat = "`<` $index `>`";
+}
+
+def Frit_StorageKind : I32EnumAttr<"StorageKind", "what storage a value lives in", [
+      I32EnumAttrCase<"Fresh", 0, "fresh">,
+      I32EnumAttrCase<"Argument", 1, "argument">,
+      I32EnumAttrCase<"ViewOfArgument", 2, "view_of_argument">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_StorageAttr : Frit_Attr<"Storage", "storage"> {
+  let summary = "storage class of a value: distinct classes never share memory";
+  let parameters = (ins "::mlir::frit::StorageKind":$kind, "int64_t":$index);
+  let assemblyFormat = "`<` $kind `,` $index `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+def Frit_ScheduleKind : I32EnumAttr<"ScheduleKind", "family of kernels", [
+      I32EnumAttrCase<"Pointwise", 0, "pointwise">,
+      I32EnumAttrCase<"RowReduction", 1, "row_reduction">,
+      I32EnumAttrCase<"ColumnReduction", 2, "column_reduction">,
+      I32EnumAttrCase<"FullReduction", 3, "full_reduction">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
+  let summary = "the schedule of a region";
+  let description = [{
+    `domain` is the region's iteration domain, outermost first: the parallel
+    sizes, then `reducedRank` reduced ones. `parameters` holds what the family
+    needs (`threads`, `vector`, `rows`, `unroll`, `split` ...).
+
+    ```mlir
+    #frit.schedule<row_reduction, [s0, 1024], reduced 1, {threads = 128 : i64}>
+    ```
+  }];
+  let parameters = (ins "::mlir::frit::ScheduleKind":$kind,
+                        "::mlir::frit::DimsAttr":$domain,
+                        "unsigned":$reducedRank,
+                        "::mlir::DictionaryAttr":$parameters);
+  let assemblyFormat =
+      "`<` $kind `,` $domain `,` `reduced` $reducedRank `,` $parameters `>`";
+}
+
+#endif

@@ -1,0 +1,386 @@
+// The operations of the dialect: the whole vocabulary of a graph.
+#ifndef FRIT_OPS_TD
+#define FRIT_OPS_TD
+
+include "ir/FritAttrs.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Frit_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Frit_Dialect, mnemonic, traits>;
+
+def Frit_HostScalar : AnyTypeOf<[I64, F64, I1], "host scalar (i64, f64 or i1)">;
+def Frit_Value : AnyTypeOf<[AnyRankedTensor, Frit_HostScalar, NoneType],
+                           "tensor, host scalar or none">;
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+def Frit_GraphOp : Frit_Op<"graph", [
+    IsolatedFromAbove, FunctionOpInterface, Symbol,
+    SingleBlockImplicitTerminator<"::mlir::frit::ReturnOp">]> {
+  let summary = "one compiled graph";
+  let description = [{
+    Arguments are tensors (parameters and buffers included), host scalars
+    (SymInt i64, SymFloat f64, SymBool i1) or none. Argument attributes:
+    `frit.name`, `frit.dtype`, `frit.layout`, `frit.device` (string), `frit.size` (for i64: the
+    expression the argument equals), `frit.constant` (unit: bound at load).
+    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`. `symbols`
+    is the symbol table. Created by the importer, lives to the artifact.
+
+    ```mlir
+    frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
+        attributes {symbols = [#frit.symbol<"s0", min = 2>]} { ... frit.return %x : ... }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       ArrayAttr:$symbols,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type,
+                                 "::llvm::ArrayRef<::mlir::Attribute>":$symbols)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ArrayRef<Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ArrayRef<Type> getResultTypes() { return getFunctionType().getResults(); }
+    Region *getCallableRegion() { return &getBody(); }
+    /// Facts about the graph's symbols, for simplification.
+    SizeFacts getSizeFacts();
+  }];
+}
+
+def Frit_ReturnOp : Frit_Op<"return", [
+    Pure, Terminator, ReturnLike, ParentOneOf<["GraphOp"]>]> {
+  let summary = "ends a graph";
+  let arguments = (ins Variadic<Frit_Value>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def Frit_CallOp : Frit_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "calls another graph (an `invoke_subgraph`)";
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Frit_Value>:$operands);
+  let results = (outs Variadic<Frit_Value>:$results);
+  let assemblyFormat =
+      "$callee `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+}
+
+def Frit_NoneOp : Frit_Op<"none", [Pure]> {
+  let summary = "the absent value";
+  let results = (outs NoneType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Frit_SizeOp : Frit_Op<"size", [Pure]> {
+  let summary = "the run-time value of a size expression";
+  let description = [{
+    ```mlir
+    %n = frit.size #frit.size<s0 * 2>
+    ```
+  }];
+  let arguments = (ins Frit_SizeAttr:$size);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$size attr-dict";
+  let hasFolder = 1;
+}
+
+def Frit_BindOp : Frit_Op<"bind"> {
+  let summary = "defines unbacked symbols from a value";
+  let description = [{
+    With a tensor operand and `dim`, the symbol is the tensor's size along that
+    dimension; with an i64 operand, it is the value. Placed directly after the
+    operator that made the value; every use of the symbol comes later.
+  }];
+  let arguments = (ins StrAttr:$symbol, AnyTypeOf<[AnyRankedTensor, I64]>:$source,
+                       OptionalAttr<I64Attr>:$dim);
+  let assemblyFormat = "$symbol `=` $source (`dim` $dim^)? attr-dict `:` type($source)";
+}
+
+//===----------------------------------------------------------------------===//
+// Calls of ATen operators
+//===----------------------------------------------------------------------===//
+
+def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "a call of any operator of torch's dispatcher";
+  let description = [{
+    `arguments` lists every argument of the operator in schema order, defaults
+    filled in: `#frit.operand<i>` stands for operand i, a nested array for a
+    list, `unit` for None, `#frit.dtype`, `#frit.torch` and plain integer,
+    float, bool and string attributes for literals (a symbolic integer is an
+    operand). Operators that the schema table does not know list
+    `argument_names` beside them, in the order given. `result_layouts` is what
+    the trace saw. Memory effects come from the schema table.
+
+    ```mlir
+    %y = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1 : i64]
+         {...} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$op_name, Variadic<Frit_Value>:$operands,
+                       ArrayAttr:$arguments,
+                       OptionalAttr<StrArrayAttr>:$argument_names,
+                       Frit_DTypeArrayAttr:$operand_dtypes,
+                       Frit_DTypeArrayAttr:$result_dtypes,
+                       OptionalAttr<ArrayAttr>:$operand_layouts,
+                       OptionalAttr<ArrayAttr>:$result_layouts,
+                       OptionalAttr<ArrayAttr>:$result_storage,
+                       OptionalAttr<StrAttr>:$reason);
+  let results = (outs Variadic<Frit_Value>:$results);
+  let assemblyFormat = [{
+    $op_name `(` $operands `)` $arguments attr-dict `:` functional-type($operands, $results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Frit_StoreOp : Frit_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a value back to the storage of a graph argument";
+  let description = [{
+    The write-back of an input or buffer that the program mutated; only the
+    logical elements of `target` are written.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, AnyRankedTensor:$target);
+  let assemblyFormat = "$value `into` $target attr-dict `:` type($value) `,` type($target)";
+}
+
+//===----------------------------------------------------------------------===//
+// Views and moves
+//===----------------------------------------------------------------------===//
+
+def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
+  let summary = "result[d] = operand[map(d)] where the bounds hold, else the fill";
+  let description = [{
+    Broadcast, permute, slice, flip, expand and constant padding. `fill` is
+    required exactly when the map has bounds; its type is the element type.
+
+    ```mlir
+    %y = frit.reindex %b #frit.map<(d0, d1) -> (d1)>
+         : tensor<8xf32> -> tensor<?x8xf32, #frit.dims<[s0, 8]>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, Frit_MapAttr:$map,
+                       OptionalAttr<TypedAttrInterface>:$fill);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+      "$operand $map (`fill` $fill^)? attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
+  let summary = "same elements in row-major order under other sizes";
+  let description = [{
+    The number of elements of both types is provably equal. Kept as one
+    operation on whole types, so that inverse pairs cancel.
+
+    ```mlir
+    %y = frit.reshape %x : tensor<?x4x8xf32, #frit.dims<[s0, 4, 8]>>
+                        -> tensor<?x8xf32, #frit.dims<[4 * s0, 8]>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
+  let summary = "pieces along one dimension";
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+      "$operands `dim` $dim attr-dict `:` type($operands) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
+  let summary = "result[d] = value of a size expression of the indices d";
+  let description = [{
+    `expr` is over d0.. and symbols: the index itself, or any affine of it.
+
+    ```mlir
+    %i = frit.iota #frit.size<d0> : tensor<?xi64, #frit.dims<[s0]>>
+    ```
+  }];
+  let arguments = (ins Frit_SizeAttr:$expr);
+  let results = (outs TensorOf<[I64]>:$result);
+  let assemblyFormat = "$expr attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and data-dependent reads
+//===----------------------------------------------------------------------===//
+
+def Frit_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
+      I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Prod", 1, "prod">,
+      I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
+      I32EnumAttrCase<"Any", 4, "any">, I32EnumAttrCase<"All", 5, "all">,
+      I32EnumAttrCase<"ArgMax", 6, "argmax">, I32EnumAttrCase<"ArgMin", 7, "argmin">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+def Frit_ReduceKindAttr : EnumAttr<Frit_Dialect, Frit_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
+  let summary = "reduces whole dimensions";
+  let description = [{
+    The result's dims are the operand's without `dims` (sorted, distinct).
+    sum and prod combine in the element type of the operand (legalisation has
+    widened it: half types to f32, integers to i64); max and min propagate NaN;
+    any and all take i1; argmax and argmin return i64 positions in the row-major
+    order of the reduced dims, the first wins, NaN wins over all.
+    Unsigned integers are compared unsigned if `is_unsigned` is present. Over an
+    empty extent the result is the identity of the combination.
+
+    ```mlir
+    %m = frit.reduce <max> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Frit_ReduceKindAttr:$kind, AnyRankedTensor:$operand,
+                       DenseI64ArrayAttr:$dims, UnitAttr:$is_unsigned);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $kind $operand `dims` $dims (`unsigned` $is_unsigned^)? attr-dict
+    `:` type($operand) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Frit_IndexCheck : I32EnumAttr<"IndexCheck", "what an index out of range does", [
+      I32EnumAttrCase<"Wrap", 0, "wrap">,
+      I32EnumAttrCase<"NonNegative", 1, "non_negative">,
+      I32EnumAttrCase<"Unchecked", 2, "unchecked">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+def Frit_IndexCheckAttr : EnumAttr<Frit_Dialect, Frit_IndexCheck, "index_check"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
+  let summary = "result[d] = source[map(d, v)], v being index tensors read at d";
+  let description = [{
+    Every index tensor is i64 and has the result's sizes (broadcast it by a
+    reindex before). `map` gives the source position from d0.. and v0..; each v
+    stands alone in exactly one map result. `check` is eager's rule: `wrap` adds the size to
+    negative values and then raises if out of range (index.Tensor), `non_negative` raises on
+    negatives too (gather, embedding, index_select), `unchecked` is for proved
+    indices. The error names the index, the dimension and its size.
+
+    ```mlir
+    %e = frit.gather %table[%i] #frit.map<(d0, d1)[v0] -> (v0, d1)> check <non_negative>
+         : tensor<100x64xf32>, tensor<8x64xi64> -> tensor<8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<TensorOf<[I64]>>:$indices,
+                       Frit_MapAttr:$map, Frit_IndexCheckAttr:$check);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` $map `check` $check attr-dict
+    `:` type($source) `,` type($indices) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions and kernels
+//===----------------------------------------------------------------------===//
+
+def Frit_RegionOp : Frit_Op<"region", [
+    IsolatedFromAbove, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "a fusion region: what becomes one kernel";
+  let description = [{
+    Body arguments stand for the operands, one to one; `frit.yield` lists the
+    results. `result_layouts`, if present, are the memory layouts that the
+    consumers demand (contiguous otherwise). `schedule` is added by
+    `choose-schedules`. Created by `fuse-regions`, gone after
+    `outline-regions`.
+
+    ```mlir
+    %y = frit.region(%a, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>):
+      %s = arith.addf %x, %z : tensor<4xf32>
+      frit.yield %s : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Frit_Value>:$operands,
+                       OptionalAttr<Frit_ScheduleAttr>:$schedule,
+                       OptionalAttr<ArrayAttr>:$result_layouts);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $operands `)` attr-dict `:` functional-type($operands, $results) $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Frit_YieldOp : Frit_Op<"yield", [
+    Pure, Terminator, ReturnLike, ParentOneOf<["RegionOp", "KernelOp"]>]> {
+  let summary = "ends a region or kernel";
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+}
+
+def Frit_KernelOp : Frit_Op<"kernel", [
+    IsolatedFromAbove, FunctionOpInterface, Symbol,
+    SingleBlockImplicitTerminator<"::mlir::frit::YieldOp">]> {
+  let summary = "an outlined region, in terms of its own parameters";
+  let description = [{
+    Sizes are in terms of `params` (p0, p1, ...), so kernels with equal text
+    are the same kernel whatever graph they come from. Argument attributes:
+    `frit.layout` (strides; the offset is applied by the caller), `frit.dtype`.
+    Result attributes: `frit.layout`, `frit.dtype`. Created by
+    `outline-regions`.
+
+    ```mlir
+    frit.kernel @frit_add_1a2b3c4d(%a: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+        attributes {symbols = [#frit.symbol<"p0", min = 2>], schedule = ...} { ... }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       ArrayAttr:$symbols,
+                       OptionalAttr<Frit_ScheduleAttr>:$schedule,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type,
+                                 "::llvm::ArrayRef<::mlir::Attribute>":$symbols)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ArrayRef<Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ArrayRef<Type> getResultTypes() { return getFunctionType().getResults(); }
+    Region *getCallableRegion() { return &getBody(); }
+    SizeFacts getSizeFacts();
+  }];
+}
+
+def Frit_LaunchOp : Frit_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    `sizes` gives the kernel's parameters in order.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Frit_Value>:$operands,
+                       ArrayAttr:$sizes, OptionalAttr<ArrayAttr>:$result_layouts);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernel $sizes `(` $operands `)` attr-dict `:` functional-type($operands, $results)
+  }];
+}
+
+#endif

@@ -1,0 +1,239 @@
+// Every verify() of the dialect. Messages name the value found and the value
+// expected.
+#include "ir/FritOps.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static LogicalResult checkSameElement(Operation *op, RankedTensorType operand,
+                                      RankedTensorType result) {
+  if (operand.getElementType() != result.getElementType()) {
+    return op->emitOpError("changes the element type from ")
+           << operand.getElementType() << " to " << result.getElementType();
+  }
+  return success();
+}
+
+/// Dims and values named by a map's expressions must exist.
+static LogicalResult checkMap(Operation *op, MapAttr map, RankedTensorType operand,
+                              RankedTensorType result) {
+  if (map.getNumDims() != result.getRank()) {
+    return op->emitOpError("map has ") << map.getNumDims() << " dims, the result has rank "
+                                       << result.getRank();
+  }
+  if (static_cast<int64_t>(map.getResults().size()) != operand.getRank()) {
+    return op->emitOpError("map gives ") << map.getResults().size()
+                                         << " indices, the operand has rank "
+                                         << operand.getRank();
+  }
+  std::string unknown;
+  auto check = [&](SizeExpr expr) {
+    expr.forEachSymbol([&](StringRef name) {
+      unsigned position;
+      StringRef digits = name.drop_front();
+      if (digits.getAsInteger(10, position)) {
+        return;
+      }
+      if ((name[0] == 'd' && position >= map.getNumDims()) ||
+          (name[0] == 'v' && position >= map.getNumValues())) {
+        unknown = name.str();
+      }
+    });
+  };
+  for (ArrayRef<SizeAttr> exprs :
+       {map.getResults(), map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs()}) {
+    llvm::for_each(exprs, check);
+  }
+  if (!unknown.empty()) {
+    return op->emitOpError("map uses '") << unknown << "', which it does not declare";
+  }
+  return success();
+}
+
+LogicalResult GraphOp::verify() {
+  llvm::StringSet<> names;
+  for (Attribute attr : getSymbols()) {
+    auto symbol = dyn_cast<SymbolAttr>(attr);
+    if (!symbol) {
+      return emitOpError("symbols must be #frit.symbol, found ") << attr;
+    }
+    if (!names.insert(symbol.getName()).second) {
+      return emitOpError("declares symbol '") << symbol.getName() << "' twice";
+    }
+    if (symbol.getMax() && *symbol.getMax() < symbol.getMin()) {
+      return emitOpError("symbol '") << symbol.getName() << "' has the empty range ["
+                                     << symbol.getMin() << ", " << *symbol.getMax() << "]";
+    }
+  }
+  auto terminator = cast<ReturnOp>(getBody().front().getTerminator());
+  if (terminator.getOperandTypes() != getResultTypes()) {
+    return emitOpError("returns values whose types are not its result types");
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  for (auto [i, attr] : llvm::enumerate(getSymbols())) {
+    auto symbol = dyn_cast<SymbolAttr>(attr);
+    if (!symbol || symbol.getName() != ("p" + Twine(i)).str()) {
+      return emitOpError("parameter ") << i << " must be a symbol named p" << i << ", found "
+                                       << attr;
+    }
+  }
+  auto terminator = cast<YieldOp>(getBody().front().getTerminator());
+  if (terminator.getOperandTypes() != getResultTypes()) {
+    return emitOpError("yields values whose types are not its result types");
+  }
+  return success();
+}
+
+LogicalResult AtenOp::verify() {
+  if (getOperandDtypes().size() != getNumOperands()) {
+    return emitOpError("has ") << getNumOperands() << " operands and "
+                               << getOperandDtypes().size() << " operand dtypes";
+  }
+  if (getResultDtypes().size() != getNumResults()) {
+    return emitOpError("has ") << getNumResults() << " results and "
+                               << getResultDtypes().size() << " result dtypes";
+  }
+  if (getArgumentNames() && getArgumentNames()->size() != getArguments().size()) {
+    return emitOpError("names ") << getArgumentNames()->size() << " of "
+                                 << getArguments().size() << " arguments";
+  }
+  SmallVector<Attribute> stack(getArguments().begin(), getArguments().end());
+  while (!stack.empty()) {
+    Attribute attr = stack.pop_back_val();
+    if (auto list = dyn_cast<ArrayAttr>(attr)) {
+      stack.append(list.begin(), list.end());
+    } else if (auto operand = dyn_cast<OperandAttr>(attr)) {
+      if (operand.getIndex() < 0 || operand.getIndex() >= getNumOperands()) {
+        return emitOpError("argument names operand ")
+               << operand.getIndex() << " of " << getNumOperands();
+      }
+    }
+  }
+  return success();
+}
+
+LogicalResult ReindexOp::verify() {
+  auto operand = cast<RankedTensorType>(getOperand().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (failed(checkSameElement(*this, operand, result)) ||
+      failed(checkMap(*this, getMap(), operand, result))) {
+    return failure();
+  }
+  if (getMap().getNumValues() != 0) {
+    return emitOpError("map reads index values; use frit.gather");
+  }
+  if (getMap().hasBounds() != static_cast<bool>(getFillAttr())) {
+    return emitOpError("needs a fill exactly when its map has bounds");
+  }
+  if (getFillAttr() && cast<TypedAttr>(getFillAttr()).getType() != result.getElementType()) {
+    return emitOpError("fill has type ") << cast<TypedAttr>(getFillAttr()).getType()
+                                         << ", elements have type " << result.getElementType();
+  }
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto operand = cast<RankedTensorType>(getOperand().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (failed(checkSameElement(*this, operand, result))) {
+    return failure();
+  }
+  SizeExpr from = getNumElements(operand), to = getNumElements(result);
+  // Two constants decide; symbolic products that differ (floordiv forms) were proved by torch.
+  if (from.getConstant() && to.getConstant() && from != to) {
+    return emitOpError("changes the number of elements from ") << from.str() << " to "
+                                                               << to.str();
+  }
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  auto result = cast<RankedTensorType>(getType());
+  int64_t dim = getDim();
+  if (getOperands().empty() || dim < 0 || dim >= result.getRank()) {
+    return emitOpError("joins along dimension ") << dim << " of rank " << result.getRank();
+  }
+  for (auto [i, operand] : llvm::enumerate(getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    if (type.getRank() != result.getRank() ||
+        type.getElementType() != result.getElementType()) {
+      return emitOpError("piece ") << i << " has type " << type << ", the result is " << result;
+    }
+  }
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  auto operand = cast<RankedTensorType>(getOperand().getType());
+  auto result = cast<RankedTensorType>(getType());
+  ArrayRef<int64_t> dims = getDims();
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (dim < 0 || dim >= operand.getRank() || (i > 0 && dims[i - 1] >= dim)) {
+      return emitOpError("dims must be sorted, distinct and below ")
+             << operand.getRank() << ", found " << dim << " at place " << i;
+    }
+  }
+  SmallVector<SizeExpr> kept;
+  for (auto [i, size] : llvm::enumerate(getSizes(operand))) {
+    if (!llvm::is_contained(dims, static_cast<int64_t>(i))) {
+      kept.push_back(size);
+    }
+  }
+  bool positions = getKind() == ReduceKind::ArgMax || getKind() == ReduceKind::ArgMin;
+  Type element = positions ? IntegerType::get(getContext(), 64) : operand.getElementType();
+  RankedTensorType expected = getTensorType(kept, element);
+  if (result != expected) {
+    return emitOpError("result must be ") << expected << ", found " << result;
+  }
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (failed(checkSameElement(*this, source, result)) ||
+      failed(checkMap(*this, getMap(), source, result))) {
+    return failure();
+  }
+  if (getMap().getNumValues() != getIndices().size()) {
+    return emitOpError("map reads ") << getMap().getNumValues() << " index values of "
+                                     << getIndices().size();
+  }
+  if (getMap().hasBounds()) {
+    return emitOpError("map of a gather has no bounds");
+  }
+  for (auto [i, index] : llvm::enumerate(getIndices())) {
+    if (getSizes(cast<RankedTensorType>(index.getType())) != getSizes(result)) {
+      return emitOpError("index ") << i << " has type " << index.getType()
+                                   << ", its sizes must be those of the result " << result;
+    }
+    auto alone = [&, i = i](SizeAttr expr) {
+      return SizeExpr(expr) == SizeExpr::value(getContext(), i);
+    };
+    if (llvm::count_if(getMap().getResults(), alone) != 1) {
+      return emitOpError("value v") << i << " must stand alone in exactly one map result";
+    }
+  }
+  return success();
+}
+
+LogicalResult RegionOp::verify() {
+  Block &body = getBody().front();
+  if (body.getArgumentTypes() != getOperandTypes()) {
+    return emitOpError("body arguments do not have the types of the operands");
+  }
+  auto terminator = dyn_cast<YieldOp>(body.getTerminator());
+  if (!terminator || terminator.getOperandTypes() != getResultTypes()) {
+    return emitOpError("must yield values of its result types");
+  }
+  if (getResultLayouts() && getResultLayouts()->size() != getNumResults()) {
+    return emitOpError("has ") << getNumResults() << " results and "
+                               << getResultLayouts()->size() << " layouts";
+  }
+  return success();
+}
