@@ -84,7 +84,7 @@ def Frit_SizeOp : Frit_Op<"size", [Pure]> {
   let summary = "the run-time value of a size expression";
   let description = [{
     ```mlir
-    %n = frit.size #frit.size<s0 * 2>
+    %n = frit.size <s0 * 2>
     ```
   }];
   let arguments = (ins Frit_SizeAttr:$size);
@@ -162,7 +162,7 @@ def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
     required exactly when the map has bounds; its type is the element type.
 
     ```mlir
-    %y = frit.reindex %b #frit.map<(d0, d1) -> (d1)>
+    %y = frit.reindex %b <(d0, d1) -> (d1)>
          : tensor<8xf32> -> tensor<?x8xf32, #frit.dims<[s0, 8]>>
     ```
   }];
@@ -209,7 +209,7 @@ def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
     `expr` is over d0.. and symbols: the index itself, or any affine of it.
 
     ```mlir
-    %i = frit.iota #frit.size<d0> : tensor<?xi64, #frit.dims<[s0]>>
+    %i = frit.iota <d0> : tensor<?xi64, #frit.dims<[s0]>>
     ```
   }];
   let arguments = (ins Frit_SizeAttr:$expr);
@@ -280,7 +280,7 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
     indices. The error names the index, the dimension and its size.
 
     ```mlir
-    %e = frit.gather %table[%i] #frit.map<(d0, d1)[v0] -> (v0, d1)> check <non_negative>
+    %e = frit.gather %table[%i] <(d0, d1)[v0] -> (v0, d1)> check <non_negative>
          : tensor<100x64xf32>, tensor<8x64xi64> -> tensor<8x64xf32>
     ```
   }];
