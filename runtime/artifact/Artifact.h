@@ -1,6 +1,6 @@
 // Reading a .frit file. Nothing in it is believed before it is checked: sizes against the bytes at hand, SHA-256 over header and
-// body, FlatBuffers' own verifier with caps on depth and tables, then every index of every plan (PlanVerifier.h). What comes out
-// is immutable and shared by all executables made from it.
+// body, FlatBuffers' own verifier with caps on depth and tables; the indices of a plan are checked where it is decoded
+// (runtime/plan/DecodedPlan). What comes out is immutable and shared by all executables made from it.
 //
 //   offset 0    Header, 128 bytes, little endian
 //   offset 128  body, FlatBuffers (Artifact.fbs), at most 64 MiB
@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace frit {
 
@@ -79,8 +80,9 @@ private:
   Artifact() = default;
   Status attach(std::span<const uint8_t> bytes);
 
-  /// Owned copy, 64-byte aligned, or a mapping of the file.
-  std::unique_ptr<uint8_t, void (*)(uint8_t *)> owned{nullptr, nullptr};
+  /// The body is always a private copy: what was digested is what is used, whoever changes the file later.
+  std::vector<uint64_t> bodyCopy;
+  std::vector<uint8_t> weightsCopy;
   void *mapping = nullptr;
   size_t mappingBytes = 0;
   const format::Artifact *body = nullptr;

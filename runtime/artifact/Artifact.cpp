@@ -1,0 +1,187 @@
+#include "runtime/artifact/Artifact.h"
+
+#include "runtime/artifact/Artifact_generated.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace frit {
+
+namespace {
+
+constexpr uint32_t kMaxDepth = 64;
+constexpr uint32_t kMaxTables = 8'000'000;
+constexpr uint64_t kMaxFileBytes = uint64_t(1) << 40;
+
+Status refuse(std::string message) {
+  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
+}
+
+/// A file descriptor that closes itself.
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) {
+      ::close(number);
+    }
+  }
+};
+
+} // namespace
+
+Digest sha256(std::span<const uint8_t> bytes) {
+  Digest digest = {};
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return digest;
+}
+
+Artifact::~Artifact() {
+  if (mapping) {
+    ::munmap(mapping, mappingBytes);
+  }
+}
+
+/// Checks everything but the weights' contents and copies the body; `bytes` may go away afterwards, the weights may not.
+Status Artifact::attach(std::span<const uint8_t> bytes) {
+  Header header;
+  if (bytes.size() < sizeof(Header)) {
+    return refuse(std::to_string(bytes.size()) + " bytes are too few for its header");
+  }
+  std::memcpy(&header, bytes.data(), sizeof(Header));
+  if (header.magic != kMagic) {
+    return refuse("it does not start with the magic bytes of one");
+  }
+  if (header.version != kFormatVersion) {
+    return refuse("its format version is " + std::to_string(header.version) + ", this runtime reads " +
+                  std::to_string(kFormatVersion));
+  }
+  if (header.headerBytes != sizeof(Header) || header.bodyBytes > kMaxBodyBytes || header.bodyBytes == 0 ||
+      header.bodyBytes > bytes.size() - sizeof(Header)) {
+    return refuse("its body is said to be " + std::to_string(header.bodyBytes) + " bytes, the file has " +
+                  std::to_string(bytes.size() - sizeof(Header)) + " (limit " + std::to_string(kMaxBodyBytes) + ")");
+  }
+  uint64_t bodyEnd = sizeof(Header) + header.bodyBytes;
+  if (header.weightsOffset == 0 ? (header.weightsBytes != 0 || bytes.size() != bodyEnd)
+                                : (header.weightsOffset % kWeightsAlignment != 0 || header.weightsOffset < bodyEnd ||
+                                   header.weightsOffset > bytes.size() ||
+                                   bytes.size() - header.weightsOffset != header.weightsBytes)) {
+    return refuse("its weights section does not fit the file of " + std::to_string(bytes.size()) + " bytes");
+  }
+
+  bodyCopy.resize((bodyEnd + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+  auto *copy = reinterpret_cast<uint8_t *>(bodyCopy.data());
+  std::memcpy(copy, bytes.data(), bodyEnd);
+  std::memset(copy + offsetof(Header, sha256), 0, header.sha256.size());
+  if (sha256({copy, bodyEnd}) != header.sha256) {
+    return refuse("its SHA-256 does not match its content");
+  }
+
+  flatbuffers::Verifier verifier(copy + sizeof(Header), header.bodyBytes, kMaxDepth, kMaxTables);
+  if (!format::VerifyArtifactBuffer(verifier)) {
+    return refuse("its body is malformed");
+  }
+  body = format::GetArtifact(copy + sizeof(Header));
+
+  if (header.weightsOffset != 0) {
+    weightBytes = bytes.subspan(header.weightsOffset);
+  }
+  if (body->weights()) {
+    for (const format::Weight *weight : *body->weights()) {
+      if (weight->offset() > weightBytes.size() || weight->bytes() > weightBytes.size() - weight->offset()) {
+        return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) + "' lies outside of the file");
+      }
+    }
+  }
+  return Status::ok();
+}
+
+Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
+  std::shared_ptr<Artifact> artifact(new Artifact());
+  FRIT_RETURN_IF_ERROR(artifact->attach(bytes));
+  // Bytes come from this process's own compiler or were read by its owner: mapping code from them is the caller's decision.
+  artifact->weightsCopy.assign(artifact->weightBytes.begin(), artifact->weightBytes.end());
+  artifact->weightBytes = artifact->weightsCopy;
+  return std::shared_ptr<const Artifact>(std::move(artifact));
+}
+
+Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &path, bool allowHostCode) {
+  auto failed = [&](const char *what) {
+    return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path + "': " + std::strerror(errno));
+  };
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
+  if (file.number < 0) {
+    return failed("open");
+  }
+  struct stat info;
+  if (::fstat(file.number, &info) != 0) {
+    return failed("examine");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Status::error(ErrorKind::BadArtifact, "'" + path + "' is not a regular file");
+  }
+  auto size = static_cast<uint64_t>(info.st_size);
+  if (size < sizeof(Header) || size > kMaxFileBytes) {
+    return refuse("'" + path + "' has " + std::to_string(size) + " bytes");
+  }
+  std::shared_ptr<Artifact> artifact(new Artifact());
+  void *mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  if (mapping == MAP_FAILED) {
+    return failed("map");
+  }
+  artifact->mapping = mapping;
+  artifact->mappingBytes = size;
+  FRIT_RETURN_IF_ERROR(artifact->attach({static_cast<const uint8_t *>(mapping), size}));
+
+  bool owned = info.st_uid == ::geteuid() || info.st_uid == 0;
+  bool writable = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!allowHostCode && (!owned || writable)) {
+    artifact->distrust = "'" + path + "' " + (owned ? "can be written by others" : "belongs to another user") +
+                         ", so its host code is not mapped; fix owner or mode of the file, or allow host code explicitly";
+  }
+  return std::shared_ptr<const Artifact>(std::move(artifact));
+}
+
+const format::Plan *Artifact::plan(format::Target target) const {
+  if (body->plans()) {
+    for (const format::Plan *plan : *body->plans()) {
+      if (plan->target() == target) {
+        return plan;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string_view Artifact::graphName() const {
+  return body->graph() ? std::string_view(body->graph()->c_str(), body->graph()->size()) : "graph";
+}
+
+std::string_view Artifact::report() const {
+  return body->report() ? std::string_view(body->report()->c_str(), body->report()->size()) : "{}";
+}
+
+Status Artifact::checkWeights() const {
+  if (!body->weights()) {
+    return Status::ok();
+  }
+  for (const format::Weight *weight : *body->weights()) {
+    Digest digest = sha256(weightBytes.subspan(weight->offset(), weight->bytes()));
+    const auto *expected = weight->sha256();
+    if (!expected || expected->size() != digest.size() || !std::equal(digest.begin(), digest.end(), expected->begin())) {
+      return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) + "' does not match its SHA-256");
+    }
+  }
+  return Status::ok();
+}
+
+Status Artifact::hostCodeTrusted() const {
+  return distrust.empty() ? Status::ok() : Status::error(ErrorKind::Unsupported, distrust);
+}
+
+} // namespace frit
