@@ -1,0 +1,59 @@
+#pragma once
+
+#include "ir/FritOps.h"
+#include "ir/SizeExpr.h"
+
+#include <string>
+#include <vector>
+
+/// What the compiler asks of this room: the kernels of an outlined module as
+/// machine code, with the descriptors their launches need. The forms of the
+/// numbers are those of runtime/artifact/KernelAbi.h; sizes are expressions over
+/// a kernel's parameters p0...
+namespace mlir::frit {
+
+/// One launch of a kernel; a kernel runs its launches in order.
+struct LaunchDesc {
+  std::string entry;
+  /// CPU: the runtime splits [0, units) over threads, at least `grain` each.
+  SizeAttr units;
+  int64_t grain = 1;
+  /// CPU: where the entry lies in the image.
+  uint64_t offset = 0;
+  /// GPU and SIMT.
+  SizeAttr grid[3];
+  uint32_t block[3] = {1, 1, 1};
+  uint32_t sharedBytes = 0;
+};
+
+struct KernelDesc {
+  std::string name;
+  std::vector<LaunchDesc> launches;
+  /// Scratch shared by the launches of one call; the constant 0 if none.
+  SizeAttr workspaceBytes;
+};
+
+enum class CpuLevel {
+  /// AVX2, FMA, F16C.
+  X86_64_V3,
+  /// and AVX-512 F, BW, CD, DQ, VL.
+  X86_64_V4
+};
+
+struct CpuTarget {
+  CpuLevel level = CpuLevel::X86_64_V3;
+  /// The best level of this machine (V3 is the floor).
+  static CpuTarget host();
+};
+
+/// Position-independent code and constants: map it (page-aligned, readable and
+/// executable), call `base + offset`. It needs nothing else of the process.
+struct CpuImage {
+  std::string bytes;
+  std::vector<KernelDesc> kernels;
+};
+
+/// Compiles every frit.kernel of the module; the module stays as it is.
+LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
+
+} // namespace mlir::frit

@@ -1,0 +1,158 @@
+#pragma once
+
+#include "codegen/KernelProgram.h"
+
+#include "mlir/IR/Builders.h"
+
+/// Emits nodes of a KernelProgram at given indices, for one lane or several.
+///
+/// A schedule makes loops; in each loop it opens a `Frame` that binds domain
+/// dims to index values, then asks for nodes. Frames nest: a node that depends
+/// on no dim of the inner frame is looked for in the outer ones first, so what
+/// `hoist` emitted before a loop is not repeated in it. Values that do not vary
+/// along the lane dim stay scalar and are splatted where a vector is needed.
+///
+/// What is emitted is arith, math, scf and plain `llvm` operations (loads,
+/// stores, insertelement, shufflevector): no memrefs, no vector dialect. All a
+/// target differs in is behind EmitterTarget.
+namespace mlir::frit {
+
+/// How the lanes of an access lie in memory.
+enum class AccessShape {
+  /// One element for all lanes.
+  Uniform,
+  /// Lane i at offset + i.
+  Contiguous,
+  /// Lane i at offset + i * stride.
+  Strided,
+  /// Lane i at offset[i].
+  Gathered
+};
+
+struct Access {
+  /// Argument number, or result number if `isResult`.
+  unsigned tensor = 0;
+  bool isResult = false;
+  /// Element type (i1: one byte).
+  Type element;
+  unsigned lanes = 1;
+  AccessShape shape = AccessShape::Uniform;
+  /// In elements, of the target's index type; a vector if Gathered.
+  Value offset;
+  /// Strided: distance of lanes, of the index type.
+  Value stride;
+  /// Lanes that may be touched: i1 or vector of i1, null for all. A Uniform
+  /// access of several lanes has a scalar mask.
+  Value mask;
+};
+
+/// Failures that a kernel can report; the numbers are the ABI's.
+enum class ErrorCode : int32_t { IndexOutOfRange = 1, DivisionByZero = 2 };
+
+class EmitterTarget {
+public:
+  virtual ~EmitterTarget();
+
+  /// The integer type of addresses and indices: i64, or i32 under a guard.
+  virtual Type getIndexType() = 0;
+  /// The value of a kernel parameter in the index type.
+  virtual Value getParameter(OpBuilder &builder, StringRef name) = 0;
+  /// A host scalar in its own type.
+  virtual Value getScalar(OpBuilder &builder, unsigned argument) = 0;
+  /// A scalar (lanes == 1 or Uniform) or a vector of `access.lanes` elements;
+  /// lanes outside of the mask hold anything.
+  virtual Value load(OpBuilder &builder, Location loc, const Access &access) = 0;
+  virtual void store(OpBuilder &builder, Location loc, const Access &access, Value value) = 0;
+  /// `op` on operands that are scalars or vectors of one length, if the target
+  /// has its own form of it; null to repeat the operation as it is.
+  virtual Value apply(OpBuilder &builder, Operation *op, ValueRange operands,
+                      Type resultType) = 0;
+  /// Records an error where `failed` (i1 or vector of i1) holds in some lane;
+  /// `index` (i64, same shape; may be null) is what was wrong.
+  virtual void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code,
+                    unsigned dimension, Value index, Value size) = 0;
+};
+
+/// Index values of a loop body and what was emitted in it.
+struct Frame {
+  explicit Frame(Frame *outer = nullptr);
+
+  Frame *outer;
+  /// Per domain dim, its value (the first lane's for the lane dim) or null.
+  SmallVector<Value> dims;
+  /// Dims bound in this frame, not in an outer one.
+  uint32_t bound = 0;
+  std::optional<unsigned> laneDim;
+  unsigned lanes = 1;
+  /// Lanes inside of the domain: i1 or vector of i1; null for all.
+  Value mask;
+  /// Nodes emitted (or, for Reduce nodes, supplied by the schedule) here.
+  llvm::DenseMap<unsigned, Value> values;
+  llvm::DenseMap<std::pair<unsigned, Attribute>, Value> indices;
+  /// Check nodes: the lanes whose index is in range.
+  llvm::DenseMap<unsigned, Value> valid;
+  llvm::DenseMap<Value, Value> splats;
+
+  void bind(unsigned dim, Value value);
+  /// The dim varies over `lanes` lanes, from `first` on.
+  void bindLanes(unsigned dim, Value first, unsigned lanes, Value mask);
+};
+
+class Emitter {
+public:
+  Emitter(const KernelProgram &program, EmitterTarget &target, OpBuilder &builder);
+
+  OpBuilder &getBuilder() { return builder; }
+  EmitterTarget &getTarget() { return target; }
+
+  /// The value of a node in a frame: a scalar if it is the same in all lanes.
+  /// Every Reduce that it reads must have been supplied (`frame.values[id]`).
+  Value value(Frame &frame, unsigned node);
+  /// The value of a node as a vector of `frame.lanes` (a scalar for one lane).
+  Value lanes(Frame &frame, unsigned node);
+  /// Emits, in this frame, every node below `roots` that depends only on dims
+  /// bound here or outside, and whose reductions are supplied. Call it at the
+  /// end of a frame's straight-line part, before opening an inner loop.
+  void hoist(Frame &frame, ArrayRef<unsigned> roots);
+  /// Writes a result. Lanes outside of the frame's mask are not written.
+  void store(Frame &frame, const Store &store, Value value);
+
+  /// A size expression over dims and parameters, as a scalar of the index type
+  /// (first lane) or, if it varies along the lanes, as a vector.
+  Value index(Frame &frame, SizeExpr expr);
+  /// The same, first lane only.
+  Value firstLane(Frame &frame, SizeExpr expr);
+  /// Conjunction of bounds: null (always), i1, or vector of i1.
+  Value bounds(Frame &frame, ArrayRef<Bound> bounds);
+
+  /// Scalar to vector; identity on vectors and for one lane.
+  Value splat(Frame &frame, Value value);
+  Value splat(Location loc, Value value, unsigned lanes);
+  /// a and b of any shape (null: true).
+  Value conjunction(Location loc, Value a, Value b, unsigned lanes);
+
+  /// Divides an index over [0, extent of dims) into dims [begin, end) of the
+  /// domain and binds them.
+  void bindLinear(Frame &frame, Value linear, unsigned begin, unsigned end);
+
+private:
+  Value find(Frame &frame, unsigned node);
+  Value emit(Frame &frame, unsigned node);
+  Value emitLoad(Frame &frame, const Node &node);
+  Value emitCheck(Frame &frame, unsigned id, const Node &node);
+  Value emitApply(Frame &frame, const Node &node);
+  Value emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Value> &operands,
+                     Type type);
+  Access makeAccess(Frame &frame, SizeExpr address, const Node *node);
+  Value polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, bool asVector);
+  Value constant(Location loc, Type type, int64_t value);
+
+  const KernelProgram &program;
+  EmitterTarget &target;
+  OpBuilder &builder;
+};
+
+/// The type of `lanes` elements: the element itself for one.
+Type getLanesType(Type element, unsigned lanes);
+
+} // namespace mlir::frit

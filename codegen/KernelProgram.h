@@ -1,0 +1,160 @@
+#pragma once
+
+#include "ir/FritOps.h"
+#include "ir/SizeExpr.h"
+
+#include <vector>
+
+/// A `frit.kernel` as a flat program over one iteration domain.
+///
+/// The body of a kernel is tensor algebra: values with maps between them. A
+/// kernel of a machine is the opposite: for each point of a domain, loads at
+/// addresses, scalar operations, stores. `KernelProgram::build` turns one into
+/// the other, once, for all targets: views, broadcasts, slices, reshapes and
+/// concatenations disappear into address polynomials and bounds, and what
+/// remains is a list of nodes in topological order that a schedule may emit in
+/// any loop nest.
+///
+/// The domain is (P, R): `numParallel()` parallel dims d0.., then the reduced
+/// ones. Dims that every address treats as one are collapsed, dims of size 1 are
+/// gone. All expressions are over d0.. and the kernel's parameters p0...
+///
+///   y[i,j] = exp(x[i,j] - max_j x)     domain [p0 | p1]
+///     %0 = load arg0[d0 * p1 + d1]         dims {0,1} level 0
+///     %1 = reduce max %0                   dims {0}   level 0
+///     %2 = apply arith.subf %0, %1         dims {0,1} level 1
+///     %3 = apply math.exp %2               dims {0,1} level 1
+///     store %3 -> result 0 [d0 * p1 + d1]
+namespace mlir::frit {
+
+/// `low <= expr < high`.
+struct Bound {
+  SizeExpr expr, low, high;
+};
+
+enum class NodeKind {
+  /// `value`.
+  Constant,
+  /// Host scalar `argument` (i64, f64 or i1).
+  Scalar,
+  /// The i64 value of `expr`.
+  Index,
+  /// Element `expr` (an address in elements; `v<k>` in it stands for operand k)
+  /// of tensor `argument`; read only where `bounds` and the operands' own
+  /// checks hold, any value elsewhere.
+  Load,
+  /// The i64 operand as an index into an extent `expr`, after `check`'s rule;
+  /// where it is out of range (and `bounds` hold) the launch fails.
+  Check,
+  /// `op` (arith, math) on the operands. Integer divisions fail the launch on
+  /// a zero divisor where `bounds` hold.
+  Apply,
+  /// Operand 0 where `bounds` hold, operand 1 elsewhere.
+  Select,
+  /// `op` (a ReduceOp) of operand 0 over the reduced dims.
+  Reduce
+};
+
+struct Node {
+  NodeKind kind = NodeKind::Constant;
+  /// Element type; `i1` is a byte in memory.
+  Type type;
+  /// Earlier nodes.
+  SmallVector<unsigned, 3> operands;
+  Operation *op = nullptr;
+  TypedAttr value;
+  unsigned argument = 0;
+  SizeExpr expr;
+  SmallVector<Bound, 1> bounds;
+  IndexCheck check = IndexCheck::Unchecked;
+  /// Check: the dimension of the source that the index belongs to.
+  unsigned dimension = 0;
+  /// The domain dims that the value depends on, as a bit mask.
+  uint32_t dims = 0;
+  /// How many rounds of reductions lie before the value: a Reduce of level k is
+  /// accumulated in phase k, its readers are of level k + 1.
+  unsigned level = 0;
+  Location loc;
+
+  explicit Node(Location loc) : loc(loc) {}
+};
+
+/// One result: `node` written at `address` (in elements) of result `result`.
+/// `dims` are those the address depends on; a store without reduced dims is
+/// done once a row.
+struct Store {
+  unsigned result;
+  unsigned node;
+  SizeExpr address;
+  uint32_t dims;
+};
+
+class KernelProgram {
+public:
+  /// Analyses a kernel. Diagnoses, at the operation's location, what does not
+  /// live on one domain.
+  static FailureOr<KernelProgram> build(KernelOp kernel);
+
+  KernelOp getKernel() const { return kernel; }
+  MLIRContext *getContext() const { return kernel->getContext(); }
+  ArrayRef<SizeExpr> getDomain() const { return domain; }
+  unsigned getRank() const { return domain.size(); }
+  unsigned numReduced() const { return reducedRank; }
+  unsigned numParallel() const { return domain.size() - reducedRank; }
+  uint32_t parallelMask() const { return (1u << numParallel()) - 1; }
+  uint32_t reducedMask() const { return ((1u << getRank()) - 1) & ~parallelMask(); }
+  /// Product of the sizes of dims [begin, end).
+  SizeExpr getExtent(unsigned begin, unsigned end) const;
+
+  ArrayRef<Node> getNodes() const { return nodes; }
+  const Node &operator[](unsigned id) const { return nodes[id]; }
+  ArrayRef<Store> getStores() const { return stores; }
+  /// The Reduce nodes, in order of level.
+  ArrayRef<unsigned> getReduces() const { return reduces; }
+  /// One more than the highest level of a reduction; 0 without reductions.
+  unsigned numPhases() const;
+  /// Facts about parameters and, as extents, the domain's dims.
+  const SizeFacts &getFacts() const { return facts; }
+
+  /// Whether anything can fail at run time (index checks, integer division).
+  bool canFail() const;
+
+  /// The coefficient of dim `dim` in `expr` if `expr` is linear in it (a
+  /// polynomial without that dim), else nullopt.
+  std::optional<SizeExpr> getStride(SizeExpr expr, unsigned dim) const;
+
+  /// The dim along which most bytes are contiguous: the lane dim of a schedule.
+  /// Ties go to the innermost; a domain without dims has none.
+  std::optional<unsigned> getLaneDim() const;
+
+  /// Marks in `needed` every node reachable from `roots` without entering the
+  /// operands of a Reduce.
+  void reach(ArrayRef<unsigned> roots, std::vector<bool> &needed) const;
+
+  /// One line a node; for tests and logs.
+  void print(llvm::raw_ostream &os) const;
+
+private:
+  friend class KernelProgramBuilder;
+  explicit KernelProgram(KernelOp kernel);
+  void collapseDims();
+  void computeDims();
+
+  KernelOp kernel;
+  SmallVector<SizeExpr> domain;
+  unsigned reducedRank = 0;
+  std::vector<Node> nodes;
+  SmallVector<Store> stores;
+  SmallVector<unsigned> reduces;
+  SizeFacts facts;
+};
+
+/// The strides of a kernel's argument or result: its `frit.layout`, or
+/// row-major ones.
+SmallVector<SizeExpr> getKernelStrides(KernelOp kernel, RankedTensorType type,
+                                       DictionaryAttr attributes);
+
+/// Bytes of one element in memory.
+unsigned getElementBytes(Type type);
+
+} // namespace mlir::frit
