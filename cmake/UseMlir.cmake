@@ -1,12 +1,13 @@
 # LLVM and MLIR as static archives, with one precompiled header for every room that speaks MLIR.
-# Debian's imported targets also name the LLVM dylib; linking both would register every option twice, so it is removed.
+# Debian's imported targets also name the LLVM dylib; linking both would register every option twice, so it gives way to the
+# archives that MLIR's own core needs. A room names what else of LLVM it uses.
 find_package(MLIR 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22/lib/cmake/mlir)
 get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
 foreach(lib IN LISTS MLIR_ALL_LIBS imported)
   if(TARGET ${lib})
     get_target_property(links ${lib} INTERFACE_LINK_LIBRARIES)
     if(links)
-      list(REMOVE_ITEM links LLVM)
+      list(TRANSFORM links REPLACE "^LLVM$" "LLVMRemarks;LLVMSupport")
       set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
     endif()
   endif()
@@ -20,7 +21,8 @@ add_library(frit_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/cmake/FritMlirPch.cpp)
 # frit_use_mlir(<target>): headers, flags and the precompiled header. Exceptions are off as in LLVM itself.
 function(frit_use_mlir target)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-  target_compile_options(${target} PRIVATE -fno-exceptions)
+  # CMake compiles programs as PIE, which the precompiled header of position-independent code refuses; the last word wins.
+  target_compile_options(${target} PRIVATE -fno-exceptions -fPIC)
   if(NOT target STREQUAL frit_mlir_pch)
     target_precompile_headers(${target} REUSE_FROM frit_mlir_pch)
   endif()
