@@ -1,0 +1,108 @@
+// A plan as the executor wants it: flat vectors, every index checked once, so that a call only walks arrays.
+//
+// Decoding also plays the steps through once to find mistakes that no index check sees: a tensor register read before it is
+// written or after its storage is gone, and it decides for each tensor register whether bare memory is enough (only kernels touch
+// it) or whether it must be a tensor of the host (an ATen call, a callback or the user sees it). Bare memory costs one pointer.
+
+#pragma once
+
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/Artifact_generated.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+using Registers = std::span<const uint32_t>;
+using Code = std::span<const format::Instruction>;
+
+/// What a tensor register holds, sizes and strides as int registers.
+struct TensorType {
+  format::Dtype dtype;
+  format::Device device;
+  /// -1: unknown until the call that makes it has run.
+  int32_t rank;
+  Registers sizes;
+  Registers strides;
+  bool hasStrides;
+  /// Must be a tensor of the host, not bare memory.
+  bool needsHandle = false;
+};
+
+enum class StepKind : uint8_t {
+  Eval,
+  Alloc,
+  Reuse,
+  Free,
+  View,
+  Launch,
+  Aten,
+  Callback,
+  CopyInto,
+  Touch,
+  Dim,
+  Item,
+  Wrap,
+  Check
+};
+
+/// One step; the meaning of the operands is that of the table of the same name in Artifact.fbs, in its order of fields. `flag` is
+/// the storage class of an Alloc and whether an Item or Wrap uses the float file.
+struct DecodedStep {
+  StepKind kind;
+  uint8_t flag = 0;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+};
+
+struct DecodedVariant {
+  uint32_t guard;
+  uint32_t workspace;
+  /// Three registers (x, y, z) a launch.
+  std::vector<std::array<uint32_t, 3>> launches;
+};
+
+/// A use of a kernel.
+struct LaunchSite {
+  uint32_t kernel;
+  Registers tensors, ints, floats;
+  std::vector<DecodedVariant> variants;
+};
+
+struct DecodedPlan {
+  static Result<std::shared_ptr<const DecodedPlan>> decode(std::shared_ptr<const Artifact> artifact,
+                                                           const format::Plan &plan);
+
+  std::shared_ptr<const Artifact> artifact;
+  const format::Plan *source = nullptr;
+
+  /// Int and float files as they are before the first step (constants in place, zeros elsewhere).
+  std::vector<int64_t> initialInts;
+  std::vector<double> initialFloats;
+  std::vector<TensorType> tensors;
+  std::vector<Code> programs;
+  /// Empty when the plan has none.
+  Code sizeProgram;
+  std::vector<DecodedStep> steps;
+  std::vector<LaunchSite> sites;
+  std::vector<const format::Aten *> atenCalls;
+  std::vector<const format::Callback *> callbacks;
+  std::vector<std::string> checkMessages;
+  /// Largest number of tensors, ints and floats of a launch: the scratch a call needs.
+  size_t maxPointers = 0, maxInts = 0, maxFloats = 0, maxRank = 0;
+  uint32_t arenaBytes = kNoRegister;
+};
+
+/// Bytes of one element.
+size_t bytesOf(format::Dtype dtype);
+/// Whether a scalar of this type lives in the float file.
+bool isFloating(format::Dtype dtype);
+/// torch's name: "float32", "int64" ...
+const char *nameOf(format::Dtype dtype);
+
+} // namespace frit

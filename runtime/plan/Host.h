@@ -1,0 +1,122 @@
+// What the executor asks of the world around it. One executor serves torch (at::Tensor, torch's allocator and thread pool, the
+// dispatcher) and frit-run (a few dozen lines of its own); a backend runs kernels on the CPU, on a GPU or in the SIMT emulation.
+// All of these are called from the hot path: implementations do no lookups by name and take no locks they can avoid.
+
+#pragma once
+
+#include "runtime/plan/DecodedPlan.h"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+/// A tensor register at run time.
+struct TensorSlot {
+  enum class Owner : uint8_t {
+    /// Empty, or a look at memory that another slot owns.
+    Nothing,
+    /// `allocation` came from allocateRaw.
+    Raw,
+    /// `handle` is a tensor of the host and keeps its storage alive.
+    Handle
+  };
+  /// The first element.
+  void *data = nullptr;
+  void *handle = nullptr;
+  void *allocation = nullptr;
+  uint64_t bytes = 0;
+  Owner owner = Owner::Nothing;
+};
+
+/// A look at a tensor of the host.
+struct TensorView {
+  void *data;
+  const int64_t *sizes;
+  const int64_t *strides;
+  int64_t rank;
+  int64_t offset;
+  format::Dtype dtype;
+  format::Device device;
+};
+
+/// Sizes and strides evaluated for one tensor.
+struct TensorShape {
+  std::span<const int64_t> sizes;
+  std::span<const int64_t> strides;
+  format::Dtype dtype;
+  format::Device device;
+};
+
+/// What was done, over all calls of an executable.
+struct Counters {
+  std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, callbacks{0}, allocations{0}, sizeEvaluations{0};
+  /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
+  std::atomic<uint64_t> peakBytes{0};
+};
+
+struct RunState;
+
+/// Splits [0, units) into pieces of at least `grain` and runs `body(argument, begin, end)` on each, possibly at once.
+using RangeBody = void (*)(void *argument, int64_t begin, int64_t end);
+
+class TensorHost {
+public:
+  virtual ~TensorHost() = default;
+
+  /// Bare memory, at least 64-byte aligned; null when there is none left.
+  virtual void *allocateRaw(format::Device device, uint64_t bytes) = 0;
+  virtual void freeRaw(format::Device device, void *memory) = 0;
+  /// One block for the temporaries of a call; a host may keep the last one for the next call.
+  virtual void *takeArena(format::Device device, uint64_t bytes) {
+    return allocateRaw(device, bytes);
+  }
+  virtual void giveArena(format::Device device, void *memory, uint64_t) { freeRaw(device, memory); }
+
+  /// A new tensor with storage of its own; fills data and handle.
+  virtual Status allocateTensor(const TensorShape &shape, TensorSlot &slot) = 0;
+  /// A tensor over the storage of `source`, `offset` elements of its own dtype after source's first element.
+  virtual Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) = 0;
+  virtual void releaseTensor(void *handle) = 0;
+  virtual void retainTensor(void *handle) = 0;
+  virtual TensorView look(void *handle) = 0;
+
+  /// dst.copy_(src); bumps the version counter.
+  virtual Status copyInto(const TensorSlot &destination, const TensorSlot &source) = 0;
+  virtual void bumpVersion(const TensorSlot &tensor) = 0;
+  /// The element of a tensor with one element, by the file its dtype belongs to.
+  virtual Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) = 0;
+  /// A 0-d CPU tensor.
+  virtual Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) = 0;
+
+  /// Runs prepared call `number` of the plan on the registers of `state`.
+  virtual Status callAten(uint32_t number, RunState &state) = 0;
+  virtual Status callBack(uint32_t number, RunState &state) = 0;
+
+  virtual void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) = 0;
+};
+
+/// Runs kernels. Pointers, ints and floats are laid out as KernelAbi.h says.
+struct KernelArguments {
+  const LaunchSite *site;
+  const DecodedVariant *variant;
+  uint32_t variantIndex;
+  void **pointers;
+  const int64_t *ints;
+  const double *floats;
+  void *workspace;
+  /// The int file, for launch sizes.
+  const int64_t *registers;
+};
+
+class KernelBackend {
+public:
+  virtual ~KernelBackend() = default;
+  virtual Status launch(const KernelArguments &arguments, TensorHost &host) = 0;
+};
+
+} // namespace frit

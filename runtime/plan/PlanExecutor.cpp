@@ -1,0 +1,423 @@
+// The steps of a call and its results; its arguments are the matter of PlanInputs.cpp.
+
+#include "runtime/plan/PlanExecutor.h"
+
+#include "runtime/plan/ScalarProgram.h"
+
+#include <algorithm>
+
+namespace frit {
+
+using format::OutputKind;
+
+namespace {
+
+Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }
+
+Status outOfMemory(uint64_t bytes) {
+  return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+}
+
+} // namespace
+
+PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, KernelBackend &backend)
+    : decoded(std::move(plan)), host(host), backend(backend),
+      planDevice(decoded->source->target() == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu) {
+  const format::Plan &source = *decoded->source;
+  if (source.inputs()) {
+    for (const format::Input *input : *source.inputs()) {
+      inputSpecs.push_back({input, input->kind(), input->reg(), input->scalar(), input->expected(), input->offset(),
+                            input->any_strides(), false});
+    }
+  }
+  if (source.symbols()) {
+    for (const format::Symbol *symbol : *source.symbols()) {
+      symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max()});
+    }
+  }
+  if (source.outputs()) {
+    for (const format::Output *output : *source.outputs()) {
+      outputSpecs.push_back({output->kind(), output->reg(), output->dtype()});
+      if (output->kind() == OutputKind::Input) {
+        inputSpecs[output->reg()].returned = true;
+      }
+    }
+  }
+}
+
+PlanExecutor::~PlanExecutor() {
+  delete idleState.load();
+  for (auto &[tensor, slot] : constantSlots) {
+    host.releaseTensor(slot.handle);
+  }
+}
+
+Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
+  const format::Constant &constant = *decoded->source->constants()->Get(number);
+  TensorView view = host.look(handle);
+  const TensorType &type = decoded->tensors[constant.tensor()];
+  if (view.dtype != type.dtype || (type.rank >= 0 && view.rank != type.rank)) {
+    return Status::error(ErrorKind::BadInput,
+                         "constant " + std::to_string(number) + " is a " + std::to_string(view.rank) + "-d " +
+                             nameOf(view.dtype) + " tensor, compiled for a " + std::to_string(type.rank) + "-d " +
+                             nameOf(type.dtype) + " one; pass the tensors the graph was captured with, in order");
+  }
+  host.retainTensor(handle);
+  TensorSlot slot;
+  slot.data = view.data;
+  slot.handle = handle;
+  constantSlots.emplace_back(constant.tensor(), slot);
+  return Status::ok();
+}
+
+std::unique_ptr<RunState> PlanExecutor::takeState() {
+  if (RunState *state = idleState.exchange(nullptr, std::memory_order_acquire)) {
+    return std::unique_ptr<RunState>(state);
+  }
+  {
+    std::lock_guard<std::mutex> guard(stateLock);
+    if (!moreStates.empty()) {
+      std::unique_ptr<RunState> state = std::move(moreStates.back());
+      moreStates.pop_back();
+      return state;
+    }
+  }
+  auto state = std::make_unique<RunState>();
+  state->ints = decoded->initialInts;
+  state->floats = decoded->initialFloats;
+  state->tensors.resize(decoded->tensors.size());
+  state->views.resize(inputSpecs.size());
+  state->pointers.resize(decoded->maxPointers);
+  state->kernelInts.resize(decoded->maxInts);
+  state->kernelFloats.resize(decoded->maxFloats);
+  state->sizes.resize(decoded->maxRank);
+  state->strides.resize(decoded->maxRank);
+  return state;
+}
+
+void PlanExecutor::returnState(std::unique_ptr<RunState> state) {
+  RunState *expected = nullptr;
+  if (idleState.compare_exchange_strong(expected, state.get(), std::memory_order_release)) {
+    state.release();
+    return;
+  }
+  std::lock_guard<std::mutex> guard(stateLock);
+  moreStates.push_back(std::move(state));
+}
+
+Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  std::unique_ptr<RunState> state = takeState();
+  Status status = enter(*state, inputs);
+  if (status.isOk()) {
+    status = walk(*state);
+  }
+  if (status.isOk()) {
+    status = collect(*state, inputs, outputs);
+  }
+  leave(*state);
+  returnState(std::move(state));
+  for (InputValue &input : inputs) {
+    if (input.handle) {
+      host.releaseTensor(std::exchange(input.handle, nullptr));
+    }
+  }
+  return status;
+}
+
+Status PlanExecutor::walk(RunState &state) {
+  int64_t *ints = state.ints.data();
+  for (const DecodedStep &step : decoded->steps) {
+    switch (step.kind) {
+    case StepKind::Eval:
+      if (!runProgram(decoded->programs[step.a], ints, state.floats.data())) {
+        return divisionByZero();
+      }
+      break;
+    case StepKind::Alloc:
+      FRIT_RETURN_IF_ERROR(allocate(state, step));
+      break;
+    case StepKind::Reuse:
+      FRIT_RETURN_IF_ERROR(reuse(state, step.a, step.b));
+      break;
+    case StepKind::Free:
+      release(state, step.a);
+      break;
+    case StepKind::View:
+      FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c]));
+      break;
+    case StepKind::Launch:
+      FRIT_RETURN_IF_ERROR(launch(state, decoded->sites[step.a]));
+      break;
+    case StepKind::Aten:
+      state.atenCalls += 1;
+      FRIT_RETURN_IF_ERROR(host.callAten(step.a, state));
+      break;
+    case StepKind::Callback:
+      state.callbacks += 1;
+      FRIT_RETURN_IF_ERROR(host.callBack(step.a, state));
+      break;
+    case StepKind::CopyInto:
+      FRIT_RETURN_IF_ERROR(host.copyInto(state.tensors[step.a], state.tensors[step.b]));
+      break;
+    case StepKind::Touch:
+      host.bumpVersion(state.tensors[step.a]);
+      break;
+    case StepKind::Dim: {
+      TensorView tensor = host.look(state.tensors[step.a].handle);
+      if (step.b >= tensor.rank) {
+        return Status::error(ErrorKind::Runtime, "a call returned a tensor of " + std::to_string(tensor.rank) +
+                                                     " dimensions where dimension " + std::to_string(step.b) +
+                                                     " was expected");
+      }
+      ints[step.c] = tensor.sizes[step.b];
+      break;
+    }
+    case StepKind::Item: {
+      int64_t integer = 0;
+      double real = 0;
+      FRIT_RETURN_IF_ERROR(host.readItem(state.tensors[step.a], &integer, &real));
+      if (step.flag) {
+        state.floats[step.b] = real;
+      } else {
+        ints[step.b] = integer;
+      }
+      break;
+    }
+    case StepKind::Wrap: {
+      TensorSlot &slot = state.tensors[step.a];
+      FRIT_RETURN_IF_ERROR(host.wrapScalar(decoded->tensors[step.a].dtype, step.flag ? 0 : ints[step.b],
+                                           step.flag ? state.floats[step.b] : 0, slot));
+      slot.owner = TensorSlot::Owner::Handle;
+      break;
+    }
+    case StepKind::Check:
+      if (ints[step.a] == 0) {
+        return Status::error(ErrorKind::Runtime, decoded->checkMessages[step.b]);
+      }
+      break;
+    }
+  }
+  return Status::ok();
+}
+
+TensorShape PlanExecutor::shapeOf(RunState &state, uint32_t tensor) const {
+  const TensorType &type = decoded->tensors[tensor];
+  for (size_t dim = 0; dim < type.sizes.size(); ++dim) {
+    state.sizes[dim] = state.ints[type.sizes[dim]];
+    state.strides[dim] = state.ints[type.strides[dim]];
+  }
+  return {{state.sizes.data(), type.sizes.size()}, {state.strides.data(), type.sizes.size()}, type.dtype, type.device};
+}
+
+Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
+  TensorSlot &slot = state.tensors[step.a];
+  const TensorType &type = decoded->tensors[step.a];
+  int64_t signedBytes = state.ints[step.b];
+  if (signedBytes < 0) {
+    return Status::error(ErrorKind::Runtime, "a buffer of " + std::to_string(signedBytes) +
+                                                 " bytes was asked for: a size in this call is negative");
+  }
+  auto bytes = static_cast<uint64_t>(signedBytes);
+  if (step.c != kNoRegister && !type.needsHandle) {
+    int64_t offset = state.ints[step.c];
+    if (offset < 0 || static_cast<uint64_t>(offset) > state.arenaBytes ||
+        bytes > state.arenaBytes - static_cast<uint64_t>(offset)) {
+      return Status::error(ErrorKind::BadArtifact, "a temporary lies outside of the arena");
+    }
+    slot.data = static_cast<char *>(state.arena) + offset;
+    return Status::ok();
+  }
+  state.allocations += 1;
+  state.currentBytes += bytes;
+  state.peakBytes = std::max(state.peakBytes, state.currentBytes);
+  slot.bytes = bytes;
+  if (type.needsHandle) {
+    FRIT_RETURN_IF_ERROR(host.allocateTensor(shapeOf(state, step.a), slot));
+    slot.owner = TensorSlot::Owner::Handle;
+    return Status::ok();
+  }
+  slot.allocation = host.allocateRaw(type.device, bytes);
+  if (!slot.allocation) {
+    return outOfMemory(bytes);
+  }
+  slot.data = slot.allocation;
+  slot.owner = TensorSlot::Owner::Raw;
+  return Status::ok();
+}
+
+Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset) {
+  TensorSlot &slot = state.tensors[tensor];
+  const TensorSlot &from = state.tensors[source];
+  const TensorType &type = decoded->tensors[tensor];
+  if (type.needsHandle) {
+    FRIT_RETURN_IF_ERROR(host.viewTensor(from, shapeOf(state, tensor), offset, slot));
+    slot.owner = TensorSlot::Owner::Handle;
+    return Status::ok();
+  }
+  slot.data = from.data ? static_cast<char *>(from.data) + offset * static_cast<int64_t>(bytesOf(type.dtype)) : nullptr;
+  return Status::ok();
+}
+
+Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
+  if (decoded->tensors[tensor].needsHandle) {
+    FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0));
+    // The storage lives on under the new name: its bytes move along and are counted until that is freed.
+    state.tensors[tensor].bytes = std::exchange(state.tensors[from].bytes, 0);
+    release(state, from);
+    return Status::ok();
+  }
+  state.tensors[tensor] = std::exchange(state.tensors[from], TensorSlot());
+  return Status::ok();
+}
+
+Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
+  for (size_t at = 0; at < site.tensors.size(); ++at) {
+    state.pointers[at] = state.tensors[site.tensors[at]].data;
+  }
+  for (size_t at = 0; at < site.ints.size(); ++at) {
+    state.kernelInts[at] = state.ints[site.ints[at]];
+  }
+  for (size_t at = 0; at < site.floats.size(); ++at) {
+    state.kernelFloats[at] = state.floats[site.floats[at]];
+  }
+  uint32_t chosen = 0;
+  while (chosen + 1 < site.variants.size() && site.variants[chosen].guard != kNoRegister &&
+         state.ints[site.variants[chosen].guard] == 0) {
+    ++chosen;
+  }
+  const DecodedVariant &variant = site.variants[chosen];
+  KernelArguments arguments = {&site,
+                               &variant,
+                               chosen,
+                               state.pointers.data(),
+                               state.kernelInts.data(),
+                               state.kernelFloats.data(),
+                               nullptr,
+                               state.ints.data()};
+  int64_t workspaceBytes = variant.workspace == kNoRegister ? 0 : state.ints[variant.workspace];
+  if (workspaceBytes > 0) {
+    arguments.workspace = host.allocateRaw(planDevice, static_cast<uint64_t>(workspaceBytes));
+    if (!arguments.workspace) {
+      return outOfMemory(static_cast<uint64_t>(workspaceBytes));
+    }
+    state.peakBytes = std::max(state.peakBytes, state.currentBytes + static_cast<uint64_t>(workspaceBytes));
+  }
+  state.kernelLaunches += 1;
+  Status status = backend.launch(arguments, host);
+  if (arguments.workspace) {
+    host.freeRaw(planDevice, arguments.workspace);
+  }
+  return status;
+}
+
+Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  auto fill = [&](const OutputSpec &spec, OutputValue &output) -> Status {
+    using Kind = OutputValue::Kind;
+    switch (spec.kind) {
+    case OutputKind::Tensor: {
+      TensorSlot &slot = state.tensors[spec.reg];
+      output.kind = Kind::Tensor;
+      output.handle = slot.handle;
+      if (slot.owner == TensorSlot::Owner::Handle) {
+        slot.owner = TensorSlot::Owner::Nothing;
+      } else {
+        host.retainTensor(slot.handle);
+      }
+      return Status::ok();
+    }
+    case OutputKind::Int:
+    case OutputKind::Bool:
+      output.kind = spec.kind == OutputKind::Int ? Kind::Int : Kind::Bool;
+      output.integer = state.ints[spec.reg];
+      return Status::ok();
+    case OutputKind::Float:
+      output.kind = Kind::Float;
+      output.real = state.floats[spec.reg];
+      return Status::ok();
+    case OutputKind::None:
+      output.kind = Kind::None;
+      return Status::ok();
+    case OutputKind::Input: {
+      const InputValue &input = inputs[spec.reg];
+      output.kind = static_cast<Kind>(input.kind);
+      output.integer = input.integer;
+      output.real = input.real;
+      output.handle = input.handle;
+      if (output.handle) {
+        host.retainTensor(output.handle);
+      }
+      return Status::ok();
+    }
+    case OutputKind::IntTensor:
+    case OutputKind::FloatTensor: {
+      TensorSlot slot;
+      bool real = spec.kind == OutputKind::FloatTensor;
+      FRIT_RETURN_IF_ERROR(host.wrapScalar(spec.dtype, real ? 0 : state.ints[spec.reg],
+                                           real ? state.floats[spec.reg] : 0, slot));
+      output.kind = Kind::Tensor;
+      output.handle = slot.handle;
+      return Status::ok();
+    }
+    }
+    return Status::ok();
+  };
+  for (size_t number = 0; number < outputSpecs.size(); ++number) {
+    if (Status status = fill(outputSpecs[number], outputs[number]); !status.isOk()) {
+      for (OutputValue &output : outputs.first(number)) {
+        if (output.handle) {
+          host.releaseTensor(std::exchange(output.handle, nullptr));
+        }
+        output.kind = OutputValue::Kind::None;
+      }
+      return status;
+    }
+  }
+  return Status::ok();
+}
+
+void PlanExecutor::release(RunState &state, uint32_t tensor) {
+  TensorSlot &slot = state.tensors[tensor];
+  state.currentBytes -= std::min(slot.bytes, state.currentBytes);
+  switch (slot.owner) {
+  case TensorSlot::Owner::Nothing:
+    break;
+  case TensorSlot::Owner::Raw:
+    host.freeRaw(decoded->tensors[tensor].device, slot.allocation);
+    break;
+  case TensorSlot::Owner::Handle:
+    host.releaseTensor(slot.handle);
+    break;
+  }
+  slot = TensorSlot();
+}
+
+void PlanExecutor::leave(RunState &state) {
+  for (uint32_t tensor = 0; tensor < state.tensors.size(); ++tensor) {
+    if (state.tensors[tensor].owner != TensorSlot::Owner::Nothing) {
+      release(state, tensor);
+    } else {
+      state.tensors[tensor] = TensorSlot();
+    }
+  }
+  if (state.arena) {
+    host.giveArena(planDevice, std::exchange(state.arena, nullptr), state.arenaBytes);
+    state.arenaBytes = 0;
+  }
+  auto add = [](std::atomic<uint64_t> &counter, uint64_t &value) {
+    if (value != 0) {
+      counter.fetch_add(value, std::memory_order_relaxed);
+      value = 0;
+    }
+  };
+  counts.calls.fetch_add(1, std::memory_order_relaxed);
+  add(counts.kernelLaunches, state.kernelLaunches);
+  add(counts.atenCalls, state.atenCalls);
+  add(counts.callbacks, state.callbacks);
+  add(counts.allocations, state.allocations);
+  uint64_t peak = counts.peakBytes.load(std::memory_order_relaxed);
+  while (state.peakBytes > peak && !counts.peakBytes.compare_exchange_weak(peak, state.peakBytes)) {
+  }
+  state.currentBytes = state.peakBytes = 0;
+}
+
+} // namespace frit

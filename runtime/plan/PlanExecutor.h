@@ -1,0 +1,124 @@
+// Runs a decoded plan. A call binds the symbols from the arguments, checks the arguments against them, fills the size registers
+// (or finds them still there from the previous call with the same symbols), walks the steps and hands out the results.
+//
+// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads, or a call from inside a callback
+// of another, take a state each. Temporaries of a plan with an arena lie in one block that is taken from the host for the call and
+// given back after it, so that a hundred graphs keep one block and not a hundred.
+
+#pragma once
+
+#include "runtime/plan/Host.h"
+
+#include <mutex>
+
+namespace frit {
+
+/// An argument of a call. Tensor handles belong to the executor once run() is entered, whatever its outcome.
+struct InputValue {
+  enum class Kind : uint8_t { None, Tensor, Int, Float, Bool } kind = Kind::None;
+  int64_t integer = 0;
+  double real = 0;
+  void *handle = nullptr;
+};
+
+/// A result of a call; a tensor's handle belongs to the caller.
+struct OutputValue {
+  enum class Kind : uint8_t { None, Tensor, Int, Float, Bool, Input } kind = Kind::None;
+  int64_t integer = 0;
+  double real = 0;
+  void *handle = nullptr;
+};
+
+/// Everything a call needs that is not in the plan.
+struct RunState {
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  std::vector<TensorSlot> tensors;
+  std::vector<TensorView> views;
+  // Scratch of one step.
+  std::vector<void *> pointers;
+  std::vector<int64_t> kernelInts;
+  std::vector<double> kernelFloats;
+  std::vector<int64_t> sizes, strides;
+  /// The size program has run for the int registers as they are.
+  bool sizesValid = false;
+  void *arena = nullptr;
+  uint64_t arenaBytes = 0;
+  uint64_t currentBytes = 0, peakBytes = 0;
+  uint64_t kernelLaunches = 0, atenCalls = 0, callbacks = 0, allocations = 0;
+};
+
+class PlanExecutor {
+public:
+  PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, KernelBackend &backend);
+  ~PlanExecutor();
+  PlanExecutor(const PlanExecutor &) = delete;
+  PlanExecutor &operator=(const PlanExecutor &) = delete;
+
+  /// Keeps `handle` (retained by the executor) as the value of a constant for all calls.
+  Status bindConstant(uint32_t number, void *handle);
+
+  /// Takes the arguments; fills `outputs`, one for each output of the plan. After a failure all results are empty.
+  Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+
+  const DecodedPlan &plan() const { return *decoded; }
+  const Counters &counters() const { return counts; }
+  size_t inputCount() const { return inputSpecs.size(); }
+  size_t outputCount() const { return outputSpecs.size(); }
+
+private:
+  struct InputSpec {
+    const format::Input *source;
+    format::InputKind kind;
+    uint32_t reg, scalar, expected, offset;
+    bool anyStrides;
+    /// An output is this input.
+    bool returned;
+  };
+  struct SymbolSpec {
+    const format::Symbol *source;
+    uint32_t reg, input;
+    int32_t dim;
+    int64_t min, max;
+  };
+  struct OutputSpec {
+    format::OutputKind kind;
+    uint32_t reg;
+    format::Dtype dtype;
+  };
+
+  std::unique_ptr<RunState> takeState();
+  void returnState(std::unique_ptr<RunState> state);
+  Status enter(RunState &state, std::span<InputValue> inputs);
+  Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
+  Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
+  Status checkTensor(size_t number, const RunState &state) const;
+  Status walk(RunState &state);
+  Status allocate(RunState &state, const DecodedStep &step);
+  Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset);
+  Status reuse(RunState &state, uint32_t tensor, uint32_t from);
+  Status launch(RunState &state, const LaunchSite &site);
+  Status collect(RunState &state, std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  void release(RunState &state, uint32_t tensor);
+  void leave(RunState &state);
+  Status prepareArena(RunState &state);
+  TensorShape shapeOf(RunState &state, uint32_t tensor) const;
+  Status badInput(size_t number, const std::string &what) const;
+
+  std::shared_ptr<const DecodedPlan> decoded;
+  TensorHost &host;
+  KernelBackend &backend;
+  std::vector<InputSpec> inputSpecs;
+  std::vector<SymbolSpec> symbolSpecs;
+  std::vector<OutputSpec> outputSpecs;
+  std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
+  Counters counts;
+  /// The device kernels of this plan run on.
+  format::Device planDevice;
+  /// The state of the last call, and those of calls that ran beside it.
+  std::atomic<RunState *> idleState{nullptr};
+  std::mutex stateLock;
+  std::vector<std::unique_ptr<RunState>> moreStates;
+};
+
+} // namespace frit

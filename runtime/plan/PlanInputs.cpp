@@ -1,0 +1,192 @@
+// The arguments of a call: moved into registers, symbols bound from them, everything else checked against what was compiled.
+
+#include "runtime/plan/PlanExecutor.h"
+
+#include "runtime/plan/ScalarProgram.h"
+
+namespace frit {
+
+using format::InputKind;
+
+Status PlanExecutor::badInput(size_t number, const std::string &what) const {
+  const format::Input *input = number < inputSpecs.size() ? inputSpecs[number].source : nullptr;
+  std::string name = input && input->name() ? " ('" + input->name()->str() + "')" : "";
+  return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "', input " +
+                                                std::to_string(number) + name + ": " + what);
+}
+
+Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
+  if (inputs.size() != inputSpecs.size()) {
+    return Status::error(ErrorKind::BadInput,
+                         "graph '" + std::string(decoded->artifact->graphName()) + "' takes " +
+                             std::to_string(inputSpecs.size()) + " inputs, got " + std::to_string(inputs.size()));
+  }
+  bool changed = !state.sizesValid;
+  for (size_t number = 0; number < inputs.size(); ++number) {
+    FRIT_RETURN_IF_ERROR(takeInput(state, number, inputs[number], changed));
+  }
+  FRIT_RETURN_IF_ERROR(bindSymbols(state, inputs, changed));
+  if (changed) {
+    state.sizesValid = false;
+    counts.sizeEvaluations.fetch_add(1, std::memory_order_relaxed);
+    if (!runProgram(decoded->sizeProgram, state.ints.data(), state.floats.data())) {
+      return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
+    }
+    state.sizesValid = true;
+  }
+  for (size_t number = 0; number < inputs.size(); ++number) {
+    const InputSpec &spec = inputSpecs[number];
+    if (spec.kind == InputKind::Tensor) {
+      FRIT_RETURN_IF_ERROR(checkTensor(number, state));
+    } else if (spec.expected != kNoRegister && state.ints[spec.expected] != state.ints[spec.reg]) {
+      return badInput(number, "it is " + std::to_string(state.ints[spec.reg]) + ", the sizes of this call require " +
+                                  std::to_string(state.ints[spec.expected]));
+    }
+  }
+  for (auto &[tensor, slot] : constantSlots) {
+    state.tensors[tensor] = slot;
+  }
+  if (decoded->source->constants() && constantSlots.size() != decoded->source->constants()->size()) {
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "' needs " +
+                                                  std::to_string(decoded->source->constants()->size()) +
+                                                  " constants, load() was given " +
+                                                  std::to_string(constantSlots.size()));
+  }
+  return prepareArena(state);
+}
+
+/// Moves an argument into its register.
+Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input, bool &changed) {
+  const InputSpec &spec = inputSpecs[number];
+  using Kind = InputValue::Kind;
+  auto set = [&](uint32_t reg, int64_t value) {
+    changed |= state.ints[reg] != value;
+    state.ints[reg] = value;
+  };
+  switch (spec.kind) {
+  case InputKind::Tensor:
+  case InputKind::ScalarTensor: {
+    if (input.kind != Kind::Tensor) {
+      return badInput(number, "a tensor is needed");
+    }
+    TensorView &view = state.views[number];
+    view = host.look(input.handle);
+    const TensorType &type = decoded->tensors[spec.reg];
+    if (view.dtype != type.dtype) {
+      return badInput(number, std::string("its dtype is ") + nameOf(view.dtype) + ", compiled for " + nameOf(type.dtype));
+    }
+    if (view.rank != type.rank) {
+      return badInput(number, "it has " + std::to_string(view.rank) + " dimensions, compiled for " +
+                                  std::to_string(type.rank));
+    }
+    if (view.device != type.device) {
+      return badInput(number, std::string("it lies on ") + format::EnumNameDevice(view.device) + ", compiled for " +
+                                  format::EnumNameDevice(type.device));
+    }
+    TensorSlot &slot = state.tensors[spec.reg];
+    slot.data = view.data;
+    slot.handle = input.handle;
+    slot.bytes = 0;
+    slot.owner = TensorSlot::Owner::Handle;
+    if (spec.returned) {
+      host.retainTensor(input.handle);
+    } else {
+      input.handle = nullptr;
+    }
+    if (spec.kind == InputKind::ScalarTensor) {
+      int64_t integer = 0;
+      double real = 0;
+      FRIT_RETURN_IF_ERROR(host.readItem(slot, &integer, &real));
+      if (isFloating(type.dtype)) {
+        state.floats[spec.scalar] = real;
+      } else {
+        set(spec.scalar, integer);
+      }
+    }
+    return Status::ok();
+  }
+  case InputKind::Int:
+  case InputKind::Bool:
+    if (input.kind != Kind::Int && input.kind != Kind::Bool) {
+      return badInput(number, "an integer is needed");
+    }
+    set(spec.reg, input.integer);
+    return Status::ok();
+  case InputKind::Float:
+    if (input.kind == Kind::None || input.kind == Kind::Tensor) {
+      return badInput(number, "a float is needed");
+    }
+    state.floats[spec.reg] = input.kind == Kind::Float ? input.real : static_cast<double>(input.integer);
+    return Status::ok();
+  case InputKind::None:
+    return Status::ok();
+  }
+  return Status::ok();
+}
+
+Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed) {
+  for (const SymbolSpec &symbol : symbolSpecs) {
+    int64_t value = symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
+    if (value < symbol.min || value > symbol.max) {
+      std::string where = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
+      return badInput(symbol.input, where + "is " + std::to_string(value) + ", compiled for " +
+                                        (symbol.source->name() ? symbol.source->name()->str() : "a size") +
+                                        " between " + std::to_string(symbol.min) + " and " +
+                                        std::to_string(symbol.max));
+    }
+    changed |= state.ints[symbol.reg] != value;
+    state.ints[symbol.reg] = value;
+  }
+  return Status::ok();
+}
+
+Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
+  const InputSpec &spec = inputSpecs[number];
+  const TensorType &type = decoded->tensors[spec.reg];
+  const TensorView &view = state.views[number];
+  bool empty = false;
+  for (int64_t dim = 0; dim < view.rank; ++dim) {
+    int64_t required = state.ints[type.sizes[dim]];
+    if (view.sizes[dim] != required) {
+      return badInput(number, "its size along dimension " + std::to_string(dim) + " is " +
+                                  std::to_string(view.sizes[dim]) + ", compiled for " + std::to_string(required));
+    }
+    empty |= required == 0;
+  }
+  if (empty || spec.anyStrides || !type.hasStrides) {
+    return Status::ok();
+  }
+  for (int64_t dim = 0; dim < view.rank; ++dim) {
+    int64_t required = state.ints[type.strides[dim]];
+    if (view.strides[dim] != required && view.sizes[dim] != 1) {
+      return badInput(number, "its stride along dimension " + std::to_string(dim) + " is " +
+                                  std::to_string(view.strides[dim]) + ", compiled for " + std::to_string(required));
+    }
+  }
+  if (spec.offset != kNoRegister && view.offset != state.ints[spec.offset]) {
+    return badInput(number, "its storage offset is " + std::to_string(view.offset) + ", compiled for " +
+                                std::to_string(state.ints[spec.offset]));
+  }
+  return Status::ok();
+}
+
+Status PlanExecutor::prepareArena(RunState &state) {
+  if (decoded->arenaBytes == kNoRegister) {
+    return Status::ok();
+  }
+  int64_t bytes = state.ints[decoded->arenaBytes];
+  if (bytes <= 0) {
+    return bytes == 0 ? Status::ok() : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
+  }
+  state.arena = host.takeArena(planDevice, static_cast<uint64_t>(bytes));
+  if (!state.arena) {
+    return Status::error(ErrorKind::OutOfMemory,
+                         "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for temporaries");
+  }
+  state.arenaBytes = static_cast<uint64_t>(bytes);
+  state.allocations += 1;
+  state.currentBytes = state.peakBytes = state.arenaBytes;
+  return Status::ok();
+}
+
+} // namespace frit
