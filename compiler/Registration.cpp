@@ -2,6 +2,8 @@
 
 #include "compiler/Registration.h"
 
+#include "codegen/Passes.h"
+#include "codegen/gpu/LowerToNvvm.h"
 #include "compiler/Pipeline.h"
 #include "ir/FritDialect.h"
 #include "passes/Passes.h"
@@ -17,10 +19,12 @@ namespace frit {
 void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::frit::FritDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                   mlir::tensor::TensorDialect>();
+  mlir::frit::registerGpuTargetDialects(registry);
 }
 
 void registerPasses() {
   mlir::frit::registerFritPassesPasses();
+  mlir::frit::registerFritCodegenPasses();
   mlir::registerCanonicalizer();
   mlir::registerCSEPass();
   registerPipelines();

@@ -1,0 +1,31 @@
+// Windows on code generation: what the compiler does in one go, step by step for frit-opt.
+#ifndef FRIT_CODEGEN_PASSES_TD
+#define FRIT_CODEGEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def EmitPtxPass : Pass<"frit-emit-ptx", "::mlir::ModuleOp"> {
+  let summary = "print the PTX of every gpu.module in place of it";
+  let description = [{
+    Lowers each `gpu.module` to NVVM, LLVM and PTX and writes the text to
+    `output` (`-` is the standard output). The gpu.modules are gone afterwards.
+
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>) kernel { ... gpu.return }
+    }
+    ```
+
+    prints
+
+    ```
+    .visible .entry copy(.param .u64 .ptr .global ...
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "unsigned", "90", "compute capability times ten: 80, 90 or 100">,
+    Option<"output", "output", "std::string", "\"-\"", "file to write">];
+  let statistics = [Statistic<"numModules", "modules", "gpu.modules printed">];
+}
+
+#endif

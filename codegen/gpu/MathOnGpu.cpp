@@ -1,0 +1,234 @@
+// Which instruction an operation of math or arith becomes on a GPU. Three classes:
+//
+//   always      floor, ceil, trunc, roundeven, abs, fma, copysign are one instruction; exp2 is `ex2.approx` (2 ulp, keeps
+//               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9)
+//   contract    (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is `sqrt.approx` (1 ulp); without the flag
+//               both are rounded as IEEE says
+//   afn         (set by the schedules where every float the kernel writes is a half type) exp is ex2.approx(x * log2(e)),
+//               whose error grows with |x| to 5e-6 at 88, far below half an ulp of f16; tanh is `tanh.approx` for bf16 only
+//
+// Everything else goes to libdevice, one call a lane. Vectors are unrolled here because none of the instructions has a
+// vector form.
+
+#include "codegen/gpu/LowerToNvvm.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace {
+
+using EmitLane = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+
+/// Applies `emit` to each lane of the operands and gathers the results.
+Value unroll(OpBuilder &builder, Operation *op, ValueRange operands, EmitLane emit) {
+  Location loc = op->getLoc();
+  auto type = dyn_cast<VectorType>(op->getResult(0).getType());
+  if (!type) {
+    return emit(builder, loc, operands);
+  }
+  SmallVector<Value> lanes;
+  for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+    SmallVector<Value> scalars;
+    for (Value operand : operands) {
+      scalars.push_back(vector::ExtractOp::create(builder, loc, operand, lane));
+    }
+    lanes.push_back(emit(builder, loc, scalars));
+  }
+  return vector::FromElementsOp::create(builder, loc, type, lanes);
+}
+
+struct LibdeviceNames {
+  StringRef f32, f64;
+};
+
+/// The libdevice function for an operation that has one.
+std::optional<LibdeviceNames> getLibdeviceNames(Operation *op) {
+  return TypeSwitch<Operation *, std::optional<LibdeviceNames>>(op)
+      .Case([](math::AcosOp) { return LibdeviceNames{"__nv_acosf", "__nv_acos"}; })
+      .Case([](math::AcoshOp) { return LibdeviceNames{"__nv_acoshf", "__nv_acosh"}; })
+      .Case([](math::AsinOp) { return LibdeviceNames{"__nv_asinf", "__nv_asin"}; })
+      .Case([](math::AsinhOp) { return LibdeviceNames{"__nv_asinhf", "__nv_asinh"}; })
+      .Case([](math::AtanOp) { return LibdeviceNames{"__nv_atanf", "__nv_atan"}; })
+      .Case([](math::Atan2Op) { return LibdeviceNames{"__nv_atan2f", "__nv_atan2"}; })
+      .Case([](math::AtanhOp) { return LibdeviceNames{"__nv_atanhf", "__nv_atanh"}; })
+      .Case([](math::CbrtOp) { return LibdeviceNames{"__nv_cbrtf", "__nv_cbrt"}; })
+      .Case([](math::CosOp) { return LibdeviceNames{"__nv_cosf", "__nv_cos"}; })
+      .Case([](math::CoshOp) { return LibdeviceNames{"__nv_coshf", "__nv_cosh"}; })
+      .Case([](math::ErfOp) { return LibdeviceNames{"__nv_erff", "__nv_erf"}; })
+      .Case([](math::ErfcOp) { return LibdeviceNames{"__nv_erfcf", "__nv_erfc"}; })
+      .Case([](math::ExpOp) { return LibdeviceNames{"__nv_expf", "__nv_exp"}; })
+      .Case([](math::Exp2Op) { return LibdeviceNames{"__nv_exp2f", "__nv_exp2"}; })
+      .Case([](math::ExpM1Op) { return LibdeviceNames{"__nv_expm1f", "__nv_expm1"}; })
+      .Case([](math::LogOp) { return LibdeviceNames{"__nv_logf", "__nv_log"}; })
+      .Case([](math::Log10Op) { return LibdeviceNames{"__nv_log10f", "__nv_log10"}; })
+      .Case([](math::Log1pOp) { return LibdeviceNames{"__nv_log1pf", "__nv_log1p"}; })
+      .Case([](math::Log2Op) { return LibdeviceNames{"__nv_log2f", "__nv_log2"}; })
+      .Case([](math::PowFOp) { return LibdeviceNames{"__nv_powf", "__nv_pow"}; })
+      .Case([](math::RoundOp) { return LibdeviceNames{"__nv_roundf", "__nv_round"}; })
+      .Case([](math::RsqrtOp) { return LibdeviceNames{"__nv_rsqrtf", "__nv_rsqrt"}; })
+      .Case([](math::SinOp) { return LibdeviceNames{"__nv_sinf", "__nv_sin"}; })
+      .Case([](math::SinhOp) { return LibdeviceNames{"__nv_sinhf", "__nv_sinh"}; })
+      .Case([](math::TanOp) { return LibdeviceNames{"__nv_tanf", "__nv_tan"}; })
+      .Case([](math::TanhOp) { return LibdeviceNames{"__nv_tanhf", "__nv_tanh"}; })
+      .Case([](arith::RemFOp) { return LibdeviceNames{"__nv_fmodf", "__nv_fmod"}; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+class MathRewriter {
+public:
+  explicit MathRewriter(gpu::GPUModuleOp module) : module(module) {}
+
+  void rewrite(Operation *op) {
+    if (op->getNumResults() != 1) {
+      return;
+    }
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    if (!isa<FloatType>(element) && !isa<math::AbsIOp, math::CtPopOp>(op)) {
+      return;
+    }
+    OpBuilder builder(op);
+    if (Value value = replacement(builder, op, element)) {
+      op->getResult(0).replaceAllUsesWith(value);
+      op->erase();
+    }
+  }
+
+private:
+  static arith::FastMathFlags getFlags(Operation *op) {
+    auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
+    return flags ? flags.getFastMathFlagsAttr().getValue() : arith::FastMathFlags::none;
+  }
+
+  Value replacement(OpBuilder &builder, Operation *op, Type element) {
+    Location loc = op->getLoc();
+    ValueRange operands = op->getOperands();
+    Type type = op->getResult(0).getType();
+    auto flags = getFlags(op);
+    bool contract = bitEnumContainsAny(flags, arith::FastMathFlags::contract);
+    bool approximate = bitEnumContainsAny(flags, arith::FastMathFlags::afn);
+    auto same = [&](auto tag) -> Value {
+      return decltype(tag)::create(builder, loc, type, operands);
+    };
+    if (isa<math::FloorOp>(op)) {
+      return LLVM::FFloorOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::CeilOp>(op)) {
+      return LLVM::FCeilOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::TruncOp>(op)) {
+      return LLVM::FTruncOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::RoundEvenOp>(op)) {
+      return LLVM::RoundEvenOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::AbsFOp>(op)) {
+      return LLVM::FAbsOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::AbsIOp>(op)) {
+      return LLVM::AbsOp::create(builder, loc, type, operands[0], /*is_int_min_poison=*/false);
+    }
+    if (isa<math::CtPopOp>(op)) {
+      return LLVM::CtPopOp::create(builder, loc, operands[0]);
+    }
+    if (isa<math::FmaOp>(op)) {
+      return same(LLVM::FMAOp());
+    }
+    if (isa<math::CopySignOp>(op)) {
+      return same(LLVM::CopySignOp());
+    }
+    if (isa<math::SqrtOp>(op)) {
+      return contract && element.isF32() ? lanes(builder, op, operands, "llvm.nvvm.sqrt.approx.f")
+                                         : LLVM::SqrtOp::create(builder, loc, operands[0]);
+    }
+    if (element.isF32()) {
+      if (isa<math::Exp2Op>(op)) {
+        return lanes(builder, op, operands, "llvm.nvvm.ex2.approx.f32");
+      }
+      if (isa<math::RsqrtOp>(op)) {
+        return lanes(builder, op, operands, "llvm.nvvm.rsqrt.approx.f");
+      }
+      if (isa<arith::DivFOp>(op) && contract) {
+        return lanes(builder, op, operands, "llvm.nvvm.div.full");
+      }
+      if (isa<math::ExpOp>(op) && approximate) {
+        Value log2e = constant(builder, loc, type, 1.4426950408889634);
+        Value scaled = arith::MulFOp::create(builder, loc, operands[0], log2e);
+        return lanes(builder, op, scaled, "llvm.nvvm.ex2.approx.f32");
+      }
+      if (isa<math::TanhOp>(op) && approximate) {
+        return unroll(builder, op, operands, [](OpBuilder &b, Location at, ValueRange v) -> Value {
+          return LLVM::TanhOp::create(b, at, v[0].getType(), v[0], LLVM::FastmathFlags::afn);
+        });
+      }
+    }
+    return callLibdevice(builder, op, element);
+  }
+
+  static Value constant(OpBuilder &builder, Location loc, Type type, double value) {
+    TypedAttr attr = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+    if (auto shaped = dyn_cast<ShapedType>(type)) {
+      attr = DenseElementsAttr::get(shaped, static_cast<Attribute>(attr));
+    }
+    return arith::ConstantOp::create(builder, loc, attr);
+  }
+
+  static Value lanes(OpBuilder &builder, Operation *op, ValueRange operands, const char *name) {
+    return unroll(builder, op, operands, [&](OpBuilder &b, Location loc, ValueRange v) -> Value {
+      return LLVM::CallIntrinsicOp::create(b, loc, v[0].getType(), b.getStringAttr(name), v)
+          .getResult(0);
+    });
+  }
+
+  /// Calls the f32 or f64 function for each lane; half types pass through f32.
+  Value callLibdevice(OpBuilder &builder, Operation *op, Type element) {
+    auto names = getLibdeviceNames(op);
+    if (!names) {
+      return nullptr;
+    }
+    bool half = element.getIntOrFloatBitWidth() < 32;
+    Type computed = half ? builder.getF32Type() : element;
+    StringRef name = computed.isF64() ? names->f64 : names->f32;
+    auto callee = declare(name, computed, op->getNumOperands());
+    return unroll(builder, op, op->getOperands(), [&](OpBuilder &b, Location loc, ValueRange v) {
+      SmallVector<Value> arguments(v);
+      if (half) {
+        for (Value &argument : arguments) {
+          argument = arith::ExtFOp::create(b, loc, computed, argument);
+        }
+      }
+      Value result = LLVM::CallOp::create(b, loc, callee, arguments).getResult();
+      return half ? Value(arith::TruncFOp::create(b, loc, element, result)) : result;
+    });
+  }
+
+  LLVM::LLVMFuncOp declare(StringRef name, Type type, unsigned arity) {
+    if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name)) {
+      return known;
+    }
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    SmallVector<Type> inputs(arity, type);
+    return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name,
+                                    LLVM::LLVMFunctionType::get(type, inputs));
+  }
+
+  gpu::GPUModuleOp module;
+};
+
+} // namespace
+
+void frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
+  SmallVector<Operation *> candidates;
+  module.walk([&](Operation *op) {
+    if (isa_and_present<math::MathDialect>(op->getDialect()) ||
+        isa<arith::DivFOp, arith::RemFOp>(op)) {
+      candidates.push_back(op);
+    }
+  });
+  MathRewriter rewriter(module);
+  for (Operation *op : candidates) {
+    rewriter.rewrite(op);
+  }
+}

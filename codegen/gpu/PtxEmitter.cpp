@@ -1,0 +1,150 @@
+// LLVM's part of the way to PTX, in process: translate, link what is needed of libdevice (lazily: only the bodies of the
+// functions that are called are read), optimise, print. MLIR's gpu-module-to-binary would do the same through files, a
+// second copy of libdevice and options that cannot be set here.
+
+#include "codegen/gpu/PtxEmitter.h"
+
+#include "codegen/gpu/Libdevice.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+using namespace mlir;
+
+namespace {
+
+struct Architecture {
+  unsigned number;
+  const char *cpu;
+  const char *features;
+};
+
+/// The PTX versions are the oldest that know the architecture and all that is
+/// emitted for it, so that old drivers can still compile the text.
+constexpr Architecture kArchitectures[] = {
+    {80, "sm_80", "+ptx78"}, {90, "sm_90", "+ptx80"}, {100, "sm_100", "+ptx86"}};
+
+const llvm::Target *getTarget(const llvm::Triple &triple, std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  return llvm::TargetRegistry::lookupTarget(triple, error);
+}
+
+bool callsLibdevice(const llvm::Module &module) {
+  return llvm::any_of(module, [](const llvm::Function &function) {
+    return function.isDeclaration() && function.getName().starts_with("__nv_");
+  });
+}
+
+LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
+  if (!callsLibdevice(module)) {
+    return success();
+  }
+  StringRef bytes = frit::getLibdevice();
+  if (bytes.empty()) {
+    return at->emitError("this build of frit has no libdevice, which the kernels need for their math: "
+                         "install a CUDA toolkit or the package nvidia-nvvm and build again");
+  }
+  auto library = llvm::getLazyBitcodeModule(
+      llvm::MemoryBufferRef(bytes, "libdevice"), module.getContext());
+  if (!library) {
+    return at->emitError("libdevice does not read as bitcode: ")
+           << llvm::toString(library.takeError());
+  }
+  (*library)->setTargetTriple(module.getTargetTriple());
+  (*library)->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(*library), llvm::Linker::LinkOnlyNeeded)) {
+    return at->emitError("libdevice does not link with the kernels");
+  }
+  llvm::internalizeModule(module, [](const llvm::GlobalValue &value) {
+    auto *function = dyn_cast<llvm::Function>(&value);
+    return (function && function->getCallingConv() == llvm::CallingConv::PTX_Kernel) ||
+           value.isDeclaration();
+  });
+  return success();
+}
+
+void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+} // namespace
+
+FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
+  const Architecture *known = llvm::find_if(
+      kArchitectures, [&](const Architecture &candidate) { return candidate.number == arch; });
+  if (known == std::end(kArchitectures)) {
+    return module.emitError("no PTX for sm_") << arch << ": frit knows sm_80, sm_90 and sm_100";
+  }
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *target = getTarget(triple, error);
+  if (!target) {
+    return module.emitError("LLVM was built without its NVPTX target: ") << error;
+  }
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, known->cpu, known->features, {}, {}));
+
+  llvm::LLVMContext context;
+  auto translated = translateModuleToLLVMIR(module, context, module.getName());
+  if (!translated) {
+    return failure();
+  }
+  translated->setTargetTriple(triple);
+  translated->setDataLayout(machine->createDataLayout());
+  if (failed(linkLibdevice(*translated, module))) {
+    return failure();
+  }
+  optimise(*translated, *machine);
+
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile)) {
+    return module.emitError("LLVM's NVPTX target prints no assembly");
+  }
+  passes.run(*translated);
+  return std::string(text.str());
+}

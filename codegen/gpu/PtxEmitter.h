@@ -1,0 +1,22 @@
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LogicalResult.h"
+
+#include <string>
+
+namespace mlir::gpu {
+class GPUModuleOp;
+} // namespace mlir::gpu
+
+namespace mlir::frit {
+
+/// The architectures frit makes PTX for, as compute capability times ten.
+inline constexpr unsigned kPtxArchitectures[] = {80, 90, 100};
+
+/// PTX of all kernels of a module that `lowerToNvvm` has lowered. The module is
+/// not changed, so one lowering serves several architectures. `arch` is 80, 90
+/// or 100; anything else is an error.
+FailureOr<std::string> emitPtx(gpu::GPUModuleOp module, unsigned arch);
+
+} // namespace mlir::frit
