@@ -1,0 +1,244 @@
+"""Compiled against eager: the rules every test is held to.
+
+Values, exact class: equal bit for bit once every NaN is the same NaN. Values, float class: the error
+against an fp64 run is at most twice eager's own (or 2 ulp of the result's norm), and no element is off by
+more than 64 ulp plus eight times eager's largest error. Always: type, shape, strides, storage
+offset, which tensors share storage, and what became of the inputs.
+"""
+
+import contextlib
+
+import torch
+import torch.utils._pytree as pytree
+
+
+class Outcome:
+    """Leaves of a result, and a note of where each came from."""
+
+    def __init__(self, leaves, inputs):
+        self.leaves = leaves
+        self.inputs = inputs
+
+    @property
+    def tensors(self):
+        return [x for x in self.inputs + self.leaves if isinstance(x, torch.Tensor)]
+
+
+def copied(inputs):
+    """A copy of a tree of inputs in which strides, offsets and shared storages are kept."""
+    storages = {}
+
+    def copy(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        flat = storages.get(x.untyped_storage()._cdata)
+        if flat is None:
+            flat = x.detach().new_empty(0).set_(x.untyped_storage().clone()) if x.numel() or x.untyped_storage().nbytes() else None
+            storages[x.untyped_storage()._cdata] = flat
+        if flat is None:
+            return x.detach().clone().requires_grad_(x.requires_grad)
+        result = torch.empty(0, dtype=x.dtype).set_(flat.untyped_storage(), x.storage_offset(), x.shape, x.stride())
+        return result.requires_grad_(x.requires_grad)
+
+    return pytree.tree_map(copy, inputs)
+
+
+def widened(inputs):
+    """Floating-point tensors as fp64."""
+
+    def widen(x):
+        if isinstance(x, torch.Tensor) and x.dtype.is_floating_point:
+            return x.detach().double().requires_grad_(x.requires_grad)
+        return x.detach().clone() if isinstance(x, torch.Tensor) else x
+
+    return pytree.tree_map(widen, inputs)
+
+
+@contextlib.contextmanager
+def module_in_fp64(module):
+    """The parameters and buffers of a module as fp64, for the time of one run."""
+    tensors = [] if module is None else [*module.parameters(), *module.buffers()]
+    kept = [(t, t.data) for t in tensors]
+    try:
+        for tensor, data in kept:
+            if data.dtype.is_floating_point:
+                tensor.data = data.double()
+        yield
+    finally:
+        for tensor, data in kept:
+            tensor.data = data
+
+
+def with_gradients(function, module=None):
+    """The function's results followed by the gradients of their sum."""
+
+    def run(*inputs):
+        result = function(*inputs)
+        sources = [x for x in pytree.tree_leaves(inputs) if isinstance(x, torch.Tensor) and x.requires_grad]
+        sources += [p for p in (module.parameters() if module is not None else ()) if p.requires_grad]
+        loss = sum(
+            x.double().sum() for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor) and x.requires_grad
+        )
+        return result, torch.autograd.grad(loss, sources, allow_unused=True)
+
+    return run
+
+
+def run(function, inputs, seed=None):
+    """Call on the inputs given (they may be mutated) and flatten."""
+    if seed is not None:
+        torch.manual_seed(seed)
+    result = function(*inputs)
+    return Outcome(pytree.tree_leaves(result), pytree.tree_leaves(inputs))
+
+
+def check(
+    function,
+    *inputs,
+    compare="float",
+    training=False,
+    module=None,
+    seed=None,
+    backend="frit",
+    compiled=None,
+    strides=True,
+    **compile_arguments,
+):
+    """Compile, run, compare with eager. Returns the compiled function, to be checked again on other inputs."""
+    module = module if module is not None else getattr(function, "module", None)
+    if compiled is None:
+        compile_arguments.setdefault("fullgraph", True)
+        compiled = torch.compile(function, backend=backend, **compile_arguments)
+    eager_call, compiled_call = function, compiled
+    if training:
+        eager_call, compiled_call = with_gradients(function, module), with_gradients(compiled, module)
+    expected = run(eager_call, copied(inputs), seed)
+    actual = run(compiled_call, copied(inputs), seed)
+    reference = None
+    if compare != "exact" and any(_is_float(x) for x in expected.tensors):
+        with module_in_fp64(module):
+            reference = run(eager_call, widened(inputs), seed)
+    compare_outcomes(actual, expected, reference, strides=strides)
+    return compiled
+
+
+def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **compile_arguments):
+    """Eager and compiled raise the same type with the same first line."""
+    failures = []
+    compile_arguments.setdefault("fullgraph", True)
+    compiled = compiled or torch.compile(function, backend=backend, **compile_arguments)
+    for call in (function, compiled):
+        try:
+            call(*copied(inputs))
+        except Exception as error:
+            failures.append(error)
+        else:
+            raise AssertionError(f"{'eager' if call is function else 'compiled'} did not raise")
+    expected, actual = failures
+    assert type(actual) is type(expected), (type(expected), expected, type(actual), actual)
+    first = str(expected).split("\n")[0]
+    assert str(actual).split("\n")[0] == first, f"eager: {first}\ncompiled: {actual}"
+    return compiled
+
+
+def compare_outcomes(actual, expected, reference=None, strides=True):
+    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies."""
+    for part in ("inputs", "leaves"):
+        got, wanted = getattr(actual, part), getattr(expected, part)
+        assert len(got) == len(wanted), f"{part}: {len(got)} instead of {len(wanted)}"
+        precise = getattr(reference, part) if reference is not None else [None] * len(wanted)
+        for i, (a, e, r) in enumerate(zip(got, wanted, precise)):
+            place = f"{'input' if part == 'inputs' else 'result'} {i}"
+            compare_values(a, e, r, place)
+            if strides and isinstance(e, torch.Tensor):
+                compare_layout(a, e, place)
+    assert sharing(actual.tensors) == sharing(expected.tensors), (
+        f"storage sharing {sharing(actual.tensors)} instead of {sharing(expected.tensors)}"
+    )
+
+
+def sharing(tensors):
+    """For each tensor the index of the first tensor with the same storage; empty storages share with none."""
+    first = {}
+    groups = []
+    for i, tensor in enumerate(tensors):
+        key = tensor.untyped_storage()._cdata if tensor.untyped_storage().nbytes() else ("empty", i)
+        groups.append(first.setdefault(key, i))
+    return groups
+
+
+def compare_layout(actual, expected, place):
+    """Strides where they can be observed, and the storage offset."""
+    if expected.numel() == 0:
+        return
+    for d, size in enumerate(expected.shape):
+        if size > 1:
+            assert actual.stride(d) == expected.stride(d), f"{place}: strides {actual.stride()} not {expected.stride()}"
+    assert actual.storage_offset() == expected.storage_offset(), (
+        f"{place}: storage offset {actual.storage_offset()} not {expected.storage_offset()}"
+    )
+
+
+def compare_values(actual, expected, reference, place):
+    """Type, shape and values of one leaf."""
+    if not isinstance(expected, torch.Tensor):
+        assert type(actual) is type(expected), f"{place}: {actual!r} instead of {expected!r}"
+        equal = actual == expected or (actual != actual and expected != expected)
+        assert equal, f"{place}: {actual!r} instead of {expected!r}"
+        return
+    assert isinstance(actual, torch.Tensor), f"{place}: {type(actual).__name__} instead of a tensor"
+    assert actual.dtype == expected.dtype, f"{place}: {actual.dtype} instead of {expected.dtype}"
+    assert actual.shape == expected.shape, f"{place}: shape {tuple(actual.shape)} instead of {tuple(expected.shape)}"
+    assert actual.requires_grad == expected.requires_grad, f"{place}: requires_grad {actual.requires_grad}"
+    actual, expected = actual.detach(), expected.detach()
+    if not _is_float(expected) or not isinstance(reference, torch.Tensor):
+        compare_bits(actual, expected, place)
+    else:
+        compare_floats(actual, expected, reference.detach(), place)
+
+
+def compare_bits(actual, expected, place):
+    """Equal bit for bit; all NaNs count as one, zeros of different sign as two."""
+    if expected.is_complex():
+        actual, expected = torch.view_as_real(actual), torch.view_as_real(expected)
+    same = actual == expected
+    if expected.dtype.is_floating_point:
+        same = (same & (actual.signbit() == expected.signbit())) | (actual.isnan() & expected.isnan())
+    _demand(same, actual, expected, place, "differ")
+
+
+def compare_floats(actual, expected, reference, place):
+    """The fp64 rule."""
+    reference = reference.to(torch.float64)
+    wide, eager = actual.double(), expected.double()
+    _demand(actual.isnan() == expected.isnan(), actual, expected, place, "differ in where NaN is")
+    odd = eager.isinf() | wide.isinf() | reference.isinf() | reference.isnan() | eager.isnan()
+    # Where a value overflows only in the narrow type, the rule has nothing to measure: eager decides.
+    _demand(~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is")
+    zero = torch.zeros((), dtype=torch.float64)
+    wide, eager, reference = (torch.where(odd, zero, x) for x in (wide, eager, reference))
+    ulp = torch.finfo(expected.dtype).eps
+    tiny = torch.finfo(expected.dtype).smallest_normal
+    error, own = (wide - reference).abs(), (eager - reference).abs()
+    norm_bound = max(2 * own.norm().item(), 2 * ulp * reference.norm().item(), tiny)
+    assert error.norm().item() <= norm_bound, (
+        f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}"
+    )
+    worst = own.max().item() if own.numel() else 0.0
+    bound = 64 * ulp * reference.abs() + 8 * worst + tiny
+    _demand(error <= bound, actual, expected, place, "are off by more than 64 ulp + 8x eager's own error")
+
+
+def _demand(same, actual, expected, place, what):
+    if bool(same.all()):
+        return
+    where = (~same).nonzero()
+    at = tuple(where[0].tolist())
+    raise AssertionError(
+        f"{place}: {len(where)} of {same.numel()} elements {what}; first at {at}: "
+        f"{actual[at].item()!r} instead of {expected[at].item()!r}"
+    )
+
+
+def _is_float(x):
+    return isinstance(x, torch.Tensor) and x.dtype.is_floating_point

@@ -1,0 +1,43 @@
+"""Shared set-up: a fresh Dynamo state per test, two threads, and the switch to the JSON interpreter.
+
+With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: what fails
+then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime.
+"""
+
+import os
+import sys
+
+import pytest
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+for path in (HERE, os.path.dirname(os.path.dirname(HERE))):
+    if path not in sys.path:
+        sys.path.insert(0, path)
+
+import json_interpreter  # noqa: E402
+
+from frit import backend  # noqa: E402
+
+torch.set_num_threads(2)
+
+
+def build_interpreted(captured, settings, name):
+    """Stands in for `frit.backend.build`."""
+    return json_interpreter.compile_json(captured.json, captured.constants), {}
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Graphs captured in this test are run by the JSON interpreter."""
+    monkeypatch.setattr(backend, "build", build_interpreted)
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo(monkeypatch):
+    if os.environ.get("FRIT_TEST_ORACLE"):
+        monkeypatch.setattr(backend, "build", build_interpreted)
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()

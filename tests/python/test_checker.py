@@ -1,0 +1,68 @@
+"""The checker fails when it should: one planted difference per rule."""
+
+import checker
+import pytest
+import torch
+
+
+def outcome(*leaves, inputs=()):
+    return checker.Outcome(list(leaves), list(inputs))
+
+
+def expect_failure(actual, expected, reference=None, match=""):
+    with pytest.raises(AssertionError, match=match):
+        checker.compare_outcomes(actual, expected, reference)
+
+
+def test_equal_outcomes_pass():
+    x = torch.tensor([1.0, float("nan"), -0.0, float("inf")])
+    checker.compare_outcomes(outcome(x.clone(), 3, None), outcome(x.clone(), 3, None))
+
+
+@pytest.mark.parametrize(
+    "actual, expected, match",
+    [
+        (torch.zeros(2), -torch.zeros(2), "differ"),
+        (torch.ones(2), torch.ones(2, dtype=torch.float64), "float32"),
+        (torch.ones(2), torch.ones(3), "shape"),
+        (torch.tensor([1.0, float("nan")]), torch.tensor([1.0, 2.0]), "differ"),
+        (torch.ones(3, 2).t(), torch.ones(2, 3), "strides"),
+        (torch.ones(5)[1:], torch.ones(4), "offset"),
+        (True, 1, "instead of"),
+        (2, 3, "instead of"),
+        (torch.tensor(3), 3, "instead of"),
+    ],
+)
+def test_exact_rules(actual, expected, match):
+    expect_failure(outcome(actual), outcome(expected), match=match)
+
+
+def test_shared_storage_is_noticed():
+    x, y = torch.ones(3), torch.ones(3)
+    expect_failure(outcome(x, x), outcome(x, y), match="sharing")
+    expect_failure(outcome(y, inputs=[x]), outcome(x, inputs=[x]), match="sharing")
+
+
+def test_a_forgotten_mutation_is_noticed():
+    expect_failure(outcome(inputs=[torch.zeros(2)]), outcome(inputs=[torch.ones(2)]), match="input 0")
+
+
+def test_the_float_rule_allows_rounding_and_nothing_more():
+    exact = torch.linspace(0.1, 1, 100, dtype=torch.float64)
+    eager = exact.float()
+    checker.compare_outcomes(outcome(torch.nextafter(eager, torch.ones(()))), outcome(eager), outcome(exact))
+    off = eager.clone()
+    off[7] *= 1 + 1e-4
+    expect_failure(outcome(off), outcome(eager), outcome(exact), match="result 0")
+    expect_failure(outcome(eager * (1 + 3e-7)), outcome(eager), outcome(exact), match="error")
+
+
+def test_copies_keep_strides_offsets_and_sharing():
+    base = torch.arange(12.0)
+    inputs = [base[2:8].view(2, 3).t(), base[4:], torch.ones(2)]
+    copies = checker.copied(inputs)
+    for before, after in zip(inputs, copies):
+        assert torch.equal(before, after) and before.stride() == after.stride()
+        assert before.storage_offset() == after.storage_offset()
+        assert before.untyped_storage()._cdata != after.untyped_storage()._cdata
+    assert checker.sharing(copies) == [0, 0, 2]
