@@ -89,7 +89,7 @@ class BoxModel(torch.nn.Module):
         self.out = torch.nn.Linear(64, boxes_per_image * 4)
 
     def forward(self, images):
-        x = images.float() / 255
+        x = images.to(self.out.weight.dtype) / 255
         for convolution in self.convolutions:
             x = F.relu(F.max_pool2d(convolution(x), 2))
         return self.out(F.relu(self.hidden(x.flatten(1)))).unflatten(1, (-1, 4))
@@ -98,7 +98,7 @@ class BoxModel(torch.nn.Module):
 def training_loss(model, images, target):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         predicted = model(images)
-    return loss_padded(predicted.float(), target)
+    return loss_padded(predicted.to(target.dtype), target)
 
 
 @register("giou, padded", "3")

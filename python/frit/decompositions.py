@@ -33,4 +33,9 @@ def decomposition_table():
     """OpOverload -> decomposition; computed once a process, never modified."""
     from torch._decomp import core_aten_decompositions
 
-    return {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in KEPT_WHOLE}
+    # Other namespaces come and go with what the process has imported.
+    return {
+        op: rule
+        for op, rule in core_aten_decompositions().items()
+        if op.namespace == "aten" and str(op) not in KEPT_WHOLE
+    }

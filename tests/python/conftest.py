@@ -11,7 +11,8 @@ import pytest
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-for path in (HERE, os.path.dirname(os.path.dirname(HERE))):
+ROOT = os.path.dirname(os.path.dirname(HERE))
+for path in (HERE, ROOT):
     if path not in sys.path:
         sys.path.insert(0, path)
 

@@ -143,8 +143,7 @@ def _store(outputs, value, env, graph):
     for declared, item in zip(outputs, value, strict=True):
         (tag, body), = declared.items()
         if tag == "as_tensor":
-            env[body["name"]] = item
-            _check(body["name"], item, graph["tensor_values"][body["name"]])
+            env[body["name"]] = _as_described(body["name"], item, graph["tensor_values"][body["name"]])
         elif tag == "as_tensors":
             for inner, each in zip(body, item, strict=True):
                 env[inner["name"]] = each
@@ -154,9 +153,9 @@ def _store(outputs, value, env, graph):
             env[body["as_name"]] = item
 
 
-def _check(name, tensor, meta):
-    """The described type and static sizes are those of the value."""
-    assert tensor.dtype == _DTYPES[meta["dtype"]], (name, tensor.dtype)
+def _as_described(name, tensor, meta):
+    """The value with the type its description promises (mixed-precision layer_norm traces to another than it returns)."""
     assert len(meta["sizes"]) == tensor.dim(), name
     for size, described in zip(tensor.shape, meta["sizes"]):
         assert described.get("as_int", size) == size, (name, tensor.shape, meta["sizes"])
+    return tensor.to(_DTYPES[meta["dtype"]])
