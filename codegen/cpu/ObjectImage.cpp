@@ -1,0 +1,226 @@
+#include "codegen/cpu/ObjectImage.h"
+
+#include "codegen/cpu/LowerToLlvm.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <map>
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::frit;
+
+CpuTarget CpuTarget::host() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  auto has = [&](StringRef name) { return features.lookup(name); };
+  CpuTarget target;
+  if (has("avx512f") && has("avx512bw") && has("avx512cd") && has("avx512dq") && has("avx512vl")) {
+    target.level = CpuLevel::X86_64_V4;
+  }
+  return target;
+}
+
+/// One machine per level and thread: making one costs about a millisecond.
+static llvm::TargetMachine &getTargetMachine(CpuLevel level) {
+  static std::once_flag initialised;
+  std::call_once(initialised, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  static thread_local std::unique_ptr<llvm::TargetMachine> machines[2];
+  auto &machine = machines[static_cast<int>(level)];
+  if (!machine) {
+    llvm::Triple triple("x86_64-unknown-linux-gnu");
+    std::string error;
+    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+    llvm::TargetOptions options;
+    // Products fuse with sums only where an operation carries `contract`.
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+    StringRef cpu = level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
+    machine.reset(target->createTargetMachine(triple, cpu, "+f16c,+fma", options,
+                                              llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                              llvm::CodeGenOptLevel::Default));
+  }
+  return *machine;
+}
+
+/// The passes that vector code written by hand still needs. There is no unroller, no
+/// vectoriser and no inliner: measured, they cost half the compile time and make
+/// such code slower.
+static constexpr const char *kPasses =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+
+static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager cgscc;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  // No function is known, so none is introduced (memset, fmodf ...).
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(cgscc);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, cgscc, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses)) {
+    llvm::consumeError(std::move(error));
+    return failure();
+  }
+  passes.run(module, modules);
+  return success();
+}
+
+/// Lays out the allocated sections and applies relocations; a message on failure.
+static std::string link(StringRef object, ObjectImage &image) {
+  using namespace llvm::object;
+  auto parsed = ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernels"));
+  if (!parsed) {
+    return llvm::toString(parsed.takeError());
+  }
+  auto &elf = llvm::cast<ELF64LEObjectFile>(**parsed);
+  std::map<uint64_t, uint64_t> placed; // section index -> offset in the image
+  uint64_t size = 0;
+  for (const SectionRef &section : elf.sections()) {
+    ELFSectionRef ref(section);
+    if (!(ref.getFlags() & llvm::ELF::SHF_ALLOC) || section.getSize() == 0) {
+      continue;
+    }
+    auto name = section.getName();
+    if (name && name->starts_with(".eh_frame")) {
+      continue; // nothing unwinds through a kernel
+    }
+    if (ref.getFlags() & llvm::ELF::SHF_WRITE) {
+      return "image has the writable section " + (name ? name->str() : "?");
+    }
+    uint64_t alignment = std::max<uint64_t>(section.getAlignment().value(), 64);
+    size = llvm::alignTo(size, alignment);
+    placed[section.getIndex()] = size;
+    size += section.getSize();
+  }
+  image.bytes.assign(size, '\0');
+  for (const SectionRef &section : elf.sections()) {
+    auto it = placed.find(section.getIndex());
+    if (it == placed.end() || section.isBSS()) {
+      continue;
+    }
+    auto contents = section.getContents();
+    if (!contents) {
+      return llvm::toString(contents.takeError());
+    }
+    std::copy(contents->begin(), contents->end(), image.bytes.begin() + it->second);
+  }
+  auto address = [&](const SymbolRef &symbol) -> std::optional<uint64_t> {
+    auto section = symbol.getSection();
+    auto value = symbol.getValue();
+    if (!section || !value || *section == elf.section_end()) {
+      return std::nullopt;
+    }
+    auto it = placed.find((*section)->getIndex());
+    return it == placed.end() ? std::nullopt : std::optional<uint64_t>(it->second + *value);
+  };
+  for (const SectionRef &section : elf.sections()) {
+    auto target = section.getRelocatedSection();
+    if (!target || *target == elf.section_end() || !placed.count((*target)->getIndex())) {
+      continue;
+    }
+    for (const RelocationRef &relocation : section.relocations()) {
+      auto symbol = relocation.getSymbol();
+      auto name = symbol == elf.symbol_end() ? llvm::Expected<StringRef>("?") : symbol->getName();
+      std::string symbolName = name ? name->str() : "?";
+      auto to = symbol == elf.symbol_end() ? std::nullopt : address(*symbol);
+      if (!to) {
+        return "image needs '" + symbolName + "', which is outside of it";
+      }
+      auto addend = ELFRelocationRef(relocation).getAddend();
+      if (!addend) {
+        return llvm::toString(addend.takeError());
+      }
+      uint64_t place = placed[(*target)->getIndex()] + relocation.getOffset();
+      int64_t distance = static_cast<int64_t>(*to) + *addend - static_cast<int64_t>(place);
+      switch (relocation.getType()) {
+      case llvm::ELF::R_X86_64_PC32:
+      case llvm::ELF::R_X86_64_PLT32: {
+        int32_t narrow = static_cast<int32_t>(distance);
+        memcpy(image.bytes.data() + place, &narrow, sizeof(narrow));
+        break;
+      }
+      case llvm::ELF::R_X86_64_PC64:
+        memcpy(image.bytes.data() + place, &distance, sizeof(distance));
+        break;
+      default:
+        return "image has a relocation of type " + std::to_string(relocation.getType()) +
+               " to '" + symbolName + "'";
+      }
+    }
+  }
+  for (const SymbolRef &symbol : elf.symbols()) {
+    auto flags = symbol.getFlags();
+    auto type = symbol.getType();
+    auto name = symbol.getName();
+    if (flags && type && name && (*flags & SymbolRef::SF_Global) &&
+        *type == SymbolRef::ST_Function) {
+      if (auto offset = address(symbol)) {
+        image.entries[*name] = *offset;
+      }
+    }
+  }
+  return {};
+}
+
+LogicalResult mlir::frit::compileToImage(ModuleOp module, CpuLevel level, ObjectImage &image) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = lowerToLlvm(module, context);
+  if (!code) {
+    return module.emitError("kernels cannot be lowered to LLVM");
+  }
+  llvm::TargetMachine &machine = getTargetMachine(level);
+  code->setTargetTriple(machine.getTargetTriple());
+  code->setDataLayout(machine.createDataLayout());
+  for (llvm::Function &function : *code) {
+    if (function.isDeclaration()) {
+      continue;
+    }
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr("no-builtins");
+    if (level == CpuLevel::X86_64_V4) {
+      function.addFnAttr("prefer-vector-width", "512");
+    }
+    function.setDSOLocal(true);
+  }
+  if (failed(optimise(*code, machine))) {
+    return module.emitError("the pass list of the CPU target does not parse");
+  }
+  llvm::SmallVector<char, 0> object;
+  {
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                                    /*DisableVerify=*/true)) {
+      return module.emitError("the CPU target cannot write object files");
+    }
+    passes.run(*code);
+  }
+  std::string problem = link(StringRef(object.data(), object.size()), image);
+  if (!problem.empty()) {
+    return module.emitError(problem);
+  }
+  return success();
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "codegen/Codegen.h"
+
+#include "llvm/ADT/StringMap.h"
+
+/// Host code without a linker. An LLVM module becomes an object file in memory, its
+/// allocated sections are laid out one behind the other, and the relocations between
+/// them are applied: all are relative to the place that uses them, so the result may
+/// be mapped anywhere. A relocation to anything outside would need the process it is
+/// loaded into; such an image is refused with the symbol's name.
+namespace mlir::frit {
+
+struct ObjectImage {
+  std::string bytes;
+  /// Offsets of the public functions.
+  llvm::StringMap<uint64_t> entries;
+};
+
+/// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
+/// body. Diagnoses at the module.
+LogicalResult compileToImage(ModuleOp module, CpuLevel level, ObjectImage &image);
+
+} // namespace mlir::frit
