@@ -5,8 +5,8 @@ build:
 test: build
 	@scripts/run-tests
 demo: build
-	@scripts/in-tree-python benchmarks/demo.py $(ARGS)
+	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
 bench: build
-	@scripts/in-tree-python benchmarks/run.py $(ARGS)
+	@scripts/in-tree-python -m benchmarks.run $(ARGS)
 portable: build
 	@scripts/portable
