@@ -1,0 +1,54 @@
+// What a GPU kernel sees when it runs on the CPU under emulation. The kernel is the `gpu.func` that also becomes PTX; everything
+// the hardware would do for it (identify the thread, wait, exchange, guard memory) is a call through `SimtOperations`, so its
+// image needs nothing of the process but this table. codegen/simt/SimtLayout.h mirrors the offsets and the compiler compares them.
+//
+// An entry is called once for each thread of the grid, on a stack of its own:   void entry(const SimtContext *context);
+// A call that fails (an access out of bounds, a race) does not return.
+
+#pragma once
+
+#include "runtime/artifact/KernelAbi.h"
+
+namespace frit {
+
+struct SimtContext;
+
+/// Bits of `flags` of an access.
+enum SimtAccess : int32_t { kSimtStore = 1, kSimtShared = 2 };
+
+/// How a shuffle names the lane it reads, in the order of gpu.shuffle's modes.
+enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
+
+/// `site` numbers the barriers and shuffles of a kernel in the order of its text.
+struct SimtOperations {
+  /// Before every load and store.
+  void (*access)(const SimtContext *, const void *address, int64_t bytes, int32_t flags);
+  void (*barrier)(const SimtContext *, int32_t site);
+  /// The bits of `value` in another lane of the warp; the own value where that lane lies outside of `width`.
+  uint32_t (*shuffle)(const SimtContext *, uint32_t value, int32_t mode, int32_t operand, int32_t width, int32_t site);
+  /// An error of data; codes as in KernelError.
+  void (*fail)(const SimtContext *, int32_t code, int32_t dimension, int64_t index, int64_t size);
+};
+
+struct SimtContext {
+  void *const *pointers;
+  const int64_t *ints;
+  const double *floats;
+  void *workspace;
+  void *shared;
+  const SimtOperations *operations;
+  const Callbacks *callbacks;
+  /// The emulator's own.
+  void *thread;
+  int32_t threadId[3];
+  int32_t blockId[3];
+  int32_t blockDim[3];
+  int32_t gridDim[3];
+};
+
+using SimtFunction = void (*)(const SimtContext *);
+
+static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 && sizeof(SimtContext) == 112);
+static_assert(offsetof(SimtOperations, fail) == 24);
+
+} // namespace frit

@@ -1,0 +1,332 @@
+#include "runtime/simt/SimtGrid.h"
+
+#include "runtime/simt/Fibre.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <sys/mman.h>
+
+namespace frit {
+
+namespace {
+
+constexpr uint32_t kWarp = 32;
+constexpr uint32_t kMaxThreads = 1024;
+constexpr size_t kStackBytes = size_t(128) << 10;
+
+enum class Where { Running, Barrier, Shuffle, Returned };
+
+struct Thread {
+  Fibre fibre;
+  SimtContext context;
+  class Block *block;
+  Where where = Where::Running;
+  int32_t site = 0;
+  uint32_t value = 0;
+  int32_t mode = 0, operand = 0, width = 0;
+};
+
+/// Stacks of all threads of a block; pages are given out by the system as they are touched.
+class Stacks {
+public:
+  explicit Stacks(uint32_t count) : bytes(count * kStackBytes) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  ~Stacks() {
+    if (memory != MAP_FAILED) {
+      munmap(memory, bytes);
+    }
+  }
+  bool isOk() const { return memory != MAP_FAILED; }
+  void *operator[](uint32_t index) const { return static_cast<char *>(memory) + index * kStackBytes; }
+
+private:
+  void *memory;
+  size_t bytes;
+};
+
+std::string triple(const int32_t values[3]) {
+  return "(" + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ", " + std::to_string(values[2]) + ")";
+}
+
+class Block {
+public:
+  Block(const SimtLaunch &launch, SimtMemory &memory, const Stacks &stacks)
+      : launch(launch), memory(memory), stacks(stacks), count(launch.block[0] * launch.block[1] * launch.block[2]),
+        threads(std::make_unique<Thread[]>(count)) {}
+
+  /// Empty or the error.
+  std::string run(const SimtContext &common, uint32_t number, const int32_t blockId[3]);
+
+  void access(Thread &thread, const void *address, int64_t bytes, int32_t flags) {
+    SimtActor actor{number + 1, index(thread), epoch};
+    std::string wrong = memory.access(actor, address, bytes, flags & kSimtStore, flags & kSimtShared);
+    if (!wrong.empty()) {
+      stop(thread, wrong);
+    }
+  }
+  void wait(Thread &thread, Where where, int32_t site) {
+    thread.where = where;
+    thread.site = site;
+    thread.fibre.suspend();
+  }
+  /// Never comes back: the block is over.
+  [[noreturn]] void stop(Thread &thread, const std::string &what, ErrorKind kind = ErrorKind::Runtime) {
+    error = kind == ErrorKind::Runtime ? place(thread) + ": " + what : what;
+    errorKind = kind;
+    for (;;) {
+      thread.fibre.suspend();
+    }
+  }
+
+  ErrorKind kind() const { return errorKind; }
+
+private:
+  uint32_t index(const Thread &thread) const { return static_cast<uint32_t>(&thread - threads.get()); }
+  std::string place(const Thread &thread) const {
+    return "kernel " + launch.kernel + ", block " + triple(thread.context.blockId) + ", thread " + triple(thread.context.threadId);
+  }
+  std::string position(const Thread &thread) const;
+  bool passBarrier();
+  bool passShuffles();
+  std::string divergence() const;
+
+  static void body(void *argument) {
+    auto *thread = static_cast<Thread *>(argument);
+    thread->block->launch.entry(&thread->context);
+    for (;;) {
+      thread->block->wait(*thread, Where::Returned, 0);
+    }
+  }
+
+  const SimtLaunch &launch;
+  SimtMemory &memory;
+  const Stacks &stacks;
+  uint32_t count;
+  std::unique_ptr<Thread[]> threads;
+  uint32_t number = 0, epoch = 0;
+  std::string error;
+  ErrorKind errorKind = ErrorKind::Runtime;
+};
+
+std::string Block::position(const Thread &thread) const {
+  switch (thread.where) {
+  case Where::Barrier:
+    return "waits at barrier " + std::to_string(thread.site);
+  case Where::Shuffle:
+    return "waits at shuffle " + std::to_string(thread.site);
+  case Where::Returned:
+    return "has returned";
+  case Where::Running:
+    break;
+  }
+  return "runs";
+}
+
+bool Block::passBarrier() {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (threads[i].where != Where::Barrier || threads[i].site != threads[0].site) {
+      return false;
+    }
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    threads[i].where = Where::Running;
+  }
+  ++epoch;
+  return true;
+}
+
+bool Block::passShuffles() {
+  bool passed = false;
+  for (uint32_t first = 0; first < count; first += kWarp) {
+    uint32_t lanes = std::min(kWarp, count - first);
+    Thread *warp = &threads[first];
+    bool together = true;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      together &= warp[lane].where == Where::Shuffle && warp[lane].site == warp[0].site && warp[lane].width == warp[0].width;
+    }
+    if (!together) {
+      continue;
+    }
+    uint32_t values[kWarp] = {};
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      values[lane] = warp[lane].value;
+    }
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      int32_t width = warp[lane].width, operand = warp[lane].operand;
+      int32_t begin = static_cast<int32_t>(lane) / width * width, within = static_cast<int32_t>(lane) % width, source = within;
+      switch (static_cast<SimtShuffle>(warp[lane].mode)) {
+      case SimtShuffle::Xor:
+        source = within ^ operand;
+        break;
+      case SimtShuffle::Up:
+        source = within - operand;
+        break;
+      case SimtShuffle::Down:
+        source = within + operand;
+        break;
+      case SimtShuffle::Index:
+        source = operand;
+        break;
+      }
+      bool exists = source >= 0 && source < width && begin + source < static_cast<int32_t>(lanes);
+      warp[lane].value = values[exists ? begin + source : static_cast<int32_t>(lane)];
+      warp[lane].where = Where::Running;
+    }
+    passed = true;
+  }
+  return passed;
+}
+
+std::string Block::divergence() const {
+  uint32_t waiting = 0;
+  while (threads[waiting].where == Where::Returned) {
+    ++waiting;
+  }
+  const Thread &thread = threads[waiting];
+  uint32_t begin = 0, end = count;
+  if (thread.where == Where::Shuffle) {
+    begin = waiting / kWarp * kWarp;
+    end = std::min(begin + kWarp, count);
+  }
+  for (uint32_t i = begin; i < end; ++i) {
+    if (threads[i].where != thread.where || threads[i].site != thread.site) {
+      return place(thread) + " " + position(thread) + ", but thread " + triple(threads[i].context.threadId) + " " +
+             position(threads[i]);
+    }
+  }
+  return place(thread) + " " + position(thread) + " and cannot go on";
+}
+
+std::string Block::run(const SimtContext &common, uint32_t blockNumber, const int32_t blockId[3]) {
+  number = blockNumber;
+  epoch = 1;
+  error.clear();
+  void *shared = memory.openShared(launch.sharedBytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    Thread &thread = threads[i];
+    thread.block = this;
+    thread.where = Where::Running;
+    thread.context = common;
+    thread.context.shared = shared;
+    thread.context.thread = &thread;
+    uint32_t id[3] = {i % launch.block[0], i / launch.block[0] % launch.block[1], i / (launch.block[0] * launch.block[1])};
+    for (int axis = 0; axis < 3; ++axis) {
+      thread.context.threadId[axis] = static_cast<int32_t>(id[axis]);
+      thread.context.blockId[axis] = blockId[axis];
+      thread.context.blockDim[axis] = static_cast<int32_t>(launch.block[axis]);
+      thread.context.gridDim[axis] = static_cast<int32_t>(launch.grid[axis]);
+    }
+    thread.fibre.start(stacks[i], kStackBytes, body, &thread);
+  }
+  for (;;) {
+    bool returned = true;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (threads[i].where == Where::Running) {
+        threads[i].fibre.resume();
+        if (!error.empty()) {
+          return error;
+        }
+      }
+      returned &= threads[i].where == Where::Returned;
+    }
+    if (returned) {
+      return {};
+    }
+    if (!passShuffles() && !passBarrier()) {
+      return divergence();
+    }
+  }
+}
+
+Thread &threadOf(const SimtContext *context) { return *static_cast<Thread *>(context->thread); }
+
+const SimtOperations kOperations = {
+    [](const SimtContext *context, const void *address, int64_t bytes, int32_t flags) {
+      Thread &thread = threadOf(context);
+      thread.block->access(thread, address, bytes, flags);
+    },
+    [](const SimtContext *context, int32_t site) {
+      Thread &thread = threadOf(context);
+      thread.block->wait(thread, Where::Barrier, site);
+    },
+    [](const SimtContext *context, uint32_t value, int32_t mode, int32_t operand, int32_t width, int32_t site) {
+      Thread &thread = threadOf(context);
+      thread.value = value;
+      thread.mode = mode;
+      thread.operand = operand;
+      thread.width = width;
+      thread.block->wait(thread, Where::Shuffle, site);
+      return thread.value;
+    },
+    [](const SimtContext *context, int32_t code, int32_t dimension, int64_t index, int64_t size) {
+      Thread &thread = threadOf(context);
+      if (code == static_cast<int32_t>(KernelError::DivisionByZero)) {
+        thread.block->stop(thread, "ZeroDivisionError", ErrorKind::ZeroDivision);
+      }
+      thread.block->stop(thread,
+                         "index " + std::to_string(index) + " is out of bounds for dimension " + std::to_string(dimension) +
+                             " with size " + std::to_string(size),
+                         ErrorKind::Index);
+    }};
+
+Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {
+  uint64_t threads = uint64_t(launch.block[0]) * launch.block[1] * launch.block[2];
+  if (threads == 0 || threads > kMaxThreads) {
+    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a block of " + std::to_string(threads) +
+                                                  " threads; a GPU takes 1 to 1024");
+  }
+  Stacks stacks(static_cast<uint32_t>(threads));
+  if (!stacks.isOk()) {
+    return Status::error(ErrorKind::OutOfMemory, "kernel " + launch.kernel + ": no memory for the stacks of a block");
+  }
+  memory.beginLaunch();
+  Block block(launch, memory, stacks);
+  uint32_t number = 0;
+  for (uint32_t z = 0; z < launch.grid[2]; ++z) {
+    for (uint32_t y = 0; y < launch.grid[1]; ++y) {
+      for (uint32_t x = 0; x < launch.grid[0]; ++x, ++number) {
+        int32_t id[3] = {static_cast<int32_t>(x), static_cast<int32_t>(y), static_cast<int32_t>(z)};
+        std::string wrong = block.run(common, number, id);
+        if (!wrong.empty()) {
+          return Status::error(block.kind(), wrong);
+        }
+      }
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunch> &launches) {
+  std::vector<SimtBuffer> buffers = arguments.buffers;
+  std::vector<uint8_t> workspace(arguments.workspaceBytes + 256);
+  if (arguments.workspaceBytes) {
+    auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) & ~uintptr_t(255));
+    buffers.push_back({"workspace", aligned, arguments.workspaceBytes, true, false});
+  }
+  SimtMemory memory;
+  if (!memory.open(buffers)) {
+    return Status::error(ErrorKind::OutOfMemory, "no address range for the buffers of an emulated kernel");
+  }
+  std::vector<void *> pointers;
+  for (size_t i = 0; i < arguments.buffers.size(); ++i) {
+    pointers.push_back(memory.address(i));
+  }
+  SimtContext common{};
+  common.pointers = pointers.data();
+  common.ints = arguments.ints.data();
+  common.floats = arguments.floats.data();
+  common.workspace = arguments.workspaceBytes ? memory.address(buffers.size() - 1) : nullptr;
+  common.operations = &kOperations;
+  common.callbacks = arguments.callbacks;
+  for (const SimtLaunch &launch : launches) {
+    FRIT_RETURN_IF_ERROR(runLaunch(launch, memory, common));
+  }
+  memory.close();
+  return Status::ok();
+}
+
+} // namespace frit

@@ -1,0 +1,212 @@
+#include "runtime/simt/SimtMemory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+#include <sys/mman.h>
+
+namespace frit {
+
+namespace {
+constexpr uint64_t kGap = uint64_t(1) << 32;
+constexpr uint64_t kPage = 4096;
+} // namespace
+
+std::unique_ptr<SimtMemory::ByteState[], void (*)(void *)> SimtMemory::makeStates(uint64_t bytes) {
+  auto *states = static_cast<ByteState *>(std::calloc(std::max<uint64_t>(bytes, 1), sizeof(ByteState)));
+  return {states, std::free};
+}
+
+SimtMemory::~SimtMemory() {
+  if (reserved) {
+    munmap(reserved, reservedBytes);
+  }
+}
+
+bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers[a].data < buffers[b].data; });
+  reservedBytes = kGap;
+  for (const SimtBuffer &buffer : buffers) {
+    reservedBytes += (buffer.bytes / kPage + 2) * kPage + kGap;
+  }
+  void *range = mmap(nullptr, reservedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) {
+    return false;
+  }
+  reserved = static_cast<uint8_t *>(range);
+  places.assign(buffers.size(), nullptr);
+  uint64_t next = kGap;
+  for (size_t first = 0; first < order.size();) {
+    // Buffers that overlap form one region.
+    auto *begin = static_cast<uint8_t *>(buffers[order[first]].data), *end = begin;
+    size_t last = first;
+    Region region{"", begin, nullptr, 0, false, false, {nullptr, std::free}, {}, {}};
+    for (; last < order.size(); ++last) {
+      const SimtBuffer &buffer = buffers[order[last]];
+      auto *from = static_cast<uint8_t *>(buffer.data);
+      if (last > first && (from >= end || buffer.bytes == 0)) {
+        break;
+      }
+      end = std::max(end, from + buffer.bytes);
+      region.name += (region.name.empty() ? "" : " = ") + buffer.name;
+      region.isWritten |= buffer.isWritten;
+      region.isInitialised |= buffer.isInitialised;
+    }
+    region.bytes = end - begin;
+    // The copy keeps the position within 16 bytes that decides between vector and scalar accesses.
+    uint64_t misalignment = reinterpret_cast<uintptr_t>(begin) % 256;
+    region.place = reserved + next + misalignment;
+    uint64_t mapped = ((misalignment + region.bytes) / kPage + 1) * kPage;
+    if (mprotect(reserved + next, mapped, PROT_READ | PROT_WRITE) != 0) {
+      return false;
+    }
+    if (region.bytes) {
+      std::memcpy(region.place, begin, region.bytes);
+    }
+    for (size_t i = first; i < last; ++i) {
+      places[order[i]] = region.place + (static_cast<uint8_t *>(buffers[order[i]].data) - begin);
+    }
+    region.states = makeStates(region.bytes);
+    region.written.assign(region.bytes, region.isInitialised);
+    region.dirty.assign(region.bytes, false);
+    regions.push_back(std::move(region));
+    next += mapped + kGap;
+    first = last;
+  }
+  return true;
+}
+
+void *SimtMemory::openShared(uint32_t bytes) {
+  if (!shared || shared->bytes != bytes) {
+    shared = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, makeStates(bytes), {}, {}});
+    shared->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
+    sharedMemory.reset(shared->place);
+  }
+  return shared->place;
+}
+
+void SimtMemory::beginLaunch() {
+  for (Region &region : regions) {
+    region.states = makeStates(region.bytes);
+  }
+  shared.reset();
+}
+
+std::string SimtMemory::describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore) {
+  return std::string(isStore ? "store of " : "load of ") + std::to_string(bytes) + " bytes at offset " +
+         std::to_string(static_cast<int64_t>(offset)) + " of " + region.name + " (" + std::to_string(region.bytes) + " bytes)";
+}
+
+std::string SimtMemory::access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore, bool isShared) {
+  auto *at = static_cast<const uint8_t *>(address);
+  auto misaligned = [&](const Region &region) -> std::string {
+    if ((bytes & (bytes - 1)) == 0 && reinterpret_cast<uintptr_t>(at) % bytes != 0) {
+      return describe(region, at - region.place, bytes, isStore) + " is not aligned to its size";
+    }
+    return {};
+  };
+  if (isShared) {
+    if (!shared || at < shared->place || at + bytes > shared->place + shared->bytes) {
+      Region none{"shared memory", nullptr, nullptr, 0, true, false, {nullptr, std::free}, {}, {}};
+      const Region &region = shared ? *shared : none;
+      return describe(region, at - region.place, bytes, isStore) + " is out of bounds";
+    }
+    std::string wrong = misaligned(*shared);
+    return wrong.empty() ? touch(*shared, actor, at - shared->place, bytes, isStore, true) : wrong;
+  }
+  auto inside = [&](const Region &region) { return at >= region.place && at + bytes <= region.place + region.bytes; };
+  if (lastRegion >= regions.size() || !inside(regions[lastRegion])) {
+    size_t nearest = 0;
+    uint64_t distance = ~uint64_t(0);
+    for (size_t i = 0; i < regions.size(); ++i) {
+      auto away = static_cast<uint64_t>(std::llabs(at - regions[i].place));
+      if (inside(regions[i])) {
+        nearest = i;
+        break;
+      }
+      if (away < distance) {
+        distance = away;
+        nearest = i;
+      }
+    }
+    if (regions.empty()) {
+      return "access without any buffer";
+    }
+    if (!inside(regions[nearest])) {
+      return describe(regions[nearest], at - regions[nearest].place, bytes, isStore) + " is out of bounds";
+    }
+    lastRegion = nearest;
+  }
+  Region &region = regions[lastRegion];
+  if (isStore && !region.isWritten) {
+    return describe(region, at - region.place, bytes, isStore) + ", which the kernel may only read";
+  }
+  std::string wrong = misaligned(region);
+  return wrong.empty() ? touch(region, actor, at - region.place, bytes, isStore, false) : wrong;
+}
+
+std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore,
+                              bool isShared) {
+  auto other = [&](const char *what, uint32_t block, uint32_t thread) {
+    return describe(region, offset, bytes, isStore) + " races with a " + what + " by thread " + std::to_string(thread) +
+           " of block " + std::to_string(block - 1);
+  };
+  for (uint64_t i = offset; i < offset + bytes; ++i) {
+    ByteState &state = region.states[i];
+    bool mine = state.writerBlock == actor.block;
+    if (isShared && !mine && !isStore) {
+      return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
+    }
+    if (!isShared && !isStore && !region.written[i]) {
+      return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
+    }
+    if (state.writerBlock && !(isShared && !mine)) {
+      bool ordered = mine && (state.writerThread == actor.thread || state.writerEpoch < actor.epoch);
+      if (!ordered) {
+        return other("store", state.writerBlock, state.writerThread);
+      }
+    }
+    bool read = state.readerBlock == actor.block;
+    if (!isStore) {
+      bool sameEpoch = read && state.readerEpoch == actor.epoch;
+      state.severalThreads = sameEpoch && (state.severalThreads || state.readerThread != actor.thread);
+      state.severalBlocks |= state.readerBlock && !read;
+      if (!sameEpoch || !state.severalThreads) {
+        state.readerThread = actor.thread;
+      }
+      state.readerBlock = actor.block;
+      state.readerEpoch = actor.epoch;
+      continue;
+    }
+    if (state.readerBlock && !isShared && (!read || state.severalBlocks)) {
+      return other("load", state.readerBlock, state.readerThread);
+    }
+    if (read && state.readerEpoch == actor.epoch && (state.severalThreads || state.readerThread != actor.thread)) {
+      return other("load", state.readerBlock, state.readerThread);
+    }
+    state.writerBlock = actor.block;
+    state.writerThread = actor.thread;
+    state.writerEpoch = actor.epoch;
+    if (!isShared) {
+      region.written[i] = true;
+      region.dirty[i] = true;
+    }
+  }
+  return {};
+}
+
+void SimtMemory::close() {
+  for (Region &region : regions) {
+    for (uint64_t i = 0; region.isWritten && i < region.bytes; ++i) {
+      if (region.dirty[i]) {
+        region.host[i] = region.place[i];
+      }
+    }
+  }
+}
+
+} // namespace frit

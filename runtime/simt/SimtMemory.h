@@ -1,0 +1,87 @@
+// The memory of an emulated launch and what is known about each byte of it. Kernels run on copies of their buffers, laid far apart
+// in a reserved range of addresses, so that no access beside a buffer can fall into another one. Beside each byte stands who
+// wrote and who read it last and in which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
+// when one of them is a store, their threads differ, and no barrier of their common block lies between them. Blocks are never
+// ordered with each other inside a launch.
+//
+// Buffers that share storage (a kernel that works in place) share the bytes and the knowledge.
+
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+struct SimtBuffer {
+  std::string name;
+  void *data = nullptr;
+  uint64_t bytes = 0;
+  bool isWritten = false;
+  /// Whether its contents may be read before the kernel has written them.
+  bool isInitialised = true;
+};
+
+/// Who makes an access.
+struct SimtActor {
+  /// Number of the block in its launch plus one.
+  uint32_t block;
+  uint32_t thread;
+  uint32_t epoch;
+};
+
+class SimtMemory {
+public:
+  SimtMemory() = default;
+  ~SimtMemory();
+  SimtMemory(const SimtMemory &) = delete;
+  SimtMemory &operator=(const SimtMemory &) = delete;
+
+  /// False when the system gives no address range.
+  bool open(const std::vector<SimtBuffer> &buffers);
+  /// Where the kernel sees buffer number `index`.
+  void *address(size_t index) const { return places[index]; }
+  /// Shared memory of the current block; its bytes are undefined for every new block.
+  void *openShared(uint32_t bytes);
+
+  /// Launches are ordered: forgets who did what, not what has been written.
+  void beginLaunch();
+  /// Empty, or what is wrong with the access, in words.
+  std::string access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore, bool isShared);
+  /// Copies the bytes that were written back to the buffers.
+  void close();
+
+private:
+  struct ByteState {
+    uint32_t writerBlock, writerThread, writerEpoch;
+    uint32_t readerBlock, readerThread, readerEpoch;
+    bool severalThreads, severalBlocks;
+  };
+  struct Region {
+    std::string name;
+    uint8_t *host;
+    uint8_t *place;
+    uint64_t bytes;
+    bool isWritten, isInitialised;
+    std::unique_ptr<ByteState[], void (*)(void *)> states;
+    /// Bytes with a value, and bytes that the kernel gave one.
+    std::vector<bool> written, dirty;
+  };
+
+  std::string touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore, bool isShared);
+  static std::string describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore);
+  static std::unique_ptr<ByteState[], void (*)(void *)> makeStates(uint64_t bytes);
+
+  uint8_t *reserved = nullptr;
+  uint64_t reservedBytes = 0;
+  std::vector<Region> regions;
+  std::vector<void *> places;
+  std::unique_ptr<Region> shared;
+  std::unique_ptr<uint8_t, void (*)(void *)> sharedMemory{nullptr, std::free};
+  size_t lastRegion = 0;
+};
+
+} // namespace frit

@@ -1,0 +1,233 @@
+// The emulator must catch what a GPU would hide. The kernels here are written by hand against the callback table, each with one
+// bug planted, beside the same kernel without it.
+
+#include "runtime/simt/SimtGrid.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+using namespace frit;
+
+namespace {
+
+float loadFloat(const SimtContext *c, const float *p) {
+  c->operations->access(c, p, 4, 0);
+  return *p;
+}
+void storeFloat(const SimtContext *c, float *p, float value) {
+  c->operations->access(c, p, 4, kSimtStore);
+  *p = value;
+}
+float loadShared(const SimtContext *c, int index) {
+  auto *p = static_cast<float *>(c->shared) + index;
+  c->operations->access(c, p, 4, kSimtShared);
+  return *p;
+}
+void storeShared(const SimtContext *c, int index, float value) {
+  auto *p = static_cast<float *>(c->shared) + index;
+  c->operations->access(c, p, 4, kSimtStore | kSimtShared);
+  *p = value;
+}
+
+struct Example {
+  std::vector<float> x = std::vector<float>(256), y = std::vector<float>(256, -1.f);
+  SimtArguments arguments;
+  Example() {
+    std::iota(x.begin(), x.end(), 0.f);
+    arguments.buffers = {{"operand 0", x.data(), x.size() * 4}, {"result 0", y.data(), y.size() * 4, true, false}};
+    arguments.ints = {256};
+  }
+  Status operator()(SimtFunction entry, uint32_t grid = 2, uint32_t block = 128, uint32_t shared = 512) {
+    return runSimtKernel(arguments, {{"frit_test", entry, {grid, 1, 1}, {block, 1, 1}, shared}});
+  }
+};
+
+int global(const SimtContext *c) { return c->blockId[0] * c->blockDim[0] + c->threadId[0]; }
+const float *input(const SimtContext *c) { return static_cast<const float *>(c->pointers[0]); }
+float *output(const SimtContext *c) { return static_cast<float *>(c->pointers[1]); }
+
+/// Reverses each block through shared memory.
+template <bool WithBarrier> void reverse(const SimtContext *c) {
+  int t = c->threadId[0];
+  storeShared(c, t, loadFloat(c, input(c) + global(c)));
+  if (WithBarrier) {
+    c->operations->barrier(c, 0);
+  }
+  storeFloat(c, output(c) + global(c), loadShared(c, c->blockDim[0] - 1 - t));
+}
+
+#define EXPECT_ERROR(status, ...)                                                                                               \
+  do {                                                                                                                          \
+    Status result = (status);                                                                                                   \
+    ASSERT_FALSE(result.isOk());                                                                                                \
+    for (const char *part : {__VA_ARGS__}) {                                                                                    \
+      EXPECT_NE(result.message().find(part), std::string::npos) << result.message();                                            \
+    }                                                                                                                           \
+  } while (false)
+
+} // namespace
+
+TEST(SimtGrid, sharedMemoryAndBarrier) {
+  Example run;
+  Status status = run(reverse<true>);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(run.y[i], float(i / 128 * 128 + 127 - i % 128));
+  }
+}
+
+TEST(SimtGrid, missingBarrier) {
+  Example run;
+  // The first thread reads what the last one has not written yet.
+  EXPECT_ERROR(run(reverse<false>), "frit_test", "block (0, 0, 0)", "thread (0, 0, 0)", "shared memory", "nobody has written");
+}
+
+TEST(SimtGrid, raceOnSharedMemory) {
+  Example run;
+  // Everything is written once before, so only the order can tell.
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 int t = c->threadId[0];
+                 storeShared(c, t, 0.f);
+                 c->operations->barrier(c, 0);
+                 storeShared(c, t, 1.f);
+                 storeFloat(c, output(c) + global(c), loadShared(c, (t + 127) % 128));
+               }),
+               "thread (1, 0, 0)", "races with a store by thread 0 of block 0", "shared memory");
+}
+
+TEST(SimtGrid, readBeforeForeignStoreRaces) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 int t = c->threadId[0];
+                 storeShared(c, t, 0.f);
+                 c->operations->barrier(c, 0);
+                 float other = loadShared(c, (t + 1) % 128);
+                 storeShared(c, t, other);
+               }),
+               "thread (1, 0, 0)", "store of 4 bytes at offset 4", "races with a load by thread 0");
+}
+
+TEST(SimtGrid, blocksAreNotOrdered) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + c->threadId[0], 1.f); }), "block (1, 0, 0)",
+               "races with a store by thread 0 of block 0", "result 0");
+}
+
+TEST(SimtGrid, outOfBounds) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c) + 1)); }),
+               "kernel frit_test, block (1, 0, 0), thread (127, 0, 0)", "load of 4 bytes at offset 1024 of operand 0 (1024 bytes)",
+               "out of bounds");
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + global(c) - 1, 0.f); }),
+               "thread (0, 0, 0)", "store of 4 bytes at offset -4 of result 0", "out of bounds");
+  EXPECT_ERROR(run([](const SimtContext *c) { storeShared(c, global(c), 0.f); }), "block (1, 0, 0)",
+               "offset 512 of shared memory (512 bytes)", "out of bounds");
+}
+
+TEST(SimtGrid, operandsAreReadOnly) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, const_cast<float *>(input(c)), 0.f); }), "operand 0",
+               "may only read");
+}
+
+TEST(SimtGrid, misalignedAccess) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 c->operations->access(c, reinterpret_cast<const char *>(input(c)) + 4, 16, 0);
+               }),
+               "offset 4 of operand 0", "not aligned");
+}
+
+TEST(SimtGrid, resultsAreNotReadBeforeTheyAreWritten) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) { loadFloat(c, output(c)); }), "result 0", "nobody has written");
+}
+
+TEST(SimtGrid, divergentBarrier) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 if (c->threadId[0] < 64) {
+                   c->operations->barrier(c, 0);
+                 }
+               }),
+               "thread (0, 0, 0) waits at barrier 0, but thread (64, 0, 0) has returned");
+  EXPECT_ERROR(run([](const SimtContext *c) { c->operations->barrier(c, c->threadId[0] % 2); }),
+               "waits at barrier 0, but thread (1, 0, 0) waits at barrier 1");
+}
+
+TEST(SimtGrid, shuffles) {
+  Example run;
+  auto sum = [](const SimtContext *c) {
+    float value = loadFloat(c, input(c) + global(c));
+    for (int offset = 16, site = 0; offset; offset /= 2, ++site) {
+      uint32_t bits;
+      std::memcpy(&bits, &value, 4);
+      bits = c->operations->shuffle(c, bits, int(SimtShuffle::Xor), offset, 32, site);
+      float other;
+      std::memcpy(&other, &bits, 4);
+      value += other;
+    }
+    storeFloat(c, output(c) + global(c), value);
+  };
+  Status status = run(sum);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  for (int i = 0; i < 256; ++i) {
+    int first = i / 32 * 32;
+    EXPECT_EQ(run.y[i], float(32 * first + 31 * 32 / 2));
+  }
+}
+
+TEST(SimtGrid, shuffleInADivergentWarp) {
+  Example run;
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 if (c->threadId[0] != 40) {
+                   c->operations->shuffle(c, 0, int(SimtShuffle::Xor), 1, 32, 0);
+                 }
+               }),
+               "thread (32, 0, 0) waits at shuffle 0, but thread (40, 0, 0) has returned");
+}
+
+TEST(SimtGrid, launchesAreOrderedAndShareTheWorkspace) {
+  Example run;
+  run.arguments.workspaceBytes = 1024;
+  SimtLaunch first{"frit_test", [](const SimtContext *c) {
+                     storeFloat(c, static_cast<float *>(c->workspace) + global(c), loadFloat(c, input(c) + global(c)));
+                   }, {2, 1, 1}, {128, 1, 1}};
+  SimtLaunch second{"frit_test", [](const SimtContext *c) {
+                      storeFloat(c, output(c) + global(c), loadFloat(c, static_cast<float *>(c->workspace) + 255 - global(c)));
+                    }, {2, 1, 1}, {128, 1, 1}};
+  Status status = runSimtKernel(run.arguments, {first, second});
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(run.y[0], 255.f);
+  EXPECT_ERROR(runSimtKernel(run.arguments, {second}), "workspace", "nobody has written");
+}
+
+TEST(SimtGrid, aKernelMayWorkInPlace) {
+  Example run;
+  run.arguments.buffers[1] = {"result 0", run.x.data(), 1024, true, false};
+  Status status =
+      run([](const SimtContext *c) { storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c)) + 1.f); });
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(run.x[255], 256.f);
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + (global(c) + 1) % 256));
+               }),
+               "operand 0 = result 0", "races with");
+}
+
+TEST(SimtGrid, aFailureLeavesTheBuffersAlone) {
+  Example run;
+  Status status = run([](const SimtContext *c) { storeFloat(c, output(c) + global(c) + 1, 0.f); });
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(run.y[1], -1.f);
+}
+
+TEST(SimtGrid, errorsOfDataReadAsInEager) {
+  Example run;
+  Status status = run([](const SimtContext *c) { c->operations->fail(c, 1, 0, 7, 3); });
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.kind(), ErrorKind::Index);
+  EXPECT_EQ(status.message(), "index 7 is out of bounds for dimension 0 with size 3");
+}
