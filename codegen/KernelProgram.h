@@ -39,9 +39,9 @@ enum class NodeKind {
   Scalar,
   /// The i64 value of `expr`.
   Index,
-  /// Element `expr` (an address in elements; `v<k>` in it stands for operand k)
-  /// of tensor `argument`; read only where `bounds` and the operands' own
-  /// checks hold, any value elsewhere.
+  /// Element `expr` (an address in elements; `v<k>` in it is the value of the
+  /// Check node k, also an operand) of tensor `argument`; read only where
+  /// `bounds` and those checks hold, any value elsewhere.
   Load,
   /// The i64 operand as an index into an extent `expr`, after `check`'s rule;
   /// where it is out of range (and `bounds` hold) the launch fails.
