@@ -194,8 +194,8 @@ void KernelProgram::computeDims() {
       reduces.push_back(id);
     }
   }
-  llvm::stable_sort(reduces, [&](unsigned a, unsigned b) {
-    return nodes[a].level < nodes[b].level;
+  llvm::sort(reduces, [&](unsigned a, unsigned b) {
+    return std::pair(nodes[a].level, a) < std::pair(nodes[b].level, b);
   });
   for (Store &store : stores) {
     store.dims = dimsOf(store.address) | nodes[store.node].dims;

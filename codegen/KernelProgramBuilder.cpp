@@ -390,7 +390,7 @@ std::optional<unsigned> KernelProgramBuilder::need(Value value, ArrayRef<SizeExp
 }
 
 FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &request) {
-  using Result = FailureOr<std::optional<unsigned>>;
+  auto Result = [](std::optional<unsigned> node) { return FailureOr<std::optional<unsigned>>(node); };
   if (auto argument = dyn_cast<BlockArgument>(request.value)) {
     return Result(makeLoad(request, argument));
   }
@@ -559,7 +559,7 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
   }
   // Where the earlier pieces do not lie, the last one does.
   unsigned result = pieces.back().node;
-  for (Piece &piece : llvm::reverse(ArrayRef(pieces).drop_back())) {
+  for (const Piece &piece : llvm::reverse(ArrayRef(pieces).drop_back())) {
     Node node(op.getLoc());
     node.kind = NodeKind::Select;
     node.type = program.nodes[result].type;
@@ -621,7 +621,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
 
 FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Request &request,
                                                                     ReduceOp op) {
-  using Result = FailureOr<std::optional<unsigned>>;
+  auto Result = [](std::optional<unsigned> node) { return FailureOr<std::optional<unsigned>>(node); };
   Exprs at = unpack(request.index);
   Type element = cast<RankedTensorType>(op.getType()).getElementType();
   if (tracing) {

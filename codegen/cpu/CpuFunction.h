@@ -1,0 +1,98 @@
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "codegen/Emitter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+/// One entry point of a CPU kernel under construction, and the emitter's view of
+/// the CPU: pointers, sizes and scalars are read from the Context once, at entry;
+/// accesses become vector, masked or gathering loads; math is written out; errors
+/// go to the error record and the kernel runs on with the failing lanes masked
+/// (so control flow stays structured), returning the record's code at its end.
+namespace mlir::frit {
+
+struct VectorShape {
+  unsigned bytes = 32;
+  /// Lanes of 32 bits: the unit in which schedules count.
+  unsigned lanes() const { return bytes / 4; }
+};
+
+class CpuFunction : public EmitterTarget {
+public:
+  /// Opens `func.func @name(context, begin, end) -> i32` at the end of `module`.
+  CpuFunction(ModuleOp module, StringRef name, const KernelProgram &program,
+              const CpuTarget &cpu);
+  /// Ends the function: fences, return code.
+  void finish();
+
+  OpBuilder &getBuilder() { return builder; }
+  Value getBegin() { return function.getArgument(1); }
+  Value getEnd() { return function.getArgument(2); }
+  Value getWorkspace() { return workspace; }
+  VectorShape getShape() const { return shape; }
+  bool hasMaskedBytes() const { return cpu.level == CpuLevel::X86_64_V4; }
+
+  Value i64(int64_t value);
+  /// A size over the kernel's parameters alone.
+  Value size(SizeExpr expr);
+  /// An address in a scratch or workspace buffer.
+  Value address(Value base, Type element, Value index);
+  /// Uninitialised memory of this function's frame.
+  Value scratch(Type element, int64_t count);
+
+  /// From here on contiguous full-vector stores bypass the cache if the kernel's
+  /// tensors together exceed it.
+  void allowStreaming(bool allow) { streaming = allow; }
+
+  // EmitterTarget
+  Type getIndexType() override { return builder.getI64Type(); }
+  Value getParameter(OpBuilder &builder, StringRef name) override;
+  Value getScalar(OpBuilder &builder, unsigned argument) override;
+  Value load(OpBuilder &builder, Location loc, const Access &access) override;
+  void store(OpBuilder &builder, Location loc, const Access &access, Value value) override;
+  Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) override;
+  void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code, unsigned dimension,
+            Value index, Value size) override;
+
+  /// Loads and stores of plain memory, shared with scratch buffers: `mask` may be
+  /// null; i1 is kept as a byte.
+  Value loadVector(Location loc, Value pointer, Type element, unsigned lanes, Value mask);
+  void storeVector(Location loc, Value pointer, Type element, Value value, Value mask,
+                   Value nonTemporal = Value());
+  Value callScalar(OpBuilder &b, Location loc, StringRef name, ValueRange operands);
+
+private:
+  Value loadField(Value base, int64_t offset, Type type);
+  Value lanePointers(Location loc, const Access &access, Value base, Type memory);
+  Value applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
+  Value applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
+  Value isStreaming(unsigned result);
+
+  KernelOp kernel;
+  const KernelProgram &program;
+  CpuTarget cpu;
+  VectorShape shape;
+  OpBuilder builder;
+  Location loc;
+  func::FuncOp function;
+  Value pointers, workspace, callbacks, error;
+  llvm::StringMap<Value> parameters;
+  llvm::DenseMap<unsigned, Value> scalars;
+  SmallVector<Value> operandPointers, resultPointers;
+  SmallVector<Value> streamingResults;
+  bool streaming = false;
+  /// Where entry-level values are inserted: before the first loop.
+  Operation *entryEnd = nullptr;
+  Frame entry;
+  std::unique_ptr<Emitter> sizes;
+};
+
+/// arith, math and half conversions that need another form on x86, as vectors or
+/// scalars alike; null if the operation is fine as it is.
+Value emitHalfToFloat(OpBuilder &b, Location loc, Value half);
+Value emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type half);
+/// NaN wins; zeros of either sign are equal.
+Value emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool minimum);
+
+} // namespace mlir::frit
