@@ -1,0 +1,268 @@
+#include "codegen/simt/LowerToSimt.h"
+
+#include "codegen/simt/SimtLayout.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::frit::simt_layout;
+
+namespace {
+
+constexpr unsigned kSharedSpace = 3;
+
+StringRef getLibmName(Operation *op) {
+  if (isa<arith::RemFOp>(op)) {
+    return "fmod";
+  }
+  return op->getName().stripDialect();
+}
+
+class KernelLowering {
+public:
+  KernelLowering(gpu::GPUFuncOp kernel, func::FuncOp function)
+      : kernel(kernel), function(function), builder(function.getContext()),
+        loc(kernel.getLoc()), pointer(LLVM::LLVMPointerType::get(function.getContext())) {}
+
+  LogicalResult run() {
+    Block *entry = function.addEntryBlock();
+    Block *body = &kernel.getBody().front();
+    context = entry->getArgument(0);
+    builder.setInsertionPointToStart(entry);
+    if (failed(bindArguments(body))) {
+      return failure();
+    }
+    entry->getOperations().splice(entry->end(), body->getOperations());
+    function.getBody().getBlocks().splice(function.getBody().end(), kernel.getBody().getBlocks(),
+                                          std::next(kernel.getBody().begin()), kernel.getBody().end());
+    SmallVector<Operation *> operations;
+    function.walk([&](Operation *op) { operations.push_back(op); });
+    for (Operation *op : operations) {
+      if (failed(lower(op))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
+private:
+  Value offset(Value base, int64_t bytes) {
+    SmallVector<LLVM::GEPArg> indices{static_cast<int32_t>(bytes)};
+    return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base, indices);
+  }
+  Value field(Value base, int64_t bytes, Type type) {
+    return LLVM::LoadOp::create(builder, loc, type, offset(base, bytes));
+  }
+  Value constant(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  }
+  Value constant32(int64_t value) { return constant(builder.getI32Type(), value); }
+
+  /// Arguments come in the order of the kernel ABI: pointers, ints, floats, and
+  /// the workspace last, marked by `frit.workspace`.
+  LogicalResult bindArguments(Block *body) {
+    Value pointers = field(context, kPointers, pointer), ints = field(context, kInts, pointer),
+          floats = field(context, kFloats, pointer);
+    int64_t numPointers = 0, numInts = 0, numFloats = 0;
+    for (BlockArgument argument : body->getArguments()) {
+      Type type = argument.getType();
+      Value value;
+      if (kernel.getArgAttr(argument.getArgNumber(), "frit.workspace")) {
+        value = field(context, kWorkspace, type);
+      } else if (isa<LLVM::LLVMPointerType>(type)) {
+        value = field(pointers, 8 * numPointers++, type);
+      } else if (type.isInteger(64)) {
+        value = field(ints, 8 * numInts++, type);
+      } else if (type.isF64()) {
+        value = field(floats, 8 * numFloats++, type);
+      } else {
+        return kernel.emitError("argument ")
+               << argument.getArgNumber() << " is " << type << ": kernels take pointers, i64 and f64";
+      }
+      argument.replaceAllUsesWith(value);
+    }
+    return success();
+  }
+
+  Value call(int64_t slot, Type result, ValueRange arguments) {
+    Value table = field(context, kOperations, pointer);
+    Value callee = field(table, slot, pointer);
+    return callPointer(callee, result, arguments);
+  }
+  Value callPointer(Value callee, Type result, ValueRange arguments) {
+    SmallVector<Type> types(arguments.getTypes());
+    Type returned = result ? result : Type(LLVM::LLVMVoidType::get(builder.getContext()));
+    SmallVector<Value> operands{callee};
+    llvm::append_range(operands, arguments);
+    auto call = LLVM::CallOp::create(builder, loc, LLVM::LLVMFunctionType::get(returned, types),
+                                     operands);
+    return result ? call.getResult() : Value();
+  }
+
+  void announce(Value address, Type type, bool isStore) {
+    unsigned space = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace();
+    if (space != 1 && space != kSharedSpace) {
+      return;
+    }
+    int64_t bytes = DataLayout(function->getParentOfType<ModuleOp>()).getTypeSize(type);
+    int64_t flags = (isStore ? kStoreFlag : 0) | (space == kSharedSpace ? kSharedFlag : 0);
+    Value plain = LLVM::AddrSpaceCastOp::create(builder, loc, pointer, address);
+    call(kAccess, nullptr,
+         {context, plain, constant(builder.getI64Type(), bytes), constant32(flags)});
+  }
+
+  void replaceId(Operation *op, int64_t base, gpu::Dimension dimension) {
+    Value id = field(context, base + 4 * static_cast<int64_t>(dimension), builder.getI32Type());
+    replace(op, arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), id));
+  }
+  void replace(Operation *op, Value value) {
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+  }
+
+  LogicalResult lower(Operation *op) {
+    builder.setInsertionPoint(op);
+    loc = op->getLoc();
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      announce(load.getAddr(), load.getType(), false);
+    } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+      announce(store.getAddr(), store.getValue().getType(), true);
+    } else if (auto id = dyn_cast<gpu::ThreadIdOp>(op)) {
+      replaceId(op, kThreadId, id.getDimension());
+    } else if (auto id = dyn_cast<gpu::BlockIdOp>(op)) {
+      replaceId(op, kBlockId, id.getDimension());
+    } else if (auto size = dyn_cast<gpu::BlockDimOp>(op)) {
+      replaceId(op, kBlockDim, size.getDimension());
+    } else if (auto size = dyn_cast<gpu::GridDimOp>(op)) {
+      replaceId(op, kGridDim, size.getDimension());
+    } else if (isa<gpu::BarrierOp>(op)) {
+      call(kBarrier, nullptr, {context, constant32(numBarriers++)});
+      op->erase();
+    } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
+      return lowerShuffle(shuffle);
+    } else if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
+      replace(op, field(context, kShared, address.getType()));
+    } else if (isa<gpu::ReturnOp>(op)) {
+      func::ReturnOp::create(builder, loc);
+      op->erase();
+    } else if (auto failing = dyn_cast<LLVM::CallOp>(op);
+               failing && failing.getCallee() == StringRef("frit_fail")) {
+      SmallVector<Value> arguments{context};
+      llvm::append_range(arguments, failing.getArgOperands());
+      call(kFail, nullptr, arguments);
+      op->erase();
+    } else if (isa<arith::RemFOp>(op) || isa_and_nonnull<math::MathDialect>(op->getDialect())) {
+      lowerMath(op);
+    } else if (isa_and_nonnull<gpu::GPUDialect>(op->getDialect())) {
+      return op->emitError("has no emulated meaning");
+    }
+    return success();
+  }
+
+  LogicalResult lowerShuffle(gpu::ShuffleOp shuffle) {
+    Type type = shuffle.getValue().getType(), i32 = builder.getI32Type();
+    if (!type.isInteger(32) && !type.isF32()) {
+      return shuffle.emitError("shuffles ") << type << ": only i32 and f32 have an emulated meaning";
+    }
+    Value bits = shuffle.getValue();
+    if (type.isF32()) {
+      bits = arith::BitcastOp::create(builder, loc, i32, bits);
+    }
+    Value result = call(kShuffle, i32,
+                        {context, bits, constant32(static_cast<int64_t>(shuffle.getMode())),
+                         shuffle.getOffset(), shuffle.getWidth(), constant32(numShuffles++)});
+    if (type.isF32()) {
+      result = arith::BitcastOp::create(builder, loc, type, result);
+    }
+    shuffle.getShuffleResult().replaceAllUsesWith(result);
+    shuffle.getValid().replaceAllUsesWith(constant(builder.getI1Type(), 1));
+    shuffle->erase();
+    return success();
+  }
+
+  /// The slot of a libm function in the table of callbacks.
+  static std::optional<int64_t> getCallback(StringRef name) {
+    const auto *unary = llvm::find(kUnary, name);
+    if (unary != std::end(kUnary)) {
+      return 8 * (unary - std::begin(kUnary));
+    }
+    const auto *binary = llvm::find(kBinary, name);
+    if (binary != std::end(kBinary)) {
+      return 8 * (std::size(kUnary) + (binary - std::begin(kBinary)));
+    }
+    return std::nullopt;
+  }
+
+  void lowerMath(Operation *op) {
+    Type type = op->getResult(0).getType();
+    Type element = getElementTypeOrSelf(type);
+    if (isa<math::RsqrtOp>(op)) {
+      Value root = math::SqrtOp::create(builder, loc, op->getOperand(0));
+      TypedAttr one = builder.getFloatAttr(element, 1.0);
+      if (auto shaped = dyn_cast<ShapedType>(type)) {
+        one = DenseElementsAttr::get(shaped, static_cast<Attribute>(one));
+      }
+      replace(op, arith::DivFOp::create(builder, loc,
+                                        arith::ConstantOp::create(builder, loc, one), root));
+      return;
+    }
+    auto slot = getCallback(getLibmName(op));
+    if (!slot) {
+      return;
+    }
+    Value table = field(context, kCallbacks, pointer);
+    Value callee = field(table, *slot, pointer);
+    auto one = [&](ValueRange operands) -> Value {
+      SmallVector<Value> wide;
+      for (Value operand : operands) {
+        wide.push_back(element.isF64() ? operand
+                                       : arith::ExtFOp::create(builder, loc, builder.getF64Type(), operand));
+      }
+      Value result = callPointer(callee, builder.getF64Type(), wide);
+      return element.isF64() ? result : arith::TruncFOp::create(builder, loc, element, result);
+    };
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector) {
+      return replace(op, one(op->getOperands()));
+    }
+    SmallVector<Value> lanes;
+    for (int64_t lane = 0; lane < vector.getNumElements(); ++lane) {
+      SmallVector<Value> scalars;
+      for (Value operand : op->getOperands()) {
+        scalars.push_back(vector::ExtractOp::create(builder, loc, operand, lane));
+      }
+      lanes.push_back(one(scalars));
+    }
+    replace(op, vector::FromElementsOp::create(builder, loc, vector, lanes));
+  }
+
+  gpu::GPUFuncOp kernel;
+  func::FuncOp function;
+  OpBuilder builder;
+  Location loc;
+  Type pointer;
+  Value context;
+  int64_t numBarriers = 0, numShuffles = 0;
+};
+
+} // namespace
+
+LogicalResult frit::lowerToSimt(gpu::GPUModuleOp source, ModuleOp destination) {
+  MLIRContext *context = source.getContext();
+  OpBuilder builder = OpBuilder::atBlockEnd(destination.getBody());
+  auto type = builder.getFunctionType(LLVM::LLVMPointerType::get(context), {});
+  for (auto kernel : llvm::make_early_inc_range(source.getOps<gpu::GPUFuncOp>())) {
+    auto function = func::FuncOp::create(builder, kernel.getLoc(), kernel.getName(), type);
+    if (failed(KernelLowering(kernel, function).run())) {
+      return failure();
+    }
+    kernel.erase();
+  }
+  source.erase();
+  return success();
+}
