@@ -6,13 +6,16 @@
 #include "codegen/gpu/LowerToNvvm.h"
 #include "compiler/Pipeline.h"
 #include "ir/FritDialect.h"
+#include "ir/Importer.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace frit {
 
@@ -28,6 +31,20 @@ void registerPasses() {
   mlir::registerCanonicalizer();
   mlir::registerCSEPass();
   registerPipelines();
+}
+
+void registerTranslations() {
+  static mlir::TranslateToMLIRRegistration registration(
+      "import-exported-program", "the JSON of torch.export to the imported form",
+      [](llvm::SourceMgr &sources, mlir::MLIRContext *context) -> mlir::OwningOpRef<mlir::Operation *> {
+        const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+        mlir::frit::ImportOptions options;
+        options.fileName = buffer->getBufferIdentifier().str();
+        mlir::OwningOpRef<mlir::ModuleOp> module =
+            mlir::frit::importExportedProgram(context, buffer->getBuffer(), options);
+        return module ? module.release().getOperation() : nullptr;
+      },
+      registerDialects);
 }
 
 } // namespace frit

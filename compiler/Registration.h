@@ -14,4 +14,7 @@ void registerDialects(mlir::DialectRegistry &registry);
 /// Every pass by flag, frit's own and the upstream ones that its pipelines use.
 void registerPasses();
 
+/// The importer by flag, for frit-translate.
+void registerTranslations();
+
 } // namespace frit

@@ -1,4 +1,6 @@
-// What an operator call does to the world, from its schema.
+// What an operator call does to the world, from its schema. A call of a pure operator may be merged, moved or
+// dropped like arithmetic; anything random, mutating, asserting, collective or unknown keeps its place.
+#include "ir/AtenSchemas.h"
 #include "ir/FritOps.h"
 
 using namespace mlir;
@@ -6,6 +8,9 @@ using namespace mlir::frit;
 
 void AtenOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (AtenSchema::lookupEffects(getOpName()).isPure()) {
+    return;
+  }
   effects.emplace_back(MemoryEffects::Read::get());
   effects.emplace_back(MemoryEffects::Write::get());
 }

@@ -118,7 +118,14 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     float, bool and string attributes for literals (a symbolic integer is an
     operand). Operators that the schema table does not know list
     `argument_names` beside them, in the order given. `result_layouts` is what
-    the trace saw. Memory effects come from the schema table.
+    the trace saw. Memory effects come from the schema table. A result that is
+    None has the type `none`; if results are lists, `frit.result_lists` holds
+    the length of each of the operator's returns, -1 for a single value.
+
+    An operator that writes to arguments in a functional graph names them in
+    `mutated_operands`: the last results, one each, are these operands after
+    the call. The operands themselves keep their values, so the caller passes
+    a copy unless nothing reads the operand afterwards.
 
     ```mlir
     %y = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1 : i64]
@@ -133,11 +140,20 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
                        OptionalAttr<ArrayAttr>:$operand_layouts,
                        OptionalAttr<ArrayAttr>:$result_layouts,
                        OptionalAttr<ArrayAttr>:$result_storage,
-                       OptionalAttr<StrAttr>:$reason);
+                       OptionalAttr<StrAttr>:$reason,
+                       OptionalAttr<DenseI64ArrayAttr>:$mutated_operands);
   let results = (outs Variadic<Frit_Value>:$results);
   let assemblyFormat = [{
     $op_name `(` $operands `)` $arguments attr-dict `:` functional-type($operands, $results)
   }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::StringAttr":$opName,
+      "::mlir::ValueRange":$operands, "::mlir::ArrayAttr":$arguments, "::mlir::ArrayAttr":$argumentNames,
+      "::mlir::ArrayAttr":$operandDtypes, "::mlir::ArrayAttr":$resultDtypes,
+      "::mlir::ArrayAttr":$operandLayouts, "::mlir::ArrayAttr":$resultLayouts,
+      "::mlir::ArrayAttr":$resultStorage, "::mlir::StringAttr":$reason), [{
+    build($_builder, $_state, results, opName, operands, arguments, argumentNames, operandDtypes,
+          resultDtypes, operandLayouts, resultLayouts, resultStorage, reason, /*mutated_operands=*/{});
+  }]>];
   let hasVerifier = 1;
 }
 

@@ -114,6 +114,19 @@ LogicalResult AtenOp::verify() {
       }
     }
   }
+  if (auto mutated = getMutatedOperands()) {
+    if (mutated->size() > getNumResults()) {
+      return emitOpError("mutates ") << mutated->size() << " operands and has " << getNumResults()
+                                     << " results";
+    }
+    ValueRange last = getResults().take_back(mutated->size());
+    for (auto [index, result] : llvm::zip(*mutated, last)) {
+      if (index < 0 || index >= getNumOperands() ||
+          getOperand(index).getType() != result.getType()) {
+        return emitOpError("mutated operand ") << index << " has no result of its type";
+      }
+    }
+  }
   return success();
 }
 

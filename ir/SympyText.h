@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ir/SizeExpr.h"
+
+/// Sizes as torch.export writes them: sympy's constructor form (`srepr`), such as
+/// `Add(Mul(Integer(2), Symbol('s0', integer=True)), Integer(-1))`.
+namespace mlir::frit {
+
+/// The size, or null and one line of reason. `malformed` tells text that is not
+/// srepr at all from a function that sizes cannot have; `facts` decide whether truncation
+/// is flooring.
+SizeExpr parseSympyText(MLIRContext *context, llvm::StringRef text, const SizeFacts &facts,
+                        std::string &error, bool &malformed);
+
+} // namespace mlir::frit
