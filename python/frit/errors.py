@@ -15,3 +15,7 @@ class CaptureError(FritError):
 
 class CompileError(FritError):
     """The compiler refused a graph; the message carries its diagnostics."""
+
+
+class ArtifactError(FritError):
+    """Bytes that are not an artifact this runtime can load, or that do not fit this machine."""

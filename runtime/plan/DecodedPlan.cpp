@@ -322,7 +322,7 @@ private:
     }
   }
 
-  template <typename T> Status checkCall(const T &call) {
+  Status checkCall(const Aten &call) {
     if (!call.name()) {
       return wrong("a call without a name");
     }
@@ -414,11 +414,6 @@ private:
       decoded = {StepKind::Aten, 0, static_cast<uint32_t>(plan.atenCalls.size())};
       FRIT_RETURN_IF_ERROR(checkCall(*step.action_as_Aten()));
       plan.atenCalls.push_back(step.action_as_Aten());
-      break;
-    case Action::Callback:
-      decoded = {StepKind::Callback, 0, static_cast<uint32_t>(plan.callbacks.size())};
-      FRIT_RETURN_IF_ERROR(checkCall(*step.action_as_Callback()));
-      plan.callbacks.push_back(step.action_as_Callback());
       break;
     case Action::CopyInto:
       decoded = {StepKind::CopyInto, 0, step.action_as_CopyInto()->tensor(),

@@ -41,7 +41,6 @@ enum class StepKind : uint8_t {
   View,
   Launch,
   Aten,
-  Callback,
   CopyInto,
   Touch,
   Dim,
@@ -91,7 +90,6 @@ struct DecodedPlan {
   std::vector<DecodedStep> steps;
   std::vector<LaunchSite> sites;
   std::vector<const format::Aten *> atenCalls;
-  std::vector<const format::Callback *> callbacks;
   std::vector<std::string> checkMessages;
   /// Largest number of tensors, ints and floats of a launch: the scratch a call needs.
   size_t maxPointers = 0, maxInts = 0, maxFloats = 0, maxRank = 0;

@@ -54,7 +54,7 @@ struct TensorShape {
 
 /// What was done, over all calls of an executable.
 struct Counters {
-  std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, callbacks{0}, allocations{0}, sizeEvaluations{0};
+  std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0}, sizeEvaluations{0};
   /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
   std::atomic<uint64_t> peakBytes{0};
 };
@@ -95,7 +95,6 @@ public:
 
   /// Runs prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;
-  virtual Status callBack(uint32_t number, RunState &state) = 0;
 
   virtual void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) = 0;
 };

@@ -152,10 +152,6 @@ Status PlanExecutor::walk(RunState &state) {
       state.atenCalls += 1;
       FRIT_RETURN_IF_ERROR(host.callAten(step.a, state));
       break;
-    case StepKind::Callback:
-      state.callbacks += 1;
-      FRIT_RETURN_IF_ERROR(host.callBack(step.a, state));
-      break;
     case StepKind::CopyInto:
       FRIT_RETURN_IF_ERROR(host.copyInto(state.tensors[step.a], state.tensors[step.b]));
       break;
@@ -412,7 +408,6 @@ void PlanExecutor::leave(RunState &state) {
   counts.calls.fetch_add(1, std::memory_order_relaxed);
   add(counts.kernelLaunches, state.kernelLaunches);
   add(counts.atenCalls, state.atenCalls);
-  add(counts.callbacks, state.callbacks);
   add(counts.allocations, state.allocations);
   uint64_t peak = counts.peakBytes.load(std::memory_order_relaxed);
   while (state.peakBytes > peak && !counts.peakBytes.compare_exchange_weak(peak, state.peakBytes)) {

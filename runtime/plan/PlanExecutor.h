@@ -1,8 +1,8 @@
 // Runs a decoded plan. A call binds the symbols from the arguments, checks the arguments against them, fills the size registers
 // (or finds them still there from the previous call with the same symbols), walks the steps and hands out the results.
 //
-// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads, or a call from inside a callback
-// of another, take a state each. Temporaries of a plan with an arena lie in one block that is taken from the host for the call and
+// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads, or a call from inside an
+// operator of another, take a state each. Temporaries of a plan with an arena lie in one block that is taken from the host for the call and
 // given back after it, so that a hundred graphs keep one block and not a hundred.
 
 #pragma once
@@ -45,7 +45,7 @@ struct RunState {
   void *arena = nullptr;
   uint64_t arenaBytes = 0;
   uint64_t currentBytes = 0, peakBytes = 0;
-  uint64_t kernelLaunches = 0, atenCalls = 0, callbacks = 0, allocations = 0;
+  uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
 };
 
 class PlanExecutor {

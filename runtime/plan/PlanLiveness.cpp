@@ -85,10 +85,6 @@ private:
       eachOf(plan.atenCalls[step.a]->arguments(), read);
       eachOf(plan.atenCalls[step.a]->results(), write);
       break;
-    case StepKind::Callback:
-      eachOf(plan.callbacks[step.a]->arguments(), read);
-      eachOf(plan.callbacks[step.a]->results(), write);
-      break;
     }
   }
 

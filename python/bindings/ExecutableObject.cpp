@@ -1,0 +1,244 @@
+#include "python/bindings/ExecutableObject.h"
+
+#include "runtime/torch/TorchExecutable.h"
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <structmember.h>
+
+namespace frit {
+
+namespace {
+
+struct ExecutableObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject *attributes;
+  PyObject *weakReferences;
+  TorchExecutable *executable;
+};
+
+/// Arguments and results of one call on the stack: more than these go to the heap.
+constexpr size_t kInlineValues = 32;
+
+template <typename T> class Values {
+public:
+  explicit Values(size_t count) : count(count) {
+    if (count > kInlineValues) {
+      more.resize(count);
+    }
+  }
+  std::span<T> all() { return {count > kInlineValues ? more.data() : few, count}; }
+
+private:
+  size_t count;
+  T few[kInlineValues];
+  std::vector<T> more;
+};
+
+/// Fills `input`; false with an exception set.
+bool readArgument(PyObject *object, size_t number, InputValue &input) {
+  using Kind = InputValue::Kind;
+  if (THPVariable_Check(object)) {
+    at::Tensor tensor = THPVariable_Unpack(object);
+    input.kind = Kind::Tensor;
+    input.handle = tensor.unsafeReleaseTensorImpl();
+  } else if (object == Py_None) {
+    input.kind = Kind::None;
+  } else if (PyBool_Check(object)) {
+    input.kind = Kind::Bool;
+    input.integer = object == Py_True;
+  } else if (PyFloat_Check(object)) {
+    input.kind = Kind::Float;
+    input.real = PyFloat_AS_DOUBLE(object);
+  } else if (PyLong_Check(object) || PyIndex_Check(object)) {
+    input.kind = Kind::Int;
+    PyObject *integer = PyNumber_Index(object);
+    input.integer = integer ? PyLong_AsLongLong(integer) : -1;
+    Py_XDECREF(integer);
+    if (PyErr_Occurred()) {
+      return false;
+    }
+  } else {
+    // Opaque objects that no compiled step reads are passed as nothing.
+    (void)number;
+    input.kind = Kind::None;
+  }
+  return true;
+}
+
+PyObject *writeResult(OutputValue &output) {
+  using Kind = OutputValue::Kind;
+  switch (output.kind) {
+  case Kind::Tensor: {
+    auto *impl = static_cast<c10::TensorImpl *>(std::exchange(output.handle, nullptr));
+    return THPVariable_Wrap(
+        at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
+  }
+  case Kind::Int:
+    return PyLong_FromLongLong(output.integer);
+  case Kind::Bool:
+    return PyBool_FromLong(output.integer != 0);
+  case Kind::Float:
+    return PyFloat_FromDouble(output.real);
+  default:
+    Py_RETURN_NONE;
+  }
+}
+
+void dropHandle(void *handle) {
+  if (handle) {
+    c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(static_cast<c10::TensorImpl *>(handle));
+  }
+}
+
+/// Without the interpreter lock: kernels and ATen calls take as long as they take. Also when an exception leaves.
+void runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  struct Unlocked {
+    PyThreadState *state = PyEval_SaveThread();
+    ~Unlocked() { PyEval_RestoreThread(state); }
+  } unlocked;
+  executable.run(inputs, outputs);
+}
+
+PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
+  HANDLE_TH_ERRORS
+  auto *object = reinterpret_cast<ExecutableObject *>(self);
+  if (PyVectorcall_NARGS(flags) != 1 || (names && PyTuple_GET_SIZE(names) != 0) ||
+      !(PyList_Check(arguments[0]) || PyTuple_Check(arguments[0]))) {
+    PyErr_SetString(PyExc_TypeError, "a frit executable is called with one list of arguments (boxed convention)");
+    return nullptr;
+  }
+  PyObject *list = arguments[0];
+  auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(list));
+  Values<InputValue> inputs(count);
+  Values<OutputValue> outputs(object->executable->outputCount());
+  for (size_t number = 0; number < count; ++number) {
+    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number, inputs.all()[number])) {
+      for (InputValue &input : inputs.all()) {
+        dropHandle(input.handle);
+      }
+      return nullptr;
+    }
+  }
+  if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
+    PyErr_Clear();
+  }
+  runUnlocked(*object->executable, inputs.all(), outputs.all());
+  PyObject *results = PyList_New(static_cast<Py_ssize_t>(outputs.all().size()));
+  Py_ssize_t at = 0;
+  bool failed = results == nullptr;
+  for (OutputValue &output : outputs.all()) {
+    PyObject *result = failed ? nullptr : writeResult(output);
+    if (!result) {
+      dropHandle(output.handle);
+      failed = true;
+      continue;
+    }
+    PyList_SET_ITEM(results, at++, result);
+  }
+  if (failed) {
+    Py_XDECREF(results);
+    return nullptr;
+  }
+  return results;
+  END_HANDLE_TH_ERRORS
+}
+
+void deallocate(PyObject *self) {
+  auto *object = reinterpret_cast<ExecutableObject *>(self);
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (object->weakReferences) {
+    PyObject_ClearWeakRefs(self);
+  }
+  Py_CLEAR(object->attributes);
+  delete object->executable;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(reinterpret_cast<ExecutableObject *>(self)->attributes);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+int clear(PyObject *self) {
+  Py_CLEAR(reinterpret_cast<ExecutableObject *>(self)->attributes);
+  return 0;
+}
+
+PyObject *textOf(std::string_view text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+
+PyObject *stats(PyObject *self, PyObject *) {
+  HANDLE_TH_ERRORS
+  return textOf(reinterpret_cast<ExecutableObject *>(self)->executable->stats());
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject *report(PyObject *self, PyObject *) {
+  return textOf(reinterpret_cast<ExecutableObject *>(self)->executable->report());
+}
+
+PyObject *represent(PyObject *self) {
+  const TorchExecutable &executable = *reinterpret_cast<ExecutableObject *>(self)->executable;
+  return PyUnicode_FromFormat("<frit executable '%s', %zu inputs, %zu results>", std::string(executable.graphName()).c_str(),
+                              executable.inputCount(), executable.outputCount());
+}
+
+PyMethodDef methods[] = {
+    {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
+    {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ExecutableObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(ExecutableObject, attributes), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ExecutableObject, weakReferences), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+} // namespace
+
+PyTypeObject *makeExecutableType() {
+  static const char *documentation = "A compiled graph: call it with one list of arguments, which it empties.";
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
+                         {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                         {Py_tp_clear, reinterpret_cast<void *>(clear)},
+                         {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+                         {Py_tp_repr, reinterpret_cast<void *>(represent)},
+                         {Py_tp_methods, methods},
+                         {Py_tp_members, members},
+                         {Py_tp_getset, properties},
+                         {Py_tp_doc, const_cast<char *>(documentation)},
+                         {0, nullptr}};
+  PyType_Spec spec = {"frit._C.Executable", sizeof(ExecutableObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  PyObject *type = PyType_FromSpec(&spec);
+  if (type && PyObject_SetAttrString(type, "_boxed_call", Py_True) != 0) {
+    Py_CLEAR(type);
+  }
+  return reinterpret_cast<PyTypeObject *>(type);
+}
+
+PyObject *makeExecutableObject(PyTypeObject *type, std::unique_ptr<TorchExecutable> executable) {
+  auto *object = PyObject_GC_New(ExecutableObject, type);
+  if (!object) {
+    return nullptr;
+  }
+  object->vectorcall = call;
+  object->attributes = nullptr;
+  object->weakReferences = nullptr;
+  object->executable = executable.release();
+  PyObject_GC_Track(object);
+  return reinterpret_cast<PyObject *>(object);
+}
+
+} // namespace frit

@@ -1,0 +1,146 @@
+// `frit._C`: compile(json, options) and load(artifact, constants). The compiler sits behind its facade in libfrit_compiler.so, the
+// runtime behind TorchExecutable; nothing is decided here.
+
+#include "python/bindings/ExecutableObject.h"
+
+#ifdef FRIT_HAS_COMPILER
+#include "compiler/Compiler.h"
+#endif
+#include "runtime/artifact/Artifact.h"
+#include "runtime/torch/TorchExecutable.h"
+
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+
+namespace frit {
+
+namespace {
+
+PyTypeObject *executableType = nullptr;
+PyTypeObject *resultType = nullptr;
+
+/// Raises frit.errors.<name>(message).
+PyObject *raise(const char *name, const std::string &message) {
+  PyObject *module = PyImport_ImportModule("frit.errors");
+  PyObject *type = module ? PyObject_GetAttrString(module, name) : nullptr;
+  Py_XDECREF(module);
+  if (!type) {
+    PyErr_Clear();
+  }
+  PyErr_SetString(type ? type : PyExc_RuntimeError, message.c_str());
+  Py_XDECREF(type);
+  return nullptr;
+}
+
+#ifdef FRIT_HAS_COMPILER
+PyObject *compileGraph(PyObject *, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  const char *json = nullptr, *options = nullptr;
+  Py_ssize_t jsonSize = 0, optionsSize = 0;
+  if (!PyArg_ParseTuple(arguments, "s#s#:compile", &json, &jsonSize, &options, &optionsSize)) {
+    return nullptr;
+  }
+  CompileOptions settings;
+  std::string wrong = readOptions({options, static_cast<size_t>(optionsSize)}, settings);
+  if (!wrong.empty()) {
+    return raise("OptionError", wrong);
+  }
+  CompileResult result;
+  {
+    // The arguments tuple keeps the text alive.
+    struct Unlocked {
+      PyThreadState *state = PyEval_SaveThread();
+      ~Unlocked() { PyEval_RestoreThread(state); }
+    } unlocked;
+    result = compile({json, static_cast<size_t>(jsonSize)}, settings);
+  }
+  if (!result.ok()) {
+    return raise("CompileError", result.errorText());
+  }
+  PyObject *answer = PyStructSequence_New(resultType);
+  PyObject *bytes = PyBytes_FromStringAndSize(result.artifact.data(), static_cast<Py_ssize_t>(result.artifact.size()));
+  PyObject *report = PyUnicode_DecodeUTF8(result.report.data(), static_cast<Py_ssize_t>(result.report.size()), "replace");
+  if (!answer || !bytes || !report) {
+    Py_XDECREF(answer);
+    Py_XDECREF(bytes);
+    Py_XDECREF(report);
+    return nullptr;
+  }
+  PyStructSequence_SET_ITEM(answer, 0, bytes);
+  PyStructSequence_SET_ITEM(answer, 1, report);
+  return answer;
+  END_HANDLE_TH_ERRORS
+}
+#else
+PyObject *compileGraph(PyObject *, PyObject *) {
+  return raise("CompileError", "this build of frit can load artifacts but not compile: it was built without the compiler");
+}
+#endif
+
+PyObject *load(PyObject *, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  const char *bytes = nullptr;
+  Py_ssize_t size = 0;
+  PyObject *constants = nullptr;
+  if (!PyArg_ParseTuple(arguments, "y#O:load", &bytes, &size, &constants)) {
+    return nullptr;
+  }
+  PyObject *sequence = PySequence_Fast(constants, "constants must be a sequence of tensors");
+  if (!sequence) {
+    return nullptr;
+  }
+  std::vector<at::TensorBase> tensors;
+  for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence); ++at) {
+    PyObject *item = PySequence_Fast_GET_ITEM(sequence, at);
+    if (!THPVariable_Check(item)) {
+      Py_DECREF(sequence);
+      PyErr_Format(PyExc_TypeError, "constant %zd is a %s, not a tensor", at, Py_TYPE(item)->tp_name);
+      return nullptr;
+    }
+    tensors.push_back(THPVariable_Unpack(item));
+  }
+  Py_DECREF(sequence);
+  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
+  if (!artifact.isOk()) {
+    return raise("ArtifactError", artifact.status().message());
+  }
+  auto executable = TorchExecutable::load(*artifact, tensors);
+  if (!executable.isOk()) {
+    return raise("ArtifactError", executable.status().message());
+  }
+  return makeExecutableObject(executableType, std::move(*executable));
+  END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef functions[] = {
+    {"compile", compileGraph, METH_VARARGS,
+     "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
+    {"load", load, METH_VARARGS,
+     "load(artifact, constants) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and runtime.", -1, functions,
+                      nullptr,               nullptr,   nullptr,                      nullptr};
+
+PyStructSequence_Field resultFields[] = {
+    {"artifact", "bytes of the .frit artifact"}, {"report", "JSON: kernels, aten_calls, phases"}, {nullptr, nullptr}};
+PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 2};
+
+} // namespace
+
+} // namespace frit
+
+extern "C" __attribute__((visibility("default"))) PyObject *PyInit__C() {
+  using namespace frit;
+  executableType = makeExecutableType();
+  resultType = PyStructSequence_NewType(&resultDescription);
+  PyObject *created = PyModule_Create(&module);
+  if (!executableType || !resultType || !created ||
+      PyModule_AddObjectRef(created, "Executable", reinterpret_cast<PyObject *>(executableType)) != 0 ||
+      PyModule_AddObjectRef(created, "CompileResult", reinterpret_cast<PyObject *>(resultType)) != 0) {
+    Py_XDECREF(created);
+    return nullptr;
+  }
+  return created;
+}

@@ -1,0 +1,362 @@
+#include "runtime/torch/AtenCall.h"
+
+#include "runtime/torch/Bridge.h"
+
+#include <ATen/ScalarOps.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_strided.h>
+
+namespace frit {
+
+using c10::IValue;
+using c10::TypeKind;
+using format::Value;
+using format::ValueKind;
+
+namespace {
+
+uint32_t itemCount(const Value &value) { return value.items() ? value.items()->size() : 0; }
+
+bool isDynamic(const Value &value) {
+  switch (value.kind()) {
+  case ValueKind::Tensor:
+  case ValueKind::IntReg:
+  case ValueKind::BoolReg:
+  case ValueKind::FloatReg:
+    return true;
+  case ValueKind::List:
+    for (uint32_t at = 0; at < itemCount(value); ++at) {
+      if (isDynamic(*value.items()->Get(at))) {
+        return true;
+      }
+    }
+    return false;
+  default:
+    return false;
+  }
+}
+
+c10::TypePtr withoutOptional(c10::TypePtr type) {
+  while (auto optional = type->cast<c10::OptionalType>()) {
+    type = optional->getElementType();
+  }
+  return type;
+}
+
+/// A number as torch's Python layer makes it a tensor.
+at::Tensor wrappedNumber(const c10::Scalar &number) {
+  at::Tensor tensor = at::scalar_to_tensor(number);
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+IValue scalarValue(const c10::Scalar &number, const c10::TypePtr &type) {
+  switch (type->kind()) {
+  case TypeKind::TensorType:
+    return wrappedNumber(number);
+  case TypeKind::FloatType:
+    return number.toDouble();
+  case TypeKind::BoolType:
+    return number.toBool();
+  case TypeKind::ComplexType:
+    return number.toComplexDouble();
+  case TypeKind::IntType:
+  case TypeKind::SymIntType:
+    return number.toLong();
+  default:
+    return IValue(number);
+  }
+}
+
+at::Tensor tensorRegister(const Value &value, RunState *state) { return at::Tensor(tensorOf(state->tensors[value.reg()].handle)); }
+
+IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length, RunState *state);
+
+IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
+  auto listType = type->cast<c10::ListType>();
+  c10::TypePtr element = listType ? listType->getElementType() : c10::TypePtr(c10::IntType::get());
+  uint32_t count = itemCount(value);
+  auto fill = [&](auto &list) {
+    list.reserve(count);
+    for (uint32_t at = 0; at < count; ++at) {
+      IValue item = makeValue(*value.items()->Get(at), element, -1, state);
+      list.push_back(std::move(item).template to<typename std::decay_t<decltype(list)>::value_type>());
+    }
+    return IValue(list);
+  };
+  switch (element->kind()) {
+  case TypeKind::TensorType: {
+    c10::List<at::Tensor> list;
+    return fill(list);
+  }
+  case TypeKind::OptionalType: {
+    c10::List<std::optional<at::Tensor>> list;
+    list.reserve(count);
+    for (uint32_t at = 0; at < count; ++at) {
+      const Value &item = *value.items()->Get(at);
+      list.push_back(item.kind() == ValueKind::None ? std::optional<at::Tensor>()
+                                                    : makeValue(item, withoutOptional(element), -1, state).toTensor());
+    }
+    return IValue(list);
+  }
+  case TypeKind::FloatType: {
+    c10::List<double> list;
+    return fill(list);
+  }
+  case TypeKind::BoolType: {
+    c10::List<bool> list;
+    return fill(list);
+  }
+  case TypeKind::NumberType: {
+    c10::impl::GenericList list(c10::NumberType::get());
+    for (uint32_t at = 0; at < count; ++at) {
+      list.push_back(makeValue(*value.items()->Get(at), element, -1, state));
+    }
+    return IValue(list);
+  }
+  case TypeKind::StringType: {
+    c10::List<std::string> list;
+    for (uint32_t at = 0; at < count; ++at) {
+      list.push_back(value.items()->Get(at)->string()->str());
+    }
+    return IValue(list);
+  }
+  default: {
+    c10::List<int64_t> list;
+    return fill(list);
+  }
+  }
+}
+
+/// `state` is null while preparing: then no register is read.
+IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length, RunState *state) {
+  c10::TypePtr type = withoutOptional(declared);
+  if (type->kind() == TypeKind::ListType && value.kind() != ValueKind::List && value.kind() != ValueKind::None &&
+      length > 0) {
+    // int[2] padding=1: a single value stands for all.
+    c10::TypePtr element = type->cast<c10::ListType>()->getElementType();
+    if (element->kind() == TypeKind::IntType || element->kind() == TypeKind::SymIntType) {
+      return c10::List<int64_t>(std::vector<int64_t>(length, makeValue(value, element, -1, state).toInt()));
+    }
+  }
+  switch (value.kind()) {
+  case ValueKind::None:
+  case ValueKind::Default:
+    return IValue();
+  case ValueKind::Tensor:
+    return tensorRegister(value, state);
+  case ValueKind::IntReg:
+    return scalarValue(c10::Scalar(state->ints[value.reg()]), type);
+  case ValueKind::BoolReg:
+    return scalarValue(c10::Scalar(state->ints[value.reg()] != 0), type);
+  case ValueKind::FloatReg:
+    return scalarValue(c10::Scalar(state->floats[value.reg()]), type);
+  case ValueKind::Int:
+    return scalarValue(c10::Scalar(value.integer()), type);
+  case ValueKind::Bool:
+    return scalarValue(c10::Scalar(value.integer() != 0), type);
+  case ValueKind::Double:
+    return scalarValue(c10::Scalar(value.real()), type);
+  case ValueKind::Complex:
+    return scalarValue(c10::Scalar(c10::complex<double>(value.real(), value.imag())), type);
+  case ValueKind::String:
+    return type->kind() == TypeKind::DeviceObjType ? IValue(c10::Device(value.string()->str()))
+                                                   : IValue(value.string()->str());
+  case ValueKind::List:
+    return makeList(value, type, state);
+  case ValueKind::Dtype:
+    return static_cast<int64_t>(scalarTypeOf(static_cast<format::Dtype>(value.integer())));
+  case ValueKind::Device:
+    return IValue(deviceOf(static_cast<format::Device>(value.integer()), static_cast<int64_t>(value.real())));
+  case ValueKind::Layout: {
+    constexpr c10::Layout layouts[] = {c10::kStrided, c10::kSparse, c10::kSparseCsr, c10::kMkldnn, c10::kJagged};
+    return static_cast<int64_t>(layouts[value.integer()]);
+  }
+  case ValueKind::MemoryFormat: {
+    constexpr c10::MemoryFormat formats[] = {c10::MemoryFormat::Contiguous, c10::MemoryFormat::Preserve,
+                                             c10::MemoryFormat::ChannelsLast, c10::MemoryFormat::ChannelsLast3d};
+    return static_cast<int64_t>(formats[value.integer()]);
+  }
+  }
+  return IValue();
+}
+
+/// Enums of the format inside their ranges.
+bool literalFits(const Value &value) {
+  int64_t integer = value.integer();
+  switch (value.kind()) {
+  case ValueKind::Dtype:
+    return integer >= 0 && integer <= static_cast<int64_t>(format::Dtype::MAX);
+  case ValueKind::Device:
+    return integer >= 0 && integer <= static_cast<int64_t>(format::Device::MAX);
+  case ValueKind::Layout:
+    return integer >= 0 && integer <= static_cast<int64_t>(format::Layout::MAX);
+  case ValueKind::MemoryFormat:
+    return integer >= 0 && integer <= static_cast<int64_t>(format::MemoryFormat::MAX);
+  case ValueKind::List:
+    for (uint32_t at = 0; at < itemCount(value); ++at) {
+      if (!literalFits(*value.items()->Get(at))) {
+        return false;
+      }
+    }
+    return true;
+  default:
+    return true;
+  }
+}
+
+/// The tensor as the plan promises it: checked, and copied when only its strides differ.
+at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPlan &plan, const RunState &state,
+               const std::string &name) {
+  const TensorType &type = plan.tensors[number];
+  if (!tensor.defined() || type.rank < 0) {
+    return tensor;
+  }
+  TORCH_CHECK(tensor.dim() == type.rank && dtypeOf(tensor.scalar_type()) == type.dtype, "frit: ", name, " returned a ",
+              tensor.dim(), "-d ", tensor.scalar_type(), " tensor, the graph was traced with a ", type.rank, "-d ",
+              nameOf(type.dtype), " one; its fake implementation disagrees with its kernel");
+  bool same = true, empty = false;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    int64_t size = state.ints[type.sizes[dim]];
+    TORCH_CHECK(tensor.size(dim) == size, "frit: ", name, " returned size ", tensor.size(dim), " along dimension ", dim,
+                ", the graph was traced with ", size, "; its fake implementation disagrees with its kernel");
+    empty |= size == 0;
+    same &= size == 1 || !type.hasStrides || tensor.stride(dim) == state.ints[type.strides[dim]];
+  }
+  if (same || empty) {
+    return tensor;
+  }
+  TORCH_CHECK(!aliases, "frit: ", name, " returned a view with other strides than the graph was traced with");
+  std::vector<int64_t> strides;
+  for (uint32_t stride : type.strides) {
+    strides.push_back(state.ints[stride]);
+  }
+  at::Tensor copy = at::empty_strided(tensor.sizes(), strides, tensor.options());
+  copy.copy_(tensor);
+  return copy;
+}
+
+} // namespace
+
+Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &source) {
+  std::string name = source.name()->str();
+  std::string overload = source.overload() && source.overload()->string_view() != "default" ? source.overload()->str() : "";
+  std::string shown = name + (overload.empty() ? "" : "." + overload);
+  auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+  if (!found) {
+    return Status::error(ErrorKind::Unsupported, "the installed torch has no operator " + shown +
+                                                     "; import the library that registers it before loading");
+  }
+  AtenCall call(source, *found);
+  const c10::FunctionSchema &schema = found->schema();
+  const auto &arguments = schema.arguments();
+  std::vector<bool> given(arguments.size(), false);
+  call.stack.resize(arguments.size());
+  uint32_t count = source.arguments() ? source.arguments()->size() : 0;
+  for (uint32_t at = 0; at < count; ++at) {
+    const Value &value = *source.arguments()->Get(at);
+    std::optional<int> position = static_cast<int>(at);
+    if (value.name() && value.name()->size() != 0) {
+      position = schema.argumentIndexWithName(value.name()->string_view());
+    }
+    if (!position || static_cast<size_t>(*position) >= arguments.size() || !literalFits(value)) {
+      return Status::error(ErrorKind::BadArtifact, shown + " does not take argument " +
+                                                       (value.name() && value.name()->size() != 0
+                                                            ? "'" + value.name()->str() + "'"
+                                                            : std::to_string(at)) +
+                                                       "; the installed torch differs from the one the graph is from");
+    }
+    if (value.kind() == ValueKind::Default) {
+      continue;
+    }
+    const c10::Argument &argument = arguments[*position];
+    given[*position] = true;
+    int32_t length = argument.N() ? *argument.N() : -1;
+    if (isDynamic(value)) {
+      call.dynamic.push_back({static_cast<uint32_t>(*position), &value, argument.real_type(), length});
+      if (argument.alias_info() && argument.alias_info()->isWrite()) {
+        if (value.kind() == ValueKind::Tensor) {
+          call.written.push_back(value.reg());
+        } else if (value.kind() == ValueKind::List) {
+          for (const Value *item : *value.items()) {
+            if (item->kind() == ValueKind::Tensor) {
+              call.written.push_back(item->reg());
+            }
+          }
+        }
+      }
+    } else {
+      call.stack[*position] = makeValue(value, argument.real_type(), length, nullptr);
+    }
+  }
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    if (given[at]) {
+      continue;
+    }
+    if (arguments[at].default_value()) {
+      call.stack[at] = *arguments[at].default_value();
+    } else if (arguments[at].type()->kind() != TypeKind::OptionalType) {
+      return Status::error(ErrorKind::BadArtifact, shown + " needs argument '" + arguments[at].name() + "'");
+    }
+  }
+  for (const c10::Argument &result : schema.returns()) {
+    call.resultsAlias.push_back(result.alias_info() != nullptr);
+  }
+  uint32_t results = source.results() ? source.results()->size() : 0;
+  if (results > schema.returns().size()) {
+    return Status::error(ErrorKind::BadArtifact, shown + " has fewer results than the plan uses");
+  }
+  return call;
+}
+
+Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
+  count.fetch_add(1, std::memory_order_relaxed);
+  torch::jit::Stack arguments(stack);
+  for (const Dynamic &argument : dynamic) {
+    arguments[argument.position] = makeValue(*argument.value, argument.type, argument.length, &state);
+  }
+  handle.callBoxed(&arguments);
+  for (uint32_t tensor : written) {
+    c10::TensorImpl *impl = implOf(state.tensors[tensor].handle);
+    if (!impl->is_inference()) {
+      impl->bump_version();
+    }
+  }
+  uint32_t results = source->results() ? source->results()->size() : 0;
+  auto store = [&](const Value &value, IValue &&result, bool aliases) {
+    switch (value.kind()) {
+    case ValueKind::Tensor:
+      if (result.isTensor()) {
+        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value.reg(), aliases, plan, state, name()));
+      }
+      break;
+    case ValueKind::IntReg:
+      state.ints[value.reg()] = result.isBool() ? result.toBool() : result.toScalar().toLong();
+      break;
+    case ValueKind::BoolReg:
+      state.ints[value.reg()] = result.toScalar().toBool();
+      break;
+    case ValueKind::FloatReg:
+      state.floats[value.reg()] = result.toScalar().toDouble();
+      break;
+    default:
+      break;
+    }
+  };
+  for (uint32_t at = 0; at < results; ++at) {
+    const Value &value = *source->results()->Get(at);
+    if (value.kind() == ValueKind::List) {
+      c10::List<at::Tensor> list = arguments[at].toTensorList();
+      TORCH_CHECK(list.size() == itemCount(value), "frit: ", name(), " returned ", list.size(), " tensors, the graph was traced with ",
+                  itemCount(value));
+      for (uint32_t item = 0; item < itemCount(value); ++item) {
+        store(*value.items()->Get(item), IValue(list.get(item)), resultsAlias[at]);
+      }
+    } else {
+      store(value, std::move(arguments[at]), resultsAlias[at]);
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace frit

@@ -1,0 +1,51 @@
+// One call through the dispatcher, prepared: the operator is looked up, literals and defaults lie in a stack that is copied for
+// each call, and only what comes from registers is filled in. Values are converted by the schema's types, as torch's own argument
+// parser does: a number where a tensor is wanted becomes a wrapped number, an int where a float is wanted becomes one.
+
+#pragma once
+
+#include "runtime/plan/PlanExecutor.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <atomic>
+
+namespace frit {
+
+class AtenCall {
+public:
+  static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source);
+
+  AtenCall(AtenCall &&other) noexcept
+      : source(other.source), handle(other.handle), stack(std::move(other.stack)), dynamic(std::move(other.dynamic)),
+        written(std::move(other.written)), resultsAlias(std::move(other.resultsAlias)) {}
+
+  /// May throw what the operator throws.
+  Status run(const DecodedPlan &plan, RunState &state) const;
+
+  const std::string &name() const { return handle.operator_name().name; }
+  const std::string &overload() const { return handle.operator_name().overload_name; }
+
+  mutable std::atomic<uint64_t> count{0};
+
+private:
+  AtenCall(const format::Aten &source, c10::OperatorHandle handle) : source(&source), handle(std::move(handle)) {}
+
+  struct Dynamic {
+    uint32_t position;
+    const format::Value *value;
+    c10::TypePtr type;
+    int32_t length;
+  };
+
+  const format::Aten *source;
+  c10::OperatorHandle handle;
+  std::vector<c10::IValue> stack;
+  std::vector<Dynamic> dynamic;
+  /// Arguments the operator writes to: their version counters are bumped, because autograd's own layer is not entered.
+  std::vector<uint32_t> written;
+  /// Results that are, or look at, an argument.
+  std::vector<bool> resultsAlias;
+};
+
+} // namespace frit

@@ -1,0 +1,13 @@
+// torch's own OpenMP threads, so that kernels and ATen calls share one pool. at::parallel_for is inline code that needs the
+// compiler's OpenMP, and clang's would bring a second pool into the process; the entry points of the libgomp torch has loaded
+// are called instead.
+
+#pragma once
+
+#include "runtime/plan/Host.h"
+
+namespace frit {
+
+void parallelForOnTorchThreads(int64_t units, int64_t grain, RangeBody body, void *argument);
+
+} // namespace frit

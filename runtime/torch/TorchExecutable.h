@@ -1,0 +1,49 @@
+// An artifact loaded for torch: checks it, binds its constants, and runs it on at::Tensor handles. Safe to call from several
+// threads at once. The Python object around it is python/bindings/ExecutableObject.
+
+#pragma once
+
+#include "runtime/plan/PlanExecutor.h"
+
+#include <ATen/core/TensorBase.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+class TorchHost;
+
+class TorchExecutable {
+public:
+  /// `constants` are the tensors the graph was captured with, in order.
+  static Result<std::unique_ptr<TorchExecutable>> load(std::shared_ptr<const Artifact> artifact,
+                                                       std::span<const at::TensorBase> constants);
+  ~TorchExecutable();
+
+  /// Takes the handles of `inputs`; throws what eager would throw.
+  void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+
+  size_t inputCount() const { return executor->inputCount(); }
+  size_t outputCount() const { return executor->outputCount(); }
+  /// JSON object with the counters since loading.
+  std::string stats() const;
+  std::string_view report() const { return artifact->report(); }
+  std::string_view graphName() const { return artifact->graphName(); }
+
+private:
+  TorchExecutable() = default;
+
+  std::shared_ptr<const Artifact> artifact;
+  std::shared_ptr<const DecodedPlan> plan;
+  std::unique_ptr<TorchHost> host;
+  std::unique_ptr<KernelBackend> backend;
+  std::unique_ptr<PlanExecutor> executor;
+};
+
+/// Raises the C++ exception torch's Python layer turns into what eager raises.
+[[noreturn]] void throwStatus(const Status &status);
+
+} // namespace frit

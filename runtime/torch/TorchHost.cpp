@@ -1,0 +1,224 @@
+#include "runtime/torch/TorchHost.h"
+
+#include "runtime/torch/Bridge.h"
+#include "runtime/torch/ParallelFor.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <mutex>
+
+namespace frit {
+
+namespace {
+
+/// One block for the temporaries of whichever graph runs next on the CPU: what one layer's graph gives back, the next one takes.
+struct ArenaStock {
+  std::mutex lock;
+  void *memory = nullptr;
+  uint64_t bytes = 0;
+};
+ArenaStock &arenaStock() {
+  static auto *stock = new ArenaStock();
+  return *stock;
+}
+
+/// In front of an arena: how large the block really is.
+constexpr uint64_t kArenaHeader = 64;
+
+thread_local std::exception_ptr pending;
+
+c10::Allocator *allocatorOf(format::Device device) {
+  return device == format::Device::Cpu ? c10::GetCPUAllocator() : c10::GetAllocator(c10::DeviceType::CUDA);
+}
+
+} // namespace
+
+Status keepException() {
+  pending = std::current_exception();
+  return Status::error(ErrorKind::Pending, "");
+}
+
+void rethrowPending() { std::rethrow_exception(std::exchange(pending, nullptr)); }
+
+Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan) {
+  std::unique_ptr<TorchHost> host(new TorchHost(plan));
+  host->calls.reserve(plan.atenCalls.size());
+  for (const format::Aten *source : plan.atenCalls) {
+    Result<AtenCall> call = AtenCall::prepare(plan, *source);
+    if (!call.isOk()) {
+      return call.status();
+    }
+    host->calls.push_back(std::move(*call));
+  }
+  return host;
+}
+
+void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {
+  try {
+    return allocatorOf(device)->raw_allocate(std::max<uint64_t>(bytes, 1));
+  } catch (...) {
+    // The executor words the error; torch's own text for it says no more.
+    return nullptr;
+  }
+}
+
+void TorchHost::freeRaw(format::Device device, void *memory) { allocatorOf(device)->raw_deallocate(memory); }
+
+void *TorchHost::takeArena(format::Device device, uint64_t bytes) {
+  if (device == format::Device::Cpu) {
+    ArenaStock &stock = arenaStock();
+    std::lock_guard<std::mutex> guard(stock.lock);
+    // A block far larger than needed stays for whom it fits.
+    if (stock.memory && stock.bytes >= bytes && stock.bytes / 4 <= bytes) {
+      return static_cast<char *>(std::exchange(stock.memory, nullptr)) + kArenaHeader;
+    }
+  } else {
+    return allocateRaw(device, bytes);
+  }
+  void *memory = allocateRaw(device, bytes + kArenaHeader);
+  if (!memory) {
+    return nullptr;
+  }
+  *static_cast<uint64_t *>(memory) = bytes;
+  return static_cast<char *>(memory) + kArenaHeader;
+}
+
+void TorchHost::giveArena(format::Device device, void *memory, uint64_t) {
+  if (device == format::Device::Cpu) {
+    memory = static_cast<char *>(memory) - kArenaHeader;
+    uint64_t bytes = *static_cast<uint64_t *>(memory);
+    ArenaStock &stock = arenaStock();
+    std::lock_guard<std::mutex> guard(stock.lock);
+    std::swap(stock.memory, memory);
+    stock.bytes = bytes;
+  }
+  if (memory) {
+    freeRaw(device, memory);
+  }
+}
+
+Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
+  try {
+    at::IntArrayRef sizes(shape.sizes.data(), shape.sizes.size()), strides(shape.strides.data(), shape.strides.size());
+    c10::ScalarType type = scalarTypeOf(shape.dtype);
+    setSlot(slot, shape.device == format::Device::Cpu
+                      ? at::detail::empty_strided_cpu(sizes, strides, type)
+                      : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type))));
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) {
+  try {
+    c10::TensorImpl *from = implOf(source.handle);
+    c10::ScalarType type = scalarTypeOf(shape.dtype);
+    auto itemBytes = static_cast<int64_t>(c10::elementSize(type));
+    auto impl = c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()), from->key_set(),
+                                                     c10::scalarTypeToTypeMeta(type));
+    impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
+                                at::IntArrayRef(shape.strides.data(), shape.strides.size()),
+                                from->storage_offset() * static_cast<int64_t>(from->itemsize()) / itemBytes + offset);
+    if (!from->is_inference() && !impl->is_inference()) {
+      impl->set_version_counter(from->version_counter());
+    }
+    setSlot(slot, at::TensorBase(std::move(impl)));
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+void TorchHost::releaseTensor(void *handle) { takeTensor(handle); }
+
+void TorchHost::retainTensor(void *handle) { tensorOf(handle).unsafeReleaseTensorImpl(); }
+
+TensorView TorchHost::look(void *handle) {
+  c10::TensorImpl *impl = implOf(handle);
+  return {dataOf(impl),
+          impl->sizes().data(),
+          impl->strides().data(),
+          impl->dim(),
+          impl->storage_offset(),
+          dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
+          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda};
+}
+
+Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
+  try {
+    at::Tensor to(tensorOf(destination.handle));
+    to.copy_(at::Tensor(tensorOf(source.handle)));
+    bumpVersion(destination);
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+void TorchHost::bumpVersion(const TensorSlot &tensor) {
+  c10::TensorImpl *impl = implOf(tensor.handle);
+  if (!impl->is_inference()) {
+    impl->bump_version();
+  }
+}
+
+Status TorchHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
+  try {
+    c10::TensorImpl *impl = implOf(slot.handle);
+    if (impl->is_cpu() && impl->numel() == 1) {
+      switch (c10::typeMetaToScalarType(impl->dtype())) {
+      case c10::ScalarType::Long:
+        *integer = *static_cast<const int64_t *>(slot.data);
+        return Status::ok();
+      case c10::ScalarType::Double:
+        *real = *static_cast<const double *>(slot.data);
+        return Status::ok();
+      case c10::ScalarType::Float:
+        *real = *static_cast<const float *>(slot.data);
+        return Status::ok();
+      default:
+        break;
+      }
+    }
+    c10::Scalar value = at::Tensor(tensorOf(slot.handle)).item();
+    if (value.isFloatingPoint()) {
+      *real = value.toDouble();
+    } else {
+      *integer = value.isBoolean() ? value.toBool() : value.toLong();
+    }
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+Status TorchHost::wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) {
+  try {
+    c10::ScalarType type = scalarTypeOf(dtype);
+    at::Tensor tensor(at::detail::empty_cpu({}, type));
+    tensor.fill_(isFloating(dtype) ? c10::Scalar(real)
+                                   : dtype == format::Dtype::Bool ? c10::Scalar(integer != 0) : c10::Scalar(integer));
+    setSlot(slot, std::move(tensor));
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+Status TorchHost::callAten(uint32_t number, RunState &state) {
+  try {
+    return calls[number].run(plan, state);
+  } catch (...) {
+    return keepException();
+  }
+}
+
+void TorchHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {
+  parallelForOnTorchThreads(units, grain, body, argument);
+}
+
+} // namespace frit

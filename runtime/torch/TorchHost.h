@@ -1,0 +1,48 @@
+// The executor's world when torch is there: at::Tensor for what the user or an ATen call sees, torch's allocators for bare memory,
+// torch's threads. Exceptions from torch are kept as they are and raised again at the edge, so the user reads eager's words.
+
+#pragma once
+
+#include "runtime/plan/PlanExecutor.h"
+#include "runtime/torch/AtenCall.h"
+
+#include <exception>
+
+namespace frit {
+
+class TorchHost : public TensorHost {
+public:
+  /// Looks up all operators the plan calls; an unknown one is an error here and not in the middle of a call.
+  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan);
+
+  void *allocateRaw(format::Device device, uint64_t bytes) override;
+  void freeRaw(format::Device device, void *memory) override;
+  void *takeArena(format::Device device, uint64_t bytes) override;
+  void giveArena(format::Device device, void *memory, uint64_t bytes) override;
+  Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  void releaseTensor(void *handle) override;
+  void retainTensor(void *handle) override;
+  TensorView look(void *handle) override;
+  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
+  void bumpVersion(const TensorSlot &tensor) override;
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
+  Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
+  Status callAten(uint32_t number, RunState &state) override;
+  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
+
+  const std::vector<AtenCall> &atenCalls() const { return calls; }
+
+private:
+  explicit TorchHost(const DecodedPlan &plan) : plan(plan) {}
+
+  const DecodedPlan &plan;
+  std::vector<AtenCall> calls;
+};
+
+/// Keeps the exception being handled until rethrowPending on this thread; use inside a catch.
+Status keepException();
+/// Raises what keepException kept.
+[[noreturn]] void rethrowPending();
+
+} // namespace frit
