@@ -4,6 +4,9 @@
 
 #pragma once
 
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
 #include <Python.h>
 
 #include <memory>
