@@ -134,6 +134,9 @@ static ArrayAttr multiplyMonomials(MLIRContext *context, ArrayAttr lhs, ArrayAtt
   return ArrayAttr::get(context, atoms);
 }
 
+/// Whether b divides a; the quotient of INT64_MIN and -1 is not one.
+static bool divides(int64_t b, int64_t a) { return b != -1 && b != 0 ? a % b == 0 : b == -1 && a != INT64_MIN; }
+
 /// lhs / rhs if rhs's atoms all occur in lhs.
 static std::optional<ArrayAttr> divideMonomials(ArrayAttr lhs, ArrayAttr rhs) {
   SmallVector<Attribute> rest(lhs.begin(), lhs.end());
@@ -229,7 +232,7 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
       return *this;
     }
     auto lead = divideMonomials(attr.getMonomials()[0], divisor.getMonomials()[0]);
-    if (!lead || attr.getCoefficients()[0] % divisor.getCoefficients()[0] != 0) {
+    if (!lead || !divides(divisor.getCoefficients()[0], attr.getCoefficients()[0])) {
       return std::nullopt;
     }
     SizeExpr quotient(SizeAttr::get(getContext(),
@@ -248,7 +251,7 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
   Polynomial quotient(getContext());
   for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     auto monomial = divideMonomials(m, divisor.getMonomials()[0]);
-    if (!monomial || c % divisor.getCoefficients()[0] != 0) {
+    if (!monomial || !divides(divisor.getCoefficients()[0], c)) {
       return std::nullopt;
     }
     quotient.add(c / divisor.getCoefficients()[0], *monomial);
@@ -257,9 +260,15 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
 }
 
 SizeExpr SizeExpr::floorDiv(SizeExpr other) const {
-  assert(!other.isConstant(0) && "division by the constant 0");
   MLIRContext *context = getContext();
   auto lhs = getConstant(), rhs = other.getConstant();
+  // Without a value: stays as it is, and evaluates to nothing.
+  if (rhs && (*rhs == 0 || *rhs == INT64_MIN)) {
+    return makeCall(SizeFunction::FloorDiv, *this, other);
+  }
+  if (rhs && *rhs == -1) {
+    return -*this;
+  }
   if (lhs && rhs) {
     return constant(context, llvm::divideFloorSigned(*lhs, *rhs));
   }
@@ -278,7 +287,7 @@ SizeExpr SizeExpr::floorDiv(SizeExpr other) const {
     for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
       auto monomial = divideMonomials(m, divisorMonomial);
       // The constant term is reduced to [0, divisor), other terms keep their sign.
-      int64_t quotient = !monomial ? 0
+      int64_t quotient = !monomial || (divisor == -1 && c == INT64_MIN) ? 0
                          : m.empty() ? llvm::divideFloorSigned(c, divisor)
                                      : c / divisor;
       if (quotient != 0) {

@@ -61,7 +61,8 @@ public:
   SizeExpr operator+(int64_t other) const;
   SizeExpr operator-(int64_t other) const;
   SizeExpr operator*(int64_t other) const;
-  /// Python floor division and remainder; `other` must not be the constant 0.
+  /// Python floor division and remainder. By the constant 0 they stay opaque
+  /// and have no value.
   SizeExpr floorDiv(SizeExpr other) const;
   SizeExpr mod(SizeExpr other) const;
   SizeExpr ceilDiv(SizeExpr other) const;

@@ -214,7 +214,7 @@ static SizeExpr simplifyDivision(const SizeFacts &facts, SizeExpr numerator, Siz
     if (facts.provablyNonNegative(x) && facts.provablyLess(x, b)) {
       return result - opaque;
     }
-    // (g * y + z) / (g * c) = y / c if 0 <= z < g.
+    // (g * y + z) / (g * c) = y / c if 0 <= z < g and c is not negative.
     SmallVector<SizeExpr> candidates;
     if (auto constant = b.getConstant()) {
       for (int64_t c : x.getAttr().getCoefficients()) {
@@ -245,7 +245,8 @@ static SizeExpr simplifyDivision(const SizeFacts &facts, SizeExpr numerator, Siz
         }
       }
       auto reduced = b.divideExactly(g);
-      if (reduced && !rest.isConstant(0) && facts.provablyNonNegative(rest) &&
+      if (reduced && !rest.isConstant(0) && facts.provablyNonNegative(*reduced) &&
+          facts.provablyNonNegative(rest) &&
           facts.provablyLess(rest, g)) {
         return result - opaque + simplifyDivision(facts, multiple, *reduced);
       }
