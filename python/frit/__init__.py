@@ -15,6 +15,8 @@ _HOME = {
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
     "CaptureError": "frit.errors",
+    "CompileError": "frit.errors",
+    "ArtifactError": "frit.errors",
     "list_options": "frit.options",
     "list_mode_options": "frit.options",
 }
