@@ -1,0 +1,149 @@
+// Reading the zip. Sizes are capped before memory is taken, so that a small hostile file cannot ask for much.
+
+#include "compiler/Archive.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+
+#include <minizip/unzip.h>
+
+#include <vector>
+
+namespace frit {
+
+static constexpr uint64_t kMaxEntries = 1 << 16;
+static constexpr uint64_t kMaxModelBytes = uint64_t(512) << 20;
+static constexpr uint64_t kMaxStorageBytes = uint64_t(64) << 30;
+
+/// Deflate cannot shrink more than about a thousandfold; an entry that claims more than its archive could hold is refused unread.
+static constexpr uint64_t kMaxRatio = 1100;
+
+static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std::string &bytes, std::string &error) {
+  unz_file_info64 info;
+  if (unzLocateFile(zip, name.c_str(), 1) != UNZ_OK ||
+      unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) {
+    error = "has no entry '" + name + "'";
+    return false;
+  }
+  if (info.uncompressed_size > limit || info.uncompressed_size > (info.compressed_size + 1) * kMaxRatio) {
+    error = "entry '" + name + "' claims " + std::to_string(info.uncompressed_size) + " bytes, more than it can hold";
+    return false;
+  }
+  if (unzOpenCurrentFile(zip) != UNZ_OK) {
+    error = "entry '" + name + "' cannot be read; the archive is damaged";
+    return false;
+  }
+  bytes.resize(info.uncompressed_size);
+  size_t done = 0;
+  while (done != bytes.size()) {
+    int got = unzReadCurrentFile(zip, bytes.data() + done, std::min<size_t>(bytes.size() - done, 1 << 30));
+    if (got <= 0) {
+      break;
+    }
+    done += got;
+  }
+  if (unzCloseCurrentFile(zip) != UNZ_OK || done != bytes.size()) {
+    error = "entry '" + name + "' is truncated or its checksum is wrong";
+    return false;
+  }
+  return true;
+}
+
+bool Archive::readConfig(const std::string &text, const std::string &folder, std::string &error) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  if (!parsed) {
+    error = "the list of tensors in '" + folder + "' is not JSON: " + llvm::toString(parsed.takeError());
+    return false;
+  }
+  const llvm::json::Object *root = parsed->getAsObject();
+  const llvm::json::Object *config = root ? root->getObject("config") : nullptr;
+  if (!config) {
+    error = "the list of tensors in '" + folder + "' has no 'config'";
+    return false;
+  }
+  for (const auto &[name, value] : *config) {
+    const llvm::json::Object *entry = value.getAsObject();
+    auto path = entry ? entry->getString("path_name") : std::nullopt;
+    if (!path) {
+      error = "tensor '" + name.str() + "' has no path_name";
+      return false;
+    }
+    if (entry->getBoolean("use_pickle").value_or(false)) {
+      error = "tensor '" + name.str() + "' is pickled, which frit does not read; export plain tensors";
+      return false;
+    }
+    pathOfName[name.str()] = folder + path->str();
+  }
+  return true;
+}
+
+std::optional<Archive> Archive::open(const std::string &path, std::string &error) {
+  unzFile zip = unzOpen64(path.c_str());
+  if (!zip) {
+    error = "cannot be opened as a zip archive; torch.export.save writes one";
+    return std::nullopt;
+  }
+  auto close = llvm::scope_exit([&] { unzClose(zip); });
+  std::vector<std::string> names;
+  for (int at = unzGoToFirstFile(zip); at == UNZ_OK; at = unzGoToNextFile(zip)) {
+    char name[4096];
+    if (names.size() == kMaxEntries || unzGetCurrentFileInfo64(zip, nullptr, name, sizeof(name), nullptr, 0, nullptr, 0) != UNZ_OK) {
+      error = "has a damaged directory or more than 65536 entries";
+      return std::nullopt;
+    }
+    name[sizeof(name) - 1] = '\0';
+    names.push_back(name);
+  }
+  // All entries lie in one folder, whose name is the writer's choice.
+  std::string root = names.empty() ? "" : names.front().substr(0, names.front().find('/') + 1);
+  std::vector<std::string> models;
+  for (const std::string &name : names) {
+    llvm::StringRef inside = llvm::StringRef(name).substr(root.size());
+    if (name.starts_with(root) && inside.starts_with("models/") && inside.ends_with(".json")) {
+      models.push_back(inside.drop_front(7).drop_back(5).str());
+    }
+  }
+  if (models.size() != 1) {
+    error = models.empty() ? "holds no exported model (models/*.json); write it with torch.export.save"
+                           : "holds " + std::to_string(models.size()) + " models; frit compiles archives of one";
+    return std::nullopt;
+  }
+  Archive archive;
+  if (!readEntry(zip, root + "models/" + models.front() + ".json", kMaxModelBytes, archive.json, error)) {
+    return std::nullopt;
+  }
+  for (const char *kind : {"weights", "constants"}) {
+    std::string folder = root + "data/" + kind + "/";
+    std::string config = folder + models.front() + "_" + kind + "_config.json";
+    if (unzLocateFile(zip, config.c_str(), 1) != UNZ_OK) {
+      continue;
+    }
+    std::string text;
+    if (!readEntry(zip, config, kMaxModelBytes, text, error) || !archive.readConfig(text, folder, error)) {
+      return std::nullopt;
+    }
+  }
+  uint64_t total = 0;
+  for (const auto &[name, entry] : archive.pathOfName) {
+    if (archive.storages.contains(entry)) {
+      continue;
+    }
+    if (!readEntry(zip, entry, kMaxStorageBytes - total, archive.storages[entry], error)) {
+      return std::nullopt;
+    }
+    total += archive.storages[entry].size();
+  }
+  return archive;
+}
+
+const std::string *Archive::storage(const std::string &name) const {
+  auto path = pathOfName.find(name);
+  if (path == pathOfName.end()) {
+    return nullptr;
+  }
+  return &storages.at(path->second);
+}
+
+} // namespace frit

@@ -1,0 +1,58 @@
+// Collects what a file holds: one plan a target, the code, the source lines.
+
+#include "compiler/ArtifactWriter.h"
+
+#include "compiler/PlanWriter.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+
+/// The graph a file is made of: the one nobody calls.
+static GraphOp entryGraph(ModuleOp module) {
+  llvm::DenseSet<StringAttr> called;
+  module.walk([&](CallOp call) { called.insert(call.getCalleeAttr().getAttr()); });
+  GraphOp entry;
+  for (auto graph : module.getOps<GraphOp>()) {
+    if (!called.contains(graph.getSymNameAttr())) {
+      if (entry) {
+        graph.emitError() << "a module is compiled from one graph, but '" << entry.getSymName() << "' and '"
+                          << graph.getSymName() << "' are both called by nobody";
+        return nullptr;
+      }
+      entry = graph;
+    }
+  }
+  if (!entry) {
+    module.emitError() << "the module has no graph to compile";
+  }
+  return entry;
+}
+
+std::unique_ptr<format::ArtifactT> writeArtifact(ModuleOp module, std::vector<TargetCode> code) {
+  GraphOp graph = entryGraph(module);
+  if (!graph) {
+    return nullptr;
+  }
+  auto artifact = std::make_unique<format::ArtifactT>();
+  artifact->graph = graph.getSymName().str();
+  artifact->producer = "frit 0.1.0";
+  SourceTable sources;
+  for (TargetCode &one : code) {
+    PlanWriter::Kernels kernels;
+    for (const KernelDesc &kernel : one.kernels) {
+      kernels[kernel.name] = &kernel;
+    }
+    auto plan = PlanWriter(graph, one.target, kernels, sources).write();
+    if (!plan) {
+      return nullptr;
+    }
+    artifact->plans.push_back(std::move(plan));
+    llvm::move(one.images, std::back_inserter(artifact->images));
+    llvm::move(one.modules, std::back_inserter(artifact->gpu_modules));
+  }
+  artifact->sources = sources.take();
+  return artifact;
+}
+
+} // namespace frit

@@ -1,0 +1,29 @@
+// An outlined module and its generated code as the object form of a .frit file.
+
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "runtime/artifact/ArtifactBuilder.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+/// Code for one family of targets, with the launches its kernels need.
+struct TargetCode {
+  format::Target target;
+  std::vector<mlir::frit::KernelDesc> kernels;
+  std::vector<std::unique_ptr<format::CodeImageT>> images;
+  std::vector<std::unique_ptr<format::GpuModuleT>> modules;
+};
+
+/// The graph `main` (or the only one) as a plan for each target. Null after a diagnostic.
+std::unique_ptr<format::ArtifactT> writeArtifact(mlir::ModuleOp module, std::vector<TargetCode> code);
+
+/// The report of an artifact: kernels and calls of its first plan, with the user's lines and the time of each phase, as
+/// JSON.
+std::string writeReport(const format::ArtifactT &artifact, llvm::ArrayRef<std::pair<std::string, double>> phases);
+
+} // namespace frit

@@ -1,0 +1,69 @@
+// Options as JSON. Unknown names are Python's business (its registry has refused them by now), wrong types and values are not.
+
+#include "compiler/Compiler.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+namespace frit {
+
+static std::string choose(llvm::StringRef name, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> known) {
+  if (llvm::is_contained(known, value)) {
+    return "";
+  }
+  return ("option '" + name + "' cannot be '" + value + "'; known: " + llvm::join(known, ", ")).str();
+}
+
+std::string checkOptions(const CompileOptions &options) {
+  std::string wrong = choose("cpu", options.cpu, {"host", "x86-64-v3", "x86-64-v4"});
+  wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
+  wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
+  wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
+  for (const std::string &target : options.targets) {
+    wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
+  }
+  return wrong;
+}
+
+std::string readOptions(std::string_view json, CompileOptions &options) {
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(llvm::StringRef(json));
+  if (!parsed) {
+    return "options are not JSON: " + llvm::toString(parsed.takeError());
+  }
+  const llvm::json::Object *object = parsed->getAsObject();
+  if (!object) {
+    return "options must be a JSON object";
+  }
+  for (auto [name, field] : {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
+                             std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
+                             std::pair("stop_after", &options.stopAfter)}) {
+    if (const llvm::json::Value *value = object->get(name)) {
+      auto text = value->getAsString();
+      if (!text) {
+        return std::string("option '") + name + "' takes a string";
+      }
+      *field = text->str();
+    }
+  }
+  if (const llvm::json::Value *fusion = object->get("fusion")) {
+    auto flag = fusion->getAsBoolean();
+    if (!flag) {
+      return "option 'fusion' takes true or false";
+    }
+    options.fusion = *flag;
+  }
+  if (const llvm::json::Value *targets = object->get("targets")) {
+    const llvm::json::Array *list = targets->getAsArray();
+    if (!list || list->empty()) {
+      return "option 'targets' takes a list of targets";
+    }
+    options.targets.clear();
+    for (const llvm::json::Value &target : *list) {
+      options.targets.push_back(target.getAsString().value_or("").str());
+    }
+  }
+  return checkOptions(options);
+}
+
+} // namespace frit

@@ -1,0 +1,192 @@
+// From text to artifact, phase by phase. Diagnostics of every phase end up in the result, none on a stream.
+
+#include "compiler/Compiler.h"
+
+#include "compiler/Archive.h"
+#include "compiler/ArtifactWriter.h"
+#include "compiler/Pipeline.h"
+#include "compiler/Registration.h"
+#include "compiler/TargetCode.h"
+#include "compiler/Weights.h"
+#include "ir/Importer.h"
+
+#include "compiler/PlanWriter.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <chrono>
+#include <memory>
+
+namespace frit {
+using namespace mlir;
+
+/// A context keeps every attribute it ever made, so it is renewed after so many compiles.
+static constexpr unsigned kCompilesPerContext = 256;
+
+static MLIRContext &threadContext() {
+  thread_local std::unique_ptr<MLIRContext> context;
+  thread_local unsigned compiles = 0;
+  if (!context || ++compiles == kCompilesPerContext) {
+    DialectRegistry registry;
+    registerDialects(registry);
+    context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+    context->loadAllAvailableDialects();
+    compiles = 0;
+  }
+  return *context;
+}
+
+namespace {
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options)
+      : options(options), context(threadContext()), handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          return take(diagnostic);
+        }) {}
+
+  CompileResult fromJson(llvm::StringRef json, const Archive *archive, llvm::StringRef file) {
+    OwningOpRef<ModuleOp> module;
+    time("import", [&] {
+      mlir::frit::ImportOptions importing;
+      importing.graphName = options.name;
+      importing.fileName = file.str();
+      mlir::frit::exported::Error error;
+      module = mlir::frit::importExportedProgram(&context, json, importing, &error);
+      if (!module && !result.diagnostics.empty()) {
+        bool unsupported = error.kind == mlir::frit::exported::ErrorKind::Unsupported;
+        result.diagnostics.front().kind = unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
+      }
+    });
+    return module ? run(std::move(module), archive) : finish();
+  }
+
+  CompileResult fromIr(llvm::StringRef text) {
+    OwningOpRef<ModuleOp> module;
+    time("parse", [&] { module = parseSourceString<ModuleOp>(text, &context); });
+    return module ? run(std::move(module), nullptr) : finish();
+  }
+
+private:
+  LogicalResult take(mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
+      return success();
+    }
+    Diagnostic one;
+    one.kind = DiagnosticKind::Internal;
+    one.message = diagnostic.str();
+    llvm::SmallVector<std::string> lines;
+    collectSourceLines(diagnostic.getLocation(), lines);
+    one.source = lines.empty() ? "" : lines.front();
+    for (mlir::Diagnostic &note : diagnostic.getNotes()) {
+      one.notes.push_back(note.str());
+    }
+    result.diagnostics.push_back(std::move(one));
+    return success();
+  }
+
+  template <typename F> void time(const char *phase, F &&body) {
+    auto start = std::chrono::steady_clock::now();
+    body();
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    result.phases.emplace_back(phase, spent.count());
+  }
+
+  void refuseCalls(ModuleOp module) {
+    module.walk([&](mlir::frit::AtenOp call) {
+      call.emitError() << "'" << call.getOpName() << "' is left to ATen: " << call.getReason().value_or("it has no kernel")
+                       << "; allow it with fallback='aten'";
+      result.diagnostics.back().kind = DiagnosticKind::Unsupported;
+    });
+  }
+
+  CompileResult run(OwningOpRef<ModuleOp> module, const Archive *archive) {
+    Weights weights;
+    if (archive && failed(bindWeights(*module, *archive, weights))) {
+      return finish();
+    }
+    // A module that has kernels is in the outlined form already.
+    if (options.stopAfter != "imported" && module->getOps<mlir::frit::KernelOp>().empty()) {
+      bool passed = false;
+      time("passes", [&] {
+        PassManager passes(&context);
+        passes.enableVerifier(false);
+        buildGraphPipeline(passes);
+        passed = succeeded(passes.run(*module));
+      });
+      if (!passed) {
+        return finish();
+      }
+    }
+    if (!options.stopAfter.empty()) {
+      llvm::raw_string_ostream stream(result.ir);
+      module->print(stream);
+      return finish();
+    }
+    if (options.fallback == "error") {
+      refuseCalls(*module);
+      if (!result.diagnostics.empty()) {
+        return finish();
+      }
+    }
+    FailureOr<std::vector<TargetCode>> code = failure();
+    time("codegen", [&] { code = generateCode(*module, options); });
+    if (failed(code)) {
+      return finish();
+    }
+    time("artifact", [&] {
+      if (auto artifact = writeArtifact(*module, std::move(*code))) {
+        artifact->weights = std::move(weights.entries);
+        artifact->report = writeReport(*artifact, result.phases);
+        result.report = artifact->report;
+        result.artifact = packArtifact(*artifact, weights.bytes);
+      }
+    });
+    return finish();
+  }
+
+  CompileResult finish() {
+    if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty()) {
+      result.diagnostics.push_back({DiagnosticKind::Internal, "compilation stopped without saying why", "", {}});
+    }
+    return std::move(result);
+  }
+
+  const CompileOptions &options;
+  MLIRContext &context;
+  CompileResult result;
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
+CompileResult compile(std::string_view json, const CompileOptions &options) {
+  return Compilation(options).fromJson(json, nullptr, "<json>");
+}
+
+CompileResult compileIr(std::string_view text, const CompileOptions &options) { return Compilation(options).fromIr(text); }
+
+CompileResult compileArchive(const std::string &path, const CompileOptions &options) {
+  std::string error;
+  std::optional<Archive> archive = Archive::open(path, error);
+  if (!archive) {
+    CompileResult result;
+    result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
+    return result;
+  }
+  return Compilation(options).fromJson(archive->model(), &*archive, path);
+}
+
+std::string CompileResult::errorText() const {
+  std::string text;
+  for (const Diagnostic &one : diagnostics) {
+    text += (text.empty() ? "" : "\n") + one.message + (one.source.empty() ? "" : " (" + one.source + ")");
+    for (const std::string &note : one.notes) {
+      text += "\n  " + note;
+    }
+  }
+  return text;
+}
+
+} // namespace frit

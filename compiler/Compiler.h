@@ -1,0 +1,93 @@
+// The compiler as its users see it: text in, artifact out, no MLIR and no torch in sight. `_C` (Python) and the tools call nothing
+// else of the compiler.
+//
+//   frit::CompileOptions options;
+//   options.targets = {"cpu"};
+//   frit::CompileResult result = frit::compile(json, options);
+//   if (!result.ok()) { ... result.diagnostics[0].message ... }
+//   store(result.artifact);
+//
+// A call may come from any thread; each thread keeps a context of its own between compiles, because loading the dialects costs more
+// than a small graph.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#define FRIT_EXPORT __attribute__((visibility("default")))
+
+namespace frit {
+
+struct CompileOptions {
+  /// Name of the graph in the artifact, the report and the logs.
+  std::string name = "main";
+  /// "cpu", "simt", "sm_80", "sm_90", "sm_100"; one artifact holds them all.
+  std::vector<std::string> targets = {"cpu"};
+  /// "host", "x86-64-v3" or "x86-64-v4".
+  std::string cpu = "host";
+  /// "default" or "eager".
+  std::string numerics = "default";
+  /// "aten" or "error": what becomes of operators that have no kernel.
+  std::string fallback = "aten";
+  /// Merge operators into kernels; without, each is a kernel of its own.
+  bool fusion = true;
+  /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
+  std::string stopAfter;
+};
+
+/// Reads options from a JSON object of strings, booleans and lists, as Python's option registry writes it; names that are Python's
+/// alone ("mode", "dump_dir" ...) are ignored. Returns an empty string or what is wrong.
+FRIT_EXPORT std::string readOptions(std::string_view json, CompileOptions &options);
+
+/// Empty, or which option has a value that nobody knows.
+FRIT_EXPORT std::string checkOptions(const CompileOptions &options);
+
+enum class DiagnosticKind {
+  /// The input says something wrong or malformed.
+  BadInput,
+  /// The input is fine and frit cannot do it.
+  Unsupported,
+  /// A stage of frit broke its own contract.
+  Internal
+};
+
+struct Diagnostic {
+  DiagnosticKind kind = DiagnosticKind::BadInput;
+  /// One line with place, value and way out.
+  std::string message;
+  /// The user's source line, if known.
+  std::string source;
+  std::vector<std::string> notes;
+};
+
+struct CompileResult {
+  std::string artifact;
+  /// JSON: kernels, aten_calls, phases.
+  std::string report;
+  std::string ir;
+  std::vector<Diagnostic> diagnostics;
+  /// Milliseconds of each phase, in order.
+  std::vector<std::pair<std::string, double>> phases;
+
+  bool ok() const { return diagnostics.empty(); }
+  /// The diagnostics as one text, a line each.
+  FRIT_EXPORT std::string errorText() const;
+};
+
+/// Compiles the JSON of a torch.export program.
+FRIT_EXPORT CompileResult compile(std::string_view json, const CompileOptions &options);
+
+/// Compiles a module given as IR text, in the imported or the outlined form: for tests and for looking at stages.
+FRIT_EXPORT CompileResult compileIr(std::string_view text, const CompileOptions &options);
+
+/// Compiles a `.pt2` archive; its parameters, buffers and constants become the artifact's weights.
+FRIT_EXPORT CompileResult compileArchive(const std::string &path, const CompileOptions &options);
+
+/// The command line of frit-compile; returns the exit status.
+FRIT_EXPORT int compileMain(int argc, char **argv);
+
+} // namespace frit

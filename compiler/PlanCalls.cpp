@@ -1,0 +1,184 @@
+// Calls of the plan that go through torch's dispatcher: literals and registers in schema order, results one by one or as the list
+// that the schema returns.
+
+#include "compiler/PlanWriter.h"
+
+#include "ir/AtenSchemas.h"
+#include "passes/Layouts.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+using format::ValueKind;
+
+static std::unique_ptr<format::ValueT> valueOf(ValueKind kind, uint32_t reg = kNoRegister) {
+  auto value = std::make_unique<format::ValueT>();
+  value->kind = kind;
+  value->reg = reg;
+  return value;
+}
+
+static std::unique_ptr<format::ValueT> literal(TorchEnumAttr attribute) {
+  auto value = std::make_unique<format::ValueT>();
+  value->integer = attribute.getValue();
+  if (attribute.getKind() == "device") {
+    auto [type, index] = attribute.getText().split(':');
+    value->kind = ValueKind::Device;
+    value->integer = int64_t(type == "cpu" ? format::Device::Cpu : format::Device::Cuda);
+    int64_t number = -1;
+    value->real = index.getAsInteger(10, number) ? -1 : double(number);
+  } else {
+    // Both enumerations of the format count as torch does, over the values it has.
+    value->kind = attribute.getKind() == "layout" ? ValueKind::Layout : ValueKind::MemoryFormat;
+  }
+  return value;
+}
+
+std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute argument) {
+  if (auto operand = dyn_cast<OperandAttr>(argument)) {
+    Value value = op.getOperands()[operand.getIndex()];
+    if (isa<NoneType>(value.getType())) {
+      return valueOf(ValueKind::None);
+    }
+    if (isa<RankedTensorType>(value.getType())) {
+      return valueOf(ValueKind::Tensor, tensors.find(value)->second.reg);
+    }
+    if (isa<FloatType>(value.getType())) {
+      return valueOf(ValueKind::FloatReg, floatRegister(value));
+    }
+    return valueOf(value.getType().isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, intRegister(value));
+  }
+  auto value = std::make_unique<format::ValueT>();
+  if (auto list = dyn_cast<ArrayAttr>(argument)) {
+    value->kind = ValueKind::List;
+    for (Attribute item : list) {
+      value->items.push_back(argumentValue(op, item));
+      if (!value->items.back()) {
+        return nullptr;
+      }
+    }
+  } else if (isa<UnitAttr>(argument)) {
+    value->kind = ValueKind::None;
+  } else if (auto integer = dyn_cast<IntegerAttr>(argument)) {
+    bool isBool = integer.getType().isInteger(1);
+    value->kind = isBool ? ValueKind::Bool : ValueKind::Int;
+    value->integer = isBool ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue();
+  } else if (auto real = dyn_cast<FloatAttr>(argument)) {
+    value->kind = ValueKind::Double;
+    value->real = real.getValueAsDouble();
+  } else if (auto text = dyn_cast<StringAttr>(argument)) {
+    value->kind = ValueKind::String;
+    value->string = text.str();
+  } else if (auto dtype = dyn_cast<DTypeAttr>(argument)) {
+    value->kind = ValueKind::Dtype;
+    value->integer = int64_t(dtypeOf(dtype.getValue()));
+  } else if (auto torch = dyn_cast<TorchEnumAttr>(argument)) {
+    return literal(torch);
+  } else if (auto size = dyn_cast<SizeAttr>(argument)) {
+    return valueOf(ValueKind::IntReg, sizeRegister(size));
+  } else {
+    error(*op) << "argument " << argument << " of '" << op.getOpName() << "' has no form in a plan";
+    return nullptr;
+  }
+  return value;
+}
+
+std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned number) {
+  Value result = op.getResult(number);
+  Type type = result.getType();
+  if (isa<NoneType>(type)) {
+    return valueOf(ValueKind::None);
+  }
+  if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+    LayoutAttr layout = getCallResultLayout(op, number);
+    format::Dtype dtype = dtypeOf(cast<DTypeAttr>(op.getResultDtypes()[number]).getValue());
+    bool isNew = true;
+    for (SizeExpr size : getSizes(tensor)) {
+      bool defined = true;
+      size.forEachSymbol([&](StringRef name) { defined &= symbolRegisters.contains(name); });
+      isNew &= defined;
+    }
+    if (isNew) {
+      return valueOf(ValueKind::Tensor, newTensor(result, dtype, layout, result));
+    }
+    // The shape is what the call will say; the binds after it read it.
+    auto device = builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
+    uint32_t reg = builder.newOpaqueTensor(dtype, device);
+    tensors[result] = {reg, layout, result};
+    dtypes[result] = dtype;
+    return valueOf(ValueKind::Tensor, reg);
+  }
+  if (isa<FloatType>(type)) {
+    floats[result] = builder.newFloat();
+    return valueOf(ValueKind::FloatReg, floats[result]);
+  }
+  ints[result] = builder.newInt();
+  return valueOf(type.isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, ints[result]);
+}
+
+LogicalResult PlanWriter::writeAten(AtenOp op) {
+  format::AtenT call;
+  auto [space, rest] = op.getOpName().split('.');
+  auto [name, overload] = rest.split('.');
+  call.name = (space + "::" + name).str();
+  call.overload = overload == "default" ? "" : overload.str();
+  call.reason = op.getReason().value_or("").str();
+  call.source = sources.intern(op.getLoc());
+
+  std::optional<ArrayAttr> names = op.getArgumentNames();
+  for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
+    auto value = argumentValue(op, argument);
+    if (!value) {
+      return failure();
+    }
+    if (names) {
+      value->name = cast<StringAttr>((*names)[index]).str();
+    }
+    call.arguments.push_back(std::move(value));
+  }
+
+  std::vector<std::unique_ptr<format::ValueT>> results;
+  for (unsigned i = 0; i != op.getNumResults(); ++i) {
+    results.push_back(resultValue(op, i));
+  }
+  // The schema says where in the results a list stands; all results that the others leave are its items.
+  auto schema = AtenSchema::lookup(op.getOpName());
+  size_t returns = schema ? schema->returns.size() : results.size();
+  for (size_t i = 0, next = 0; i != returns; ++i) {
+    if (schema && schema->returns[i].isList()) {
+      size_t items = results.size() - (returns - 1);
+      auto list = valueOf(ValueKind::List);
+      for (size_t k = 0; k != items; ++k) {
+        list->items.push_back(std::move(results[next++]));
+      }
+      call.results.push_back(std::move(list));
+    } else if (next < results.size()) {
+      call.results.push_back(std::move(results[next++]));
+    }
+  }
+  if (schema) {
+    // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's business, its flag the plan's.
+    for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
+      auto operand = dyn_cast<OperandAttr>(argument);
+      if (operand && index < schema->arguments.size() && schema->arguments[index].isWrite) {
+        mutated.insert(rootOf(op.getOperands()[operand.getIndex()]));
+      }
+    }
+  }
+  builder.step<format::AtenT>() = std::move(call);
+  return success();
+}
+
+uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout) {
+  format::AtenT call;
+  call.name = "aten::clone";
+  call.reason = "the graph promises a result with storage or strides of its own";
+  call.arguments.push_back(valueOf(ValueKind::Tensor, tensors.find(value)->second.reg));
+  call.arguments.push_back(valueOf(ValueKind::None));
+  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout);
+  call.results.push_back(valueOf(ValueKind::Tensor, reg));
+  builder.step<format::AtenT>() = std::move(call);
+  return reg;
+}
+
+} // namespace frit

@@ -1,0 +1,291 @@
+// Sizes and host scalars of a plan. A size of the symbols alone is computed once a call, in the size program, before any step; what
+// depends on a scalar argument or on a size that only an operator knows is computed where it stands.
+
+#include "compiler/PlanWriter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+using format::Op;
+
+bool PlanWriter::isUnbacked(SizeExpr size) {
+  bool found = false;
+  size.forEachSymbol([&](StringRef name) {
+    found |= unbackedSymbols.contains(StringAttr::get(size.getContext(), name));
+  });
+  return found;
+}
+
+uint32_t PlanWriter::openProgram() {
+  auto &steps = builder.plan.steps;
+  if (!steps.empty()) {
+    if (auto *eval = steps.back()->action.AsEval()) {
+      return eval->program;
+    }
+  }
+  uint32_t program = builder.newProgram();
+  builder.step<format::EvalT>().program = program;
+  return program;
+}
+
+uint32_t PlanWriter::sizeRegister(SizeExpr size) {
+  if (auto constant = size.getConstant()) {
+    return builder.intConstant(*constant);
+  }
+  if (auto symbol = size.getSymbol()) {
+    auto known = symbolRegisters.find(*symbol);
+    if (known == symbolRegisters.end()) {
+      unknownSymbol = symbol->str();
+      return builder.intConstant(0);
+    }
+    return known->second;
+  }
+  if (auto known = sizeRegisters.find(size.getAttr()); known != sizeRegisters.end()) {
+    return known->second;
+  }
+  uint32_t program;
+  if (isUnbacked(size)) {
+    program = openProgram();
+  } else {
+    if (sizeProgram == kNoRegister) {
+      sizeProgram = builder.newProgram();
+      builder.plan.size_program = sizeProgram;
+    }
+    program = sizeProgram;
+  }
+  uint32_t reg = emitPolynomial(size, program);
+  sizeRegisters[size.getAttr()] = reg;
+  return reg;
+}
+
+uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
+  MLIRContext *context = size.getContext();
+  std::optional<uint32_t> sum;
+  for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+    std::optional<uint32_t> product;
+    if (coefficient != 1 || monomial.empty()) {
+      product = builder.intConstant(coefficient);
+    }
+    for (Attribute atom : monomial) {
+      uint32_t factor;
+      if (auto name = dyn_cast<StringAttr>(atom)) {
+        factor = sizeRegister(SizeExpr::symbol(context, name.getValue()));
+      } else {
+        auto call = cast<SizeCallAttr>(atom);
+        Op op = call.getFunction() == SizeFunction::FloorDiv ? Op::FloorDiv
+                : call.getFunction() == SizeFunction::Max    ? Op::Max
+                                                             : Op::Min;
+        uint32_t left = sizeRegister(call.getLhs());
+        uint32_t right = sizeRegister(call.getRhs());
+        factor = builder.emit(program, op, left, right);
+      }
+      product = product ? builder.emit(program, Op::Mul, *product, factor) : factor;
+    }
+    sum = sum ? builder.emit(program, Op::Add, *sum, *product) : *product;
+  }
+  return sum ? *sum : builder.intConstant(0);
+}
+
+namespace {
+/// How an operation on host scalars is said in a program: files of the result and the operands as in Artifact.fbs.
+struct ScalarForm {
+  Op op;
+  bool floatResult;
+};
+} // namespace
+
+static std::optional<ScalarForm> comparison(arith::CmpIOp op) {
+  switch (op.getPredicate()) {
+  case arith::CmpIPredicate::eq:
+    return ScalarForm{Op::Eq, false};
+  case arith::CmpIPredicate::ne:
+    return ScalarForm{Op::Ne, false};
+  case arith::CmpIPredicate::slt:
+    return ScalarForm{Op::Lt, false};
+  case arith::CmpIPredicate::sle:
+    return ScalarForm{Op::Le, false};
+  case arith::CmpIPredicate::sgt:
+    return ScalarForm{Op::Gt, false};
+  case arith::CmpIPredicate::sge:
+    return ScalarForm{Op::Ge, false};
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::optional<ScalarForm> comparison(arith::CmpFOp op) {
+  switch (op.getPredicate()) {
+  case arith::CmpFPredicate::OEQ:
+    return ScalarForm{Op::FEq, false};
+  case arith::CmpFPredicate::UNE:
+    return ScalarForm{Op::FNe, false};
+  case arith::CmpFPredicate::OLT:
+    return ScalarForm{Op::FLt, false};
+  case arith::CmpFPredicate::OLE:
+    return ScalarForm{Op::FLe, false};
+  case arith::CmpFPredicate::OGT:
+    return ScalarForm{Op::FGt, false};
+  case arith::CmpFPredicate::OGE:
+    return ScalarForm{Op::FGe, false};
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::optional<ScalarForm> scalarForm(Operation &op) {
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+    return comparison(compare);
+  }
+  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
+    return comparison(compare);
+  }
+  Type type = op.getResult(0).getType();
+  if (isa<arith::SelectOp>(op)) {
+    return ScalarForm{isa<FloatType>(type) ? Op::FSelect : Op::Select, isa<FloatType>(type)};
+  }
+  if (isa<arith::TruncIOp>(op)) {
+    // Only i64 to i1 exists among host scalars: the lowest bit.
+    return ScalarForm{Op::And, false};
+  }
+  auto form = [](Op op, bool isFloat) { return std::optional(ScalarForm{op, isFloat}); };
+  return llvm::StringSwitch<std::optional<ScalarForm>>(op.getName().getStringRef())
+      .Case("arith.addi", form(Op::Add, false))
+      .Case("arith.subi", form(Op::Sub, false))
+      .Case("arith.muli", form(Op::Mul, false))
+      .Case("arith.floordivsi", form(Op::FloorDiv, false))
+      .Case("arith.divsi", form(Op::TruncDiv, false))
+      .Case("arith.remsi", form(Op::TruncRem, false))
+      .Case("arith.minsi", form(Op::Min, false))
+      .Case("arith.maxsi", form(Op::Max, false))
+      .Case("arith.andi", form(Op::And, false))
+      .Case("arith.ori", form(Op::Or, false))
+      .Case("arith.xori", form(Op::Xor, false))
+      .Case("arith.shli", form(Op::Shl, false))
+      .Case("arith.shrsi", form(Op::Shr, false))
+      .Case("arith.extui", form(Op::Move, false))
+      .Case("math.absi", form(Op::Abs, false))
+      .Case("math.ipowi", form(Op::Pow, false))
+      .Case("arith.sitofp", form(Op::IntToFloat, true))
+      .Case("arith.uitofp", form(Op::IntToFloat, true))
+      .Case("arith.fptosi", form(Op::FloatToInt, false))
+      .Case("math.isnan", form(Op::FIsNan, false))
+      .Case("math.isinf", form(Op::FIsInf, false))
+      .Case("arith.addf", form(Op::FAdd, true))
+      .Case("arith.subf", form(Op::FSub, true))
+      .Case("arith.mulf", form(Op::FMul, true))
+      .Case("arith.divf", form(Op::FDiv, true))
+      .Case("arith.remf", form(Op::FRem, true))
+      .Case("arith.minimumf", form(Op::FMin, true))
+      .Case("arith.maximumf", form(Op::FMax, true))
+      .Case("arith.negf", form(Op::FNeg, true))
+      .Case("arith.extf", form(Op::FMove, true))
+      .Case("math.absf", form(Op::FAbs, true))
+      .Case("math.powf", form(Op::FPow, true))
+      .Case("math.atan2", form(Op::FAtan2, true))
+      .Case("math.sqrt", form(Op::FSqrt, true))
+      .Case("math.rsqrt", form(Op::FRsqrt, true))
+      .Case("math.exp", form(Op::FExp, true))
+      .Case("math.exp2", form(Op::FExp2, true))
+      .Case("math.expm1", form(Op::FExpm1, true))
+      .Case("math.log", form(Op::FLog, true))
+      .Case("math.log2", form(Op::FLog2, true))
+      .Case("math.log10", form(Op::FLog10, true))
+      .Case("math.log1p", form(Op::FLog1p, true))
+      .Case("math.sin", form(Op::FSin, true))
+      .Case("math.cos", form(Op::FCos, true))
+      .Case("math.tan", form(Op::FTan, true))
+      .Case("math.asin", form(Op::FAsin, true))
+      .Case("math.acos", form(Op::FAcos, true))
+      .Case("math.atan", form(Op::FAtan, true))
+      .Case("math.sinh", form(Op::FSinh, true))
+      .Case("math.cosh", form(Op::FCosh, true))
+      .Case("math.tanh", form(Op::FTanh, true))
+      .Case("math.erf", form(Op::FErf, true))
+      .Case("math.erfc", form(Op::FErfc, true))
+      .Case("math.floor", form(Op::FFloor, true))
+      .Case("math.ceil", form(Op::FCeil, true))
+      .Case("math.trunc", form(Op::FTrunc, true))
+      .Case("math.roundeven", form(Op::FRoundEven, true))
+      .Default(std::nullopt);
+}
+
+LogicalResult PlanWriter::writeScalar(Operation &op) {
+  if (auto truncation = dyn_cast<arith::TruncFOp>(op)) {
+    Type to = truncation.getType();
+    Op rounding = to.isF16() ? Op::FToF16 : to.isBF16() ? Op::FToBF16 : Op::FToF32;
+    uint32_t result = builder.newFloat();
+    floats[truncation.getResult()] = builder.emitTo(openProgram(), result, rounding, floatRegister(truncation.getIn()));
+    return success();
+  }
+  auto form = op.getNumResults() == 1 ? scalarForm(op) : std::nullopt;
+  if (!form) {
+    return error(op) << "'" << op.getName() << "' has no form on host scalars; leave it inside of a region";
+  }
+  SmallVector<uint32_t, 3> operands;
+  for (Value operand : op.getOperands()) {
+    operands.push_back(isa<FloatType>(operand.getType()) ? floatRegister(operand) : intRegister(operand));
+  }
+  if (isa<arith::TruncIOp>(op)) {
+    operands.push_back(builder.intConstant(1));
+  }
+  operands.resize(3, 0);
+  uint32_t program = openProgram();
+  Value result = op.getResult(0);
+  if (form->floatResult) {
+    floats[result] = builder.emitTo(program, builder.newFloat(), form->op, operands[0], operands[1], operands[2]);
+  } else {
+    ints[result] = builder.emit(program, form->op, operands[0], operands[1], operands[2]);
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
+  Value result = op.getResult(0);
+  if (auto integer = dyn_cast<IntegerAttr>(value)) {
+    bool isBool = integer.getType().isInteger(1);
+    ints[result] = builder.intConstant(isBool ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue());
+    return success();
+  }
+  if (auto real = dyn_cast<FloatAttr>(value)) {
+    floats[result] = builder.floatConstant(real.getValueAsDouble());
+    return success();
+  }
+  auto elements = dyn_cast<DenseElementsAttr>(value);
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (!elements || !type || type.getRank() != 0) {
+    return error(op) << "a constant of type " << result.getType() << " outside of a region; only scalars and rank 0 are";
+  }
+  format::Dtype dtype = dtypeOf(type.getElementType());
+  uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
+  uint32_t scalar;
+  if (isa<FloatType>(type.getElementType())) {
+    llvm::APFloat number = elements.getSplatValue<llvm::APFloat>();
+    bool lost;
+    number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+    scalar = builder.floatConstant(number.convertToDouble());
+  } else {
+    llvm::APInt number = elements.getSplatValue<llvm::APInt>();
+    scalar = builder.intConstant(number.getBitWidth() == 1 ? number.getZExtValue() : number.getSExtValue());
+  }
+  auto &step = builder.step<format::WrapT>();
+  step.tensor = reg;
+  step.reg = scalar;
+  return success();
+}
+
+LogicalResult PlanWriter::writeWrap(Operation &op, Value scalar) {
+  Value result = op.getResult(0);
+  format::Dtype dtype = dtypeOf(cast<RankedTensorType>(result.getType()).getElementType());
+  uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
+  auto &step = builder.step<format::WrapT>();
+  step.tensor = reg;
+  step.reg = isa<FloatType>(scalar.getType()) ? floatRegister(scalar) : intRegister(scalar);
+  return success();
+}
+
+} // namespace frit

@@ -1,0 +1,356 @@
+// Tensor registers of a plan and how long their storage lives.
+
+#include "compiler/PlanWriter.h"
+
+#include "passes/Layouts.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+
+format::Dtype dtypeOf(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element)) {
+    switch (integer.getWidth()) {
+    case 1:
+      return format::Dtype::Bool;
+    case 8:
+      return format::Dtype::I8;
+    case 16:
+      return format::Dtype::I16;
+    case 32:
+      return format::Dtype::I32;
+    default:
+      return format::Dtype::I64;
+    }
+  }
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    return complex.getElementType().isF64() ? format::Dtype::C128 : format::Dtype::C64;
+  }
+  return element.isF64()    ? format::Dtype::F64
+         : element.isF16()  ? format::Dtype::F16
+         : element.isBF16() ? format::Dtype::BF16
+                            : format::Dtype::F32;
+}
+
+format::Dtype dtypeOf(DType dtype) {
+  switch (dtype) {
+  case DType::U8:
+    return format::Dtype::U8;
+  case DType::I8:
+    return format::Dtype::I8;
+  case DType::I16:
+    return format::Dtype::I16;
+  case DType::I32:
+    return format::Dtype::I32;
+  case DType::I64:
+    return format::Dtype::I64;
+  case DType::F16:
+    return format::Dtype::F16;
+  case DType::F32:
+    return format::Dtype::F32;
+  case DType::F64:
+    return format::Dtype::F64;
+  case DType::C32:
+    return format::Dtype::C32;
+  case DType::C64:
+    return format::Dtype::C64;
+  case DType::C128:
+    return format::Dtype::C128;
+  case DType::Bool:
+    return format::Dtype::Bool;
+  case DType::BF16:
+    return format::Dtype::BF16;
+  case DType::F8E5M2:
+    return format::Dtype::F8E5M2;
+  case DType::F8E4M3FN:
+    return format::Dtype::F8E4M3FN;
+  case DType::F8E5M2FNUZ:
+    return format::Dtype::F8E5M2FNUZ;
+  case DType::F8E4M3FNUZ:
+    return format::Dtype::F8E4M3FNUZ;
+  case DType::U16:
+    return format::Dtype::U16;
+  case DType::U32:
+    return format::Dtype::U32;
+  case DType::U64:
+    return format::Dtype::U64;
+  }
+  llvm_unreachable("every dtype has a number in the format");
+}
+
+uint64_t bytesOfElement(format::Dtype dtype) {
+  switch (dtype) {
+  case format::Dtype::I16:
+  case format::Dtype::U16:
+  case format::Dtype::F16:
+  case format::Dtype::BF16:
+    return 2;
+  case format::Dtype::I32:
+  case format::Dtype::U32:
+  case format::Dtype::F32:
+  case format::Dtype::C32:
+    return 4;
+  case format::Dtype::I64:
+  case format::Dtype::U64:
+  case format::Dtype::F64:
+  case format::Dtype::C64:
+    return 8;
+  case format::Dtype::C128:
+    return 16;
+  default:
+    return 1;
+  }
+}
+
+uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, LayoutAttr layout) {
+  std::vector<uint32_t> sizes, strides;
+  for (SizeExpr size : getSizes(type)) {
+    sizes.push_back(sizeRegister(size));
+  }
+  for (SizeAttr stride : layout.getStrides()) {
+    strides.push_back(sizeRegister(stride));
+  }
+  auto device = builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
+  return builder.newTensor(dtype, std::move(sizes), std::move(strides), device);
+}
+
+uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layout, Value root) {
+  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtype, layout);
+  tensors[value] = {reg, layout, root};
+  dtypes[value] = dtype;
+  return reg;
+}
+
+void PlanWriter::allocate(Value value, format::StorageClass storage) {
+  const TensorValue &tensor = tensors.find(value)->second;
+  auto type = cast<RankedTensorType>(value.getType());
+  // The elements a layout spans; for a dense layout the polynomial is the number of elements.
+  MLIRContext *context = value.getContext();
+  SizeExpr elements = getNumElements(type);
+  if (tensor.layout.getStrides() != getContiguousLayout(type).getStrides()) {
+    SizeExpr span = SizeExpr::constant(context, 1);
+    for (auto [size, stride] : llvm::zip(getSizes(type), tensor.layout.getStrides())) {
+      span = span + (size - 1) * SizeExpr(stride);
+    }
+    elements = span == elements ? elements : elements.max(span);
+  }
+  uint32_t bytes = sizeRegister(elements * int64_t(bytesOfElement(dtypes.lookup(value))));
+  auto &step = builder.step<format::AllocT>();
+  step.tensor = tensor.reg;
+  step.storage = storage;
+  step.bytes = bytes;
+}
+
+Value PlanWriter::rootOf(Value value) {
+  auto known = tensors.find(value);
+  return known == tensors.end() ? value : known->second.root;
+}
+
+uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout) {
+  TensorValue from = tensors.find(source)->second;
+  uint32_t reg = newTensor(value, dtype, layout, from.root);
+  SizeExpr offset = SizeExpr(layout.getOffset()) - SizeExpr(from.layout.getOffset());
+  uint32_t offsetRegister = offset.isConstant(0) ? kNoRegister : sizeRegister(offset);
+  auto &step = builder.step<format::ViewT>();
+  step.tensor = reg;
+  step.source = from.reg;
+  step.offset = offsetRegister;
+  if (!returned.contains(from.root)) {
+    viewsOf[from.root].push_back(reg);
+  }
+  return reg;
+}
+
+namespace {
+/// What plan-buffers decided about one result.
+struct BufferChoice {
+  int64_t number = -1;
+  StringRef kind = "output";
+  std::optional<unsigned> argument;
+};
+} // namespace
+
+static BufferChoice bufferOf(LaunchOp launch, unsigned result) {
+  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
+  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
+  if (!used || !known) {
+    return {};
+  }
+  BufferChoice choice;
+  choice.number = cast<IntegerAttr>(used[result]).getInt();
+  auto entry = cast<DictionaryAttr>(known[choice.number]);
+  choice.kind = entry.getAs<StringAttr>("class").getValue();
+  if (auto argument = entry.getAs<IntegerAttr>("argument")) {
+    choice.argument = argument.getInt();
+  }
+  return choice;
+}
+
+/// The operand a launch's result is written over, if it is.
+static Value writtenOver(OpResult result) {
+  auto launch = dyn_cast<LaunchOp>(result.getOwner());
+  if (!launch) {
+    return {};
+  }
+  BufferChoice mine = bufferOf(launch, result.getResultNumber());
+  if (mine.argument) {
+    return launch->getParentOfType<GraphOp>().getBody().getArgument(*mine.argument);
+  }
+  for (Value operand : launch.getOperands()) {
+    auto other = dyn_cast<OpResult>(operand);
+    auto producer = other ? dyn_cast<LaunchOp>(other.getOwner()) : LaunchOp();
+    if (producer && mine.number >= 0 && bufferOf(producer, other.getResultNumber()).number == mine.number) {
+      return operand;
+    }
+  }
+  return {};
+}
+
+/// The value whose storage another one lives in, by definitions alone.
+static Value definedRoot(Value value) {
+  while (auto result = dyn_cast<OpResult>(value)) {
+    Value under = isView(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
+    if (!under) {
+      break;
+    }
+    value = under;
+  }
+  return value;
+}
+
+format::Dtype PlanWriter::dtypeOfResult(Value value) {
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  SmallVector<Value> open = {value};
+  while (isa<IntegerType>(element) && !open.empty()) {
+    for (OpOperand &use : open.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      DTypeAttr dtype;
+      if (isa<ReturnOp>(user)) {
+        dtype = graph.getResultAttrOfType<DTypeAttr>(use.getOperandNumber(), "frit.dtype");
+      } else if (auto call = dyn_cast<AtenOp>(user)) {
+        dtype = cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
+      } else if (auto store = dyn_cast<StoreOp>(user)) {
+        return dtypes.lookup(store.getTarget());
+      } else if (isView(user)) {
+        open.push_back(user->getResult(0));
+      }
+      if (dtype) {
+        return dtypeOf(dtype.getValue());
+      }
+    }
+  }
+  return dtypeOf(element);
+}
+
+uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
+  OpResult result = op->getResult(number);
+  auto type = cast<RankedTensorType>(result.getType());
+  LayoutAttr layout = getContiguousLayout(type);
+  if (auto assigned = op->getAttrOfType<ArrayAttr>("frit.layouts")) {
+    layout = cast<LayoutAttr>(assigned[number]);
+  } else if (auto given = op.getResultLayouts()) {
+    layout = cast<LayoutAttr>((*given)[number]);
+  }
+  BufferChoice choice = bufferOf(op, number);
+  if (choice.argument) {
+    Value argument = graph.getBody().getArgument(*choice.argument);
+    tensors[result] = tensors.find(argument)->second;
+    dtypes[result] = dtypes.lookup(argument);
+    return tensors[result].reg;
+  }
+  format::Dtype dtype = dtypeOfResult(result);
+  if (Value operand = writtenOver(result)) {
+    // A look and not a take-over: the launch still reads the operand.
+    return writeLook(result, operand, dtype, LayoutAttr::get(op.getContext(), layout.getStrides(), tensors.find(operand)->second.layout.getOffset()));
+  }
+  uint32_t reg = newTensor(result, dtype, layout, result);
+  auto held = heldBuffers.find(choice.number);
+  if (choice.kind == "temporary" && held != heldBuffers.end()) {
+    auto &step = builder.step<format::ReuseT>();
+    step.tensor = reg;
+    step.from = held->second;
+    heldBuffers.erase(held);
+  } else {
+    bool isOutput = choice.kind == "output" && returned.contains(result);
+    allocate(result, isOutput ? format::StorageClass::Output : format::StorageClass::Temporary);
+  }
+  return reg;
+}
+
+void PlanWriter::planLives(Block &block) {
+  DenseMap<Value, Operation *> lastUse;
+  SmallVector<Value> order;
+  auto use = [&](Value value, Operation *op) {
+    if (isa<RankedTensorType>(value.getType())) {
+      auto [entry, isNew] = lastUse.try_emplace(definedRoot(value), op);
+      entry->second = op;
+      if (isNew) {
+        order.push_back(entry->first);
+      }
+    }
+  };
+  for (Operation &op : block) {
+    for (Value operand : op.getOperands()) {
+      use(operand, &op);
+    }
+    for (Value result : op.getResults()) {
+      use(result, &op);
+    }
+  }
+  for (Value operand : block.getTerminator()->getOperands()) {
+    returned.insert(definedRoot(operand));
+  }
+  for (Value value : order) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    bool bound = argument && graph.getArgAttr(argument.getArgNumber(), "frit.constant");
+    if (!bound && !returned.contains(value)) {
+      endsAfter[lastUse[value]].push_back(value);
+    }
+  }
+}
+
+/// Whether the next operation that needs memory is a launch that writes buffer `number` anew: then keeping the buffer until there
+/// costs nothing at any moment.
+static bool takenNext(Operation *op, int64_t number) {
+  for (op = op->getNextNode(); op; op = op->getNextNode()) {
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      for (OpResult result : launch->getResults()) {
+        if (bufferOf(launch, result.getResultNumber()).number == number && !writtenOver(result)) {
+          return true;
+        }
+      }
+      return false;
+    }
+    if (isa<AtenOp>(op)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+void PlanWriter::freeAfter(Operation *op) {
+  auto found = endsAfter.find(op);
+  if (found == endsAfter.end()) {
+    return;
+  }
+  for (Value value : found->second) {
+    auto tensor = tensors.find(value);
+    if (tensor == tensors.end()) {
+      continue;
+    }
+    for (uint32_t view : viewsOf.lookup(value)) {
+      builder.step<format::FreeT>().tensor = view;
+    }
+    viewsOf.erase(value);
+    if (auto launch = value.getDefiningOp<LaunchOp>()) {
+      BufferChoice choice = bufferOf(launch, cast<OpResult>(value).getResultNumber());
+      if (choice.kind == "temporary" && takenNext(op, choice.number)) {
+        heldBuffers[choice.number] = tensor->second.reg;
+        continue;
+      }
+    }
+    builder.step<format::FreeT>().tensor = tensor->second.reg;
+  }
+}
+
+} // namespace frit

@@ -1,0 +1,359 @@
+// The walk over an outlined graph: arguments, steps in order, results.
+
+#include "compiler/PlanWriter.h"
+
+#include "passes/Layouts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+
+PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources)
+    : graph(graph), kernels(kernels), sources(sources), builder(target) {}
+
+std::unique_ptr<format::PlanT> PlanWriter::write() {
+  if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeBody(graph.getBody().front()))) {
+    return nullptr;
+  }
+  if (!unknownSymbol.empty()) {
+    graph.emitError() << "cannot be planned: a size names the symbol '" << unknownSymbol
+                      << "', which no argument defines";
+    return nullptr;
+  }
+  return builder.take();
+}
+
+LogicalResult PlanWriter::bindSymbols() {
+  Block &body = graph.getBody().front();
+  // Inputs are counted without the constants, which are bound at load.
+  SmallVector<int> inputNumbers;
+  for (int next = 0; BlockArgument argument : body.getArguments()) {
+    inputNumbers.push_back(graph.getArgAttr(argument.getArgNumber(), "frit.constant") ? -1 : next++);
+  }
+  for (Attribute attribute : graph.getSymbols()) {
+    auto symbol = cast<SymbolAttr>(attribute);
+    if (symbol.getUnbacked()) {
+      unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
+      continue;
+    }
+    SizeExpr wanted = SizeExpr::symbol(graph.getContext(), symbol.getName());
+    auto bound = std::make_unique<format::SymbolT>();
+    bound->name = symbol.getName().str();
+    bound->min = symbol.getMin();
+    bound->max = symbol.getMax().value_or(std::numeric_limits<int64_t>::max());
+    bound->hint = symbol.getHint().value_or(-1);
+    bool found = false;
+    for (bool scalars : {true, false}) {
+      for (BlockArgument argument : body.getArguments()) {
+        int number = inputNumbers[argument.getArgNumber()];
+        if (found || number < 0) {
+          continue;
+        }
+        bound->input = number;
+        if (scalars) {
+          auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
+          found = size && wanted == SizeExpr(size);
+          bound->dim = -1;
+        } else if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
+          for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
+            if (!found && size == wanted) {
+              found = true;
+              bound->dim = dim;
+            }
+          }
+        }
+      }
+    }
+    if (found) {
+      bound->reg = builder.newInt();
+      symbolRegisters[symbol.getName()] = bound->reg;
+      builder.plan.symbols.push_back(std::move(bound));
+    }
+  }
+  return success();
+}
+
+/// Whether only opaque calls look at a value: then its strides are the business of the dispatcher.
+static bool onlyCalled(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
+}
+
+LogicalResult PlanWriter::writeInputs() {
+  int constantIndex = 0;
+  for (BlockArgument argument : graph.getBody().getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto name = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
+    auto input = std::make_unique<format::InputT>();
+    input->name = name ? name.str() : "argument " + std::to_string(number);
+    Type type = argument.getType();
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
+      uint32_t reg = newTensor(argument, dtype ? dtypeOf(dtype.getValue()) : dtypeOf(tensor.getElementType()),
+                               getArgumentLayout(graph, number), argument);
+      if (graph.getArgAttr(number, "frit.constant")) {
+        auto constant = std::make_unique<format::ConstantT>();
+        constant->name = input->name;
+        constant->tensor = reg;
+        if (auto weight = graph.getArgAttrOfType<IntegerAttr>(number, "frit.weight")) {
+          constant->weight = weight.getInt();
+        } else {
+          constant->index = constantIndex++;
+        }
+        builder.plan.constants.push_back(std::move(constant));
+        continue;
+      }
+      input->kind = format::InputKind::Tensor;
+      input->reg = reg;
+      input->any_strides = onlyCalled(argument);
+    } else if (isa<NoneType>(type)) {
+      input->kind = format::InputKind::None;
+    } else if (isa<FloatType>(type)) {
+      input->kind = format::InputKind::Float;
+      input->reg = floats[argument] = builder.newFloat();
+    } else {
+      input->kind = type.isInteger(1) ? format::InputKind::Bool : format::InputKind::Int;
+      input->reg = ints[argument] = builder.newInt();
+      if (auto size = graph.getArgAttrOfType<SizeAttr>(number, "frit.size")) {
+        bool binds = llvm::any_of(builder.plan.symbols, [&](const auto &symbol) {
+          return symbol->dim < 0 && symbol->input == builder.plan.inputs.size();
+        });
+        if (!binds && !isUnbacked(size)) {
+          input->expected = sizeRegister(size);
+        }
+      }
+    }
+    builder.plan.inputs.push_back(std::move(input));
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeBody(Block &block) {
+  planLives(block);
+  for (BlockArgument argument : block.getArguments()) {
+    auto tensor = tensors.find(argument);
+    if (tensor != tensors.end() && argument.use_empty() && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+      builder.step<format::FreeT>().tensor = tensor->second.reg;
+    }
+  }
+  for (Operation &op : block.without_terminator()) {
+    if (failed(writeOp(op))) {
+      return failure();
+    }
+    freeAfter(&op);
+  }
+  if (failed(writeOutputs(cast<ReturnOp>(block.getTerminator())))) {
+    return failure();
+  }
+  // Which inputs are written to is known only now.
+  unsigned number = 0;
+  for (BlockArgument argument : block.getArguments()) {
+    if (!graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+      builder.plan.inputs[number++]->mutated = mutated.contains(argument);
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeOp(Operation &op) {
+  if (isView(&op)) {
+    return writeView(op);
+  }
+  return TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](LaunchOp launch) { return writeLaunch(launch); })
+      .Case([&](AtenOp call) { return writeAten(call); })
+      .Case([&](BindOp bind) { return writeBind(bind); })
+      .Case([&](NoneOp) { return success(); })
+      .Case([&](SizeOp size) {
+        ints[size.getResult()] = sizeRegister(size.getSize());
+        return success();
+      })
+      .Case([&](StoreOp store) {
+        auto &step = builder.step<format::CopyIntoT>();
+        step.tensor = tensors.find(store.getTarget())->second.reg;
+        step.source = tensors.find(store.getValue())->second.reg;
+        mutated.insert(rootOf(store.getTarget()));
+        return success();
+      })
+      .Case([&](tensor::FromElementsOp wrap) -> LogicalResult {
+        if (wrap.getElements().size() != 1 || wrap.getType().getRank() != 0) {
+          return error(op) << "only a tensor of rank 0 is made from a scalar outside of a region";
+        }
+        return writeWrap(op, wrap.getElements()[0]);
+      })
+      .Case([&](tensor::ExtractOp extract) {
+        Value result = extract.getResult();
+        uint32_t reg = isa<FloatType>(result.getType()) ? floats[result] = builder.newFloat()
+                                                        : ints[result] = builder.newInt();
+        auto &step = builder.step<format::ItemT>();
+        step.tensor = tensors.find(extract.getTensor())->second.reg;
+        step.dst = reg;
+        return success();
+      })
+      .Case([&](arith::ConstantOp constant) { return writeConstant(op, constant.getValue()); })
+      .Default([&](Operation *) { return writeScalar(op); });
+}
+
+LogicalResult PlanWriter::writeView(Operation &op) {
+  Value source = op.getOperand(0);
+  std::optional<LayoutAttr> layout = getViewLayout(&op, tensors.find(source)->second.layout);
+  if (!layout) {
+    return error(op) << "the view's elements are not evenly spaced in the storage of its operand";
+  }
+  writeLook(op.getResult(0), source, dtypes.lookup(source), *layout);
+  return success();
+}
+
+uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
+  auto [known, isNew] = kernelNumbers.try_emplace(kernel.getSymName(), builder.plan.kernels.size());
+  if (!isNew) {
+    return known->second;
+  }
+  auto entry = std::make_unique<format::KernelT>();
+  entry->name = kernel.getSymName().str();
+  for (Operation &op : kernel.getBody().front()) {
+    std::string name = op.getName().getStringRef().str();
+    if (!isView(&op) && !isa<YieldOp, SizeOp, arith::ConstantOp>(op) && !llvm::is_contained(entry->operators, name)) {
+      entry->operators.push_back(name);
+    }
+  }
+  SmallVector<std::string> lines;
+  collectSourceLines(kernel.getLoc(), lines);
+  for (const std::string &line : lines) {
+    entry->sources.push_back(sources.intern(NameLoc::get(StringAttr::get(kernel.getContext(), line))));
+  }
+  auto variant = std::make_unique<format::KernelVariantT>();
+  for (const LaunchDesc &launch : desc.launches) {
+    auto one = std::make_unique<format::KernelLaunchT>();
+    one->entry = launch.entry;
+    one->grain = launch.grain;
+    one->block_x = launch.block[0];
+    one->block_y = launch.block[1];
+    one->block_z = launch.block[2];
+    one->shared_bytes = launch.sharedBytes;
+    variant->launches.push_back(std::move(one));
+  }
+  entry->variants.push_back(std::move(variant));
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  entry->access = std::string(llvm::count_if(kernel.getArgumentTypes(), isTensor), 'r') +
+                  std::string(kernel.getResultTypes().size(), 'w');
+  builder.plan.kernels.push_back(std::move(entry));
+  return known->second;
+}
+
+LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
+  const KernelDesc *desc = kernels.lookup(op.getKernel());
+  if (!kernel || !desc) {
+    return error(*op) << "no code was generated for kernel '" << op.getKernel() << "'";
+  }
+  format::LaunchT launch;
+  launch.kernel = useKernel(kernel, *desc);
+
+  llvm::StringMap<SizeExpr> parameters;
+  for (auto [symbol, size] : llvm::zip(kernel.getSymbols(), op.getSizes())) {
+    parameters[cast<SymbolAttr>(symbol).getName()] = cast<SizeAttr>(size);
+    launch.ints.push_back(sizeRegister(cast<SizeAttr>(size)));
+  }
+  for (Value operand : op.getOperands()) {
+    if (isa<RankedTensorType>(operand.getType())) {
+      launch.tensors.push_back(tensors.find(operand)->second.reg);
+    } else if (isa<FloatType>(operand.getType())) {
+      launch.floats.push_back(floatRegister(operand));
+    } else {
+      launch.ints.push_back(intRegister(operand));
+    }
+  }
+  for (unsigned i = 0; i != op.getNumResults(); ++i) {
+    launch.tensors.push_back(placeResult(op, i));
+  }
+  auto inGraph = [&](SizeAttr size) { return sizeRegister(SizeExpr(size).substitute(parameters)); };
+  auto variant = std::make_unique<format::VariantSizesT>();
+  for (const LaunchDesc &one : desc->launches) {
+    auto sizes = std::make_unique<format::LaunchSizesT>();
+    if (builder.plan.target == format::Target::Cpu) {
+      sizes->x = inGraph(one.units);
+    } else {
+      sizes->x = inGraph(one.grid[0]);
+      sizes->y = one.grid[1] ? inGraph(one.grid[1]) : kNoRegister;
+      sizes->z = one.grid[2] ? inGraph(one.grid[2]) : kNoRegister;
+    }
+    variant->launches.push_back(std::move(sizes));
+  }
+  if (desc->workspaceBytes && !SizeExpr(desc->workspaceBytes).isConstant(0)) {
+    variant->workspace = inGraph(desc->workspaceBytes);
+  }
+  launch.variants.push_back(std::move(variant));
+  builder.step<format::LaunchT>() = std::move(launch);
+  for (Value result : op.getResults()) {
+    if (Value root = rootOf(result); isa<BlockArgument>(root)) {
+      builder.step<format::TouchT>().tensor = tensors.find(root)->second.reg;
+      mutated.insert(root);
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeBind(BindOp op) {
+  if (isa<RankedTensorType>(op.getSource().getType())) {
+    uint32_t reg = builder.newInt();
+    auto &step = builder.step<format::DimT>();
+    step.tensor = tensors.find(op.getSource())->second.reg;
+    step.dim = op.getDim().value_or(0);
+    step.dst = reg;
+    symbolRegisters[op.getSymbol()] = reg;
+  } else {
+    symbolRegisters[op.getSymbol()] = intRegister(op.getSource());
+  }
+  return success();
+}
+
+LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
+  DenseMap<Value, Attribute> storageOfRoot;
+  for (auto [number, value] : llvm::enumerate(op.getOperands())) {
+    auto output = std::make_unique<format::OutputT>();
+    auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+    Type type = value.getType();
+    if (isa<NoneType>(type)) {
+      output->kind = format::OutputKind::None;
+    } else if (isa<FloatType>(type)) {
+      output->kind = format::OutputKind::Float;
+      output->reg = floatRegister(value);
+    } else if (!isa<RankedTensorType>(type)) {
+      output->kind = type.isInteger(1) ? format::OutputKind::Bool : format::OutputKind::Int;
+      output->reg = intRegister(value);
+    } else {
+      Value root = rootOf(value);
+      auto argument = dyn_cast<BlockArgument>(value);
+      bool fresh = storage && storage.getKind() == StorageKind::Fresh;
+      auto [seen, isFirst] = storageOfRoot.try_emplace(root, storage);
+      auto promised = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+      LayoutAttr layout = tensors.find(value)->second.layout;
+      LayoutDemand demand{DemandKind::Exact, promised ? promised : layout};
+      bool own = (fresh && isa<BlockArgument>(root)) || (!isFirst && storage && seen->second != storage) ||
+                 !satisfies(layout, cast<RankedTensorType>(type), demand);
+      output->kind = format::OutputKind::Tensor;
+      if (own) {
+        output->reg = writeClone(value, demand.layout);
+      } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+        output->kind = format::OutputKind::Input;
+        unsigned before = 0;
+        for (unsigned i = 0; i != argument.getArgNumber(); ++i) {
+          before += graph.getArgAttr(i, "frit.constant") ? 0 : 1;
+        }
+        output->reg = before;
+      } else {
+        output->reg = tensors.find(value)->second.reg;
+      }
+      output->dtype = dtypes.lookup(value);
+    }
+    builder.plan.outputs.push_back(std::move(output));
+  }
+  return success();
+}
+
+} // namespace frit

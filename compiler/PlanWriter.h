@@ -1,0 +1,125 @@
+// From one outlined graph to one plan: registers for sizes, scalars and tensors, and the steps in order.
+//
+// The outlined form is already the order of the program; what is added here is where things live. Every tensor value has a
+// register, its sizes and strides are int registers computed from the symbols, storage is made before the kernel that fills it and
+// dropped after its last reader, views of the graph become looks at the storage of their root. Nothing is decided
+// about kernels: their launches come with the descriptors of codegen.
+
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "ir/FritOps.h"
+#include "ir/SizeExpr.h"
+#include "runtime/artifact/ArtifactBuilder.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace frit {
+
+/// The user's source lines, each once.
+class SourceTable {
+public:
+  uint32_t intern(mlir::Location location);
+  std::vector<std::string> take() { return std::move(lines); }
+
+private:
+  std::vector<std::string> lines;
+  llvm::StringMap<uint32_t> numbers;
+};
+
+/// All lines a location names: fused locations name several.
+void collectSourceLines(mlir::Location location, llvm::SmallVectorImpl<std::string> &lines);
+
+class PlanWriter {
+public:
+  using Kernels = llvm::StringMap<const mlir::frit::KernelDesc *>;
+
+  PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources);
+
+  /// Diagnoses what a plan cannot express and returns null.
+  std::unique_ptr<format::PlanT> write();
+
+private:
+  struct TensorValue {
+    uint32_t reg;
+    mlir::frit::LayoutAttr layout;
+    /// The value whose storage this one lives in.
+    mlir::Value root;
+  };
+
+  // PlanWriter.cpp: the walk.
+  mlir::LogicalResult writeInputs();
+  mlir::LogicalResult bindSymbols();
+  mlir::LogicalResult writeBody(mlir::Block &block);
+  mlir::LogicalResult writeOp(mlir::Operation &op);
+  mlir::LogicalResult writeLaunch(mlir::frit::LaunchOp op);
+  mlir::LogicalResult writeView(mlir::Operation &op);
+  mlir::LogicalResult writeBind(mlir::frit::BindOp op);
+  mlir::LogicalResult writeOutputs(mlir::frit::ReturnOp op);
+  uint32_t useKernel(mlir::frit::KernelOp kernel, const mlir::frit::KernelDesc &desc);
+
+  // PlanCalls.cpp: operators through the dispatcher.
+  mlir::LogicalResult writeAten(mlir::frit::AtenOp op);
+  std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
+  std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
+  /// A copy of `value` with storage of its own and the strides of `layout`.
+  uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout);
+
+  // PlanScalars.cpp: sizes and host scalars.
+  uint32_t sizeRegister(mlir::frit::SizeExpr size);
+  mlir::LogicalResult writeScalar(mlir::Operation &op);
+  mlir::LogicalResult writeWrap(mlir::Operation &op, mlir::Value scalar);
+  mlir::LogicalResult writeConstant(mlir::Operation &op, mlir::Attribute value);
+  uint32_t emitPolynomial(mlir::frit::SizeExpr size, uint32_t program);
+  bool isUnbacked(mlir::frit::SizeExpr size);
+  /// The program that the steps written so far end with, a new one if they end otherwise.
+  uint32_t openProgram();
+  uint32_t intRegister(mlir::Value value) { return ints.lookup(value); }
+  uint32_t floatRegister(mlir::Value value) { return floats.lookup(value); }
+
+  // PlanStorage.cpp: tensors and their lives.
+  uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
+  uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout);
+  /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of an argument.
+  uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
+  void allocate(mlir::Value value, format::StorageClass storage);
+  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout);
+  /// The torch dtype of a kernel's result, from whoever reads it: kernels do not tell u8 from i8.
+  format::Dtype dtypeOfResult(mlir::Value value);
+  mlir::Value rootOf(mlir::Value value);
+  void planLives(mlir::Block &block);
+  void freeAfter(mlir::Operation *op);
+
+  mlir::InFlightDiagnostic error(mlir::Operation &op) { return op.emitError() << "cannot be planned: "; }
+
+  mlir::frit::GraphOp graph;
+  const Kernels &kernels;
+  SourceTable &sources;
+  PlanBuilder builder;
+
+  llvm::DenseMap<mlir::Value, TensorValue> tensors;
+  llvm::DenseMap<mlir::Value, format::Dtype> dtypes;
+  llvm::DenseMap<mlir::Value, uint32_t> ints, floats;
+  llvm::DenseMap<mlir::Attribute, uint32_t> sizeRegisters;
+  llvm::StringMap<uint32_t> symbolRegisters;
+  llvm::DenseSet<mlir::StringAttr> unbackedSymbols;
+  llvm::StringMap<uint32_t> kernelNumbers;
+  uint32_t sizeProgram = kNoRegister;
+  /// A symbol that a size names and nothing defines.
+  std::string unknownSymbol;
+  /// Roots whose storage ends after an operation.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> endsAfter;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<uint32_t, 1>> viewsOf;
+  llvm::DenseSet<mlir::Value> returned, mutated;
+  /// A dead temporary that the next operation takes over, by buffer number.
+  llvm::DenseMap<int64_t, uint32_t> heldBuffers;
+};
+
+/// The dtype a tensor of this element type has when nothing says otherwise.
+format::Dtype dtypeOf(mlir::Type element);
+format::Dtype dtypeOf(mlir::frit::DType dtype);
+uint64_t bytesOfElement(format::Dtype dtype);
+
+} // namespace frit

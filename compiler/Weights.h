@@ -1,0 +1,26 @@
+// Binding of an archive's tensors to the arguments of a graph: what they are called, where they lie in the file.
+
+#pragma once
+
+#include "ir/FritOps.h"
+#include "runtime/artifact/ArtifactBuilder.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+class Archive;
+
+struct Weights {
+  std::vector<std::unique_ptr<format::WeightT>> entries;
+  /// The section behind the body, each storage once.
+  std::string bytes;
+};
+
+/// Marks every parameter, buffer and constant argument of the graphs in `module` as bound (`frit.constant`, `frit.weight`) and
+/// lays out its data. Diagnoses an argument the archive has no data for.
+mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, Weights &weights);
+
+} // namespace frit

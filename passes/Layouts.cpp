@@ -1,0 +1,196 @@
+// Strides of views and what readers demand of their operands.
+#include "passes/Layouts.h"
+
+#include "passes/LoopSpace.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+LayoutAttr mlir::frit::getContiguousLayout(RankedTensorType type) {
+  MLIRContext *context = type.getContext();
+  SmallVector<SizeAttr> strides;
+  for (SizeExpr stride : getContiguousStrides(getSizes(type), context)) {
+    strides.push_back(stride);
+  }
+  return LayoutAttr::get(context, strides, SizeExpr::constant(context, 0));
+}
+
+/// Matrix products take transposed operands as they are; operand numbers of
+/// their two matrices.
+static bool isMatrixOperand(StringRef name, unsigned operand) {
+  unsigned first = llvm::StringSwitch<unsigned>(name)
+                       .Cases({"aten.mm.default", "aten.bmm.default"}, 0)
+                       .Cases({"aten.addmm.default", "aten.baddbmm.default"}, 1)
+                       .Default(~0u);
+  return first != ~0u && (operand == first || operand == first + 1);
+}
+
+LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
+  auto type = dyn_cast<RankedTensorType>(use.get().getType());
+  Operation *user = use.getOwner();
+  if (!type || isa<RegionOp, LaunchOp, StoreOp, BindOp>(user) || isView(user)) {
+    return {};
+  }
+  unsigned number = use.getOperandNumber();
+  if (auto call = dyn_cast<AtenOp>(user)) {
+    if (isMatrixOperand(call.getOpName(), number)) {
+      return {DemandKind::Matrix, {}};
+    }
+    if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
+      if (auto layout = dyn_cast<LayoutAttr>(layouts[number])) {
+        return {DemandKind::Exact, layout};
+      }
+    }
+    return {DemandKind::Exact, getContiguousLayout(type)};
+  }
+  if (isa<ReturnOp>(user)) {
+    auto graph = cast<GraphOp>(user->getParentOp());
+    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout")) {
+      return {DemandKind::Exact, layout};
+    }
+    return {DemandKind::Exact, getContiguousLayout(type)};
+  }
+  if (isa<CallOp>(user)) {
+    return {DemandKind::Exact, getContiguousLayout(type)};
+  }
+  return {};
+}
+
+bool mlir::frit::satisfies(LayoutAttr layout, RankedTensorType type, const LayoutDemand &demand) {
+  if (demand.kind == DemandKind::Any) {
+    return true;
+  }
+  SmallVector<SizeExpr> sizes = getSizes(type);
+  if (layout.getStrides().size() != sizes.size()) {
+    return false;
+  }
+  if (demand.kind == DemandKind::Exact) {
+    if (demand.layout.getStrides().size() != sizes.size()) {
+      return false;
+    }
+    for (auto [have, want, size] :
+         llvm::zip_equal(layout.getStrides(), demand.layout.getStrides(), sizes)) {
+      if (have != want && !size.isConstant(1)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  size_t rank = sizes.size();
+  if (rank < 2) {
+    return layout == getContiguousLayout(type);
+  }
+  // One matrix dim with stride 1, the other with a stride that BLAS can take:
+  // at least the other's size.
+  auto fits = [&](size_t unit, size_t other) {
+    SizeExpr unitStride = layout.getStrides()[unit], otherStride = layout.getStrides()[other];
+    if (!unitStride.isConstant(1) && !sizes[unit].isConstant(1)) {
+      return false;
+    }
+    if (sizes[other].isConstant(1)) {
+      return true;
+    }
+    if (otherStride.isConstant(0)) {
+      return false;
+    }
+    return otherStride == sizes[unit] || otherStride.divideExactly(sizes[unit]).has_value() ||
+           (otherStride.getConstant() && sizes[unit].getConstant() &&
+            *otherStride.getConstant() >= *sizes[unit].getConstant());
+  };
+  return fits(rank - 1, rank - 2) || fits(rank - 2, rank - 1);
+}
+
+std::optional<LayoutAttr> mlir::frit::getViewLayout(ReindexOp view, LayoutAttr operand) {
+  MapAttr map = view.getMap();
+  if (map.hasBounds()) {
+    return std::nullopt;
+  }
+  MLIRContext *context = view.getContext();
+  SizeExpr zero = SizeExpr::constant(context, 0);
+  // The address is a sum of strides times indices; every dim must enter linearly.
+  SizeExpr address = operand.getOffset();
+  for (auto [stride, index] : llvm::zip_equal(operand.getStrides(), map.getResults())) {
+    address = address + SizeExpr(stride) * SizeExpr(index);
+  }
+  SmallVector<SizeAttr> strides;
+  for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
+    std::string name = ("d" + Twine(dim)).str();
+    if (!address.contains(name)) {
+      strides.push_back(zero);
+      continue;
+    }
+    auto split = address.splitLinear(name);
+    if (!split) {
+      return std::nullopt;
+    }
+    bool product = false;
+    split->first.forEachSymbol([&](StringRef symbol) {
+      unsigned position;
+      product |= symbol[0] == 'd' && !symbol.drop_front().getAsInteger(10, position);
+    });
+    // A negative stride (a flip) is not a tensor in torch.
+    if (product || (split->first.getConstant() && *split->first.getConstant() < 0)) {
+      return std::nullopt;
+    }
+    strides.push_back(split->first);
+    address = split->second;
+  }
+  // Flips of symbolic stride: the coefficient of one monomial is negative.
+  for (SizeAttr stride : strides) {
+    if (llvm::any_of(stride.getCoefficients(), [](int64_t c) { return c < 0; })) {
+      return std::nullopt;
+    }
+  }
+  return LayoutAttr::get(context, strides, address);
+}
+
+/// Splits and merges as torch's view does: a group of result dims must come
+/// from operand dims whose strides continue each other.
+std::optional<LayoutAttr> mlir::frit::getViewLayout(ReshapeOp view, LayoutAttr operand) {
+  MLIRContext *context = view.getContext();
+  auto from = cast<RankedTensorType>(view.getOperand().getType());
+  SmallVector<SizeExpr> fromSizes = getSizes(from), toSizes = getSizes(view.getType());
+  SmallVector<Digit> digits;
+  for (auto [stride, size] : llvm::zip_equal(operand.getStrides(), fromSizes)) {
+    digits.push_back({stride, size});
+  }
+  auto strides = splitDigits(digits, toSizes, context);
+  if (failed(strides)) {
+    return std::nullopt;
+  }
+  SmallVector<SizeAttr> result;
+  for (const Digit &digit : *strides) {
+    result.push_back(digit.stride);
+  }
+  return LayoutAttr::get(context, result, operand.getOffset());
+}
+
+std::optional<LayoutAttr> mlir::frit::getViewLayout(Operation *view, LayoutAttr operand) {
+  if (auto reindex = dyn_cast<ReindexOp>(view)) {
+    return getViewLayout(reindex, operand);
+  }
+  if (auto reshape = dyn_cast<ReshapeOp>(view)) {
+    return getViewLayout(reshape, operand);
+  }
+  return std::nullopt;
+}
+
+LayoutAttr mlir::frit::getArgumentLayout(GraphOp graph, unsigned argument) {
+  if (auto layout = graph.getArgAttrOfType<LayoutAttr>(argument, "frit.layout")) {
+    return layout;
+  }
+  return getContiguousLayout(cast<RankedTensorType>(graph.getArgumentTypes()[argument]));
+}
+
+LayoutAttr mlir::frit::getCallResultLayout(Operation *call, unsigned result) {
+  if (auto aten = dyn_cast<AtenOp>(call)) {
+    if (ArrayAttr layouts = aten.getResultLayoutsAttr(); layouts && result < layouts.size()) {
+      if (auto layout = dyn_cast<LayoutAttr>(layouts[result])) {
+        return layout;
+      }
+    }
+  }
+  return getContiguousLayout(cast<RankedTensorType>(call->getResult(result).getType()));
+}

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "ir/FritOps.h"
+#include "ir/SizeExpr.h"
+
+#include <optional>
+
+/// Memory layouts outside of kernels: which one a value has, which one its
+/// reader wants, and whether a view of it is only other strides.
+///
+/// Readers want one of three things. A kernel reads any strides. A matrix
+/// operand of mm, bmm, addmm, baddbmm may have any layout with one unit stride
+/// among its matrix dims. Every other operator gets what the trace saw, and a
+/// graph result what the graph promises.
+namespace mlir::frit {
+
+enum class DemandKind { Any, Matrix, Exact };
+
+struct LayoutDemand {
+  DemandKind kind = DemandKind::Any;
+  /// Exact: the strides.
+  LayoutAttr layout;
+};
+
+LayoutAttr getContiguousLayout(RankedTensorType type);
+
+/// What the user of an operand wants of it.
+LayoutDemand getLayoutDemand(OpOperand &use);
+
+/// Whether a tensor of this type and layout is what the demand asks for. Strides
+/// of dims of size 1 do not count.
+bool satisfies(LayoutAttr layout, RankedTensorType type, const LayoutDemand &demand);
+
+/// The layout of a view's result over the layout of its operand; nullopt if the
+/// elements are not evenly spaced in it (or the view has a fill).
+std::optional<LayoutAttr> getViewLayout(ReindexOp view, LayoutAttr operand);
+std::optional<LayoutAttr> getViewLayout(ReshapeOp view, LayoutAttr operand);
+/// The same for either view; nullopt for any other operation.
+std::optional<LayoutAttr> getViewLayout(Operation *view, LayoutAttr operand);
+
+/// The layout that an argument of a graph or a result of an operator call
+/// arrives with (contiguous where nothing is said).
+LayoutAttr getArgumentLayout(GraphOp graph, unsigned argument);
+LayoutAttr getCallResultLayout(Operation *call, unsigned result);
+
+inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
+
+} // namespace mlir::frit
