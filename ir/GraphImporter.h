@@ -108,6 +108,8 @@ private:
   /// Defines the symbols that first occur in these results.
   void bindSymbols(ArrayRef<CallResult> results, ValueRange values);
   bool isBound(SizeExpr size);
+  /// Symbols that arguments have only inside `c * s + k` (export's derived dims).
+  void solveSymbols();
   StorageAttr freshStorage();
 
   // Signature (Importer.cpp)
@@ -132,7 +134,7 @@ private:
                   MutableArrayRef<CallResult> results);
   AtenOp emitCall(StringRef opName, CallArguments &call, ArrayRef<CallResult> results);
   LogicalResult defineResults(ArrayRef<CallResult> results, ValueRange values);
-  bool isTrailingStore(const Node &node);
+  bool isFinalStore(const Node &node);
   LogicalResult importStore(const Node &node);
 
   // Scalars (ImportScalars.cpp)
@@ -162,7 +164,7 @@ private:
   OpBuilder builder;
   Block *block = nullptr;
   const Node *current = nullptr;
-  size_t currentIndex = 0, firstTrailing = 0;
+  size_t currentIndex = 0;
   unsigned freshCount = 0;
   StringAttr mainDevice;
   llvm::DenseMap<StringRef, ImportedValue> values;
@@ -170,6 +172,9 @@ private:
   llvm::DenseMap<StringRef, const TensorMeta *> tensors;
   llvm::DenseMap<StringRef, const SymValue *> ints;
   llvm::DenseMap<StringRef, unsigned> arguments; // name -> position
+  /// The last node that reads a name, and the names that live in an argument's storage.
+  llvm::DenseMap<StringRef, size_t> lastUse;
+  llvm::DenseMap<int64_t, SmallVector<StringRef>> namesOfArgument;
   llvm::DenseMap<SizeAttr, Value> sizeValues;
   SmallVector<Attribute> argumentAttrs;
   llvm::MapVector<StringAttr, Location> symbols; // first use

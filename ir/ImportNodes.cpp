@@ -457,12 +457,16 @@ LogicalResult GraphImporter::defineResults(ArrayRef<CallResult> results, ValueRa
 // Nodes
 //===----------------------------------------------------------------------===//
 
-/// `copy_` to a placeholder of the same type, which AOTAutograd puts at the end of a graph.
-bool GraphImporter::isTrailingStore(const Node &node) {
-  return node.target == "torch.ops.aten.copy_.default" && node.inputs.size() >= 2 &&
-         node.inputs[0].value.kind == Argument::Kind::Tensor && node.inputs[1].value.kind == Argument::Kind::Tensor &&
-         node.outputs.size() == 1 && node.outputs[0].kind == Argument::Kind::Tensor &&
-         arguments.contains(node.inputs[0].value.text);
+/// `copy_` to a placeholder whose storage nobody reads afterwards, as AOTAutograd writes mutated inputs back.
+bool GraphImporter::isFinalStore(const Node &node) {
+  if (node.target != "torch.ops.aten.copy_.default" || node.inputs.size() < 2 ||
+      node.inputs[0].value.kind != Argument::Kind::Tensor || node.inputs[1].value.kind != Argument::Kind::Tensor ||
+      node.outputs.size() != 1 || node.outputs[0].kind != Argument::Kind::Tensor) {
+    return false;
+  }
+  auto it = arguments.find(node.inputs[0].value.text);
+  return it != arguments.end() && !lastUse.contains(node.outputs[0].text) &&
+         llvm::all_of(namesOfArgument[it->second], [&](StringRef name) { return lastUse.lookup(name) <= currentIndex; });
 }
 
 LogicalResult GraphImporter::importStore(const Node &node) {
@@ -528,7 +532,7 @@ LogicalResult GraphImporter::importNode(const Node &node) {
     if (target.consume_front("higher_order.")) {
       return importHigherOrder(node, target);
     }
-    if (currentIndex >= firstTrailing) {
+    if (isFinalStore(node)) {
       return importStore(node);
     }
     return importOperator(node, target);

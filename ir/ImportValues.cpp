@@ -162,6 +162,20 @@ LogicalResult GraphImporter::indexValues() {
   for (auto &[name, value] : graph.ints) {
     ints.try_emplace(name, &value);
   }
+  for (auto [i, node] : llvm::enumerate(graph.nodes)) {
+    for (const NamedArgument &input : node.inputs) {
+      SmallVector<const Argument *> pending{&input.value};
+      while (!pending.empty()) {
+        const Argument *argument = pending.pop_back_val();
+        if (argument->isName()) {
+          lastUse[argument->text] = i;
+        }
+        for (const Argument &item : argument->items) {
+          pending.push_back(&item);
+        }
+      }
+    }
+  }
   return success();
 }
 
@@ -172,6 +186,9 @@ LogicalResult GraphImporter::indexValues() {
 LogicalResult GraphImporter::define(StringRef name, ImportedValue value) {
   if (!values.try_emplace(name, value).second) {
     return fail(ErrorKind::Semantic, "the name '" + name + "' is defined twice");
+  }
+  if (value.storage && value.storage.getKind() != StorageKind::Fresh) {
+    namesOfArgument[value.storage.getIndex()].push_back(name);
   }
   if (value.value && value.storage) {
     storageOf.try_emplace(value.value, value.storage);
@@ -264,6 +281,60 @@ void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultV
     } else if (auto type = dyn_cast<RankedTensorType>(result.type)) {
       for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
         bind(size, value, dim);
+      }
+    }
+  }
+}
+
+void GraphImporter::solveSymbols() {
+  auto solve = [&](SizeExpr size, llvm::function_ref<Value()> makeValue) {
+    std::optional<std::string> unknown;
+    bool several = false;
+    size.forEachSymbol([&](StringRef name) {
+      if (!bound.contains(builder.getStringAttr(name))) {
+        several |= unknown && *unknown != name;
+        unknown = name.str();
+      }
+    });
+    auto parts = unknown && !several ? size.splitLinear(*unknown) : std::nullopt;
+    auto factor = parts ? parts->first.getConstant() : std::nullopt;
+    if (!factor || *factor == 0) {
+      return false;
+    }
+    Value value = makeValue();
+    if (!parts->second.isConstant(0)) {
+      value = arith::SubIOp::create(builder, here(), value, sizeValue(parts->second));
+    }
+    value = arith::FloorDivSIOp::create(builder, here(), value, constant(builder.getI64IntegerAttr(*factor)));
+    bound.insert(builder.getStringAttr(*unknown));
+    BindOp::create(builder, here(), builder.getStringAttr(*unknown), value, IntegerAttr());
+    return true;
+  };
+  // One solution may make the next one linear.
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (auto [position, input] : llvm::enumerate(graph.inputs)) {
+      auto it = input.isName() ? values.find(input.text) : values.end();
+      if (it == values.end()) {
+        continue;
+      }
+      ImportedValue tensor = it->second;
+      if (tensor.size) {
+        progress |= solve(tensor.size, [&, position = position] { return block->getArgument(position); });
+      }
+      if (!tensor.isTensor()) {
+        continue;
+      }
+      for (auto [dim, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(tensor.value.getType())))) {
+        progress |= solve(size, [&, dim = dim]() -> Value {
+          CallArguments call;
+          call.arguments.push_back(addOperand(tensor, call));
+          call.arguments.push_back(builder.getI64IntegerAttr(dim));
+          CallResult result;
+          result.type = builder.getI64Type();
+          result.dtype = DTypeAttr::get(context, DType::I64);
+          return emitCall("aten.sym_size.int", call, result).getResult(0);
+        });
       }
     }
   }

@@ -412,9 +412,8 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
       storageOf[value.value] = value.storage;
     }
   }
-  firstTrailing = graph.nodes.size();
-  while (firstTrailing > 0 && isTrailingStore(graph.nodes[firstTrailing - 1])) {
-    --firstTrailing;
+  if (isMain) {
+    solveSymbols();
   }
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     currentIndex = i;

@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::frit {
@@ -17,8 +18,8 @@ static bool mayBeImported(Operation &op) {
   if (isa<AtenOp, CallOp, SizeOp, BindOp, StoreOp, NoneOp, ReturnOp>(op)) {
     return true;
   }
-  // Host scalars: arithmetic on i64, f64 and i1.
-  return isa<arith::ArithDialect>(op.getDialect()) &&
+  // Host scalars: arithmetic and math on i64, f64 and i1.
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
          llvm::none_of(op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
 }
 
