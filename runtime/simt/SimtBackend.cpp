@@ -1,0 +1,102 @@
+#include "runtime/simt/SimtBackend.h"
+
+#include "runtime/cpu/HostFeatures.h"
+#include "runtime/cpu/MathCallbacks.h"
+
+#include <limits>
+
+namespace frit {
+
+Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const DecodedPlan> plan) {
+  std::vector<std::string> levels = hostLevels();
+  levels.insert(levels.end(), {"x86-64", "simt"});
+  Result<CodeMapping> code = CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt), levels);
+  if (!code.isOk()) {
+    return code.status();
+  }
+  std::unique_ptr<SimtBackend> backend(new SimtBackend(plan, std::move(*code)));
+  if (!plan->source->kernels()) {
+    return backend;
+  }
+  for (const format::Kernel *kernel : *plan->source->kernels()) {
+    auto &variants = backend->kernels.emplace_back();
+    for (const format::KernelVariant *variant : *kernel->variants()) {
+      auto &launches = variants.emplace_back();
+      if (!variant->launches()) {
+        continue;
+      }
+      for (const format::KernelLaunch *source : *variant->launches()) {
+        SimtLaunch launch;
+        launch.kernel = kernel->name() ? kernel->name()->str() : "kernel";
+        launch.entry = reinterpret_cast<SimtFunction>(const_cast<void *>(backend->code.find(source->entry()->string_view())));
+        if (!launch.entry) {
+          return Status::error(ErrorKind::BadArtifact, "the emulation of kernel entry '" + source->entry()->str() +
+                                                           "' is missing from the artifact; compile it with --target=simt");
+        }
+        launch.block[0] = source->block_x();
+        launch.block[1] = source->block_y();
+        launch.block[2] = source->block_z();
+        launch.sharedBytes = source->shared_bytes();
+        launches.push_back(launch);
+      }
+    }
+  }
+  return backend;
+}
+
+/// Bytes from the first element to the end of the last one.
+uint64_t SimtBackend::extentOf(uint32_t tensor, const int64_t *registers) const {
+  const TensorType &type = plan->tensors[tensor];
+  int64_t last = 0;
+  for (size_t dim = 0; dim < type.sizes.size(); ++dim) {
+    int64_t size = registers[type.sizes[dim]];
+    if (size <= 0) {
+      return 0;
+    }
+    last += (size - 1) * (type.strides.empty() ? 1 : registers[type.strides[dim]]);
+  }
+  return static_cast<uint64_t>(last + 1) * bytesOf(type.dtype);
+}
+
+Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &) {
+  const LaunchSite &site = *arguments.site;
+  const format::Kernel &kernel = *plan->source->kernels()->Get(site.kernel);
+  SimtArguments simt;
+  for (size_t at = 0; at < site.tensors.size(); ++at) {
+    SimtBuffer buffer;
+    buffer.name = "argument " + std::to_string(at);
+    buffer.data = arguments.pointers[at];
+    buffer.bytes = extentOf(site.tensors[at], arguments.registers);
+    char access = kernel.access() && at < kernel.access()->size() ? (*kernel.access())[static_cast<uint32_t>(at)] : 'u';
+    buffer.isWritten = access != 'r';
+    buffer.isInitialised = access != 'w';
+    simt.buffers.push_back(buffer);
+  }
+  simt.ints.assign(arguments.ints, arguments.ints + site.ints.size());
+  simt.floats.assign(arguments.floats, arguments.floats + site.floats.size());
+  if (arguments.variant->workspace != kNoRegister) {
+    simt.workspaceBytes = static_cast<uint64_t>(std::max<int64_t>(arguments.registers[arguments.variant->workspace], 0));
+  }
+  simt.callbacks = &mathCallbacks();
+  std::vector<SimtLaunch> launches;
+  const auto &prepared = kernels[site.kernel][arguments.variantIndex];
+  for (size_t at = 0; at < prepared.size(); ++at) {
+    SimtLaunch launch = prepared[at];
+    bool empty = false;
+    for (int dim = 0; dim < 3; ++dim) {
+      uint32_t reg = arguments.variant->launches[at][dim];
+      int64_t size = reg == kNoRegister ? 1 : arguments.registers[reg];
+      empty |= size <= 0;
+      if (size > std::numeric_limits<int32_t>::max()) {
+        return Status::error(ErrorKind::Runtime, launch.kernel + ": a grid of " + std::to_string(size) + " blocks is too large");
+      }
+      launch.grid[dim] = static_cast<uint32_t>(std::max<int64_t>(size, 0));
+    }
+    if (!empty) {
+      launches.push_back(launch);
+    }
+  }
+  return launches.empty() ? Status::ok() : runSimtKernel(simt, launches);
+}
+
+} // namespace frit

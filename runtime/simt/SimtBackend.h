@@ -1,0 +1,27 @@
+// Kernels of a plan for the SIMT target: the launches a GPU would get, run by the emulation with all its checks. Slow and exact; it
+// exists to find out on any machine whether a GPU kernel is right.
+
+#pragma once
+
+#include "runtime/cpu/CodeMapping.h"
+#include "runtime/plan/Host.h"
+#include "runtime/simt/SimtGrid.h"
+
+namespace frit {
+
+class SimtBackend : public KernelBackend {
+public:
+  static Result<std::unique_ptr<SimtBackend>> create(std::shared_ptr<const DecodedPlan> plan);
+  Status launch(const KernelArguments &arguments, TensorHost &host) override;
+
+private:
+  SimtBackend(std::shared_ptr<const DecodedPlan> plan, CodeMapping code) : plan(std::move(plan)), code(std::move(code)) {}
+  uint64_t extentOf(uint32_t tensor, const int64_t *registers) const;
+
+  std::shared_ptr<const DecodedPlan> plan;
+  CodeMapping code;
+  /// [kernel][variant]: launches without their grids.
+  std::vector<std::vector<std::vector<SimtLaunch>>> kernels;
+};
+
+} // namespace frit

@@ -1,0 +1,26 @@
+// NumPy's .npy files, format versions 1 and 2: what frit-run reads and writes. Little-endian numbers, C or Fortran order.
+
+#pragma once
+
+#include "runtime/artifact/Artifact_generated.h"
+#include "runtime/artifact/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace frit {
+
+struct NpyArray {
+  format::Dtype dtype = format::Dtype::F32;
+  std::vector<int64_t> sizes;
+  /// In elements.
+  std::vector<int64_t> strides;
+  std::vector<char> data;
+};
+
+Result<NpyArray> readNpy(const std::string &path);
+/// `array` is contiguous in C order. bfloat16 is written as uint16, which NumPy has no name for.
+Status writeNpy(const std::string &path, const NpyArray &array);
+
+} // namespace frit

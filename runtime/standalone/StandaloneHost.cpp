@@ -1,0 +1,176 @@
+#include "runtime/standalone/StandaloneHost.h"
+
+#include "runtime/plan/ScalarProgram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace frit {
+
+using format::Dtype;
+
+namespace {
+
+HostTensor *tensorOf(void *handle) { return static_cast<HostTensor *>(handle); }
+
+template <typename T> T load(const void *data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+template <typename T> void store(void *data, T value) { std::memcpy(data, &value, sizeof(T)); }
+
+void setSlot(TensorSlot &slot, HostTensor *tensor) {
+  slot.handle = tensor;
+  slot.data = tensor->data;
+  slot.owner = TensorSlot::Owner::Handle;
+}
+
+} // namespace
+
+Result<std::unique_ptr<StandaloneHost>> StandaloneHost::create(const DecodedPlan &plan, unsigned threads) {
+  if (!plan.atenCalls.empty()) {
+    const format::Aten &call = *plan.atenCalls.front();
+    return Status::error(ErrorKind::Unsupported,
+                         "graph '" + std::string(plan.artifact->graphName()) + "' calls " + call.name()->str() +
+                             (call.reason() && call.reason()->size() ? " (" + call.reason()->str() + ")" : "") +
+                             ", which needs torch; load the artifact in Python");
+  }
+  return std::unique_ptr<StandaloneHost>(new StandaloneHost(threads));
+}
+
+void *StandaloneHost::allocateRaw(format::Device, uint64_t bytes) {
+  return std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64);
+}
+
+void StandaloneHost::freeRaw(format::Device, void *memory) { std::free(memory); }
+
+Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
+  int64_t last = 0;
+  bool empty = false;
+  for (size_t dim = 0; dim < shape.sizes.size(); ++dim) {
+    empty |= shape.sizes[dim] <= 0;
+    last += (shape.sizes[dim] - 1) * shape.strides[dim];
+  }
+  uint64_t bytes = empty ? 0 : static_cast<uint64_t>(last + 1) * bytesOf(shape.dtype);
+  auto *memory = static_cast<char *>(allocateRaw(shape.device, bytes));
+  if (!memory) {
+    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+  }
+  auto *tensor = new HostTensor{std::shared_ptr<char>(memory, std::free),
+                                memory,
+                                0,
+                                {shape.sizes.begin(), shape.sizes.end()},
+                                {shape.strides.begin(), shape.strides.end()},
+                                shape.dtype};
+  setSlot(slot, tensor);
+  return Status::ok();
+}
+
+Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) {
+  const HostTensor &from = *tensorOf(source.handle);
+  int64_t itemBytes = static_cast<int64_t>(bytesOf(shape.dtype));
+  auto *tensor = new HostTensor{from.storage,
+                                from.data + offset * itemBytes,
+                                from.offset * static_cast<int64_t>(bytesOf(from.dtype)) / itemBytes + offset,
+                                {shape.sizes.begin(), shape.sizes.end()},
+                                {shape.strides.begin(), shape.strides.end()},
+                                shape.dtype};
+  setSlot(slot, tensor);
+  return Status::ok();
+}
+
+void StandaloneHost::releaseTensor(void *handle) {
+  if (--tensorOf(handle)->references == 0) {
+    delete tensorOf(handle);
+  }
+}
+
+void StandaloneHost::retainTensor(void *handle) { ++tensorOf(handle)->references; }
+
+TensorView StandaloneHost::look(void *handle) {
+  HostTensor &tensor = *tensorOf(handle);
+  return {tensor.data,   tensor.sizes.data(), tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
+          tensor.offset, tensor.dtype,        format::Device::Cpu};
+}
+
+void copyStrided(const HostTensor &from, char *to, const std::vector<int64_t> &toStrides) {
+  size_t rank = from.sizes.size(), item = bytesOf(from.dtype);
+  std::vector<int64_t> index(rank, 0);
+  if (std::find(from.sizes.begin(), from.sizes.end(), 0) != from.sizes.end()) {
+    return;
+  }
+  while (true) {
+    int64_t source = 0, target = 0;
+    for (size_t dim = 0; dim < rank; ++dim) {
+      source += index[dim] * from.strides[dim];
+      target += index[dim] * toStrides[dim];
+    }
+    std::memcpy(to + target * static_cast<int64_t>(item), from.data + source * static_cast<int64_t>(item), item);
+    size_t dim = rank;
+    while (dim > 0 && ++index[dim - 1] == from.sizes[dim - 1]) {
+      index[--dim] = 0;
+    }
+    if (dim == 0) {
+      return;
+    }
+  }
+}
+
+Status StandaloneHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
+  HostTensor &to = *tensorOf(destination.handle);
+  const HostTensor &from = *tensorOf(source.handle);
+  if (to.dtype != from.dtype || to.sizes != from.sizes) {
+    return Status::error(ErrorKind::Unsupported, "copying between dtypes or shapes needs torch; load the artifact in Python");
+  }
+  copyStrided(from, to.data, to.strides);
+  return Status::ok();
+}
+
+Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
+  switch (tensorOf(slot.handle)->dtype) {
+  case Dtype::F64: *real = load<double>(slot.data); return Status::ok();
+  case Dtype::F32: *real = load<float>(slot.data); return Status::ok();
+  case Dtype::I64: *integer = load<int64_t>(slot.data); return Status::ok();
+  case Dtype::I32: *integer = load<int32_t>(slot.data); return Status::ok();
+  case Dtype::I16: *integer = load<int16_t>(slot.data); return Status::ok();
+  case Dtype::I8: *integer = load<int8_t>(slot.data); return Status::ok();
+  case Dtype::U8: *integer = load<uint8_t>(slot.data); return Status::ok();
+  case Dtype::Bool: *integer = load<uint8_t>(slot.data) != 0; return Status::ok();
+  default:
+    return Status::error(ErrorKind::Unsupported, std::string("reading a ") + nameOf(tensorOf(slot.handle)->dtype) +
+                                                     " number on the host needs torch; load the artifact in Python");
+  }
+}
+
+Status StandaloneHost::wrapScalar(Dtype dtype, int64_t integer, double real, TensorSlot &slot) {
+  FRIT_RETURN_IF_ERROR(allocateTensor({{}, {}, dtype, format::Device::Cpu}, slot));
+  switch (dtype) {
+  case Dtype::F64: store<double>(slot.data, real); return Status::ok();
+  case Dtype::F32: store<float>(slot.data, static_cast<float>(real)); return Status::ok();
+  case Dtype::I64: store<int64_t>(slot.data, integer); return Status::ok();
+  case Dtype::I32: store<int32_t>(slot.data, static_cast<int32_t>(integer)); return Status::ok();
+  case Dtype::I16: store<int16_t>(slot.data, static_cast<int16_t>(integer)); return Status::ok();
+  case Dtype::I8: store<int8_t>(slot.data, static_cast<int8_t>(integer)); return Status::ok();
+  case Dtype::U8: store<uint8_t>(slot.data, static_cast<uint8_t>(integer)); return Status::ok();
+  case Dtype::Bool: store<uint8_t>(slot.data, integer != 0); return Status::ok();
+  default:
+    releaseTensor(slot.handle);
+    slot = TensorSlot();
+    return Status::error(ErrorKind::Unsupported, std::string("a host scalar of dtype ") + nameOf(dtype) +
+                                                     " needs torch; load the artifact in Python");
+  }
+}
+
+Status StandaloneHost::callAten(uint32_t, RunState &) {
+  return Status::error(ErrorKind::Unsupported, "operators need torch; load the artifact in Python");
+}
+
+void StandaloneHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {
+  pool.run(units, grain, body, argument);
+}
+
+} // namespace frit

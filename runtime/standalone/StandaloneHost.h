@@ -1,0 +1,50 @@
+// The executor's world without torch: tensors are a shared block of memory with sizes and strides. There is no dispatcher, so a plan
+// that calls an operator is refused when it is loaded, with the operator's name.
+
+#pragma once
+
+#include "runtime/cpu/ThreadPool.h"
+#include "runtime/plan/PlanExecutor.h"
+
+#include <memory>
+
+namespace frit {
+
+/// A handle of this host points to one of these.
+struct HostTensor {
+  std::shared_ptr<char> storage;
+  char *data;
+  int64_t offset;
+  std::vector<int64_t> sizes, strides;
+  format::Dtype dtype;
+  std::atomic<int64_t> references{1};
+};
+
+class StandaloneHost : public TensorHost {
+public:
+  /// Refuses plans with ATen calls.
+  static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan, unsigned threads = 0);
+
+  void *allocateRaw(format::Device device, uint64_t bytes) override;
+  void freeRaw(format::Device device, void *memory) override;
+  Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  void releaseTensor(void *handle) override;
+  void retainTensor(void *handle) override;
+  TensorView look(void *handle) override;
+  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
+  void bumpVersion(const TensorSlot &) override {}
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
+  Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
+  Status callAten(uint32_t number, RunState &state) override;
+  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
+
+private:
+  explicit StandaloneHost(unsigned threads) : pool(threads) {}
+  ThreadPool pool;
+};
+
+/// Copies elements of one dtype between strided tensors of one shape.
+void copyStrided(const HostTensor &from, char *to, const std::vector<int64_t> &toStrides);
+
+} // namespace frit
