@@ -27,4 +27,148 @@ def VerifyImportedFormPass : Pass<"frit-verify-imported-form", "::mlir::ModuleOp
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// Fusion
+//===----------------------------------------------------------------------===//
+
+def InlineCallsPass : Pass<"frit-inline-calls", "::mlir::ModuleOp"> {
+  let summary = "make called graphs part of their callers";
+  let description = [{
+    A `frit.call` becomes the body of the graph it calls; sizes of the callee
+    are rewritten in terms of the caller's. Graphs that were called disappear.
+
+    ```mlir
+    %0 = frit.call @block(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %0 = arith.addf %a, %a : tensor<4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"inlined", "calls-inlined", "calls replaced by bodies">];
+}
+
+def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
+  let summary = "group tensor operations into regions, one kernel each";
+  let description = [{
+    Every legalised tensor operation ends up in a `frit.region`; outside stay
+    operator calls, host scalars, stores and views that are only strides. What
+    is computed where is decided by `LoopNests`, what runs together by
+    `FusionRules` and `FusionClusters`.
+
+    ```mlir
+    %m = frit.reduce <max> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+    %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<4xf32> -> tensor<4x8xf32>
+    %y = arith.subf %x, %b : tensor<4x8xf32>
+    // becomes
+    %y = frit.region(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%a: tensor<4x8xf32>):
+      %m = frit.reduce <max> %a dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+      %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<4xf32> -> tensor<4x8xf32>
+      %y = arith.subf %a, %b : tensor<4x8xf32>
+      frit.yield %y : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"regions", "regions", "regions made">,
+    Statistic<"operations", "operations", "operations in regions">,
+    Statistic<"repeated", "repeated", "values computed in more than one region">,
+    Statistic<"domainsDiffer", "no-domains-differ", "refused: domains differ">,
+    Statistic<"reducesOtherDims", "no-reduces-other-dims", "refused: reduces other dims">,
+    Statistic<"readsElsewhere", "no-reads-elsewhere", "refused: reads a value at another place than it is computed">,
+    Statistic<"needsWholeReduction", "no-needs-whole-reduction", "refused: needs a reduction that is split over threads">,
+    Statistic<"columnEpilogue", "no-column-epilogue", "refused: needs a column reduction at every row">,
+    Statistic<"tooManyOperations", "no-too-many-operations", "refused: too many operations">,
+    Statistic<"tooManyPointers", "no-too-many-pointers", "refused: too many operands and results">,
+    Statistic<"wouldMakeCycle", "no-would-make-cycle", "refused: would make a cycle">
+  ];
+}
+
+def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::GraphOp"> {
+  let summary = "compute half types in f32 between the operations of a region";
+  let description = [{
+    An `arith.extf` of an `arith.truncf {frit.implicit}` whose value does not
+    leave the region reads the unrounded value. Casts that the program wrote
+    (no attribute) and values that escape are rounded as they say.
+  }];
+  let statistics = [Statistic<"elided", "roundings-elided", "pairs of truncf and extf removed">];
+}
+
+def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
+  let summary = "give every tensor outside of regions strides and an offset";
+  let description = [{
+    Writes `frit.layouts` on every operation that makes tensors. Views become
+    strides over their operand; a view that strides cannot express, an operand
+    that does not lie as its operator wants it and a result whose storage class
+    forbids sharing become regions that copy.
+
+    ```mlir
+    %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<4x8xf32> -> tensor<8x4xf32>
+    // becomes
+    %t = frit.reindex %x <(d0, d1) -> (d1, d0)>
+         {frit.layouts = [#frit.layout<[1, 8]>]} : tensor<4x8xf32> -> tensor<8x4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"copies", "copies", "regions inserted that only copy">];
+}
+
+def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp"> {
+  let summary = "give every region its family of kernels and their numbers";
+  let description = [{
+    Measures a region (rows, columns, where its reads are contiguous) and takes
+    the first candidate of `listSchedules`.
+
+    ```mlir
+    frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {unroll = 4 : i64}>}
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">];
+  let statistics = [
+    Statistic<"pointwise", "pointwise", "pointwise regions">,
+    Statistic<"rowReductions", "row-reductions", "row reductions">,
+    Statistic<"columnReductions", "column-reductions", "column reductions">,
+    Statistic<"fullReductions", "full-reductions", "full reductions">
+  ];
+}
+
+def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
+  let summary = "decide which storage every region writes";
+  let description = [{
+    Writes `frit.buffers` on regions and on the graph. A buffer is an output
+    (storage of its own), a temporary (reused after its last reader) or a
+    mutated argument's storage; the `frit.store` into the latter disappears and
+    the region names it in `frit.writes`.
+  }];
+  let statistics = [
+    Statistic<"reused", "reused", "results that took over a dead temporary">,
+    Statistic<"inPlace", "in-place", "results written over their operand">,
+    Statistic<"storesInPlace", "stores-in-place", "stores that became results in the argument">
+  ];
+}
+
+def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
+  let summary = "turn regions into kernels and launches";
+  let description = [{
+    A kernel is written in terms of its own parameters p0.., numbered by first
+    occurrence, and named by its operations and a hash of its text: equal
+    regions are one kernel.
+
+    ```mlir
+    frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"outlined", "kernels", "kernels made">,
+    Statistic<"shared", "launches-sharing", "regions that were a kernel already">
+  ];
+}
+
+def VerifyOutlinedFormPass : Pass<"frit-verify-outlined-form", "::mlir::ModuleOp"> {
+  let summary = "check that a module is what the artifact writer expects";
+  let description = [{
+    Kernels and graphs only; a graph holds launches, operator calls, views,
+    stores, binds, sizes and host scalars; every tensor has a layout, every
+    result of a launch a buffer.
+  }];
+}
+
 #endif

@@ -1,0 +1,221 @@
+// Gives every tensor outside of regions strides and an offset, and puts a
+// copying region where a reader's demand cannot be met by strides alone.
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  llvm::DenseMap<Value, LayoutAttr> layouts;
+  /// The value whose storage another one looks at: itself for all but views.
+  llvm::DenseMap<Value, Value> bases;
+  llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    layouts.clear();
+    bases.clear();
+    copiesMade.clear();
+    for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
+      if (isa<RankedTensorType>(argument.getType())) {
+        layouts[argument] = getArgumentLayout(graph, i);
+        bases[argument] = argument;
+      }
+    }
+    for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
+      if (isa<ReturnOp>(op)) {
+        separateResults(graph, cast<ReturnOp>(op));
+      }
+      meetDemands(&op);
+      assign(&op);
+    }
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
+      if (isView(&op) && op.use_empty()) {
+        op.erase();
+      }
+    }
+  }
+
+  /// Layouts of an operation's results.
+  void assign(Operation *op) {
+    if (auto region = dyn_cast<RegionOp>(op)) {
+      return assignRegion(region);
+    }
+    if (isView(op)) {
+      Value base = op->getOperand(0);
+      std::optional<LayoutAttr> layout = getViewLayout(op, layouts.lookup(base));
+      if (!layout) {
+        materialise(op);
+        return;
+      }
+      setLayout(op->getResult(0), *layout, bases.lookup(base));
+    } else {
+      for (OpResult result : op->getResults()) {
+        if (isa<RankedTensorType>(result.getType())) {
+          setLayout(result, getCallResultLayout(op, result.getResultNumber()), result);
+        }
+      }
+    }
+    annotate(op);
+  }
+
+  void setLayout(Value value, LayoutAttr layout, Value base) {
+    layouts[value] = layout;
+    bases[value] = base;
+  }
+
+  void annotate(Operation *op) {
+    SmallVector<Attribute> all;
+    for (Value result : op->getResults()) {
+      if (isa<RankedTensorType>(result.getType())) {
+        all.push_back(layouts.lookup(result));
+      }
+    }
+    if (!all.empty()) {
+      op->setAttr("frit.layouts", ArrayAttr::get(&getContext(), all));
+    }
+  }
+
+  /// A region writes what its strictest direct reader wants.
+  void assignRegion(RegionOp region) {
+    SmallVector<Attribute> all;
+    bool given = false;
+    for (OpResult result : region.getResults()) {
+      auto type = cast<RankedTensorType>(result.getType());
+      LayoutAttr chosen = getContiguousLayout(type);
+      for (OpOperand &use : result.getUses()) {
+        LayoutDemand demand = getLayoutDemand(use);
+        if (demand.kind == DemandKind::Exact && demand.layout != chosen &&
+            isDense(demand.layout, type)) {
+          chosen = LayoutAttr::get(&getContext(), demand.layout.getStrides(),
+                                   SizeExpr::constant(&getContext(), 0));
+          given = chosen != getContiguousLayout(type);
+          break;
+        }
+      }
+      if (ArrayAttr old = region.getResultLayoutsAttr()) {
+        chosen = cast<LayoutAttr>(old[result.getResultNumber()]);
+        given = true;
+      }
+      setLayout(result, chosen, result);
+      all.push_back(chosen);
+    }
+    if (given) {
+      region.setResultLayoutsAttr(ArrayAttr::get(&getContext(), all));
+    }
+    annotate(region);
+  }
+
+  /// Whether the strides are a permutation of row-major ones, so that a kernel
+  /// may write every element once.
+  static bool isDense(LayoutAttr layout, RankedTensorType type) {
+    SmallVector<SizeExpr> sizes = getSizes(type);
+    SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
+    SmallVector<bool> used(sizes.size());
+    for (size_t step = 0; step < sizes.size(); ++step) {
+      bool found = false;
+      for (size_t i = 0; i < sizes.size() && !found; ++i) {
+        if (!used[i] && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
+          used[i] = found = true;
+          expected = expected * sizes[i];
+        }
+      }
+      if (!found) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Copies operands that do not lie as the operation wants.
+  void meetDemands(Operation *op) {
+    for (OpOperand &use : op->getOpOperands()) {
+      auto type = dyn_cast<RankedTensorType>(use.get().getType());
+      if (!type || isView(op) || isa<RegionOp>(op)) {
+        continue;
+      }
+      LayoutDemand demand = getLayoutDemand(use);
+      if (satisfies(layouts.lookup(use.get()), type, demand)) {
+        continue;
+      }
+      LayoutAttr wanted = demand.kind == DemandKind::Exact && isDense(demand.layout, type)
+                              ? demand.layout
+                              : getContiguousLayout(type);
+      use.set(copy(op, use.get(), wanted));
+    }
+  }
+
+  /// Results of distinct storage classes never share storage, and a fresh one
+  /// never lies in an argument.
+  void separateResults(GraphOp graph, ReturnOp op) {
+    llvm::DenseMap<Value, Attribute> owners;
+    for (OpOperand &use : op->getOpOperands()) {
+      auto type = dyn_cast<RankedTensorType>(use.get().getType());
+      auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
+      if (!type || !storage || storage.getKind() != StorageKind::Fresh) {
+        continue;
+      }
+      Value base = bases.lookup(use.get());
+      auto [owner, isNew] = owners.try_emplace(base, storage);
+      if (isa<BlockArgument>(base) || (!isNew && owner->second != storage)) {
+        LayoutDemand demand = getLayoutDemand(use);
+        Value made = copy(op, use.get(), isDense(demand.layout, type) ? demand.layout
+                                                                      : getContiguousLayout(type),
+                          /*shared=*/false);
+        use.set(made);
+        owners[made] = storage;
+      }
+    }
+  }
+
+  Value copy(Operation *before, Value value, LayoutAttr layout, bool shared = true) {
+    MLIRContext *context = &getContext();
+    layout = LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
+    Value &made = copiesMade[{value, layout}];
+    if (made && shared) {
+      return made;
+    }
+    OpBuilder builder(before);
+    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{value.getType()},
+                                   ValueRange{value}, ScheduleAttr(),
+                                   builder.getArrayAttr({layout}));
+    Block &body = region.getBody().emplaceBlock();
+    body.addArgument(value.getType(), value.getLoc());
+    builder.setInsertionPointToEnd(&body);
+    YieldOp::create(builder, value.getLoc(), body.getArguments());
+    setLayout(region.getResult(0), layout, region.getResult(0));
+    annotate(region);
+    ++copies;
+    if (shared) {
+      made = region.getResult(0);
+    }
+    return region.getResult(0);
+  }
+
+  /// A view that strides cannot express becomes a region that copies.
+  void materialise(Operation *view) {
+    OpBuilder builder(view);
+    Value operand = view->getOperand(0);
+    auto region = RegionOp::create(builder, view->getLoc(), view->getResultTypes(),
+                                   ValueRange{operand}, ScheduleAttr(), ArrayAttr());
+    Block &body = region.getBody().emplaceBlock();
+    body.addArgument(operand.getType(), operand.getLoc());
+    view->getResult(0).replaceAllUsesWith(region.getResult(0));
+    view->moveBefore(&body, body.end());
+    view->setOperand(0, body.getArgument(0));
+    builder.setInsertionPointToEnd(&body);
+    YieldOp::create(builder, view->getLoc(), view->getResults());
+    assignRegion(region);
+    ++copies;
+  }
+};
+} // namespace

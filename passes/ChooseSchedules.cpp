@@ -1,0 +1,289 @@
+// Measures every region and writes down the first schedule of its list.
+#include "passes/Layouts.h"
+#include "passes/LoopNests.h"
+#include "passes/FusionRules.h"
+#include "passes/Passes.h"
+#include "passes/Schedule.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_CHOOSESCHEDULESPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// The iteration domain of a region and where its arguments are read.
+class RegionDomain {
+public:
+  explicit RegionDomain(RegionOp region) : region(region), context(region.getContext()) {
+    Block &body = region.getBody().front();
+    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
+      if (!first) {
+        first = reduce;
+        shape = LoopShape::reduction(reduce);
+      }
+    }
+    for (Value result : body.getTerminator()->getOperands()) {
+      SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(result.getType()));
+      if (!first && (shape.sizes.empty() || !shape.total)) {
+        shape = LoopShape::pointwise(sizes, context);
+      } else if (product(context, sizes) == shape.total) {
+        auto refined = refineSizes(shape.sizes, sizes, context);
+        if (succeeded(refined)) {
+          shape.sizes = *refined;
+        } else if (!first && sizes.size() > shape.sizes.size()) {
+          shape.sizes = sizes;
+        }
+      }
+    }
+    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
+      auto refined = refineSizes(
+          shape.sizes, getSizes(cast<RankedTensorType>(reduce.getOperand().getType())), context);
+      if (succeeded(refined)) {
+        shape.sizes = *refined;
+      }
+    }
+    split();
+  }
+
+  /// Parallel sizes, then reduced ones; dims of size 1 are gone.
+  SmallVector<SizeExpr> parallel, reduced;
+  LoopShape shape;
+  ReduceOp first;
+
+private:
+  void split() {
+    if (!first) {
+      for (SizeExpr size : shape.sizes) {
+        if (!size.isConstant(1)) {
+          parallel.push_back(size);
+        }
+      }
+      return;
+    }
+    // Refined dims belong to the reduction's dims one after the other, from the
+    // innermost out.
+    SmallVector<SizeExpr> own = getSizes(cast<RankedTensorType>(first.getOperand().getType()));
+    size_t dim = shape.sizes.size();
+    for (size_t i = own.size(); i-- > 0;) {
+      bool isReduced = llvm::is_contained(first.getDims(), static_cast<int64_t>(i));
+      SizeExpr covered = SizeExpr::constant(context, 1);
+      while (covered != own[i] && dim > 0) {
+        SizeExpr size = shape.sizes[--dim];
+        covered = covered * size;
+        if (!size.isConstant(1)) {
+          (isReduced ? reduced : parallel).push_back(size);
+        }
+      }
+    }
+    std::reverse(parallel.begin(), parallel.end());
+    std::reverse(reduced.begin(), reduced.end());
+  }
+
+  RegionOp region;
+  MLIRContext *context;
+};
+
+/// Bytes that the reads of a reduction move with unit stride along P and R.
+class ReadTracer {
+public:
+  ReadTracer(RegionOp region, RegionSummary &summary) : region(region), summary(summary) {}
+
+  void trace(ReduceOp reduce) {
+    SmallVector<SizeExpr> sizes =
+        getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
+    shape = LoopShape::reduction(reduce);
+    visit(reduce.getOperand(), ReadPlace::rowMajor(sizes, reduce.getContext()));
+  }
+
+private:
+  void visit(Value root, ReadPlace where) {
+    SmallVector<std::pair<Value, ReadPlace>> stack{{root, where}};
+    while (!stack.empty()) {
+      auto [value, place] = stack.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        count(argument, place);
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (!seen.insert({op, unsigned(place.isElsewhere())}).second || isa<ReduceOp>(op)) {
+        continue;
+      }
+      for (OpOperand &operand : op->getOpOperands()) {
+        ReadPlace at = place;
+        if (auto view = dyn_cast<ReindexOp>(op)) {
+          at = place.through(view);
+        } else if (auto view = dyn_cast<ReshapeOp>(op)) {
+          at = place.through(view);
+        } else if (isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0)) {
+          at = ReadPlace::elsewhere();
+        }
+        if (isa<RankedTensorType>(operand.get().getType())) {
+          stack.push_back({operand.get(), at});
+        }
+      }
+    }
+  }
+
+  void count(BlockArgument argument, const ReadPlace &place) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type) {
+      return;
+    }
+    double bytes = getElementBytes(argument);
+    if (place.isElsewhere()) {
+      // A slice or gather: as the loop itself runs.
+      (shape.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
+      return;
+    }
+    LayoutAttr layout = layoutOf(region.getOperand(argument.getArgNumber()), type);
+    for (auto [digit, stride] : llvm::zip_equal(place.getDigits(), layout.getStrides())) {
+      if (digit.extent.isConstant(1) || !SizeExpr(stride).isConstant(1)) {
+        continue;
+      }
+      for (const Digit &part : shape.reduced) {
+        if (part.stride == digit.stride) {
+          summary.bytesAlongReduced += bytes;
+          return;
+        }
+      }
+      for (const Digit &part : shape.parallel) {
+        if (part.stride == digit.stride) {
+          summary.bytesAlongParallel += bytes;
+          return;
+        }
+      }
+    }
+  }
+
+  static LayoutAttr layoutOf(Value value, RankedTensorType type) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp())) {
+        return getArgumentLayout(graph, argument.getArgNumber());
+      }
+    } else if (auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts")) {
+      unsigned index = 0;
+      for (Value result : value.getDefiningOp()->getResults()) {
+        if (result == value) {
+          break;
+        }
+        index += isa<RankedTensorType>(result.getType());
+      }
+      if (index < all.size()) {
+        return cast<LayoutAttr>(all[index]);
+      }
+    }
+    return getContiguousLayout(type);
+  }
+
+  RegionOp region;
+  RegionSummary &summary;
+  LoopShape shape;
+  llvm::DenseSet<std::pair<Operation *, unsigned>> seen;
+};
+
+struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedulesPass> {
+  using frit::impl::ChooseSchedulesPassBase<ChooseSchedulesPass>::ChooseSchedulesPassBase;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    SizeEstimate estimate(graph);
+    ScheduleTarget on = target == "gpu" ? ScheduleTarget::Gpu : ScheduleTarget::Cpu;
+    if (target != "gpu" && target != "cpu") {
+      graph.emitError("unknown schedule target '") << target << "': expected cpu or gpu";
+      return signalPassFailure();
+    }
+    for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
+      choose(region, estimate, on);
+    }
+  }
+
+  void choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on) {
+    MLIRContext *context = &getContext();
+    RegionDomain domain(region);
+    RegionSummary summary;
+    summary.reduces = static_cast<bool>(domain.first);
+    for (SizeExpr size : domain.parallel) {
+      summary.rows *= estimate.of(size);
+    }
+    for (SizeExpr size : domain.reduced) {
+      summary.columns *= estimate.of(size);
+    }
+    summary.singleRow = domain.parallel.empty();
+    measure(region, domain, summary);
+    ScheduleCandidate best = listSchedules(summary, on).front();
+    SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
+    sizes.append(domain.reduced.begin(), domain.reduced.end());
+    unsigned reducedRank = domain.reduced.size();
+    if (summary.reduces && reducedRank == 0) {
+      sizes.push_back(SizeExpr::constant(context, 1));
+      reducedRank = 1;
+    }
+    Builder builder(context);
+    SmallVector<NamedAttribute> parameters;
+    for (const auto &[name, value] : best.parameters) {
+      parameters.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+    }
+    region.setScheduleAttr(ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes),
+                                             reducedRank, builder.getDictionaryAttr(parameters)));
+    switch (best.kind) {
+    case ScheduleKind::Pointwise:
+      ++pointwise;
+      break;
+    case ScheduleKind::RowReduction:
+      ++rowReductions;
+      break;
+    case ScheduleKind::ColumnReduction:
+      ++columnReductions;
+      break;
+    case ScheduleKind::FullReduction:
+      ++fullReductions;
+      break;
+    }
+  }
+
+  void measure(RegionOp region, const RegionDomain &domain, RegionSummary &summary) {
+    Block &body = region.getBody().front();
+    summary.widestBytes = 1;
+    summary.narrowestBytes = 8;
+    auto element = [&](Value value) {
+      if (isa<RankedTensorType>(value.getType())) {
+        summary.widestBytes = std::max(summary.widestBytes, getElementBytes(value));
+        summary.narrowestBytes = std::min(summary.narrowestBytes, getElementBytes(value));
+      }
+    };
+    llvm::for_each(region.getOperands(), element);
+    llvm::for_each(region.getResults(), element);
+    // What follows a reduction.
+    llvm::DenseSet<Value> after;
+    for (Operation &op : body) {
+      if (op.getNumResults() != 1 || !isa<RankedTensorType>(op.getResult(0).getType())) {
+        continue;
+      }
+      summary.weight += isView(&op) ? 0 : getWeight(&op);
+      bool follows = llvm::any_of(op.getOperands(), [&](Value v) { return after.contains(v); });
+      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+      if (isa<ReduceOp>(op)) {
+        summary.hasEpilogue |= follows && dependsOnFull(&op, after);
+        after.insert(op.getResult(0));
+      } else if (follows) {
+        after.insert(op.getResult(0));
+        summary.hasEpilogue |= domain.first && !domain.reduced.empty() &&
+                               getNumElements(type) == domain.shape.total;
+      }
+    }
+    ReadTracer tracer(region, summary);
+    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
+      tracer.trace(reduce);
+    }
+  }
+
+  static bool dependsOnFull(Operation *op, const llvm::DenseSet<Value> &after) {
+    return after.contains(op->getOperand(0));
+  }
+};
+} // namespace

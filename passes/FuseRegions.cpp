@@ -1,0 +1,219 @@
+// Puts every group of loop nests into a frit.region and the graph's operations
+// into an order in which each region stands before its first reader.
+#include "passes/FusionClusters.h"
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_FUSEREGIONSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+class RegionBuilder {
+public:
+  RegionBuilder(GraphOp graph, const LoopNests &nests, const FusionClusters &clusters)
+      : graph(graph), nests(nests), clusters(clusters), block(graph.getBody().front()) {}
+
+  LogicalResult run() {
+    unsigned number = 0;
+    for (Operation &op : block) {
+      order[&op] = number++;
+      original.push_back(&op);
+    }
+    byUnit.resize(number, nullptr);
+    state.resize(number, 0);
+    for (Operation *op : original) {
+      if (nests.getRole(op) == NestRole::Opaque) {
+        byUnit[clusters.getUnit(op)] = op;
+      }
+    }
+    for (Operation *op : original) {
+      if (nests.getRole(op) == NestRole::Opaque && failed(emitWithPredecessors(clusters.getUnit(op)))) {
+        return failure();
+      }
+    }
+    // Free views that operators read moved with their readers; the rest is dead.
+    for (Operation *op : llvm::reverse(original)) {
+      if (nests.getRole(op) != NestRole::Opaque && !moved.contains(op)) {
+        op->dropAllUses();
+        op->erase();
+      }
+    }
+    return success();
+  }
+
+  unsigned numRegions = 0, numKernelOps = 0;
+
+private:
+  LogicalResult emitWithPredecessors(unsigned root) {
+    struct Frame {
+      unsigned unit;
+      SmallVector<unsigned> predecessors;
+      size_t next = 0;
+    };
+    if (state[root]) {
+      return success();
+    }
+    SmallVector<Frame> stack;
+    state[root] = 1;
+    stack.push_back({root, clusters.getPredecessors(root)});
+    while (!stack.empty()) {
+      Frame &frame = stack.back();
+      if (frame.next == frame.predecessors.size()) {
+        emit(frame.unit);
+        state[frame.unit] = 2;
+        stack.pop_back();
+        continue;
+      }
+      unsigned unit = frame.predecessors[frame.next++];
+      if (state[unit] == 1) {
+        return graph.emitError("fusion of '")
+               << graph.getName() << "' made a cycle; report it with the imported graph";
+      }
+      if (state[unit] == 0) {
+        state[unit] = 1;
+        stack.push_back({unit, clusters.getPredecessors(unit)});
+      }
+    }
+    return success();
+  }
+
+  void emit(unsigned unit) {
+    ArrayRef<Operation *> loops = clusters.getLoops(unit);
+    if (!loops.empty()) {
+      emitRegion(loops);
+    } else if (Operation *op = byUnit[unit]) {
+      for (Value operand : op->getOperands()) {
+        moveView(operand.getDefiningOp());
+      }
+      op->moveBefore(&block, block.end());
+    }
+  }
+
+  /// A free operation that an operator reads goes to just before its reader.
+  void moveView(Operation *def) {
+    SmallVector<Operation *> chain;
+    while (def && order.contains(def) && nests.getRole(def) == NestRole::Free &&
+           moved.insert(def).second) {
+      chain.push_back(def);
+      def = isView(def) ? def->getOperand(0).getDefiningOp() : nullptr;
+    }
+    for (Operation *op : llvm::reverse(chain)) {
+      op->moveBefore(&block, block.end());
+    }
+  }
+
+  void emitRegion(ArrayRef<Operation *> loops) {
+    // Everything that is computed inside, in the graph's order.
+    llvm::SmallPtrSet<Operation *, 32> inside(loops.begin(), loops.end());
+    SmallVector<Operation *> body(loops.begin(), loops.end());
+    for (size_t i = 0; i < body.size(); ++i) {
+      for (Value operand : body[i]->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def || !order.contains(def)) {
+          continue;
+        }
+        NestRole role = nests.getRole(def);
+        bool computed = role == NestRole::Free || role == NestRole::Inlined || isa<SizeOp>(def);
+        if (computed && inside.insert(def).second) {
+          body.push_back(def);
+        }
+      }
+    }
+    llvm::sort(body, [&](Operation *a, Operation *b) { return order[a] < order[b]; });
+
+    SmallVector<Value> operands, results;
+    SmallVector<Location> locations;
+    llvm::SmallSetVector<Value, 8> outer;
+    for (Operation *op : body) {
+      for (Value operand : op->getOperands()) {
+        if (!inside.contains(operand.getDefiningOp())) {
+          outer.insert(operand);
+        }
+      }
+      if (!isa<SizeOp, tensor::FromElementsOp>(op) && !isView(op) && locations.size() < 8 &&
+          !llvm::is_contained(locations, op->getLoc())) {
+        locations.push_back(op->getLoc());
+      }
+    }
+    for (Operation *loop : loops) {
+      if (nests.isReadOutside(loop) || clusters.isReadByOtherKernel(loop)) {
+        results.push_back(loop->getResult(0));
+      }
+    }
+    if (results.empty()) {
+      return;
+    }
+    OpBuilder builder(graph.getContext());
+    builder.setInsertionPointToEnd(&block);
+    Location loc = locations.empty()      ? loops.front()->getLoc()
+                   : locations.size() == 1 ? locations.front()
+                                           : FusedLoc::get(graph.getContext(), locations);
+    SmallVector<Type> types;
+    for (Value result : results) {
+      types.push_back(result.getType());
+    }
+    auto region = RegionOp::create(builder, loc, types, outer.getArrayRef(), ScheduleAttr(), ArrayAttr());
+    Block &inner = region.getBody().emplaceBlock();
+    IRMapping mapping;
+    for (Value operand : outer) {
+      mapping.map(operand, inner.addArgument(operand.getType(), operand.getLoc()));
+    }
+    builder.setInsertionPointToEnd(&inner);
+    for (Operation *op : body) {
+      builder.clone(*op, mapping);
+    }
+    SmallVector<Value> yielded;
+    for (Value result : results) {
+      yielded.push_back(mapping.lookup(result));
+    }
+    YieldOp::create(builder, loc, yielded);
+    for (auto [result, made] : llvm::zip_equal(results, region.getResults())) {
+      result.replaceAllUsesWith(made);
+    }
+    ++numRegions;
+    numKernelOps += body.size();
+  }
+
+  GraphOp graph;
+  const LoopNests &nests;
+  const FusionClusters &clusters;
+  Block &block;
+  SmallVector<Operation *> original;
+  llvm::DenseMap<Operation *, unsigned> order;
+  std::vector<Operation *> byUnit;
+  std::vector<char> state;
+  llvm::DenseSet<Operation *> moved;
+};
+
+struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    LoopNests nests(graph);
+    FusionClusters clusters(graph, nests);
+    RegionBuilder builder(graph, nests, clusters);
+    if (failed(builder.run())) {
+      return signalPassFailure();
+    }
+    regions += builder.numRegions;
+    operations += builder.numKernelOps;
+    repeated += nests.numRepeated();
+    domainsDiffer += clusters.count(FusionRefusal::DomainsDiffer);
+    reducesOtherDims += clusters.count(FusionRefusal::ReducesOtherDims);
+    readsElsewhere += clusters.count(FusionRefusal::ReadsElsewhere);
+    needsWholeReduction += clusters.count(FusionRefusal::NeedsWholeReduction);
+    columnEpilogue += clusters.count(FusionRefusal::ColumnEpilogue);
+    tooManyOperations += clusters.count(FusionRefusal::TooManyOperations);
+    tooManyPointers += clusters.count(FusionRefusal::TooManyPointers);
+    wouldMakeCycle += clusters.count(FusionRefusal::WouldMakeCycle);
+  }
+};
+} // namespace

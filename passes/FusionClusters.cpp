@@ -1,0 +1,323 @@
+// Vertical fusion, then siblings.
+#include "passes/FusionClusters.h"
+
+#include "passes/Layouts.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Steps of one search for a cycle before the answer is "perhaps".
+static constexpr unsigned maxSearchSteps = 2048;
+
+FusionClusters::FusionClusters(GraphOp graph, const LoopNests &nests)
+    : graph(graph), nests(nests),
+      rules([&nests](SizeExpr size) { return nests.getEstimate().of(size); }) {
+  unsigned number = 0;
+  for (Operation &op : graph.getBody().front()) {
+    numbers[&op] = number;
+    parents.push_back(number);
+    units.emplace_back();
+    units.back().first = units.back().last = number;
+    NestRole role = nests.getRole(&op);
+    if (role == NestRole::Opaque) {
+      addOpaque(&op, number);
+    } else if (role == NestRole::Loop) {
+      addLoop(&op, number);
+    }
+    ++number;
+  }
+  mergeSiblings();
+}
+
+unsigned FusionClusters::find(unsigned unit) const {
+  while (parents[unit] != unit) {
+    parents[unit] = parents[parents[unit]];
+    unit = parents[unit];
+  }
+  return unit;
+}
+
+static Value getBase(Value value) {
+  while (Operation *def = value.getDefiningOp()) {
+    if (!isView(def)) {
+      break;
+    }
+    value = def->getOperand(0);
+  }
+  return value;
+}
+
+void FusionClusters::addOpaque(Operation *op, unsigned number) {
+  Unit &unit = units[number];
+  for (Value operand : op->getOperands()) {
+    Value base = operand;
+    // Up to the first view that is a kernel of its own.
+    while (Operation *def = base.getDefiningOp()) {
+      if (!isView(def) || nests.getRole(def) == NestRole::Loop) {
+        unit.predecessors.push_back(numbers.lookup(def));
+        break;
+      }
+      base = def->getOperand(0);
+    }
+    if (isa<BlockArgument>(base)) {
+      argumentReaders[base].push_back(number);
+    }
+  }
+  if (auto store = dyn_cast<StoreOp>(op)) {
+    Value target = getBase(store.getTarget());
+    for (unsigned reader : argumentReaders[target]) {
+      if (reader != number) {
+        unit.predecessors.push_back(reader);
+      }
+    }
+    argumentStores[target].push_back(number);
+  }
+  if (!isMemoryEffectFree(op) && !isa<ReturnOp>(op)) {
+    if (lastEffect) {
+      unit.predecessors.push_back(*lastEffect);
+    }
+    lastEffect = number;
+  }
+}
+
+/// Follows a nest's operands through everything that is computed inside of it.
+void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
+                                 unsigned &operations) {
+  struct Visit {
+    Operation *op;
+    ReadPlace place;
+  };
+  SmallVector<Visit> stack;
+  llvm::DenseMap<Value, SmallVector<ReadPlace, 1>> seen;
+  llvm::SmallPtrSet<Operation *, 16> counted;
+  ReadPlace own = ReadPlace::rowMajor(getLoopSizes(loop), loop->getContext());
+  auto visitOperands = [&](Operation *op, const ReadPlace &place) {
+    if (counted.insert(op).second) {
+      ++operations;
+    }
+    for (OpOperand &operand : op->getOpOperands()) {
+      ReadPlace at = place;
+      if (auto view = dyn_cast<ReindexOp>(op)) {
+        at = place.through(view);
+      } else if (auto view = dyn_cast<ReshapeOp>(op)) {
+        at = place.through(view);
+      } else if (isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0)) {
+        at = ReadPlace::elsewhere();
+      }
+      Value value = operand.get();
+      SmallVector<ReadPlace, 1> &places = seen[value];
+      auto same = [&](const ReadPlace &other) {
+        return other.isElsewhere() == at.isElsewhere() && other.getSignature() == at.getSignature();
+      };
+      if (llvm::any_of(places, same)) {
+        continue;
+      }
+      places.push_back(at);
+      Operation *def = value.getDefiningOp();
+      NestRole role = def ? nests.getRole(def) : NestRole::Opaque;
+      if (role == NestRole::Opaque || role == NestRole::Loop) {
+        reads.push_back({value, at});
+      } else {
+        stack.push_back({def, at});
+      }
+    }
+  };
+  visitOperands(loop, own);
+  while (!stack.empty()) {
+    Visit visit = stack.pop_back_val();
+    visitOperands(visit.op, visit.place);
+  }
+}
+
+bool FusionClusters::depends(unsigned from, unsigned on) const {
+  unsigned floor = units[on].first, steps = 0;
+  SmallVector<unsigned> stack{from};
+  llvm::SmallDenseSet<unsigned, 32> seen;
+  while (!stack.empty()) {
+    unsigned unit = find(stack.pop_back_val());
+    if (unit == on) {
+      return true;
+    }
+    if (units[unit].last <= floor || !seen.insert(unit).second) {
+      continue;
+    }
+    if (++steps > maxSearchSteps) {
+      return true;
+    }
+    for (unsigned predecessor : units[unit].predecessors) {
+      stack.push_back(predecessor);
+    }
+  }
+  return false;
+}
+
+bool FusionClusters::fits(const Unit &a, const Unit &b, FusionRefusal &refusal) const {
+  if (a.operations + b.operations > rules.getLimits().operations) {
+    refusal = FusionRefusal::TooManyOperations;
+    return false;
+  }
+  if (pointersOf(a) + pointersOf(b) > rules.getLimits().pointers) {
+    refusal = FusionRefusal::TooManyPointers;
+    return false;
+  }
+  return true;
+}
+
+void FusionClusters::absorb(unsigned into, unsigned from, LoopShape shape) {
+  Unit &target = units[into], &source = units[from];
+  for (Operation *loop : source.loops) {
+    target.inputs.erase(loop->getResult(0));
+  }
+  for (Operation *loop : target.loops) {
+    source.inputs.erase(loop->getResult(0));
+  }
+  target.loops.append(source.loops.begin(), source.loops.end());
+  for (unsigned predecessor : source.predecessors) {
+    if (find(predecessor) != into) {
+      target.predecessors.push_back(predecessor);
+    }
+  }
+  target.inputs.insert(source.inputs.begin(), source.inputs.end());
+  target.operations += source.operations;
+  target.first = std::min(target.first, source.first);
+  target.last = std::max(target.last, source.last);
+  target.shape = std::move(shape);
+  parents[from] = into;
+  source.loops.clear();
+  source.predecessors.clear();
+  source.inputs.clear();
+}
+
+void FusionClusters::addLoop(Operation *op, unsigned number) {
+  SmallVector<Read> reads;
+  unsigned operations = 0;
+  gatherReads(op, reads, operations);
+  auto reduce = dyn_cast<ReduceOp>(op);
+  Unit &unit = units[number];
+  unit.loops.push_back(op);
+  unit.shape = reduce ? LoopShape::reduction(reduce)
+                      : LoopShape::pointwise(getLoopSizes(op), op->getContext());
+  unit.operations = operations;
+  levels[op] = reduce ? LoopLevel::Row : LoopLevel::Full;
+  llvm::SmallSetVector<unsigned, 4> kernels;
+  for (Read &read : reads) {
+    Operation *def = read.value.getDefiningOp();
+    if (isa<RankedTensorType>(read.value.getType())) {
+      unit.inputs.insert(read.value);
+      sharedInputs[read.value].push_back(number);
+    }
+    if (!def) {
+      argumentReaders[read.value].push_back(number);
+      for (unsigned store : argumentStores[read.value]) {
+        units[store].predecessors.push_back(number);
+      }
+      continue;
+    }
+    unit.predecessors.push_back(numbers.lookup(def));
+    if (nests.getRole(def) == NestRole::Loop) {
+      readers[def].push_back(number);
+      kernels.insert(find(numbers.lookup(def)));
+    }
+  }
+  // Latest first: it is the one most of the others lead to.
+  SmallVector<unsigned> candidates(kernels.begin(), kernels.end());
+  llvm::sort(candidates, [&](unsigned a, unsigned b) { return units[a].last > units[b].last; });
+  for (unsigned kernel : candidates) {
+    unsigned current = find(number);
+    kernel = find(kernel);
+    if (kernel == current) {
+      continue;
+    }
+    if (current != number) {
+      // Already in a kernel: the others that it reads from may follow.
+      tryMerge(current, kernel);
+      continue;
+    }
+    FusionRefusal refusal;
+    if (!fits(units[kernel], unit, refusal)) {
+      refuse(refusal);
+      continue;
+    }
+    SmallVector<LinkedRead> linked;
+    for (const Read &read : reads) {
+      Operation *def = read.value.getDefiningOp();
+      if (def && nests.getRole(def) == NestRole::Loop && find(numbers.lookup(def)) == kernel) {
+        linked.push_back({levels.lookup(def), read.place});
+      }
+    }
+    FusionVerdict verdict = rules.join(units[kernel].shape, unit.shape, linked);
+    if (!verdict) {
+      refuse(verdict.refusal);
+      continue;
+    }
+    bool cycle = llvm::any_of(unit.predecessors, [&](unsigned predecessor) {
+      unsigned other = find(predecessor);
+      return other != kernel && depends(other, kernel);
+    });
+    if (cycle) {
+      refuse(FusionRefusal::WouldMakeCycle);
+      continue;
+    }
+    levels[op] = verdict.level;
+    absorb(kernel, number, std::move(verdict.shape));
+  }
+}
+
+bool FusionClusters::tryMerge(unsigned into, unsigned from) {
+  if (from > into) {
+    // Keep the earlier number: searches stop at the first operation.
+    std::swap(from, into);
+  }
+  FusionVerdict verdict = rules.merge(units[into].shape, units[from].shape);
+  if (!verdict) {
+    return refuse(verdict.refusal);
+  }
+  FusionRefusal refusal;
+  if (!fits(units[into], units[from], refusal)) {
+    return refuse(refusal);
+  }
+  // No path between them, through others or direct: what they read of each
+  // other was refused before, at its place.
+  if (depends(into, from) || depends(from, into)) {
+    return refuse(FusionRefusal::WouldMakeCycle);
+  }
+  absorb(into, from, std::move(verdict.shape));
+  return true;
+}
+
+void FusionClusters::mergeSiblings() {
+  for (auto &[value, loops] : sharedInputs) {
+    for (size_t i = 1; i < loops.size(); ++i) {
+      unsigned a = find(loops[i - 1]), b = find(loops[i]);
+      if (a != b) {
+        tryMerge(a, b);
+      }
+    }
+  }
+  for (Unit &unit : units) {
+    llvm::sort(unit.loops,
+               [&](Operation *a, Operation *b) { return numbers.lookup(a) < numbers.lookup(b); });
+  }
+}
+
+SmallVector<unsigned> FusionClusters::getPredecessors(unsigned unit) const {
+  SmallVector<unsigned> result;
+  for (unsigned predecessor : units[unit].predecessors) {
+    unsigned other = find(predecessor);
+    if (other != unit) {
+      result.push_back(other);
+    }
+  }
+  return result;
+}
+
+bool FusionClusters::isReadByOtherKernel(Operation *loop) const {
+  auto it = readers.find(loop);
+  unsigned own = getUnit(loop);
+  return it != readers.end() &&
+         llvm::any_of(it->second, [&](unsigned reader) { return find(reader) != own; });
+}

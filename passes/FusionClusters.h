@@ -1,0 +1,79 @@
+#pragma once
+
+#include "passes/FusionRules.h"
+#include "passes/LoopNests.h"
+
+#include <array>
+
+/// Groups of loop nests that become one kernel each.
+///
+/// Two walks. The first goes through the loop nests in order and lets each join
+/// the kernel of a value it reads, then merges the other kernels it reads from
+/// into that one (vertical fusion). The second merges kernels that read a
+/// common value (siblings, several results). Every step asks FusionRules about
+/// domains and then whether the step would make a cycle: a search backwards
+/// from what the newcomer reads, which never goes before the first operation
+/// of the kernel and gives up (refuses) after a bounded number of steps, so the
+/// whole is near-linear in the graph.
+namespace mlir::frit {
+
+class FusionClusters {
+public:
+  FusionClusters(GraphOp graph, const LoopNests &nests);
+
+  /// The unit (kernel, or single operation outside of kernels) of an operation.
+  unsigned getUnit(Operation *op) const { return find(numbers.lookup(op)); }
+  /// Loop nests of a kernel in order; empty for other units.
+  ArrayRef<Operation *> getLoops(unsigned unit) const { return units[unit].loops; }
+  /// Operations whose values a unit needs, as unit numbers (may repeat).
+  SmallVector<unsigned> getPredecessors(unsigned unit) const;
+  /// Whether a loop nest of another kernel reads the value.
+  bool isReadByOtherKernel(Operation *loop) const;
+  unsigned count(FusionRefusal refusal) const { return refusals[static_cast<size_t>(refusal)]; }
+
+private:
+  struct Read {
+    Value value;
+    ReadPlace place;
+  };
+  struct Unit {
+    SmallVector<Operation *, 2> loops;
+    LoopShape shape;
+    SmallVector<unsigned, 4> predecessors;
+    llvm::SmallDenseSet<Value, 4> inputs;
+    unsigned operations = 0;
+    unsigned first = 0, last = 0;
+  };
+
+  unsigned find(unsigned unit) const;
+  void addOpaque(Operation *op, unsigned number);
+  void addLoop(Operation *op, unsigned number);
+  void gatherReads(Operation *loop, SmallVectorImpl<Read> &reads, unsigned &operations);
+  bool depends(unsigned from, unsigned on) const;
+  bool tryMerge(unsigned into, unsigned from);
+  void absorb(unsigned into, unsigned from, LoopShape shape);
+  void mergeSiblings();
+  unsigned pointersOf(const Unit &unit) const { return unit.inputs.size() + unit.loops.size(); }
+  bool fits(const Unit &a, const Unit &b, FusionRefusal &refusal) const;
+  bool refuse(FusionRefusal refusal) {
+    ++refusals[static_cast<size_t>(refusal)];
+    return false;
+  }
+
+  GraphOp graph;
+  const LoopNests &nests;
+  FusionRules rules;
+  llvm::DenseMap<Operation *, unsigned> numbers;
+  mutable std::vector<unsigned> parents;
+  std::vector<Unit> units;
+  llvm::DenseMap<Operation *, LoopLevel> levels;
+  llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> readers;
+  /// Values from outside of all kernels, or of other kernels, and who reads them.
+  llvm::MapVector<Value, SmallVector<unsigned, 4>> sharedInputs;
+  llvm::DenseMap<Value, SmallVector<unsigned, 4>> argumentReaders;
+  llvm::DenseMap<Value, SmallVector<unsigned, 1>> argumentStores;
+  std::optional<unsigned> lastEffect;
+  std::array<unsigned, 16> refusals{};
+};
+
+} // namespace mlir::frit

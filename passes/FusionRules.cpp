@@ -1,0 +1,138 @@
+// Domains decide, then limits.
+#include "passes/FusionRules.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+LoopShape LoopShape::pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context) {
+  LoopShape shape;
+  shape.sizes.assign(sizes.begin(), sizes.end());
+  shape.total = product(context, sizes);
+  shape.parallel = ReadPlace::rowMajor(sizes, context).getSignature();
+  return shape;
+}
+
+LoopShape LoopShape::reduction(ReduceOp op) {
+  MLIRContext *context = op.getContext();
+  LoopShape shape;
+  shape.sizes = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
+  shape.total = product(context, shape.sizes);
+  shape.reduces = true;
+  ReadPlace place = ReadPlace::rowMajor(shape.sizes, context);
+  SmallVector<Digit> kept, reduced;
+  for (auto [i, digit] : llvm::enumerate(place.getDigits())) {
+    (llvm::is_contained(op.getDims(), static_cast<int64_t>(i)) ? reduced : kept).push_back(digit);
+  }
+  shape.parallel = mergeDigits(kept);
+  shape.reduced = mergeDigits(reduced);
+  return shape;
+}
+
+bool LoopShape::isColumn() const {
+  return !reduced.empty() &&
+         llvm::none_of(reduced, [](const Digit &digit) { return digit.stride.isConstant(1); });
+}
+
+StringRef mlir::frit::stringify(FusionRefusal refusal) {
+  switch (refusal) {
+  case FusionRefusal::None:
+    return "none";
+  case FusionRefusal::DomainsDiffer:
+    return "domains differ";
+  case FusionRefusal::ReducesOtherDims:
+    return "reduces other dims";
+  case FusionRefusal::ReadsElsewhere:
+    return "reads a value at another place than it is computed";
+  case FusionRefusal::NeedsWholeReduction:
+    return "needs a reduction that is split over threads";
+  case FusionRefusal::ColumnEpilogue:
+    return "needs a column reduction at every row";
+  case FusionRefusal::TooManyOperations:
+    return "too many operations";
+  case FusionRefusal::TooManyPointers:
+    return "too many operands and results";
+  case FusionRefusal::WouldMakeCycle:
+    return "would make a cycle";
+  }
+  return "unknown";
+}
+
+bool FusionRules::splitsRows(const LoopShape &shape) const {
+  MLIRContext *context = shape.total.getContext();
+  return estimate(countOf(shape.parallel, context)) < limits.fewRows &&
+         estimate(countOf(shape.reduced, context)) >= limits.longRow;
+}
+
+FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
+                                ArrayRef<LinkedRead> reads) const {
+  MLIRContext *context = nest.total.getContext();
+  if (llvm::any_of(reads, [](const LinkedRead &read) { return read.place.isElsewhere(); })) {
+    return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
+  }
+  Signature whole = ReadPlace::rowMajor(nest.sizes, context).getSignature();
+  if (nest.total == kernel.total) {
+    auto sizes = refineSizes(kernel.sizes, nest.sizes, context);
+    if (failed(sizes)) {
+      return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+    }
+    if (nest.reduces && kernel.reduces &&
+        (nest.parallel != kernel.parallel || nest.reduced != kernel.reduced)) {
+      return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
+    }
+    bool follows = false;
+    for (const LinkedRead &read : reads) {
+      bool row = read.level == LoopLevel::Row;
+      if (read.place.getSignature() != (row ? kernel.parallel : whole)) {
+        return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
+      }
+      follows |= row;
+    }
+    if (follows && splitsRows(kernel)) {
+      return FusionVerdict::no(FusionRefusal::NeedsWholeReduction);
+    }
+    if (follows && kernel.isColumn()) {
+      return FusionVerdict::no(FusionRefusal::ColumnEpilogue);
+    }
+    FusionVerdict verdict;
+    verdict.shape = nest.reduces ? nest : kernel;
+    verdict.shape.sizes = std::move(*sizes);
+    verdict.level = nest.reduces ? LoopLevel::Row : LoopLevel::Full;
+    return verdict;
+  }
+  if (kernel.reduces && !nest.reduces && nest.total == countOf(kernel.parallel, context)) {
+    for (const LinkedRead &read : reads) {
+      if (read.level != LoopLevel::Row || read.place.getSignature() != whole) {
+        return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
+      }
+    }
+    FusionVerdict verdict;
+    verdict.shape = kernel;
+    verdict.level = LoopLevel::Row;
+    return verdict;
+  }
+  return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+}
+
+FusionVerdict FusionRules::merge(const LoopShape &a, const LoopShape &b) const {
+  if (a.total != b.total) {
+    return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+  }
+  auto sizes = refineSizes(a.sizes, b.sizes, a.total.getContext());
+  if (failed(sizes)) {
+    return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+  }
+  if (a.reduces && b.reduces && (a.parallel != b.parallel || a.reduced != b.reduced)) {
+    return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
+  }
+  // Rows that are split over threads or swept by columns have no place for full
+  // results of strangers.
+  for (const auto &[one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (one->reduces && !other->reduces && (one->isColumn() || splitsRows(*one))) {
+      return FusionVerdict::no(FusionRefusal::ColumnEpilogue);
+    }
+  }
+  FusionVerdict verdict;
+  verdict.shape = a.reduces ? a : b;
+  verdict.shape.sizes = std::move(*sizes);
+  return verdict;
+}

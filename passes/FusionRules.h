@@ -1,0 +1,96 @@
+#pragma once
+
+#include "passes/LoopSpace.h"
+
+#include <functional>
+
+/// The single answer to "may these run in one kernel, and if not why".
+///
+/// A kernel has one domain: parallel digits P and reduced digits R of one loop
+/// counter. What runs in it is `full` (over P and R) or `row` (over P only: the
+/// results of its reductions and what is computed from them). Several
+/// reductions of one kernel reduce the same R over the same P; a value that a
+/// reduction of the kernel feeds is read only at its own place, because the
+/// kernel looks reduction results up and cannot recompute them elsewhere.
+///
+///   softmax over [N, C]:  max (R) -> exp (full) -> sum (R) -> div (full)
+///   mean, rstd, y of a layer norm: row, row, full
+namespace mlir::frit {
+
+/// What a loop nest runs over.
+struct LoopShape {
+  /// As the operation has them; refined to fit its partners when fused.
+  SmallVector<SizeExpr> sizes;
+  SizeExpr total;
+  /// Without reduction: `parallel` is everything and `reduced` is empty.
+  Signature parallel, reduced;
+  bool reduces = false;
+
+  static LoopShape pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context);
+  static LoopShape reduction(ReduceOp op);
+  /// Reduces, and not along the innermost dim.
+  bool isColumn() const;
+};
+
+enum class LoopLevel { Full, Row };
+
+/// A read of a kernel's value by a nest that wants to join.
+struct LinkedRead {
+  LoopLevel level;
+  ReadPlace place;
+};
+
+/// Closed list; each has its statistic.
+enum class FusionRefusal {
+  None,
+  DomainsDiffer,
+  ReducesOtherDims,
+  ReadsElsewhere,
+  NeedsWholeReduction,
+  ColumnEpilogue,
+  TooManyOperations,
+  TooManyPointers,
+  WouldMakeCycle
+};
+llvm::StringRef stringify(FusionRefusal refusal);
+
+struct FusionLimits {
+  unsigned operations = 256;
+  unsigned pointers = 64;
+  /// A reduction of at least this many elements per row with fewer rows than
+  /// `fewRows` is split over threads, so nothing in its kernel can follow it.
+  double longRow = 16384;
+  double fewRows = 16;
+};
+
+struct FusionVerdict {
+  FusionRefusal refusal = FusionRefusal::None;
+  LoopLevel level = LoopLevel::Full;
+  /// The kernel's shape with the newcomer in it.
+  LoopShape shape;
+
+  explicit operator bool() const { return refusal == FusionRefusal::None; }
+  static FusionVerdict no(FusionRefusal refusal) { return {refusal, LoopLevel::Full, {}}; }
+};
+
+class FusionRules {
+public:
+  FusionRules(std::function<double(SizeExpr)> estimate, FusionLimits limits = {})
+      : estimate(std::move(estimate)), limits(limits) {}
+
+  const FusionLimits &getLimits() const { return limits; }
+
+  /// May a nest that reads these values of the kernel join it?
+  FusionVerdict join(const LoopShape &kernel, const LoopShape &nest,
+                     ArrayRef<LinkedRead> reads) const;
+  /// May two kernels that do not depend on each other become one?
+  FusionVerdict merge(const LoopShape &a, const LoopShape &b) const;
+
+private:
+  bool splitsRows(const LoopShape &shape) const;
+
+  std::function<double(SizeExpr)> estimate;
+  FusionLimits limits;
+};
+
+} // namespace mlir::frit

@@ -1,0 +1,360 @@
+// Reverse walk that decides where each value is computed.
+#include "passes/LoopNests.h"
+
+#include "passes/Layouts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Operations that one loop nest may pull in: bounds kernels and compile time.
+static constexpr unsigned maxInlinedOps = 160;
+/// Work (evaluations times weight) that is cheaper than a launch.
+static constexpr double launchWork = 16384;
+/// Weight that may be repeated behind one broadcast.
+static constexpr int broadcastBudget = 6;
+static constexpr unsigned maxDemands = 6;
+static constexpr unsigned maxCheapDepth = 4;
+
+//===----------------------------------------------------------------------===//
+// Questions about single operations
+//===----------------------------------------------------------------------===//
+
+bool mlir::frit::isFusible(Operation *op) {
+  if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType())) {
+    return false;
+  }
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, ReduceOp, GatherOp, tensor::FromElementsOp>(op);
+}
+
+unsigned mlir::frit::getWeight(Operation *op) {
+  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
+          math::CopySignOp, math::IsNaNOp, math::IsInfOp, math::FmaOp>(op)) {
+    return 1;
+  }
+  if (isa<math::SqrtOp, math::RsqrtOp, arith::DivFOp, GatherOp>(op)) {
+    return 4;
+  }
+  if (isa<math::MathDialect>(op->getDialect())) {
+    return 12;
+  }
+  if (isa<arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
+    return 8;
+  }
+  return isa<ConcatOp>(op) ? op->getNumOperands() : 1;
+}
+
+SmallVector<SizeExpr> mlir::frit::getLoopSizes(Operation *op) {
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    return getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
+  }
+  return getSizes(cast<RankedTensorType>(op->getResult(0).getType()));
+}
+
+unsigned mlir::frit::getElementBytes(Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Estimates
+//===----------------------------------------------------------------------===//
+
+SizeEstimate::SizeEstimate(GraphOp graph) {
+  for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+    int64_t value = symbol.getHint().value_or(128);
+    value = std::max<int64_t>(value, std::max<int64_t>(symbol.getMin(), 1));
+    if (symbol.getMax()) {
+      value = std::min<int64_t>(value, std::max<int64_t>(*symbol.getMax(), 1));
+    }
+    hints[symbol.getName()] = llvm::bit_floor(static_cast<uint64_t>(value));
+  }
+}
+
+double SizeEstimate::of(SizeExpr size) const {
+  std::optional<int64_t> value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto it = hints.find(name);
+    return it == hints.end() ? 128 : it->second;
+  });
+  return value ? std::max<double>(*value, 1) : 1e12;
+}
+
+double SizeEstimate::ofElements(Type tensor) const {
+  double count = 1;
+  for (SizeExpr size : getSizes(cast<RankedTensorType>(tensor))) {
+    count *= of(size);
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// The walk
+//===----------------------------------------------------------------------===//
+
+LoopNests::LoopNests(GraphOp graph) : graph(graph), estimate(graph) {
+  computeLayouts();
+  for (Operation &op : llvm::reverse(graph.getBody().front())) {
+    decide(&op);
+  }
+}
+
+/// Layouts as they will be if no view is copied: strided views of arguments and
+/// of calls, row-major results of kernels. Also which rank-0 operations only
+/// combine constants and host scalars, and how deep cheap operations stack.
+void LoopNests::computeLayouts() {
+  for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
+    if (isa<RankedTensorType>(argument.getType())) {
+      layouts[argument] = getArgumentLayout(graph, i);
+    }
+  }
+  for (Operation &op : graph.getBody().front()) {
+    bool scalar = isFusible(&op) && cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
+    if (isa<arith::ConstantOp, tensor::FromElementsOp>(op) && isFusible(&op)) {
+      roles[&op] = NestRole::Free;
+    } else if (scalar && !isa<ReduceOp, GatherOp>(op) &&
+               llvm::all_of(op.getOperands(), [&](Value operand) {
+                 Operation *def = operand.getDefiningOp();
+                 return def && roles.lookup(def) == NestRole::Free;
+               })) {
+      roles[&op] = NestRole::Free;
+    }
+    for (OpResult result : op.getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!type) {
+        continue;
+      }
+      if (isView(&op)) {
+        LayoutAttr operand = layouts.lookup(op.getOperand(0));
+        std::optional<LayoutAttr> layout =
+            operand ? getViewLayout(&op, operand) : std::optional<LayoutAttr>();
+        layouts[result] = layout ? *layout : LayoutAttr();
+      } else {
+        layouts[result] = isFusible(&op) ? getContiguousLayout(type)
+                                         : getCallResultLayout(&op, result.getResultNumber());
+      }
+    }
+    if (isFusible(&op) && !isView(&op)) {
+      unsigned depth = 1;
+      for (Value operand : op.getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        while (def && isView(def)) {
+          def = def->getOperand(0).getDefiningOp();
+        }
+        depth = std::max(depth, def ? cheapDepth.lookup(def) + 1 : 1);
+      }
+      cheapDepth[&op] = isa<ReduceOp>(op) ? 0 : depth;
+    }
+  }
+}
+
+/// Whether every reader outside of kernels takes the view as strides.
+bool LoopNests::isReadAsItLies(Operation *view) {
+  Value result = view->getResult(0);
+  LayoutAttr layout = layouts.lookup(result);
+  for (OpOperand &use : result.getUses()) {
+    if (roles.lookup(use.getOwner()) != NestRole::Opaque) {
+      continue;
+    }
+    LayoutDemand demand = getLayoutDemand(use);
+    if (!layout || !satisfies(layout, cast<RankedTensorType>(result.getType()), demand)) {
+      return false;
+    }
+    if (isa<ReturnOp>(use.getOwner())) {
+      Value base = result;
+      while (base.getDefiningOp() && isView(base.getDefiningOp())) {
+        base = base.getDefiningOp()->getOperand(0);
+      }
+      auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
+      if (storage && storage.getKind() == StorageKind::Fresh &&
+          (isa<BlockArgument>(base) || !isFusible(base.getDefiningOp()))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// What a reader asks of its operand, in terms of the loops it ends up in.
+void LoopNests::collect(OpOperand &use, Demands &out) {
+  Operation *user = use.getOwner();
+  NestRole role = roles.lookup(user);
+  auto push = [&](Demand demand) {
+    for (Demand &other : out) {
+      if (other.root == demand.root && other.path == demand.path) {
+        other.budget = std::min(other.budget, demand.budget);
+        return;
+      }
+    }
+    if (out.size() <= maxDemands) {
+      out.push_back(std::move(demand));
+    }
+  };
+  auto step = [&](Demand demand) {
+    if (auto view = dyn_cast<ReindexOp>(user)) {
+      demand.place = demand.place.through(view);
+      demand.path = llvm::hash_combine(demand.path, Attribute(view.getMap()).getAsOpaquePointer());
+    } else if (auto view = dyn_cast<ReshapeOp>(user)) {
+      demand.place = demand.place.through(view);
+      demand.path = llvm::hash_combine(demand.path, view.getType().getAsOpaquePointer());
+    } else if (isa<ConcatOp>(user)) {
+      demand.place = ReadPlace::elsewhere();
+      demand.path = llvm::hash_combine(demand.path, use.getOperandNumber(), user);
+      demand.evaluations *= estimate.ofElements(use.get().getType()) /
+                            estimate.ofElements(user->getResult(0).getType());
+    } else if (isa<GatherOp>(user) && use.getOperandNumber() == 0) {
+      demand.place = ReadPlace::elsewhere();
+      demand.path = llvm::hash_combine(demand.path, user);
+    }
+    push(std::move(demand));
+  };
+  if (role == NestRole::Loop) {
+    SmallVector<SizeExpr> sizes = getLoopSizes(user);
+    double count = 1;
+    for (SizeExpr size : sizes) {
+      count *= estimate.of(size);
+    }
+    step({user, 0, ReadPlace::rowMajor(sizes, user->getContext()), count, broadcastBudget});
+    return;
+  }
+  for (const Demand &demand : demands[user]) {
+    step(demand);
+  }
+}
+
+/// Evaluations after hoisting: what does not vary along the innermost part of a
+/// loop is computed once before it.
+double LoopNests::evaluationsOf(const Demand &demand) const {
+  if (demand.place.isElsewhere()) {
+    return demand.evaluations;
+  }
+  double inner = -1;
+  for (const Digit &digit : demand.place.getDigits()) {
+    if (!digit.extent.isConstant(1)) {
+      double stride = estimate.of(digit.stride);
+      inner = inner < 0 ? stride : std::min(inner, stride);
+    }
+  }
+  return inner < 0 ? 1 : std::max(1.0, demand.evaluations / inner);
+}
+
+void LoopNests::decide(Operation *op) {
+  if (!isFusible(op)) {
+    roles[op] = NestRole::Opaque;
+    return;
+  }
+  if (roles.lookup(op) == NestRole::Free) {
+    // A constant that leaves the kernels is made by one; a host scalar is not.
+    bool leaves = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return roles.lookup(user) == NestRole::Opaque;
+    });
+    if (!leaves && !readOutside.contains(op)) {
+      return;
+    }
+    readOutside.insert(op);
+    if (!isa<tensor::FromElementsOp>(op)) {
+      roles[op] = NestRole::Loop;
+      loopOps[op] = 1;
+    }
+    return;
+  }
+  Demands reads;
+  // Marked already if a view of it is read as it lies.
+  bool outside = readOutside.contains(op);
+  for (OpOperand &use : op->getResult(0).getUses()) {
+    if (roles.lookup(use.getOwner()) == NestRole::Opaque) {
+      outside = true;
+    } else {
+      collect(use, reads);
+    }
+  }
+  if (outside) {
+    readOutside.insert(op);
+  }
+  if (isView(op) || isa<IotaOp>(op)) {
+    if (!outside || (isView(op) && isReadAsItLies(op))) {
+      roles[op] = NestRole::Free;
+      demands[op] = std::move(reads);
+      Operation *base = isView(op) ? op->getOperand(0).getDefiningOp() : nullptr;
+      if (outside && base) {
+        readOutside.insert(base);
+      }
+      return;
+    }
+    roles[op] = NestRole::Loop;
+    loopOps[op] = 1;
+    return;
+  }
+  if (outside || isa<ReduceOp>(op)) {
+    roles[op] = NestRole::Loop;
+    loopOps[op] = 1;
+    return;
+  }
+  NestRole role = decideElementwise(op, reads);
+  roles[op] = role;
+  if (role == NestRole::Inlined) {
+    demands[op] = std::move(reads);
+  } else {
+    loopOps[op] = 1;
+  }
+}
+
+NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
+  if (reads.empty()) {
+    return NestRole::Inlined;
+  }
+  double count = estimate.ofElements(op->getResult(0).getType());
+  unsigned weight = getWeight(op), bytesIn = 0;
+  for (Value operand : op->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    if (def && isView(def) && def->getOperand(0).getDefiningOp()) {
+      def = def->getOperand(0).getDefiningOp();
+    }
+    bool free = def && (isa<IotaOp>(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
+    bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getElementBytes(operand);
+  }
+  bool cheap = weight <= 1 && bytesIn <= getElementBytes(op->getResult(0)) &&
+               cheapDepth.lookup(op) <= maxCheapDepth;
+  double total = 0;
+  int budget = broadcastBudget;
+  llvm::SmallPtrSet<Operation *, 4> roots;
+  for (const Demand &demand : reads) {
+    total += evaluationsOf(demand);
+    budget = std::min(budget, demand.budget);
+    roots.insert(demand.root);
+  }
+  for (Operation *root : roots) {
+    if (loopOps[root] >= maxInlinedOps) {
+      return NestRole::Loop;
+    }
+  }
+  bool inlined = false, repeats = total > 1.05 * count;
+  if (roots.size() == 1 && !repeats) {
+    inlined = true;
+  } else if (reads.size() <= maxDemands && (total - count) * weight <= launchWork) {
+    inlined = total * weight <= launchWork || roots.size() == 1;
+  } else if (cheap) {
+    inlined = true;
+  } else if (roots.size() == 1 && reads.size() <= 4) {
+    inlined = static_cast<int>(weight) <= budget;
+  }
+  if (!inlined) {
+    return NestRole::Loop;
+  }
+  for (Operation *root : roots) {
+    ++loopOps[root];
+  }
+  repeated += roots.size() > 1;
+  if (repeats && !cheap) {
+    for (Demand &demand : const_cast<Demands &>(reads)) {
+      demand.budget -= weight;
+    }
+  }
+  return NestRole::Inlined;
+}

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "passes/LoopSpace.h"
+
+#include "mlir/IR/Operation.h"
+
+#include <map>
+
+/// Which operations get a loop nest of their own, and which are computed where
+/// they are read.
+///
+/// A kernel computes values by pulling: whoever needs an element computes it at
+/// its own index. Views and constants are therefore free, and an elementwise
+/// operation can be `inlined` into each reader, whatever the map between them.
+/// That saves its trip through memory but repeats its work once a reader and
+/// map. An operation is a `loop` instead (runs over its own shape, its value is
+/// there once) if it is a reduction, if something outside of kernels reads it,
+/// or if inlining would repeat more work than the trip costs:
+///
+///   - one reader at one place, no more evaluations than elements: inlined;
+///   - a cheap producer behind a broadcast: inlined while a small budget lasts;
+///   - casts, comparisons and masks that read no more bytes than they make are
+///     repeated in every reader;
+///   - small tensors are repeated wherever that costs less than a launch;
+///   - everything else with several readers is a loop, which fuses with its
+///     readers if they turn out to share one domain.
+namespace mlir::frit {
+
+enum class NestRole {
+  /// Not for kernels: operator calls, host scalars, stores, returns.
+  Opaque,
+  /// Costs nothing: cloned wherever it is used.
+  Free,
+  /// Elementwise, computed in each reader.
+  Inlined,
+  /// Runs over its own shape.
+  Loop
+};
+
+/// Sizes as numbers, for estimates only: the hint's power of two, or 128.
+class SizeEstimate {
+public:
+  explicit SizeEstimate(GraphOp graph);
+  double of(SizeExpr size) const;
+  double ofElements(Type tensor) const;
+
+private:
+  llvm::StringMap<int64_t> hints;
+};
+
+class LoopNests {
+public:
+  explicit LoopNests(GraphOp graph);
+
+  NestRole getRole(Operation *op) const { return roles.lookup(op); }
+  /// Whether something outside of kernels reads the value.
+  bool isReadOutside(Operation *op) const { return readOutside.contains(op); }
+  const SizeEstimate &getEstimate() const { return estimate; }
+  /// Values inlined into several kernels.
+  unsigned numRepeated() const { return repeated; }
+
+private:
+  struct Demand {
+    Operation *root;
+    size_t path;
+    ReadPlace place;
+    double evaluations;
+    int budget;
+  };
+  using Demands = SmallVector<Demand, 2>;
+
+  void computeLayouts();
+  void decide(Operation *op);
+  NestRole decideElementwise(Operation *op, const Demands &demands);
+  bool isReadAsItLies(Operation *view);
+  void collect(OpOperand &use, Demands &demands);
+  double evaluationsOf(const Demand &demand) const;
+
+  GraphOp graph;
+  SizeEstimate estimate;
+  llvm::DenseMap<Operation *, NestRole> roles;
+  llvm::DenseMap<Operation *, Demands> demands;
+  llvm::DenseMap<Value, LayoutAttr> layouts;
+  llvm::DenseSet<Operation *> readOutside;
+  llvm::DenseMap<Operation *, unsigned> loopOps, cheapDepth;
+  unsigned repeated = 0;
+};
+
+/// Tensor operations that a kernel can compute.
+bool isFusible(Operation *op);
+/// Relative cost of one evaluation.
+unsigned getWeight(Operation *op);
+/// The sizes that a loop nest of this operation runs over.
+SmallVector<SizeExpr> getLoopSizes(Operation *op);
+unsigned getElementBytes(Value tensor);
+
+} // namespace mlir::frit

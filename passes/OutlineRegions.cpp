@@ -1,0 +1,242 @@
+// Regions become kernels in terms of their own parameters, so that equal ones,
+// from one graph or from several, are one kernel.
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/xxhash.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_OUTLINEREGIONSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Index variables of maps (d0.., v0..) are no parameters.
+static bool isParameter(StringRef symbol) {
+  unsigned position;
+  return !((symbol[0] == 'd' || symbol[0] == 'v') &&
+           !symbol.drop_front().getAsInteger(10, position));
+}
+
+namespace {
+/// Symbols of a region in the order of their first occurrence.
+class ParameterCollector {
+public:
+  ParameterCollector() {
+    walker.addWalk([this](SizeAttr size) {
+      SizeExpr(size).forEachSymbol([this](StringRef name) {
+        if (isParameter(name) && !numbers.contains(name)) {
+          numbers[name] = names.size();
+          names.push_back(name.str());
+        }
+      });
+      return WalkResult::skip();
+    });
+  }
+
+  template <typename T> void visit(T element) {
+    if (element) {
+      walker.walk(element);
+    }
+  }
+
+  SmallVector<std::string> names;
+
+private:
+  AttrTypeWalker walker;
+  llvm::StringMap<unsigned> numbers;
+};
+
+struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPass> {
+  llvm::StringMap<KernelOp> kernels;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    kernels.clear();
+    SymbolTable table(module);
+    SmallVector<GraphOp> graphs(module.getOps<GraphOp>());
+    for (KernelOp kernel : module.getOps<KernelOp>()) {
+      kernels[textOf(kernel)] = kernel;
+    }
+    for (GraphOp graph : graphs) {
+      for (RegionOp region : llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
+        outline(graph, region, table);
+      }
+    }
+  }
+
+  static std::string textOf(KernelOp kernel) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    auto name = kernel.getSymNameAttr();
+    kernel.setSymNameAttr(StringAttr::get(kernel.getContext(), "kernel"));
+    kernel->print(os, OpPrintingFlags().useLocalScope());
+    kernel.setSymNameAttr(name);
+    return text;
+  }
+
+  /// The first few distinct operations, views and casts left out.
+  static std::string stemOf(KernelOp kernel) {
+    SmallVector<std::string> names;
+    for (Operation &op : kernel.getBody().front()) {
+      if (isView(&op) || isa<YieldOp, SizeOp>(op) || op.hasTrait<OpTrait::ConstantLike>()) {
+        continue;
+      }
+      StringRef name = op.getName().stripDialect();
+      if (auto reduce = dyn_cast<ReduceOp>(op)) {
+        name = stringifyReduceKind(reduce.getKind());
+      }
+      if (name == "extf" || name == "truncf" || name == "from_elements") {
+        continue;
+      }
+      if (name.size() > 3 && (name.ends_with("f") || name.ends_with("i")) &&
+          isa_and_nonnull<arith::ArithDialect>(op.getDialect())) {
+        name = name.drop_back();
+      }
+      if (!llvm::is_contained(names, name)) {
+        names.push_back(name.str());
+      }
+    }
+    std::string stem = "frit";
+    for (const std::string &name : ArrayRef(names).take_front(5)) {
+      stem += "_" + name;
+    }
+    return names.empty() ? "frit_copy" : stem;
+  }
+
+  static LayoutAttr layoutOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
+                               argument.getArgNumber());
+    }
+    unsigned index = 0;
+    for (Value result : value.getDefiningOp()->getResults()) {
+      if (result == value) {
+        break;
+      }
+      index += isa<RankedTensorType>(result.getType());
+    }
+    auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
+    return all && index < all.size()
+               ? cast<LayoutAttr>(all[index])
+               : getContiguousLayout(cast<RankedTensorType>(value.getType()));
+  }
+
+  void outline(GraphOp graph, RegionOp region, SymbolTable &table) {
+    MLIRContext *context = &getContext();
+    Builder builder(context);
+    SizeExpr zero = SizeExpr::constant(context, 0);
+    // Strides that are not row-major are part of the kernel; offsets are not.
+    auto strided = [&](Value value) -> LayoutAttr {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type) {
+        return {};
+      }
+      LayoutAttr layout = LayoutAttr::get(context, layoutOf(value).getStrides(), zero);
+      return layout == getContiguousLayout(type) ? LayoutAttr() : layout;
+    };
+    ParameterCollector collector;
+    for (Value operand : region.getOperands()) {
+      collector.visit(operand.getType());
+      collector.visit(Attribute(strided(operand)));
+    }
+    region.getBody().walk([&](Operation *op) {
+      collector.visit(Attribute(op->getAttrDictionary()));
+      for (Type type : op->getResultTypes()) {
+        collector.visit(type);
+      }
+    });
+    for (Value result : region.getResults()) {
+      collector.visit(Attribute(strided(result)));
+    }
+    collector.visit(Attribute(region.getScheduleAttr()));
+
+    llvm::StringMap<SizeExpr> renaming;
+    SmallVector<Attribute> symbols, sizes;
+    llvm::StringMap<SymbolAttr> facts;
+    for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+      facts[symbol.getName()] = symbol;
+    }
+    for (auto [i, name] : llvm::enumerate(collector.names)) {
+      std::string parameter = "p" + std::to_string(i);
+      renaming[name] = SizeExpr::symbol(context, parameter);
+      SymbolAttr fact = facts.lookup(name);
+      symbols.push_back(fact ? SymbolAttr::get(context, parameter, fact.getMin(), fact.getMax(),
+                                               std::nullopt, fact.getDivisor(), false)
+                             : SymbolAttr::get(context, parameter, 0, std::nullopt, std::nullopt, 1,
+                                               false));
+      sizes.push_back(SizeExpr::symbol(context, name).getAttr());
+    }
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](SizeAttr size) -> std::pair<Attribute, WalkResult> {
+      return {SizeExpr(size).substitute(renaming).getAttr(), WalkResult::skip()};
+    });
+
+    SmallVector<Type> inputs, outputs;
+    SmallVector<Attribute> inputAttrs, outputAttrs;
+    auto describe = [&](Value value, SmallVectorImpl<Attribute> &attrs) {
+      LayoutAttr layout = strided(value);
+      attrs.push_back(layout ? builder.getDictionaryAttr(builder.getNamedAttr(
+                                   "frit.layout", replacer.replace(Attribute(layout))))
+                             : builder.getDictionaryAttr({}));
+    };
+    for (Value operand : region.getOperands()) {
+      inputs.push_back(replacer.replace(operand.getType()));
+      describe(operand, inputAttrs);
+    }
+    for (Value result : region.getResults()) {
+      outputs.push_back(replacer.replace(result.getType()));
+      describe(result, outputAttrs);
+    }
+    OpBuilder kernelBuilder(context);
+    auto kernel = KernelOp::create(kernelBuilder, region.getLoc(), "kernel",
+                                   builder.getFunctionType(inputs, outputs), symbols);
+    // The builder of a kernel makes an empty body; the region's takes its place.
+    kernel.getBody().getBlocks().clear();
+    kernel.getBody().takeBody(region.getBody());
+    for (BlockArgument argument : kernel.getBody().getArguments()) {
+      argument.setType(replacer.replace(argument.getType()));
+    }
+    kernel.getBody().walk([&](Operation *op) {
+      replacer.replaceElementsIn(op, /*replaceAttrs=*/true, /*replaceLocs=*/false,
+                                 /*replaceTypes=*/true);
+    });
+    if (ScheduleAttr schedule = region.getScheduleAttr()) {
+      kernel.setScheduleAttr(cast<ScheduleAttr>(replacer.replace(Attribute(schedule))));
+    }
+    auto nonEmpty = [](Attribute attr) { return !cast<DictionaryAttr>(attr).empty(); };
+    if (llvm::any_of(inputAttrs, nonEmpty)) {
+      kernel.setArgAttrsAttr(builder.getArrayAttr(inputAttrs));
+    }
+    if (llvm::any_of(outputAttrs, nonEmpty)) {
+      kernel.setResAttrsAttr(builder.getArrayAttr(outputAttrs));
+    }
+
+    std::string text = textOf(kernel);
+    KernelOp &known = kernels[text];
+    if (known) {
+      kernel->destroy();
+      ++shared;
+    } else {
+      uint64_t hash = llvm::xxh3_64bits(text);
+      kernel.setSymName(stemOf(kernel) + "_" +
+                        llvm::utohexstr(hash >> 32, /*LowerCase=*/true, /*Width=*/8));
+      table.insert(kernel, graph->getIterator());
+      known = kernel;
+      ++outlined;
+    }
+    OpBuilder launchBuilder(region);
+    auto launch = LaunchOp::create(launchBuilder, region.getLoc(), region.getResultTypes(),
+                                   FlatSymbolRefAttr::get(known), region.getOperands(),
+                                   builder.getArrayAttr(sizes), region.getResultLayoutsAttr());
+    launch->setDiscardableAttrs(region->getDiscardableAttrDictionary());
+    region->replaceAllUsesWith(launch);
+    region->erase();
+  }
+};
+} // namespace

@@ -1,0 +1,318 @@
+// Which storage every region writes: its own, that of a temporary nobody needs
+// any more, or that of the argument the program mutates.
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_PLANBUFFERSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct Buffer {
+  SizeExpr bytes;
+  StringRef kind;
+  std::optional<unsigned> argument;
+};
+
+struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
+  llvm::DenseMap<Operation *, unsigned> order;
+  /// Position of the last reader of a value's storage, and the value that owns
+  /// the storage.
+  llvm::DenseMap<Value, unsigned> lastUse;
+  llvm::DenseMap<Value, Value> owners;
+  llvm::DenseSet<Value> returned;
+  SmallVector<Buffer> buffers;
+  llvm::DenseMap<Value, unsigned> bufferOf;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    order.clear();
+    lastUse.clear();
+    owners.clear();
+    returned.clear();
+    buffers.clear();
+    bufferOf.clear();
+    analyse(graph);
+    storeInPlace(graph);
+    place(graph);
+    SmallVector<Attribute> described;
+    Builder builder(&getContext());
+    for (const Buffer &buffer : buffers) {
+      SmallVector<NamedAttribute> entry{
+          builder.getNamedAttr("bytes", buffer.bytes.getAttr()),
+          builder.getNamedAttr("class", builder.getStringAttr(buffer.kind))};
+      if (buffer.argument) {
+        entry.push_back(
+            builder.getNamedAttr("argument", builder.getI64IntegerAttr(*buffer.argument)));
+      }
+      described.push_back(builder.getDictionaryAttr(entry));
+    }
+    graph->setAttr("frit.buffers", builder.getArrayAttr(described));
+  }
+
+  Value ownerOf(Value value) const {
+    auto it = owners.find(value);
+    return it == owners.end() ? value : it->second;
+  }
+
+  /// Lifetimes by storage. Whatever an operator's result may alias lives as long
+  /// as that result.
+  void analyse(GraphOp graph) {
+    unsigned position = 0;
+    for (Operation &op : graph.getBody().front()) {
+      order[&op] = ++position;
+      if (isView(&op)) {
+        owners[op.getResult(0)] = ownerOf(op.getOperand(0));
+      }
+    }
+    for (Operation &op : llvm::reverse(graph.getBody().front())) {
+      unsigned until = order[&op];
+      if (auto call = dyn_cast<AtenOp>(op); call && mayAlias(call)) {
+        for (Value result : op.getResults()) {
+          until = std::max(until, lastUse.lookup(result));
+          if (returned.contains(result)) {
+            for (Value operand : op.getOperands()) {
+              returned.insert(ownerOf(operand));
+            }
+          }
+        }
+      }
+      for (Value operand : op.getOperands()) {
+        Value owner = ownerOf(operand);
+        lastUse[owner] = std::max(lastUse.lookup(owner), until);
+        if (isa<ReturnOp>(op)) {
+          returned.insert(owner);
+        }
+      }
+    }
+  }
+
+  /// Operators whose results may be views of their operands.
+  static bool mayAlias(AtenOp call) {
+    ArrayAttr storage = call.getResultStorageAttr();
+    if (storage) {
+      return llvm::any_of(storage, [](Attribute attr) {
+        auto known = dyn_cast<StorageAttr>(attr);
+        return known && known.getKind() != StorageKind::Fresh;
+      });
+    }
+    // Nothing known: operators outside of ATen may return what they got.
+    return !call.getOpName().starts_with("aten.") && !call.getOpName().starts_with("prims.");
+  }
+
+  SizeExpr bytesOf(RankedTensorType type) {
+    unsigned bits = type.getElementType().getIntOrFloatBitWidth();
+    return getNumElements(type) * std::max<int64_t>(1, bits / 8);
+  }
+
+  /// Whether a body argument is read only at the place that is being computed:
+  /// through elementwise operations, never through a view or a reduction.
+  static bool isReadInPlace(BlockArgument argument) {
+    SmallVector<Value> stack{argument};
+    llvm::SmallDenseSet<Value> seen;
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      if (!seen.insert(value).second) {
+        continue;
+      }
+      for (Operation *user : value.getUsers()) {
+        if (isa<YieldOp>(user)) {
+          continue;
+        }
+        if (!isa<arith::ArithDialect, math::MathDialect>(user->getDialect())) {
+          return false;
+        }
+        stack.push_back(user->getResult(0));
+      }
+    }
+    return true;
+  }
+
+  /// Bytes of element, shape and strides agree: element i of one lies where
+  /// element i of the other does.
+  static bool liesAs(Operation *region, unsigned result, Value value) {
+    auto type = cast<RankedTensorType>(region->getResult(result).getType());
+    auto other = dyn_cast<RankedTensorType>(value.getType());
+    if (!other || getSizes(type) != getSizes(other)) {
+      return false;
+    }
+    auto bytes = [](RankedTensorType t) {
+      return std::max(1u, t.getElementType().getIntOrFloatBitWidth() / 8);
+    };
+    return bytes(type) == bytes(other);
+  }
+
+  static LayoutAttr layoutOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
+                               argument.getArgNumber());
+    }
+    unsigned index = 0;
+    for (Value result : value.getDefiningOp()->getResults()) {
+      if (result == value) {
+        break;
+      }
+      index += isa<RankedTensorType>(result.getType());
+    }
+    auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
+    return all && index < all.size() ? cast<LayoutAttr>(all[index]) : LayoutAttr();
+  }
+
+  /// A region writes the mutated argument itself if nothing needs the old value
+  /// afterwards and the region reads it only where it writes.
+  void storeInPlace(GraphOp graph) {
+    for (StoreOp store :
+         llvm::make_early_inc_range(graph.getBody().front().getOps<StoreOp>())) {
+      auto target = dyn_cast<BlockArgument>(store.getTarget());
+      auto result = dyn_cast<OpResult>(store.getValue());
+      auto region = result ? dyn_cast<RegionOp>(result.getOwner()) : RegionOp();
+      if (!target || !region || bufferOf.contains(result) || returned.contains(result) ||
+          result.getType() != target.getType()) {
+        continue;
+      }
+      LayoutAttr have = layoutOf(result), want = layoutOf(target);
+      if (!have || have.getStrides() != want.getStrides() || !canWriteInto(region, target, store)) {
+        continue;
+      }
+      // The value's other readers see the same elements in the argument, unless
+      // another store follows.
+      bool again = llvm::any_of(target.getUsers(), [&](Operation *user) {
+        return user != store && isa<StoreOp>(user);
+      });
+      if (again && !result.hasOneUse()) {
+        continue;
+      }
+      bufferOf[result] = buffers.size();
+      buffers.push_back({bytesOf(cast<RankedTensorType>(result.getType())), "argument",
+                         target.getArgNumber()});
+      SmallVector<int64_t> writes;
+      if (auto old = region->getAttrOfType<DenseI64ArrayAttr>("frit.writes")) {
+        writes.assign(old.asArrayRef().begin(), old.asArrayRef().end());
+      }
+      writes.push_back(target.getArgNumber());
+      region->setAttr("frit.writes", DenseI64ArrayAttr::get(&getContext(), writes));
+      store.erase();
+      ++storesInPlace;
+    }
+  }
+
+  bool canWriteInto(RegionOp region, BlockArgument target, StoreOp store) {
+    unsigned position = order[region];
+    SmallVector<Value> stack{target};
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      for (OpOperand &use : value.getUses()) {
+        Operation *user = use.getOwner();
+        if (user == store) {
+          continue;
+        }
+        if (user == region) {
+          if (value != target ||
+              !isReadInPlace(region.getBody().getArgument(use.getOperandNumber()))) {
+            return false;
+          }
+        } else if (isView(user)) {
+          stack.push_back(user->getResult(0));
+        } else if (!isa<StoreOp>(user) && order[user] > position) {
+          return false;
+        } else if (isa<StoreOp>(user)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Hands buffers to the other results: one that died before, one that dies
+  /// here and is only read in place, or a new one.
+  void place(GraphOp graph) {
+    llvm::DenseMap<Attribute, SmallVector<unsigned>> freeBySize;
+    // Buffers by the position after which they are free.
+    std::multimap<unsigned, unsigned> dying;
+    Builder builder(&getContext());
+    for (Operation &op : graph.getBody().front()) {
+      auto region = dyn_cast<RegionOp>(op);
+      if (!region) {
+        continue;
+      }
+      unsigned position = order[&op];
+      while (!dying.empty() && dying.begin()->first < position) {
+        unsigned buffer = dying.begin()->second;
+        freeBySize[buffers[buffer].bytes.getAttr()].push_back(buffer);
+        dying.erase(dying.begin());
+      }
+      SmallVector<Attribute> numbers;
+      for (OpResult result : region.getResults()) {
+        if (!bufferOf.contains(result)) {
+          bufferOf[result] = choose(region, result, freeBySize, dying);
+        }
+        unsigned buffer = bufferOf[result];
+        numbers.push_back(builder.getI64IntegerAttr(buffer));
+        if (buffers[buffer].kind == "temporary") {
+          dying.insert({std::max(position, lastUse.lookup(result)), buffer});
+        }
+      }
+      region->setAttr("frit.buffers", builder.getArrayAttr(numbers));
+    }
+  }
+
+  unsigned choose(RegionOp region, OpResult result,
+                  llvm::DenseMap<Attribute, SmallVector<unsigned>> &freeBySize,
+                  std::multimap<unsigned, unsigned> &dying) {
+    SizeExpr bytes = bytesOf(cast<RankedTensorType>(result.getType()));
+    if (returned.contains(result)) {
+      buffers.push_back({bytes, "output", std::nullopt});
+      return buffers.size() - 1;
+    }
+    if (region.getNumResults() == 1 && !reduces(region)) {
+      for (OpOperand &operand : region->getOpOperands()) {
+        Value value = operand.get();
+        auto it = bufferOf.find(value);
+        if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
+            lastUse.lookup(value) != order[region] ||
+            !liesAs(region, 0, value) || layoutOf(value) != layoutOf(result) ||
+            llvm::count(region.getOperands(), value) != 1 || readsView(region, value) ||
+            !isReadInPlace(region.getBody().getArgument(operand.getOperandNumber()))) {
+          continue;
+        }
+        unsigned buffer = it->second;
+        auto range = dying.equal_range(order[region]);
+        for (auto entry = range.first; entry != range.second; ++entry) {
+          if (entry->second == buffer) {
+            dying.erase(entry);
+            break;
+          }
+        }
+        ++inPlace;
+        return buffer;
+      }
+    }
+    SmallVector<unsigned> &free = freeBySize[bytes.getAttr()];
+    if (!free.empty()) {
+      ++reused;
+      return free.pop_back_val();
+    }
+    buffers.push_back({bytes, "temporary", std::nullopt});
+    return buffers.size() - 1;
+  }
+
+  static bool reduces(RegionOp region) {
+    return !region.getBody().front().getOps<ReduceOp>().empty();
+  }
+
+  /// Whether the region also reads the storage of `value` through a view.
+  bool readsView(RegionOp region, Value value) const {
+    return llvm::any_of(region.getOperands(), [&](Value operand) {
+      return operand != value && ownerOf(operand) == value;
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "ir/FritOps.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <utility>
+
+/// The schedule of a region as a pure function of numbers: what the region
+/// computes and on what it runs go in, an ordered list of candidates comes out.
+/// No IR is looked at here, so a table of cases can hold every decision.
+namespace mlir::frit {
+
+enum class ScheduleTarget { Cpu, Gpu };
+
+struct RegionSummary {
+  /// Estimated element counts: rows and the length of a row.
+  double rows = 1, columns = 1;
+  bool reduces = false;
+  /// P is provably one point.
+  bool singleRow = false;
+  /// Something on the full domain follows a reduction (softmax, norms).
+  bool hasEpilogue = false;
+  /// Bytes a point of the domain reads with unit stride along the innermost
+  /// reduced dim, and along the innermost parallel dim.
+  double bytesAlongReduced = 0, bytesAlongParallel = 0;
+  /// Widest element that is read or written, in bytes, and the narrowest.
+  unsigned widestBytes = 4, narrowestBytes = 4;
+  /// Work of a point in elementary operations.
+  unsigned weight = 1;
+};
+
+struct ScheduleCandidate {
+  ScheduleKind kind;
+  SmallVector<std::pair<llvm::StringRef, int64_t>, 4> parameters;
+
+  int64_t get(llvm::StringRef name) const {
+    for (const auto &[key, value] : parameters) {
+      if (key == name) {
+        return value;
+      }
+    }
+    return 0;
+  }
+};
+
+/// Best first; never empty.
+SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
+                                                ScheduleTarget target);
+
+} // namespace mlir::frit

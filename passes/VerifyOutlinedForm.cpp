@@ -1,0 +1,86 @@
+// The contract between the passes and what writes the artifact: kernels, and
+// graphs whose every tensor has a layout and a place.
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_VERIFYOUTLINEDFORMPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Host arithmetic on i64, f64 and i1.
+static bool isHostScalar(Operation &op) {
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) &&
+         llvm::none_of(op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
+}
+
+static LogicalResult verifyOutside(Operation &op) {
+  if (isa<RegionOp>(op)) {
+    return op.emitError("'frit.region' is not part of the outlined form; frit-outline-regions "
+                        "has not run");
+  }
+  if (!isa<LaunchOp, AtenOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp, tensor::FromElementsOp>(op) &&
+      !isView(&op) && !isHostScalar(op)) {
+    return op.emitError("'") << op.getName() << "' is not part of the outlined form; "
+                             << "frit-fuse-regions left it outside of kernels";
+  }
+  size_t tensors = llvm::count_if(op.getResultTypes(), [](Type type) {
+    return isa<RankedTensorType>(type);
+  });
+  auto layouts = op.getAttrOfType<ArrayAttr>("frit.layouts");
+  if ((layouts ? layouts.size() : 0) != tensors) {
+    return op.emitError("makes ") << tensors << " tensors and has "
+                                  << (layouts ? layouts.size() : 0)
+                                  << " layouts; frit-assign-layouts has not run after it was made";
+  }
+  return success();
+}
+
+static LogicalResult verifyBuffers(GraphOp graph, LaunchOp launch) {
+  auto known = graph->getAttrOfType<ArrayAttr>("frit.buffers");
+  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
+  if (!known || !used || used.size() != launch.getNumResults()) {
+    return launch.emitError("has ") << launch.getNumResults() << " results and "
+                                    << (used ? used.size() : 0)
+                                    << " buffers; frit-plan-buffers has not run";
+  }
+  for (Attribute attr : used) {
+    int64_t number = cast<IntegerAttr>(attr).getInt();
+    if (number < 0 || number >= static_cast<int64_t>(known.size())) {
+      return launch.emitError("writes buffer ") << number << " of " << known.size();
+    }
+  }
+  return success();
+}
+
+namespace {
+struct VerifyOutlinedFormPass : frit::impl::VerifyOutlinedFormPassBase<VerifyOutlinedFormPass> {
+  void runOnOperation() override {
+    for (Operation &top : *getOperation().getBody()) {
+      if (isa<KernelOp>(top)) {
+        continue;
+      }
+      auto graph = dyn_cast<GraphOp>(top);
+      if (!graph) {
+        top.emitError("an outlined module holds kernels and graphs, found '") << top.getName() << "'";
+        return signalPassFailure();
+      }
+      for (Operation &op : graph.getBody().front()) {
+        if (failed(verifyOutside(op))) {
+          return signalPassFailure();
+        }
+        if (auto launch = dyn_cast<LaunchOp>(op); launch && failed(verifyBuffers(graph, launch))) {
+          return signalPassFailure();
+        }
+      }
+    }
+  }
+};
+} // namespace

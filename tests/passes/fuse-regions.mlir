@@ -1,0 +1,196 @@
+// RUN: frit-opt --split-input-file --frit-fuse-regions %s | FileCheck %s
+
+// A softmax is one region: the row values are read at their own row.
+// CHECK-LABEL: @softmax
+// CHECK: frit.region(%{{.*}})
+// CHECK-COUNT-2: frit.reduce
+// CHECK: frit.yield
+// CHECK-NOT: frit.region
+!t = tensor<?x1024xf32, #frit.dims<[s0, 1024]>>
+!r = tensor<?xf32, #frit.dims<[s0]>>
+frit.graph @softmax(%x: !t) -> !t attributes {symbols = [#frit.symbol<"s0", min = 2, hint = 64>]} {
+  %m = frit.reduce <max> %x dims [1] : !t -> !r
+  %mb = frit.reindex %m <(d0, d1) -> (d0)> : !r -> !t
+  %c = arith.subf %x, %mb : !t
+  %e = math.exp %c : !t
+  %s = frit.reduce <sum> %e dims [1] : !t -> !r
+  %sb = frit.reindex %s <(d0, d1) -> (d0)> : !r -> !t
+  %y = arith.divf %e, %sb : !t
+  frit.return %y : !t
+}
+
+// -----
+
+// Five products: one region, one operand.
+// CHECK-LABEL: @five_products
+// CHECK: frit.region(%arg0) :
+// CHECK-COUNT-5: arith.mulf
+// CHECK-NOT: frit.region
+!t = tensor<2048x2048xf32>
+frit.graph @five_products(%x: !t) -> !t {
+  %1 = arith.mulf %x, %x : !t
+  %2 = arith.mulf %1, %x : !t
+  %3 = arith.mulf %2, %x : !t
+  %4 = arith.mulf %3, %x : !t
+  %5 = arith.mulf %4, %x : !t
+  frit.return %5 : !t
+}
+
+// -----
+
+// The intermediate of a broadcast that is reduced never exists.
+// CHECK-LABEL: @similarity
+// CHECK: frit.region(%arg0, %arg1) : (tensor<256x2000xf32>, tensor<256x2000xf32>) -> tensor<2000x2000xi64>
+// CHECK-NOT: frit.region
+frit.graph @similarity(%x: tensor<256x2000xf32>, %y: tensor<256x2000xf32>) -> tensor<2000x2000xi64> {
+  %a = frit.reindex %x <(d0, d1, d2) -> (d0, d1)> : tensor<256x2000xf32> -> tensor<256x2000x2000xf32>
+  %b = frit.reindex %y <(d0, d1, d2) -> (d0, d2)> : tensor<256x2000xf32> -> tensor<256x2000x2000xf32>
+  %d = arith.subf %a, %b : tensor<256x2000x2000xf32>
+  %e = math.absf %d : tensor<256x2000x2000xf32>
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %o = frit.reindex %one <(d0, d1, d2) -> ()> : tensor<f32> -> tensor<256x2000x2000xf32>
+  %l = arith.cmpf olt, %e, %o : tensor<256x2000x2000xf32>
+  %i = arith.extui %l : tensor<256x2000x2000xi1> to tensor<256x2000x2000xi64>
+  %s = frit.reduce <sum> %i dims [0] : tensor<256x2000x2000xi64> -> tensor<2000x2000xi64>
+  frit.return %s : tensor<2000x2000xi64>
+}
+
+// -----
+
+// Residual, layer norm, affine, and both statistics as results: one region,
+// though the graph works on [8, 16, 64] and the statistics on [8, 16, 1].
+// CHECK-LABEL: @layer_norm
+// CHECK: frit.region
+// CHECK: frit.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+// CHECK-NOT: frit.region
+!t = tensor<8x16x4096xf32>
+!r = tensor<8x16xf32>
+!k = tensor<8x16x1xf32>
+frit.graph @layer_norm(%x: !t, %h: !t, %w: tensor<4096xf32>, %b: tensor<4096xf32>) -> (!t, !t, !k, !k) {
+  %n = arith.constant dense<4096.0> : tensor<f32>
+  %eps = arith.constant dense<1.0e-05> : tensor<f32>
+  %nr = frit.reindex %n <(d0, d1) -> ()> : tensor<f32> -> !r
+  %er = frit.reindex %eps <(d0, d1) -> ()> : tensor<f32> -> !r
+  %s = arith.addf %x, %h : !t
+  %sum = frit.reduce <sum> %s dims [2] : !t -> !r
+  %mean = arith.divf %sum, %nr : !r
+  %mb = frit.reindex %mean <(d0, d1, d2) -> (d0, d1)> : !r -> !t
+  %c = arith.subf %s, %mb : !t
+  %c2 = arith.mulf %c, %c : !t
+  %ss = frit.reduce <sum> %c2 dims [2] : !t -> !r
+  %var = arith.divf %ss, %nr : !r
+  %ve = arith.addf %var, %er : !r
+  %rstd = math.rsqrt %ve : !r
+  %rb = frit.reindex %rstd <(d0, d1, d2) -> (d0, d1)> : !r -> !t
+  %xn = arith.mulf %c, %rb : !t
+  %wb = frit.reindex %w <(d0, d1, d2) -> (d2)> : tensor<4096xf32> -> !t
+  %bb = frit.reindex %b <(d0, d1, d2) -> (d2)> : tensor<4096xf32> -> !t
+  %xw = arith.mulf %xn, %wb : !t
+  %y = arith.addf %xw, %bb : !t
+  %mk = frit.reshape %mean : !r -> !k
+  %rk = frit.reshape %rstd : !r -> !k
+  frit.return %y, %s, %mk, %rk : !t, !t, !k, !k
+}
+
+// -----
+
+// Three heads out of one product: siblings with one domain.
+// CHECK-LABEL: @split_heads
+// CHECK: frit.region(%arg0)
+// CHECK-NOT: frit.region
+!h = tensor<8x12x64x64xf32>
+frit.graph @split_heads(%x: tensor<512x2304xf32>) -> (!h, !h, !h) {
+  %v = frit.reshape %x : tensor<512x2304xf32> -> tensor<8x64x2304xf32>
+  %q0 = frit.reindex %v <(d0, d1, d2) -> (d0, d1, d2)> : tensor<8x64x2304xf32> -> tensor<8x64x768xf32>
+  %k0 = frit.reindex %v <(d0, d1, d2) -> (d0, d1, d2 + 768)> : tensor<8x64x2304xf32> -> tensor<8x64x768xf32>
+  %v0 = frit.reindex %v <(d0, d1, d2) -> (d0, d1, d2 + 1536)> : tensor<8x64x2304xf32> -> tensor<8x64x768xf32>
+  %q1 = frit.reshape %q0 : tensor<8x64x768xf32> -> tensor<8x64x12x64xf32>
+  %k1 = frit.reshape %k0 : tensor<8x64x768xf32> -> tensor<8x64x12x64xf32>
+  %v1 = frit.reshape %v0 : tensor<8x64x768xf32> -> tensor<8x64x12x64xf32>
+  %q2 = frit.reindex %q1 <(d0, d1, d2, d3) -> (d0, d2, d1, d3)> : tensor<8x64x12x64xf32> -> !h
+  %k2 = frit.reindex %k1 <(d0, d1, d2, d3) -> (d0, d2, d1, d3)> : tensor<8x64x12x64xf32> -> !h
+  %v2 = frit.reindex %v1 <(d0, d1, d2, d3) -> (d0, d2, d1, d3)> : tensor<8x64x12x64xf32> -> !h
+  frit.return %q2, %k2, %v2 : !h, !h, !h
+}
+
+// -----
+
+// A reduction over rows and one over columns of the same values are two.
+// CHECK-LABEL: @no_fuse_other_dims
+// CHECK-COUNT-2: frit.region
+// CHECK-NOT: frit.region
+!t = tensor<512x2048xf32>
+frit.graph @no_fuse_other_dims(%x: !t) -> (tensor<512xf32>, tensor<2048xf32>) {
+  %a = frit.reduce <sum> %x dims [1] : !t -> tensor<512xf32>
+  %b = frit.reduce <sum> %x dims [0] : !t -> tensor<2048xf32>
+  frit.return %a, %b : tensor<512xf32>, tensor<2048xf32>
+}
+
+// -----
+
+// A row value read through a transpose is not there yet.
+// CHECK-LABEL: @no_fuse_reads_elsewhere
+// CHECK-COUNT-2: frit.region
+// CHECK-NOT: frit.region
+!t = tensor<512x512xf32>
+frit.graph @no_fuse_reads_elsewhere(%x: !t) -> !t {
+  %a = frit.reduce <sum> %x dims [1] : !t -> tensor<512xf32>
+  %b = frit.reindex %a <(d0, d1) -> (d1)> : tensor<512xf32> -> !t
+  %y = arith.mulf %x, %b : !t
+  frit.return %y : !t
+}
+
+// -----
+
+// Joining the add to the first exp would run the region both before and after
+// the product.
+// CHECK-LABEL: @no_fuse_cycle
+// CHECK: frit.region
+// CHECK: frit.aten "aten.mm.default"
+// CHECK: frit.region
+// CHECK-NOT: frit.region
+!t = tensor<512x512xf32>
+frit.graph @no_fuse_cycle(%x: !t, %w: !t) -> !t {
+  %e = math.exp %x : !t
+  %m = frit.aten "aten.mm.default"(%e, %w) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t, !t) -> !t
+  %y = arith.addf %e, %m : !t
+  frit.return %y : !t
+}
+
+// -----
+
+// A transpose that only a matrix product reads stays strides.
+// CHECK-LABEL: @view_for_product
+// CHECK-NOT: frit.region
+// CHECK: frit.reindex
+// CHECK: frit.aten
+!t = tensor<64x32xf32>
+frit.graph @view_for_product(%x: !t, %w: !t) -> tensor<64x64xf32> {
+  %wt = frit.reindex %w <(d0, d1) -> (d1, d0)> : !t -> tensor<32x64xf32>
+  %m = frit.aten "aten.mm.default"(%x, %wt) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t, tensor<32x64xf32>) -> tensor<64x64xf32>
+  frit.return %m : tensor<64x64xf32>
+}
+
+// -----
+
+// A transcendental behind a large broadcast is computed once, not a thousand times.
+// CHECK-LABEL: @no_repeat_expensive
+// CHECK-COUNT-2: frit.region
+// CHECK-NOT: frit.region
+frit.graph @no_repeat_expensive(%x: tensor<4096x4096xf32>, %w: tensor<4096xf32>) -> tensor<4096x4096xf32> {
+  %e = math.exp %w : tensor<4096xf32>
+  %b = frit.reindex %e <(d0, d1) -> (d1)> : tensor<4096xf32> -> tensor<4096x4096xf32>
+  %y = arith.mulf %x, %b : tensor<4096x4096xf32>
+  frit.return %y : tensor<4096x4096xf32>
+}
+
+// -----
+
+// Nothing to fuse: nothing changes.
+// CHECK-LABEL: @nothing
+// CHECK-NEXT: frit.return %arg0
+frit.graph @nothing(%x: tensor<4xf32>) -> tensor<4xf32> {
+  frit.return %x : tensor<4xf32>
+}
