@@ -13,6 +13,17 @@ using namespace mlir::frit;
 
 void buildGraphPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createVerifyImportedFormPass());
+  passes.addPass(createInlineCallsPass());
+
+  // What runs together, and where it lies.
+  passes.addNestedPass<GraphOp>(createFuseRegionsPass());
+  passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
+  passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
+  passes.addNestedPass<GraphOp>(createChooseSchedulesPass());
+  passes.addNestedPass<GraphOp>(createPlanBuffersPass());
+
+  passes.addPass(createOutlineRegionsPass());
+  passes.addPass(createVerifyOutlinedFormPass());
 }
 
 void registerPipelines() {
