@@ -82,6 +82,22 @@ Value Emitter::splat(Frame &frame, Value value) {
   return known;
 }
 
+Value Emitter::roundedDivision(Location loc, Value a, Value b, bool ceil) {
+  Value quotient = arith::DivSIOp::create(builder, loc, a, b);
+  Value rest = arith::SubIOp::create(builder, loc, a,
+                                     arith::MulIOp::create(builder, loc, quotient, b));
+  Value zero = constant(loc, a.getType(), 0);
+  Value inexact = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
+  // Truncation went up where the signs differ, down where they agree.
+  Value signs = arith::XOrIOp::create(builder, loc, a, b);
+  auto wrong = ceil ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
+  Value adjust = arith::AndIOp::create(
+      builder, loc, inexact, arith::CmpIOp::create(builder, loc, wrong, signs, zero));
+  Value next = arith::AddIOp::create(builder, loc, quotient,
+                                     constant(loc, a.getType(), ceil ? 1 : -1));
+  return arith::SelectOp::create(builder, loc, adjust, next, quotient);
+}
+
 Value Emitter::conjunction(Location loc, Value a, Value b, unsigned lanes) {
   if (!a || !b) {
     return a ? a : b;
@@ -190,7 +206,7 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
             if (program.getFacts().provablyNonNegative(left)) {
               factor = arith::DivUIOp::create(builder, loc, lhs, rhs);
             } else {
-              factor = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
+              factor = roundedDivision(loc, lhs, rhs, /*ceil=*/false);
             }
             break;
           case SizeFunction::Max: factor = arith::MaxSIOp::create(builder, loc, lhs, rhs); break;
@@ -259,9 +275,13 @@ Value Emitter::bounds(Frame &frame, ArrayRef<Bound> bounds) {
 }
 
 void Emitter::bindLinear(Frame &frame, Value linear, unsigned begin, unsigned end) {
+  bindLinear(frame, linear, llvm::to_vector(llvm::seq(begin, end)));
+}
+
+void Emitter::bindLinear(Frame &frame, Value linear, ArrayRef<unsigned> dims) {
   Location loc = program.getKernel().getLoc();
-  for (unsigned dim = end; dim-- > begin;) {
-    if (dim == begin) {
+  for (unsigned dim : llvm::reverse(dims)) {
+    if (dim == dims.front()) {
       frame.bind(dim, linear);
       break;
     }
@@ -544,10 +564,15 @@ Value Emitter::emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Valu
                                        constant(loc, type, -1));
     operands[1] = arith::SelectOp::create(builder, loc, isMinusOne, one, operands[1]);
   }
-  OperationState state(loc, node.op->getName());
-  state.addOperands(operands);
-  state.addTypes(type);
-  Value result = builder.create(state)->getResult(0);
+  Value result;
+  if (isa<arith::FloorDivSIOp, arith::CeilDivSIOp>(node.op)) {
+    result = roundedDivision(loc, operands[0], operands[1], isa<arith::CeilDivSIOp>(node.op));
+  } else {
+    OperationState state(loc, node.op->getName());
+    state.addOperands(operands);
+    state.addTypes(type);
+    result = builder.create(state)->getResult(0);
+  }
   if (isMinusOne) {
     Value special = isa<arith::RemSIOp>(node.op)
                         ? zero

@@ -134,6 +134,8 @@ public:
   /// Divides an index over [0, extent of dims) into dims [begin, end) of the
   /// domain and binds them.
   void bindLinear(Frame &frame, Value linear, unsigned begin, unsigned end);
+  /// The same for dims in any order, outermost first.
+  void bindLinear(Frame &frame, Value linear, ArrayRef<unsigned> dims);
 
 private:
   Value find(Frame &frame, unsigned node);
@@ -146,6 +148,8 @@ private:
   Access makeAccess(Frame &frame, SizeExpr address, const Node *node);
   Value polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, bool asVector);
   Value constant(Location loc, Type type, int64_t value);
+  /// Floor or ceiling of a / b, which does not overflow.
+  Value roundedDivision(Location loc, Value a, Value b, bool ceil);
 
   const KernelProgram &program;
   EmitterTarget &target;

@@ -38,6 +38,9 @@ public:
   Value size(SizeExpr expr);
   /// An address in a scratch or workspace buffer.
   Value address(Value base, Type element, Value index);
+  Value splatLanes(Value value, unsigned lanes) {
+    return sizes->splat(value.getLoc(), value, lanes);
+  }
   /// Uninitialised memory of this function's frame.
   Value scratch(Type element, int64_t count);
 

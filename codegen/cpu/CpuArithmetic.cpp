@@ -1,0 +1,222 @@
+// Operations that x86 has no direct form of: half types, NaN-propagating extremes,
+// remainders, and math on doubles through the runtime's callbacks.
+#include "codegen/cpu/CpuFunction.h"
+#include "codegen/math/VectorMath.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// Types and constants shaped like a given value.
+struct Shaped {
+  OpBuilder &b;
+  Location loc;
+  unsigned lanes;
+
+  Shaped(OpBuilder &b, Location loc, Value like) : b(b), loc(loc), lanes(1) {
+    if (auto vector = dyn_cast<VectorType>(like.getType())) {
+      lanes = vector.getDimSize(0);
+    }
+  }
+  Type type(Type element) const { return getLanesType(element, lanes); }
+  Value integer(Type element, int64_t value) const {
+    TypedAttr attr = b.getIntegerAttr(element, value);
+    if (lanes > 1) {
+      attr = DenseElementsAttr::get(cast<ShapedType>(type(element)), Attribute(attr));
+    }
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value real(Type element, double value) const {
+    TypedAttr attr = b.getFloatAttr(element, value);
+    if (lanes > 1) {
+      attr = DenseElementsAttr::get(cast<ShapedType>(type(element)), Attribute(attr));
+    }
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+};
+} // namespace
+
+static bool isHalf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isBF16() || element.isF16();
+}
+
+Value mlir::frit::emitHalfToFloat(OpBuilder &b, Location loc, Value half) {
+  Shaped s(b, loc, half);
+  if (getElementTypeOrSelf(half.getType()).isF16()) {
+    return arith::ExtFOp::create(b, loc, s.type(b.getF32Type()), half);
+  }
+  Value bits = arith::BitcastOp::create(b, loc, s.type(b.getI16Type()), half);
+  Value wide = arith::ExtUIOp::create(b, loc, s.type(b.getI32Type()), bits);
+  Value high = arith::ShLIOp::create(b, loc, wide, s.integer(b.getI32Type(), 16));
+  return arith::BitcastOp::create(b, loc, s.type(b.getF32Type()), high);
+}
+
+/// f64 to f32 rounding to odd: a later rounding to a half type is then exact.
+static Value roundToOdd(OpBuilder &b, Location loc, Value wide) {
+  Shaped s(b, loc, wide);
+  Type i32 = b.getI32Type();
+  Value near = arith::TruncFOp::create(b, loc, s.type(b.getF32Type()), wide);
+  Value back = arith::ExtFOp::create(b, loc, wide.getType(), near);
+  Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back, wide);
+  Value away = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
+                                     math::AbsFOp::create(b, loc, back),
+                                     math::AbsFOp::create(b, loc, wide));
+  Value bits = arith::BitcastOp::create(b, loc, s.type(i32), near);
+  Value less = arith::SubIOp::create(b, loc, bits, s.integer(i32, 1));
+  Value towardsZero = arith::SelectOp::create(b, loc, away, less, bits);
+  Value odd = arith::OrIOp::create(b, loc, towardsZero, s.integer(i32, 1));
+  Value result = arith::SelectOp::create(b, loc, inexact, odd, bits);
+  return arith::BitcastOp::create(b, loc, s.type(b.getF32Type()), result);
+}
+
+Value mlir::frit::emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type half) {
+  Shaped s(b, loc, wide);
+  Type i32 = b.getI32Type();
+  if (getElementTypeOrSelf(wide.getType()).isF64()) {
+    wide = roundToOdd(b, loc, wide);
+  }
+  if (half.isF16()) {
+    return arith::TruncFOp::create(b, loc, s.type(half), wide);
+  }
+  // Round to nearest even on the bits; a NaN stays one.
+  Value bits = arith::BitcastOp::create(b, loc, s.type(i32), wide);
+  Value high = arith::ShRUIOp::create(b, loc, bits, s.integer(i32, 16));
+  Value odd = arith::AndIOp::create(b, loc, high, s.integer(i32, 1));
+  Value rounded = arith::AddIOp::create(
+      b, loc, bits, arith::AddIOp::create(b, loc, odd, s.integer(i32, 0x7fff)));
+  Value upper = arith::ShRUIOp::create(b, loc, rounded, s.integer(i32, 16));
+  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, wide, wide);
+  upper = arith::SelectOp::create(b, loc, nan, s.integer(i32, 0x7fc0), upper);
+  Value narrow = arith::TruncIOp::create(b, loc, s.type(b.getI16Type()), upper);
+  return arith::BitcastOp::create(b, loc, s.type(half), narrow);
+}
+
+Value mlir::frit::emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool minimum) {
+  auto order = minimum ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT;
+  // One maxps (which gives y if either is NaN), then x if x is.
+  Value better = arith::CmpFOp::create(b, loc, order, x, y);
+  Value result = arith::SelectOp::create(b, loc, better, x, y);
+  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+  return arith::SelectOp::create(b, loc, nan, x, result);
+}
+
+/// The operation again, on other operands and with another result type.
+static Value repeat(OpBuilder &b, Operation *op, ValueRange operands, Type type) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(type);
+  for (NamedAttribute attr : op->getAttrs()) {
+    if (!attr.getName().getValue().starts_with("frit.")) {
+      state.addAttribute(attr.getName(), attr.getValue());
+    }
+  }
+  return b.create(state)->getResult(0);
+}
+
+Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
+  Location loc = op->getLoc();
+  Shaped s(b, loc, operands[0]);
+  Type f32 = b.getF32Type();
+  if (isa<arith::BitcastOp, arith::SelectOp, arith::ConstantOp>(op)) {
+    return {};
+  }
+  SmallVector<Value> wide;
+  for (Value operand : operands) {
+    wide.push_back(isHalf(operand.getType()) ? emitHalfToFloat(b, loc, operand) : operand);
+  }
+  if (isa<arith::ExtFOp>(op)) {
+    return getElementTypeOrSelf(resultType).isF32()
+               ? wide[0]
+               : Value(arith::ExtFOp::create(b, loc, resultType, wide[0]));
+  }
+  if (isa<arith::TruncFOp>(op)) {
+    return emitFloatToHalf(b, loc, wide[0], getElementTypeOrSelf(resultType));
+  }
+  bool narrow = isHalf(resultType);
+  Type type = narrow ? s.type(f32) : resultType;
+  Value result = apply(b, op, wide, type);
+  if (!result) {
+    result = repeat(b, op, wide, type);
+  }
+  return narrow ? emitFloatToHalf(b, loc, result, getElementTypeOrSelf(resultType)) : result;
+}
+
+/// Lane by lane through a function of the runtime.
+Value CpuFunction::applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
+  StringRef name = op->getName().stripDialect();
+  name = llvm::StringSwitch<StringRef>(name).Case("powf", "pow").Case("remf", "fmod").Default(name);
+  static constexpr StringRef known[] = {
+      "exp",   "exp2",  "expm1", "log",   "log2", "log10", "log1p", "sin",   "cos",  "tan",
+      "asin",  "acos",  "atan",  "sinh",  "cosh", "tanh",  "asinh", "acosh", "atanh", "erf",
+      "erfc",  "cbrt",  "pow",   "atan2", "fmod"};
+  if (!llvm::is_contained(known, name)) {
+    return {};
+  }
+  Location loc = op->getLoc();
+  Shaped s(b, loc, operands[0]);
+  Type f64 = b.getF64Type();
+  SmallVector<Value> wide;
+  for (Value operand : operands) {
+    bool narrow = !getElementTypeOrSelf(operand.getType()).isF64();
+    wide.push_back(narrow ? Value(arith::ExtFOp::create(b, loc, s.type(f64), operand)) : operand);
+  }
+  Value result;
+  if (s.lanes == 1) {
+    result = callScalar(b, loc, name, wide);
+  } else {
+    Value zero = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
+    Value one = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));
+    Value count = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(s.lanes));
+    auto loop = scf::ForOp::create(
+        b, loc, zero, count, one, ValueRange{wide[0]},
+        [&](OpBuilder &body, Location l, Value lane, ValueRange carried) {
+          SmallVector<Value> arguments;
+          for (Value operand : wide) {
+            arguments.push_back(LLVM::ExtractElementOp::create(body, l, operand, lane));
+          }
+          Value called = callScalar(body, l, name, arguments);
+          scf::YieldOp::create(
+              body, l,
+              LLVM::InsertElementOp::create(body, l, carried[0], called, lane).getResult());
+        });
+    result = loop.getResult(0);
+  }
+  return result.getType() == resultType
+             ? result
+             : Value(arith::TruncFOp::create(b, loc, resultType, result));
+}
+
+Value CpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
+  if (isHalf(resultType) || llvm::any_of(operands.getTypes(), isHalf)) {
+    return applyHalf(b, op, operands, resultType);
+  }
+  Location loc = op->getLoc();
+  if (isa<arith::MaximumFOp>(op)) {
+    return emitMaximum(b, loc, operands[0], operands[1], false);
+  }
+  if (isa<arith::MinimumFOp>(op)) {
+    return emitMaximum(b, loc, operands[0], operands[1], true);
+  }
+  bool isMath = isa<math::MathDialect>(op->getDialect());
+  if (!isMath && !isa<arith::RemFOp>(op)) {
+    return {};
+  }
+  if (isa<math::RsqrtOp>(op) && getElementTypeOrSelf(resultType).isF64()) {
+    Shaped s(b, loc, operands[0]);
+    return arith::DivFOp::create(b, loc, s.real(b.getF64Type(), 1.0),
+                                 math::SqrtOp::create(b, loc, operands[0]));
+  }
+  if (isMath) {
+    auto call = [&](OpBuilder &inner, Location l, StringRef name, ValueRange arguments) {
+      return callScalar(inner, l, name, arguments);
+    };
+    if (Value own = emitVectorMath(b, op, operands, call)) {
+      return own;
+    }
+  }
+  return applyDouble(b, op, operands, resultType);
+}

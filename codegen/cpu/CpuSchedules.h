@@ -1,0 +1,40 @@
+#pragma once
+
+#include "codegen/cpu/CpuFunction.h"
+
+/// The families of CPU kernels. Each takes an analysed kernel and adds its entry
+/// points to `module` and its launches to `desc`. Partitions are functions of sizes
+/// alone, so the number of threads never changes a bit of a result.
+namespace mlir::frit {
+
+struct CpuKernel {
+  ModuleOp module;
+  const KernelProgram &program;
+  CpuTarget cpu;
+  KernelDesc &desc;
+
+  std::string entryName(StringRef suffix = "") const { return desc.name + suffix.str(); }
+  void addLaunch(StringRef entry, SizeExpr units, int64_t grain) const;
+};
+
+/// No reductions: every unit is a stretch of up to 4096 elements along the lane dim.
+void emitPointwise(const CpuKernel &kernel);
+
+/// The lane dim is reduced: a unit is a row. Phase k sweeps the row once for all
+/// reductions of level k in several vector accumulators, the last sweep writes the
+/// full results. Values that cost more to compute than to keep (exp, division) stay
+/// in a scratch row.
+void emitRowReduction(const CpuKernel &kernel);
+
+/// The lane dim is parallel: every lane owns its rows' accumulators, the reduced
+/// dims are walked in order. A unit is a tile of several vectors by several rows of a
+/// second parallel dim, so that operands broadcast along either are read once a
+/// tile.
+void emitColumnReduction(const CpuKernel &kernel);
+
+/// Few rows, long reduction, one phase, no full results: parts of the reduced dims
+/// write partial accumulators to the workspace, a second launch combines them in
+/// order.
+void emitSplitReduction(const CpuKernel &kernel);
+
+} // namespace mlir::frit

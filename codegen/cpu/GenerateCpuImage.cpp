@@ -1,0 +1,60 @@
+// All kernels of a module become one image: analysed and emitted one by one,
+// lowered, optimised and written out together.
+#include "codegen/Codegen.h"
+#include "codegen/cpu/CpuSchedules.h"
+#include "codegen/cpu/EmitCpuKernels.h"
+#include "codegen/cpu/ObjectImage.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static void emitKernel(const CpuKernel &kernel) {
+  const KernelProgram &program = kernel.program;
+  if (!program.numReduced()) {
+    emitPointwise(kernel);
+  } else if (*program.getLaneDim() >= program.numParallel()) {
+    emitRowReduction(kernel);
+  } else {
+    emitColumnReduction(kernel);
+  }
+}
+
+LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &target, ModuleOp out,
+                                         std::vector<KernelDesc> &kernels) {
+  SizeExpr none = SizeExpr::constant(module.getContext(), 0);
+  for (auto kernel : module.getOps<KernelOp>()) {
+    auto program = KernelProgram::build(kernel);
+    if (failed(program)) {
+      return failure();
+    }
+    KernelDesc desc;
+    desc.name = kernel.getSymName().str();
+    desc.workspaceBytes = none;
+    emitKernel({out, *program, target, desc});
+    kernels.push_back(std::move(desc));
+  }
+  return success();
+}
+
+LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &target,
+                                           CpuImage &image) {
+  OwningOpRef<ModuleOp> out = ModuleOp::create(module.getLoc());
+  if (failed(emitCpuKernels(module, target, *out, image.kernels))) {
+    return failure();
+  }
+  ObjectImage object;
+  if (failed(compileToImage(*out, target.level, object))) {
+    return failure();
+  }
+  image.bytes = std::move(object.bytes);
+  for (KernelDesc &kernel : image.kernels) {
+    for (LaunchDesc &launch : kernel.launches) {
+      auto entry = object.entries.find(launch.entry);
+      if (entry == object.entries.end()) {
+        return module.emitError("image lacks the entry '") << launch.entry << "'";
+      }
+      launch.offset = entry->second;
+    }
+  }
+  return success();
+}

@@ -1,0 +1,301 @@
+#include "codegen/cpu/Combine.h"
+#include "codegen/cpu/CpuSchedules.h"
+#include "codegen/cpu/Loops.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Longest scratch row: 64 KB of f32 stay in the second-level cache.
+static constexpr int64_t kScratchElements = 16384;
+
+namespace {
+
+/// A value computed in one sweep and read again in later ones.
+struct Kept {
+  unsigned node;
+  unsigned phase;
+  Value buffer;
+};
+
+class RowReduction {
+public:
+  explicit RowReduction(const CpuKernel &kernel)
+      : kernel(kernel), program(kernel.program),
+        f(kernel.module, kernel.entryName(), program, kernel.cpu),
+        emitter(program, f, f.getBuilder()), lane(*program.getLaneDim()),
+        lanes(f.getShape().lanes()) {}
+
+  void emit();
+
+private:
+  void chooseKept();
+  void keep(Frame &frame, unsigned phase);
+  void reuse(Frame &frame, unsigned phase);
+  void accumulate(Frame &row, unsigned phase);
+  void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
+  Value positionOf(Frame &frame);
+  unsigned weightOf(ArrayRef<unsigned> roots);
+
+  const CpuKernel &kernel;
+  const KernelProgram &program;
+  CpuFunction f;
+  Emitter emitter;
+  unsigned lane, lanes;
+  SmallVector<unsigned> otherReduced;
+  SmallVector<unsigned> roots, rowStores, fullStores;
+  SmallVector<Kept> kept;
+  Value length;
+};
+
+} // namespace
+
+static bool isCostly(const Node &node) {
+  return node.kind == NodeKind::Apply &&
+         isa<math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, math::LogOp, math::PowFOp,
+             math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op, math::Log1pOp>(node.op);
+}
+
+/// Costly values of the lane dim that a later sweep reads again. They need a row of
+/// scratch, so the row must be known to be short.
+void RowReduction::chooseKept() {
+  if (!otherReduced.empty()) {
+    return;
+  }
+  auto bound = program.getFacts().upperBound(program.getDomain()[lane]);
+  if (!bound || *bound > kScratchElements) {
+    return;
+  }
+  unsigned phases = program.numPhases();
+  std::vector<std::vector<bool>> needed(phases + 1);
+  for (unsigned id : program.getReduces()) {
+    program.reach({program[id].operands[0]}, needed[program[id].level]);
+  }
+  for (unsigned store : fullStores) {
+    program.reach({program.getStores()[store].node}, needed[phases]);
+  }
+  for (auto &set : needed) {
+    set.resize(program.getNodes().size());
+  }
+  for (unsigned id = program.getNodes().size(); id-- > 0 && kept.size() < 4;) {
+    if (!isCostly(program[id]) || !(program[id].dims >> lane & 1)) {
+      continue;
+    }
+    // Values below an already kept one come with it.
+    bool covered = llvm::any_of(kept, [&](const Kept &k) {
+      std::vector<bool> below;
+      program.reach({k.node}, below);
+      return below[id];
+    });
+    std::optional<unsigned> first, last;
+    for (unsigned phase = 0; phase <= phases; ++phase) {
+      if (needed[phase][id]) {
+        first = first.value_or(phase);
+        last = phase;
+      }
+    }
+    if (!covered && first && *first != *last) {
+      Type element = program[id].type;
+      kept.push_back({id, *first, f.scratch(element, *bound)});
+    }
+  }
+}
+
+void RowReduction::keep(Frame &frame, unsigned phase) {
+  for (const Kept &k : kept) {
+    if (k.phase == phase && frame.values.count(k.node)) {
+      Type element = program[k.node].type;
+      f.storeVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]), element,
+                    emitter.lanes(frame, k.node), frame.mask);
+    }
+  }
+}
+
+void RowReduction::reuse(Frame &frame, unsigned phase) {
+  for (const Kept &k : kept) {
+    if (k.phase < phase) {
+      Type element = program[k.node].type;
+      frame.values[k.node] =
+          f.loadVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]),
+                       element, frame.lanes, frame.mask);
+    }
+  }
+}
+
+unsigned RowReduction::weightOf(ArrayRef<unsigned> from) {
+  std::vector<bool> needed;
+  program.reach(from, needed);
+  unsigned weight = 0;
+  for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+    if (needed[id] && (node.dims >> lane & 1)) {
+      weight += isCostly(node) ? 8 : 1;
+    }
+  }
+  return weight;
+}
+
+/// Reduced dims other than the lane dim, as one loop around the sweep.
+void RowReduction::sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body) {
+  if (otherReduced.empty()) {
+    body(row);
+    return;
+  }
+  SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
+  for (unsigned dim : otherReduced) {
+    extent = extent * program.getDomain()[dim];
+  }
+  forRange(f, f.i64(0), f.size(extent), 1, [&](Value i) {
+    Frame inner(&row);
+    emitter.bindLinear(inner, i, otherReduced);
+    body(inner);
+  });
+}
+
+Value RowReduction::positionOf(Frame &frame) {
+  SizeExpr position = SizeExpr::constant(program.getContext(), 0);
+  for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+    position = position * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
+  }
+  return emitter.splat(frame, emitter.index(frame, position));
+}
+
+void RowReduction::accumulate(Frame &row, unsigned phase) {
+  SmallVector<Combine> combines;
+  SmallVector<unsigned> inputs;
+  for (unsigned id : program.getReduces()) {
+    if (program[id].level == phase) {
+      combines.emplace_back(program, id);
+      inputs.push_back(program[id].operands[0]);
+    }
+  }
+  OpBuilder &b = f.getBuilder();
+  unsigned weight = weightOf(inputs);
+  unsigned unroll = weight <= 12 && combines.size() <= 2 ? 4 : 2;
+  Values identity;
+  for (const Combine &combine : combines) {
+    llvm::append_range(identity, combine.identity(b, lanes));
+  }
+  SmallVector<Values> state(unroll, identity);
+  auto body = [&](MutableArrayRef<Frame> frames, MutableArrayRef<Values> sets) {
+    for (auto [frame, set] : llvm::zip(frames, sets)) {
+      reuse(frame, phase);
+      unsigned at = 0;
+      for (const Combine &combine : combines) {
+        Value element = emitter.lanes(frame, program[combine.getNode()].operands[0]);
+        Values next = combine.lift(b, element,
+                                   combine.needsPosition() ? positionOf(frame) : Value());
+        ValueRange old = ValueRange(set).slice(at, combine.stateSize());
+        next = combine.combine(b, old, next);
+        if (frame.mask) {
+          next = combine.select(b, frame.mask, next, old);
+        }
+        llvm::copy(next, set.begin() + at);
+        at += combine.stateSize();
+      }
+      keep(frame, phase);
+    }
+  };
+  if (otherReduced.empty()) {
+    state = sweepLanes(f, row, lane, f.i64(0), length, lanes, state, body);
+  } else {
+    SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
+    for (unsigned dim : otherReduced) {
+      extent = extent * program.getDomain()[dim];
+    }
+    Values flat;
+    for (const Values &set : state) {
+      llvm::append_range(flat, set);
+    }
+    flat = forRange(f, f.i64(0), f.size(extent), 1, flat, [&](Value i, ValueRange values) {
+      Frame inner(&row);
+      emitter.bindLinear(inner, i, otherReduced);
+      emitter.hoist(inner, inputs);
+      SmallVector<Values> sets;
+      for (unsigned k = 0; k < unroll; ++k) {
+        sets.push_back(Values(values.slice(k * identity.size(), identity.size())));
+      }
+      Values next;
+      for (const Values &set :
+           sweepLanes(f, inner, lane, f.i64(0), length, lanes, sets, body)) {
+        llvm::append_range(next, set);
+      }
+      return next;
+    });
+    for (unsigned k = 0; k < unroll; ++k) {
+      state[k] = Values(ArrayRef(flat).slice(k * identity.size(), identity.size()));
+    }
+  }
+  unsigned at = 0;
+  for (const Combine &combine : combines) {
+    auto part = [&](unsigned k) {
+      return Values(ArrayRef(state[k]).slice(at, combine.stateSize()));
+    };
+    SmallVector<Values> parts;
+    for (unsigned k = 0; k < unroll; ++k) {
+      parts.push_back(part(k));
+    }
+    while (parts.size() > 1) {
+      for (unsigned k = 0; k < parts.size() / 2; ++k) {
+        parts[k] = combine.combine(b, parts[2 * k], parts[2 * k + 1]);
+      }
+      parts.resize(parts.size() / 2);
+    }
+    row.values[combine.getNode()] = combine.result(combine.horizontal(b, parts[0], lanes));
+    at += combine.stateSize();
+  }
+}
+
+void RowReduction::emit() {
+  for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+    if (dim != lane) {
+      otherReduced.push_back(dim);
+    }
+  }
+  for (auto [i, store] : llvm::enumerate(program.getStores())) {
+    (store.dims & program.reducedMask() ? fullStores : rowStores).push_back(i);
+    roots.push_back(store.node);
+  }
+  for (unsigned id : program.getReduces()) {
+    roots.push_back(program[id].operands[0]);
+  }
+  length = f.size(program.getDomain()[lane]);
+  chooseKept();
+  f.allowStreaming(true);
+  Frame entry;
+  emitter.hoist(entry, roots);
+  forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) {
+    Frame row(&entry);
+    if (program.numParallel()) {
+      emitter.bindLinear(row, unit, 0, program.numParallel());
+    }
+    for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
+      emitter.hoist(row, roots);
+      accumulate(row, phase);
+    }
+    emitter.hoist(row, roots);
+    for (unsigned i : rowStores) {
+      const Store &store = program.getStores()[i];
+      emitter.store(row, store, emitter.value(row, store.node));
+    }
+    if (fullStores.empty()) {
+      return;
+    }
+    sweepOuter(row, [&](Frame &outer) {
+      sweepLanes(f, outer, lane, f.i64(0), length, lanes, 1, [&](MutableArrayRef<Frame> frames) {
+        for (Frame &frame : frames) {
+          reuse(frame, program.numPhases());
+          for (unsigned i : fullStores) {
+            const Store &store = program.getStores()[i];
+            emitter.store(frame, store, emitter.value(frame, store.node));
+          }
+        }
+      });
+    });
+  });
+  f.finish();
+  int64_t elements = guessSize(program, program.getExtent(program.numParallel(),
+                                                          program.getRank()));
+  kernel.addLaunch(kernel.entryName(), program.getExtent(0, program.numParallel()),
+                   chooseGrain(program, elements));
+}
+
+void mlir::frit::emitRowReduction(const CpuKernel &kernel) { RowReduction(kernel).emit(); }

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "runtime/artifact/KernelAbi.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+/// Compiles one textual frit.kernel to an image, maps it as the runtime would and
+/// calls it over a partition of its units, so that tests compare numbers.
+namespace mlir::frit::test {
+
+class CpuKernelRunner {
+public:
+  CpuKernelRunner(StringRef text, CpuLevel level);
+  ~CpuKernelRunner();
+
+  bool isValid() const { return base != nullptr; }
+  /// `pointers`: operands, then results. Splits the units of each launch in `parts`.
+  int32_t run(std::vector<void *> pointers, std::vector<int64_t> ints = {},
+              std::vector<double> floats = {}, int64_t parts = 3);
+
+  ::frit::ErrorRecord error;
+  CpuImage image;
+  double compileMilliseconds = 0;
+
+private:
+  void *base = nullptr;
+  size_t mapped = 0;
+};
+
+/// The levels that this machine can run.
+std::vector<CpuLevel> getLevels();
+
+/// Sizes around vector edges.
+inline const int64_t kSizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 257};
+
+/// Values of both signs, some zero, NaN or infinite if `special`.
+std::vector<float> makeFloats(int64_t count, unsigned seed, bool special = false);
+
+void expectNear(float expected, float actual, float tolerance, int64_t at);
+
+} // namespace mlir::frit::test
