@@ -445,7 +445,17 @@ Value Emitter::emit(Frame &frame, unsigned id) {
       yes = splat(frame, yes);
       no = splat(frame, no);
     }
-    return arith::SelectOp::create(builder, node.loc, inside, yes, no);
+    if (!node.type.isBF16() && !node.type.isF16()) {
+      return arith::SelectOp::create(builder, node.loc, inside, yes, no);
+    }
+    // Half types are chosen as bits: not every target has registers for them.
+    Type type = yes.getType();
+    Type bits = isa<VectorType>(type) ? getLanesType(builder.getI16Type(), frame.lanes)
+                                      : Type(builder.getI16Type());
+    yes = arith::BitcastOp::create(builder, node.loc, bits, yes);
+    no = arith::BitcastOp::create(builder, node.loc, bits, no);
+    Value chosen = arith::SelectOp::create(builder, node.loc, inside, yes, no);
+    return arith::BitcastOp::create(builder, node.loc, type, chosen);
   }
   case NodeKind::Reduce: break;
   }

@@ -121,8 +121,15 @@ Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, T
   Location loc = op->getLoc();
   Shaped s(b, loc, operands[0]);
   Type f32 = b.getF32Type();
-  if (isa<arith::BitcastOp, arith::SelectOp, arith::ConstantOp>(op)) {
+  if (isa<arith::BitcastOp>(op)) {
     return {};
+  }
+  if (isa<arith::SelectOp>(op)) {
+    Type bits = s.type(b.getI16Type());
+    Value yes = arith::BitcastOp::create(b, loc, bits, operands[1]);
+    Value no = arith::BitcastOp::create(b, loc, bits, operands[2]);
+    Value chosen = arith::SelectOp::create(b, loc, operands[0], yes, no);
+    return arith::BitcastOp::create(b, loc, resultType, chosen);
   }
   SmallVector<Value> wide;
   for (Value operand : operands) {

@@ -89,7 +89,10 @@ Value CpuFunction::loadField(Value base, int64_t offset, Type type) {
 }
 
 static Type memoryType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  // Half types are bits until they are extended: x86 has no registers for them.
+  return element.isInteger(1)                      ? IntegerType::get(element.getContext(), 8)
+         : element.isBF16() || element.isF16() ? IntegerType::get(element.getContext(), 16)
+                                                   : element;
 }
 
 Value CpuFunction::address(Value base, Type element, Value index) {
@@ -122,6 +125,11 @@ static Value zeros(OpBuilder &b, Location loc, Type type) {
 }
 
 static Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
+  if (element.isBF16() || element.isF16()) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    return arith::BitcastOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
+                                    value);
+  }
   if (!element.isInteger(1)) {
     return value;
   }
@@ -131,10 +139,15 @@ static Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
 
 static Value toMemory(OpBuilder &b, Location loc, Value value) {
   Type type = value.getType();
-  if (!getElementTypeOrSelf(type).isInteger(1)) {
+  Type element = getElementTypeOrSelf(type);
+  auto vector = dyn_cast<VectorType>(type);
+  if (element.isBF16() || element.isF16()) {
+    return arith::BitcastOp::create(
+        b, loc, getLanesType(b.getI16Type(), vector ? vector.getDimSize(0) : 1), value);
+  }
+  if (!element.isInteger(1)) {
     return value;
   }
-  auto vector = dyn_cast<VectorType>(type);
   return arith::ExtUIOp::create(b, loc, getLanesType(b.getI8Type(), vector ? vector.getDimSize(0) : 1),
                                 value);
 }

@@ -1,0 +1,362 @@
+#include "tests/unit/codegen/CpuKernelRunner.h"
+
+#include <cmath>
+
+using namespace mlir::frit;
+using namespace mlir::frit::test;
+
+namespace {
+
+constexpr const char *kSymbols =
+    R"(attributes {symbols = [#frit.symbol<"p0", min = 0>, #frit.symbol<"p1", min = 0>, #frit.symbol<"p2", min = 0>]})";
+
+/// Replaces F by the full type, R by the row's, C by the column's.
+std::string expand(std::string text) {
+  auto replace = [&](const std::string &from, const std::string &to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+      text.replace(at, from.size(), to);
+    }
+  };
+  replace("$F", "tensor<?x?xf32, #frit.dims<[p0, p1]>>");
+  replace("$I", "tensor<?x?xi64, #frit.dims<[p0, p1]>>");
+  replace("$B", "tensor<?x?xi1, #frit.dims<[p0, p1]>>");
+  replace("$R", "tensor<?xf32, #frit.dims<[p0]>>");
+  replace("$C", "tensor<?xf32, #frit.dims<[p1]>>");
+  replace("$S", kSymbols);
+  return text;
+}
+
+TEST(CpuReductions, SoftmaxOfRows) {
+  for (CpuLevel level : getLevels()) {
+    for (bool bounded : {false, true}) {
+      std::string text = expand(R"(
+        frit.kernel @k(%x: $F) -> $F $S {
+          %m = frit.reduce <max> %x dims [1] : $F -> $R
+          %mb = frit.reindex %m <(d0, d1) -> (d0)> : $R -> $F
+          %s = arith.subf %x, %mb : $F
+          %e = math.exp %s : $F
+          %t = frit.reduce <sum> %e dims [1] : $F -> $R
+          %tb = frit.reindex %t <(d0, d1) -> (d0)> : $R -> $F
+          %y = arith.divf %e, %tb : $F
+          frit.yield %y : $F
+        })");
+      if (bounded) { // a bounded row is kept in scratch
+        text.replace(text.find("\"p1\", min = 0"), 13, "\"p1\", min = 0, max = 1000");
+      }
+      CpuKernelRunner kernel(text, level);
+      ASSERT_TRUE(kernel.isValid());
+      for (int64_t n : {0, 1, 4}) {
+        for (int64_t m : kSizes) {
+          for (bool special : {false, true}) {
+            auto x = makeFloats(n * m, n + m, special);
+            std::vector<float> y(n * m + 1, 77);
+            EXPECT_EQ(kernel.run({x.data(), y.data()}, {n, m, 0}), 0);
+            for (int64_t i = 0; i < n; ++i) {
+              float *row = x.data() + i * m;
+              double top = -INFINITY, total = 0;
+              for (int64_t j = 0; j < m; ++j) {
+                top = std::isnan(row[j]) || std::isnan(top) ? NAN : std::max<double>(top, row[j]);
+              }
+              for (int64_t j = 0; j < m; ++j) {
+                total += std::exp(row[j] - top);
+              }
+              for (int64_t j = 0; j < m; ++j) {
+                expectNear(std::exp(row[j] - top) / total, y[i * m + j], 1e-6, j);
+              }
+            }
+            EXPECT_EQ(y[n * m], 77);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, LayerNormWithStatistics) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: $F, %w: $C, %n: f64) -> ($F, $R) $S {
+        %0 = frit.reduce <sum> %x dims [1] : $F -> $R
+        %c = tensor.from_elements %n : tensor<f64>
+        %cf = arith.truncf %c : tensor<f64> to tensor<f32>
+        %cb = frit.reindex %cf <(d0) -> ()> : tensor<f32> -> $R
+        %mean = arith.divf %0, %cb : $R
+        %mb = frit.reindex %mean <(d0, d1) -> (d0)> : $R -> $F
+        %h = arith.subf %x, %mb : $F
+        %hh = arith.mulf %h, %h : $F
+        %1 = frit.reduce <sum> %hh dims [1] : $F -> $R
+        %var = arith.divf %1, %cb : $R
+        %r = math.rsqrt %var : $R
+        %rb = frit.reindex %r <(d0, d1) -> (d0)> : $R -> $F
+        %wb = frit.reindex %w <(d0, d1) -> (d1)> : $C -> $F
+        %z = arith.mulf %h, %rb : $F
+        %y = arith.mulf %z, %wb : $F
+        frit.yield %y, %mean : $F, $R
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t n : {1, 3}) {
+      for (int64_t m : kSizes) {
+        if (m < 2) {
+          continue;
+        }
+        auto x = makeFloats(n * m, 1), w = makeFloats(m, 2);
+        std::vector<float> y(n * m), mean(n);
+        EXPECT_EQ(kernel.run({x.data(), w.data(), y.data(), mean.data()}, {n, m, 0}, {double(m)}), 0);
+        for (int64_t i = 0; i < n; ++i) {
+          double sum = 0, square = 0;
+          for (int64_t j = 0; j < m; ++j) {
+            sum += x[i * m + j];
+          }
+          for (int64_t j = 0; j < m; ++j) {
+            square += std::pow(x[i * m + j] - sum / m, 2);
+          }
+          expectNear(sum / m, mean[i], 1e-6, i);
+          for (int64_t j = 0; j < m; ++j) {
+            expectNear((x[i * m + j] - sum / m) / std::sqrt(square / m) * w[j], y[i * m + j], 1e-5, j);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, ColumnSumMaxAndArgmax) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: $F) -> ($C, $C, tensor<?xi64, #frit.dims<[p1]>>) $S {
+        %0 = frit.reduce <sum> %x dims [0] : $F -> $C
+        %1 = frit.reduce <max> %x dims [0] : $F -> $C
+        %2 = frit.reduce <argmax> %x dims [0] : $F -> tensor<?xi64, #frit.dims<[p1]>>
+        frit.yield %0, %1, %2 : $C, $C, tensor<?xi64, #frit.dims<[p1]>>
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t n : {1, 2, 50}) {
+      for (int64_t m : kSizes) {
+        auto x = makeFloats(n * m, 1, true);
+        if (m > 3) {
+          x[3] = x[(n - 1) * m + 3]; // a tie
+        }
+        std::vector<float> sum(m), top(m);
+        std::vector<int64_t> where(m);
+        EXPECT_EQ(kernel.run({x.data(), sum.data(), top.data(), where.data()}, {n, m, 0}), 0);
+        for (int64_t j = 0; j < m; ++j) {
+          double total = 0;
+          float best = x[j];
+          int64_t at = 0;
+          for (int64_t i = 0; i < n; ++i) {
+            float v = x[i * m + j];
+            total += v;
+            if (v > best || (std::isnan(v) && !std::isnan(best))) {
+              best = v;
+              at = i;
+            }
+          }
+          expectNear(total, sum[j], 1e-5, j);
+          expectNear(best, top[j], 0, j);
+          EXPECT_EQ(at, where[j]) << j << " of " << m;
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, RowArgminAnyAllProdOfIntegers) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: $F, %i: $I, %b: $B)
+          -> (tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>,
+              tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>) $S {
+        %0 = frit.reduce <argmin> %x dims [1] : $F -> tensor<?xi64, #frit.dims<[p0]>>
+        %1 = frit.reduce <prod> %i dims [1] : $I -> tensor<?xi64, #frit.dims<[p0]>>
+        %2 = frit.reduce <min> %i dims [1] : $I -> tensor<?xi64, #frit.dims<[p0]>>
+        %3 = frit.reduce <any> %b dims [1] : $B -> tensor<?xi1, #frit.dims<[p0]>>
+        %4 = frit.reduce <all> %b dims [1] : $B -> tensor<?xi1, #frit.dims<[p0]>>
+        frit.yield %0, %1, %2, %3, %4 : tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>,
+          tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t m : kSizes) {
+      if (m == 0) {
+        continue;
+      }
+      int64_t n = 3;
+      auto x = makeFloats(n * m, 5 + m, true);
+      std::vector<int64_t> in(n * m), where(n), prod(n), least(n);
+      std::vector<uint8_t> b(n * m), any(n), all(n);
+      for (int64_t i = 0; i < n * m; ++i) {
+        in[i] = (i * 7919) % 5 - 1;
+        b[i] = i / m == 0 ? 1 : i / m == 1 ? 0 : i % 2;
+      }
+      EXPECT_EQ(kernel.run({x.data(), in.data(), b.data(), where.data(), prod.data(), least.data(),
+                            any.data(), all.data()}, {n, m, 0}), 0);
+      for (int64_t i = 0; i < n; ++i) {
+        int64_t at = 0, product = 1, low = INT64_MAX;
+        bool some = false, every = true;
+        for (int64_t j = 0; j < m; ++j) {
+          float v = x[i * m + j], best = x[i * m + at];
+          if (v < best || (std::isnan(v) && !std::isnan(best))) {
+            at = j;
+          }
+          product *= in[i * m + j];
+          low = std::min(low, in[i * m + j]);
+          some |= b[i * m + j];
+          every &= b[i * m + j];
+        }
+        EXPECT_EQ(at, where[i]);
+        EXPECT_EQ(product, prod[i]);
+        EXPECT_EQ(low, least[i]);
+        EXPECT_EQ(some, any[i]);
+        EXPECT_EQ(every, all[i]);
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, SimilarityCountsPairs) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: tensor<?x?xf32, #frit.dims<[p2, p0]>>, %y: tensor<?x?xf32, #frit.dims<[p2, p1]>>)
+          -> $I $S {
+        %xb = frit.reindex %x <(d0, d1, d2) -> (d0, d1)>
+          : tensor<?x?xf32, #frit.dims<[p2, p0]>> -> tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %yb = frit.reindex %y <(d0, d1, d2) -> (d0, d2)>
+          : tensor<?x?xf32, #frit.dims<[p2, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %0 = arith.subf %xb, %yb : tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %1 = math.absf %0 : tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %c = arith.constant dense<1.0> : tensor<f32>
+        %cb = frit.reindex %c <(d0, d1, d2) -> ()> : tensor<f32> -> tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %2 = arith.cmpf olt, %1, %cb : tensor<?x?x?xf32, #frit.dims<[p2, p0, p1]>>
+        %3 = arith.extui %2 : tensor<?x?x?xi1, #frit.dims<[p2, p0, p1]>> to tensor<?x?x?xi64, #frit.dims<[p2, p0, p1]>>
+        %4 = frit.reduce <sum> %3 dims [0] : tensor<?x?x?xi64, #frit.dims<[p2, p0, p1]>> -> $I
+        frit.yield %4 : $I
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t k : {0, 1, 30}) {
+      for (int64_t n : {1, 5, 37}) {
+        for (int64_t m : kSizes) {
+          auto x = makeFloats(k * n, 1), y = makeFloats(k * m, 2);
+          std::vector<int64_t> z(n * m + 1, 77);
+          EXPECT_EQ(kernel.run({x.data(), y.data(), z.data()}, {n, m, k}), 0);
+          for (int64_t i = 0; i < n; ++i) {
+            for (int64_t j = 0; j < m; ++j) {
+              int64_t count = 0;
+              for (int64_t l = 0; l < k; ++l) {
+                count += std::abs(x[l * n + i] - y[l * m + j]) < 1;
+              }
+              ASSERT_EQ(count, z[i * m + j]) << i << ' ' << j << " of " << n << ' ' << m;
+            }
+          }
+          EXPECT_EQ(z[n * m], 77);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, PairwiseDistance) {
+  for (CpuLevel level : getLevels()) {
+    for (const char *depth : {"?", "24"}) {
+      std::string type = std::string("tensor<?x?x") + depth + "xf32, #frit.dims<[p0, p1, " +
+                         (depth[0] == '?' ? "p2" : depth) + "]>>";
+      std::string a = std::string("tensor<?x") + depth + "xf32, #frit.dims<[p0, " +
+                      (depth[0] == '?' ? "p2" : depth) + "]>>";
+      std::string b = std::string("tensor<?x") + depth + "xf32, #frit.dims<[p1, " +
+                      (depth[0] == '?' ? "p2" : depth) + "]>>";
+      CpuKernelRunner kernel(expand("frit.kernel @k(%a: " + a + ", %b: " + b + ") -> $F $S {\n" +
+        "%ab = frit.reindex %a <(d0, d1, d2) -> (d0, d2)> : " + a + " -> " + type + "\n" +
+        "%bb = frit.reindex %b <(d0, d1, d2) -> (d1, d2)> : " + b + " -> " + type + "\n" +
+        "%0 = arith.subf %ab, %bb : " + type + "\n%1 = arith.mulf %0, %0 fastmath<contract> : " + type + "\n" +
+        "%2 = frit.reduce <sum> %1 dims [2] : " + type + " -> $F\n%3 = math.sqrt %2 : $F\n" +
+        "frit.yield %3 : $F\n}"), level);
+      ASSERT_TRUE(kernel.isValid());
+      int64_t k = 24;
+      for (int64_t n : {1, 6, 37}) {
+        for (int64_t m : kSizes) {
+          auto x = makeFloats(k * n, 1), y = makeFloats(k * m, 2);
+          std::vector<float> z(n * m + 1, 77);
+          EXPECT_EQ(kernel.run({x.data(), y.data(), z.data()}, {n, m, k}), 0);
+          for (int64_t i = 0; i < n * m; ++i) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; ++l) {
+              sum += std::pow(double(x[i / m * k + l]) - y[i % m * k + l], 2);
+            }
+            expectNear(std::sqrt(sum), z[i], 1e-6, i);
+          }
+          EXPECT_EQ(z[n * m], 77);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, WholeTensor) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: $F, %n: f64) -> (tensor<f32>, tensor<i64>) $S {
+        %0 = frit.reduce <sum> %x dims [0, 1] : $F -> tensor<f32>
+        %c = tensor.from_elements %n : tensor<f64>
+        %cf = arith.truncf %c : tensor<f64> to tensor<f32>
+        %mean = arith.divf %0, %cf : tensor<f32>
+        %1 = frit.reduce <argmax> %x dims [0, 1] : $F -> tensor<i64>
+        frit.yield %mean, %1 : tensor<f32>, tensor<i64>
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t n : {0, 1, 7, 300}) {
+      for (int64_t m : {0, 1, 16, 33, 1000}) {
+        auto x = makeFloats(n * m, n + m);
+        float mean = 77;
+        int64_t where = 77;
+        EXPECT_EQ(kernel.run({x.data(), &mean, &where}, {n, m, 0}, {double(n * m)}), 0);
+        if (n * m == 0) {
+          EXPECT_TRUE(std::isnan(mean));
+          continue;
+        }
+        double sum = 0;
+        for (int64_t i = 0; i < n * m; ++i) {
+          sum += x[i];
+        }
+        expectNear(sum / (n * m), mean, 1e-6, 0);
+        EXPECT_EQ(where, std::max_element(x.begin(), x.begin() + n * m) - x.begin());
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, MiddleDim) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(expand(R"(
+      frit.kernel @k(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>)
+          -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> $S {
+        %0 = frit.reduce <sum> %x dims [1] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+          -> tensor<?x?xf32, #frit.dims<[p0, p2]>>
+        %b = frit.reindex %0 <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>>
+          -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+        %y = arith.divf %x, %b : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+        frit.yield %y : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+      })"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t m : {1, 5, 20}) {
+      for (int64_t c : kSizes) {
+        int64_t n = 3;
+        auto x = makeFloats(n * m * c, 9);
+        std::vector<float> y(n * m * c + 1, 77);
+        EXPECT_EQ(kernel.run({x.data(), y.data()}, {n, m, c}), 0);
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t k = 0; k < c; ++k) {
+            double sum = 0;
+            for (int64_t j = 0; j < m; ++j) {
+              sum += x[(i * m + j) * c + k];
+            }
+            for (int64_t j = 0; j < m; ++j) {
+              expectNear(x[(i * m + j) * c + k] / sum, y[(i * m + j) * c + k],
+                         1e-4 * (1 + 1 / std::abs(sum)), j);
+            }
+          }
+        }
+        EXPECT_EQ(y[n * m * c], 77);
+      }
+    }
+  }
+}
+
+} // namespace
