@@ -15,6 +15,11 @@ void buildGraphPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createVerifyImportedFormPass());
   passes.addPass(createInlineCallsPass());
 
+  // ATen to the vocabulary.
+  passes.addPass(createLegalizeAtenPass());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+
   // What runs together, and where it lies.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass());
   passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());

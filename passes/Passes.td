@@ -28,6 +28,42 @@ def VerifyImportedFormPass : Pass<"frit-verify-imported-form", "::mlir::ModuleOp
 }
 
 //===----------------------------------------------------------------------===//
+// From ATen to the vocabulary
+//===----------------------------------------------------------------------===//
+
+def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
+  let summary = "write ATen operators in the vocabulary of the dialect";
+  let description = [{
+    Each `frit.aten` with a rule (passes/legalize/) becomes `arith` and `math` on
+    tensors of one type, `frit.reindex`, `frit.reshape`, `frit.reduce` and so on.
+    Type promotion, broadcasting and roundings become explicit: half types are
+    computed in f32, and the rounding back carries `frit.implicit`, so that a
+    chain may skip it; a cast the program wrote never carries it. Every other
+    operator stays and gets a `reason`.
+
+    ```mlir
+    %0 = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1]
+         : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %1 = frit.reindex %b <(d0, d1) -> (d1)> : tensor<8xf32> -> tensor<4x8xf32>
+    %0 = arith.addf %a, %1 fastmath<contract> : tensor<4x8xf32>
+    ```
+
+    Integer division is the bare `divsi` or `divui`: a zero divisor raises at run
+    time as in eager, and the most negative number over -1 wraps; both are the
+    code generator's to guard.
+  }];
+  let options = [
+    Option<"eagerNumerics", "eager-numerics", "bool", "false",
+           "allow no contraction of a multiply and an add">];
+  let statistics = [
+    Statistic<"numLegalized", "legalized", "operators written in the vocabulary">,
+    Statistic<"numKept", "kept", "operators left to the dispatcher">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Fusion
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,96 @@
+// Activation functions, spelled as eager computes them.
+#include "passes/legalize/Operands.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::frit;
+using Compare = TensorBuilder::Compare;
+
+static Tensor gelu(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(call.tensor(0));
+  Tensor half = b.mul(x, 0.5);
+  if (call.string(1) == "tanh") {
+    Tensor cube = b.mul(b.square(x), x);
+    Tensor inner = b.mul(b.add(x, b.mul(cube, 0.044715)), M_SQRT2 * M_2_SQRTPI * 0.5);
+    return b.mul(half, b.add(b.math<math::TanhOp>(inner), 1));
+  }
+  return b.mul(half, b.add(b.math<math::ErfOp>(b.mul(x, M_SQRT1_2)), 1));
+}
+
+static Tensor sigmoid(TensorBuilder &b, Tensor x) {
+  return b.div(b.constant(x.dtype, 1), b.add(b.math<math::ExpOp>(b.neg(x)), 1));
+}
+
+void mlir::frit::addActivationRules(RuleTable &table) {
+  table.addSingle({"aten.relu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    return clampLow(b, x, b.constantInt(x.dtype, 0));
+  });
+  table.addSingle({"aten.gelu.default"}, gelu);
+  table.addSingle({"aten.silu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    return b.div(x, b.add(b.math<math::ExpOp>(b.neg(x)), 1));
+  });
+  table.addSingle({"aten.leaky_relu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor scaled = b.mul(x, b.scalar(call.scalar(1), x.dtype));
+    return b.select(b.compare(Compare::GT, x, 0), x, scaled);
+  });
+  // elu(x, alpha, scale, input_scale)
+  table.addSingle({"aten.elu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor scale = b.scalar(call.scalar(2), x.dtype);
+    Tensor negative = b.mul(b.scalar(call.scalar(1), x.dtype), scale);
+    Tensor inner = b.math<math::ExpM1Op>(b.mul(x, b.scalar(call.scalar(3), x.dtype)));
+    return b.select(b.compare(Compare::LE, x, 0), b.mul(inner, negative), b.mul(x, scale));
+  });
+  // softplus(x, beta, threshold)
+  table.addSingle({"aten.softplus.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor beta = b.scalar(call.scalar(1), x.dtype);
+    Tensor scaled = b.mul(x, beta);
+    Tensor soft = b.div(b.math<math::Log1pOp>(b.math<math::ExpOp>(scaled)), beta);
+    Tensor linear = b.compare(Compare::GT, scaled, b.scalar(call.scalar(2), x.dtype));
+    return b.select(linear, x, soft);
+  });
+  auto relu6 = [](TensorBuilder &b, Tensor x) {
+    return clampHigh(b, clampLow(b, x, b.constant(x.dtype, 0)), b.constant(x.dtype, 6));
+  };
+  table.addSingle({"aten.hardsigmoid.default"}, [=](AtenCall &call, TensorBuilder &b) {
+    return b.div(relu6(b, b.add(b.toMath(call.tensor(0)), 3)), 6);
+  });
+  table.addSingle({"aten.hardswish.default"}, [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    return b.div(b.mul(x, relu6(b, b.add(x, 3))), 6);
+  });
+  table.addSingle({"aten.relu6.default"}, [=](AtenCall &call, TensorBuilder &b) {
+    return relu6(b, b.toMath(call.tensor(0)));
+  });
+  table.addSingle({"aten.mish.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor soft = b.math<math::Log1pOp>(b.math<math::ExpOp>(x));
+    return b.mul(x, b.math<math::TanhOp>(soft));
+  });
+  table.addSingle({"aten.log_sigmoid.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor low = b.minimum(x, b.constant(x.dtype, 0));
+    Tensor rest = b.math<math::Log1pOp>(b.math<math::ExpOp>(b.neg(b.abs(x))));
+    return b.sub(low, rest);
+  });
+  // threshold(x, threshold, value): NaN is kept, as x <= threshold fails.
+  table.addSingle({"aten.threshold.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor beyond = b.compare(Compare::LE, x, b.scalar(call.scalar(1), x.dtype));
+    return b.select(beyond, b.scalar(call.scalar(2), x.dtype), x);
+  });
+  table.addSingle({"aten.glu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    int64_t dim = call.dim(1, x.rank());
+    SizeExpr half = call.resultSizes()[dim];
+    Tensor gate = b.slice(x, dim, half, half);
+    return b.mul(b.slice(x, dim, b.size(0), half), sigmoid(b, gate));
+  });
+}

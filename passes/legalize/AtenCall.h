@@ -1,0 +1,117 @@
+#pragma once
+
+#include "passes/legalize/TensorBuilder.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+
+/// One `frit.aten` as its rule sees it: arguments by their place in the schema,
+/// results by number. A rule says `call.refuse(why)` when it cannot keep eager's
+/// meaning; so does every accessor that finds another kind of argument than the
+/// rule asked for (and then returns something harmless). The pass throws away
+/// what a refused rule has built and keeps the operator with the reason.
+namespace mlir::frit {
+
+class AtenCall {
+public:
+  AtenCall(AtenOp op, TensorBuilder &builder) : op(op), builder(builder) {}
+
+  AtenOp getOp() const { return op; }
+  TensorBuilder &build() { return builder; }
+
+  //===--- arguments ------------------------------------------------------===//
+  unsigned getNumArguments() const { return op.getArguments().size(); }
+  bool isNone(unsigned i) const;
+  bool isTensor(unsigned i) const;
+  Tensor tensor(unsigned i);
+  /// A null value if the argument is None.
+  Tensor optionalTensor(unsigned i);
+  /// None entries are null values.
+  SmallVector<Tensor> tensorList(unsigned i);
+  Scalar scalar(unsigned i);
+  SmallVector<Scalar> scalarList(unsigned i);
+  int64_t integer(unsigned i);
+  double number(unsigned i);
+  bool boolean(unsigned i);
+  StringRef string(unsigned i);
+  SmallVector<int64_t> integers(unsigned i);
+  /// An integer that may be symbolic.
+  SizeExpr size(unsigned i);
+  SmallVector<SizeExpr> sizes(unsigned i);
+  /// A dimension of a tensor of this rank, counted from the front.
+  int64_t dim(unsigned i, int64_t rank);
+  /// Dimensions, sorted; all of them if the argument is None or empty.
+  SmallVector<int64_t> dims(unsigned i, int64_t rank);
+
+  //===--- results --------------------------------------------------------===//
+  unsigned getNumResults() const { return op->getNumResults(); }
+  DType resultDtype(unsigned i = 0) const;
+  SmallVector<SizeExpr> resultSizes(unsigned i = 0) const;
+  int64_t resultRank(unsigned i = 0) const { return resultSizes(i).size(); }
+  /// `x`, rounded or converted to the dtype of result `i` and broadcast to its sizes.
+  Tensor finish(Tensor x, unsigned i = 0);
+  /// The layout the trace saw for operand-tensor argument `i`, or null.
+  LayoutAttr operandLayout(unsigned i) const;
+
+  //===--- refusal --------------------------------------------------------===//
+  std::nullopt_t refuse(const Twine &why);
+  bool refused() const { return !reason.empty(); }
+  const std::string &getReason() const { return reason; }
+
+private:
+  Attribute attribute(unsigned i) const;
+  Value operandOf(Attribute attr) const;
+  Tensor tensorOf(Attribute attr, unsigned i);
+  Scalar scalarOf(Attribute attr, unsigned i);
+  SizeExpr sizeOf(Attribute attr, unsigned i);
+
+  // Accessors of operations are not const; the call itself never changes.
+  mutable AtenOp op;
+  TensorBuilder &builder;
+  std::string reason;
+};
+
+/// The size expression a run-time integer is known to equal, or null.
+SizeExpr getSizeExpr(Value integer);
+
+/// One tensor per result; null for a result that is none. Empty optional: refused.
+using Values = std::optional<SmallVector<Tensor>>;
+using Rule = std::function<Values(AtenCall &)>;
+/// A rule with one result, finished by the table.
+using SingleRule = std::function<Tensor(AtenCall &, TensorBuilder &)>;
+
+/// Rules by operator name.
+class RuleTable {
+public:
+  void add(std::initializer_list<StringRef> names, Rule rule);
+  /// The result is converted to the result's dtype and broadcast to its sizes.
+  void addSingle(std::initializer_list<StringRef> names, SingleRule rule);
+  const Rule *find(StringRef name) const;
+  size_t size() const { return rules.size(); }
+
+private:
+  llvm::StringMap<Rule> rules;
+};
+
+void addElementwiseRules(RuleTable &table);
+void addBinaryRules(RuleTable &table);
+void addActivationRules(RuleTable &table);
+void addComparisonRules(RuleTable &table);
+void addCastRules(RuleTable &table);
+void addMakingRules(RuleTable &table);
+void addMovingRules(RuleTable &table);
+void addScatteringRules(RuleTable &table);
+void addIndexingRules(RuleTable &table);
+void addReductionRules(RuleTable &table);
+void addNormRules(RuleTable &table);
+void addSoftmaxRules(RuleTable &table);
+void addLossRules(RuleTable &table);
+void addBackwardRules(RuleTable &table);
+void addForeachRules(RuleTable &table);
+void addCompositeRules(RuleTable &table);
+
+/// Every rule of the room; built once.
+const RuleTable &getRules();
+
+} // namespace mlir::frit

@@ -1,0 +1,322 @@
+// Arithmetic on two operands: promotion, division in all modes, powers, clamps.
+#include "passes/legalize/Operands.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::frit;
+using Compare = TensorBuilder::Compare;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Operand Operand::get(AtenCall &call, unsigned i) {
+  return call.isTensor(i) ? Operand{call.tensor(i)} : Operand{Tensor(), call.scalar(i)};
+}
+
+void Operand::addTo(Promotion &promotion) const {
+  if (tensor.value) {
+    promotion.addTensor(tensor.dtype, tensor.rank());
+  } else {
+    promotion.addScalar(scalar.dtype());
+  }
+}
+
+Tensor Operand::as(TensorBuilder &b, DType dtype) const {
+  return tensor.value ? b.cast(tensor, dtype) : b.scalar(scalar, dtype);
+}
+
+bool Operand::fits(DType dtype) const {
+  std::optional<double> literal = tensor.value ? std::nullopt : scalar.literal();
+  if (!literal || !isInteger(dtype) || dtype == DType::I64) {
+    return true;
+  }
+  double span = std::ldexp(1.0, getBits(dtype));
+  double low = isUnsigned(dtype) ? 0 : -span / 2;
+  return *literal >= low && *literal < low + span;
+}
+
+DType mlir::frit::promoted(ArrayRef<Operand> operands) {
+  Promotion promotion;
+  for (const Operand &operand : operands) {
+    operand.addTo(promotion);
+  }
+  return promotion.get();
+}
+
+static Sides makeSides(AtenCall &call, unsigned lhs, unsigned rhs, bool wantFloating) {
+  Operand left = Operand::get(call, lhs), right = Operand::get(call, rhs);
+  DType dtype = promoted({left, right});
+  if (wantFloating && !isFloating(dtype)) {
+    dtype = call.resultDtype();
+  }
+  DType math = getMathDtype(dtype);
+  return {left.as(call.build(), math), right.as(call.build(), math), dtype};
+}
+
+Sides Sides::get(AtenCall &call, unsigned lhs, unsigned rhs) {
+  return makeSides(call, lhs, rhs, /*wantFloating=*/false);
+}
+
+Sides Sides::getFloating(AtenCall &call, unsigned lhs, unsigned rhs) {
+  return makeSides(call, lhs, rhs, /*wantFloating=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Division
+//===----------------------------------------------------------------------===//
+
+/// Whether `value`, nonzero, has another sign than `divisor`.
+static Tensor signsDiffer(TensorBuilder &b, Tensor value, Tensor divisor) {
+  Tensor opposite = b.bitXor(b.compare(Compare::LT, value, 0), b.compare(Compare::LT, divisor, 0));
+  return b.bitAnd(b.compare(Compare::NE, value, 0), opposite);
+}
+
+/// Floats as c10::div_floor_floating: from the exact remainder, then corrected, so that
+/// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's.
+Tensor mlir::frit::floorDivide(TensorBuilder &b, Tensor lhs, Tensor rhs) {
+  if (isUnsigned(lhs.dtype)) {
+    return b.div(lhs, rhs);
+  }
+  b.unify(lhs, rhs);
+  if (!isFloating(lhs.dtype)) {
+    Tensor quotient = b.div(lhs, rhs);
+    Tensor rest = b.sub(lhs, b.mul(quotient, rhs));
+    return b.sub(quotient, b.cast(signsDiffer(b, rest, rhs), lhs.dtype));
+  }
+  Tensor exact = b.div(lhs, rhs), rest = b.rem(lhs, rhs);
+  Tensor quotient = b.div(b.sub(lhs, rest), rhs);
+  quotient = b.select(signsDiffer(b, rest, rhs), b.sub(quotient, 1), quotient);
+  Tensor floored = b.math<math::FloorOp>(quotient);
+  Tensor tooLow = b.compare(Compare::GT, b.sub(quotient, floored), 0.5);
+  floored = b.select(tooLow, b.add(floored, 1), floored);
+  Tensor zero = b.math<math::CopySignOp>(b.constant(lhs.dtype, 0), exact);
+  Tensor result = b.select(b.compare(Compare::NE, quotient, 0), floored, zero);
+  return b.select(b.compare(Compare::EQ, rhs, 0), exact, result);
+}
+
+Tensor mlir::frit::remainder(TensorBuilder &b, Tensor lhs, Tensor rhs) {
+  b.unify(lhs, rhs);
+  Tensor rest = b.rem(lhs, rhs);
+  if (isUnsigned(lhs.dtype)) {
+    return rest;
+  }
+  return b.select(signsDiffer(b, rest, rhs), b.add(rest, rhs), rest);
+}
+
+static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
+  StringRef rounding = call.string(mode);
+  if (rounding.empty()) {
+    Sides sides = Sides::getFloating(call);
+    return b.div(sides.lhs, sides.rhs);
+  }
+  Sides sides = Sides::get(call);
+  if (rounding == "floor") {
+    return floorDivide(b, sides.lhs, sides.rhs);
+  }
+  Tensor quotient = b.div(sides.lhs, sides.rhs);
+  return isFloating(quotient.dtype) ? b.math<math::TruncOp>(quotient) : quotient;
+}
+
+//===----------------------------------------------------------------------===//
+// Clamps
+//===----------------------------------------------------------------------===//
+
+Tensor mlir::frit::clampLow(TensorBuilder &b, Tensor x, Tensor low) {
+  return isFloating(x.dtype) ? b.select(b.compare(Compare::LT, x, low), low, x) : b.maximum(x, low);
+}
+
+Tensor mlir::frit::clampHigh(TensorBuilder &b, Tensor x, Tensor high) {
+  return isFloating(x.dtype) ? b.select(b.compare(Compare::GT, x, high), high, x)
+                             : b.minimum(x, high);
+}
+
+/// clamp(x, low, high), either bound None. A NaN bound makes everything NaN.
+static Tensor clamp(AtenCall &call, TensorBuilder &b, int lowPlace, int highPlace) {
+  SmallVector<Operand> operands = {Operand::get(call, 0)};
+  for (int place : {lowPlace, highPlace}) {
+    if (place > 0 && !call.isNone(place)) {
+      operands.push_back(Operand::get(call, place));
+    }
+  }
+  DType dtype = promoted(operands), math = getMathDtype(dtype);
+  Tensor x = operands.front().as(b, math);
+  unsigned next = 1;
+  for (int place : {lowPlace, highPlace}) {
+    if (place <= 0 || call.isNone(place)) {
+      continue;
+    }
+    const Operand &bound = operands[next++];
+    // The half types round the bound before they compare.
+    Tensor value = b.cast(bound.as(b, dtype), math);
+    bool isLow = place == lowPlace;
+    if (bound.tensor.value) {
+      x = isLow ? b.maximum(x, value) : b.minimum(x, value);
+    } else if (bound.scalar.literal() && std::isnan(*bound.scalar.literal())) {
+      x = b.broadcast(value, x.sizes());
+    } else {
+      x = isLow ? clampLow(b, x, value) : clampHigh(b, x, value);
+    }
+  }
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Powers
+//===----------------------------------------------------------------------===//
+
+Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double exponent) {
+  if (exponent == 0) {
+    return b.broadcast(b.constant(x.dtype, 1), x.sizes());
+  }
+  if (exponent == 1) {
+    return x;
+  }
+  if (!isFloating(x.dtype)) {
+    if (exponent < 0 || exponent != std::floor(exponent) || exponent > 64) {
+      call.refuse("an integer to the power of " + Twine(std::to_string(exponent)));
+      return x;
+    }
+    Tensor result;
+    Tensor factor = x;
+    for (unsigned rest = static_cast<unsigned>(exponent); rest != 0; rest >>= 1) {
+      if (rest & 1) {
+        result = result.value ? b.mul(result, factor) : factor;
+      }
+      factor = rest > 1 ? b.square(factor) : factor;
+    }
+    return result;
+  }
+  Tensor one = b.constant(x.dtype, 1);
+  if (exponent == 0.5) {
+    return b.math<math::SqrtOp>(x);
+  }
+  if (exponent == -0.5) {
+    return b.div(one, b.math<math::SqrtOp>(x));
+  }
+  if (exponent == 2) {
+    return b.square(x);
+  }
+  if (exponent == 3) {
+    return b.mul(b.square(x), x);
+  }
+  if (exponent == -1) {
+    return b.div(one, x);
+  }
+  if (exponent == -2) {
+    return b.div(one, b.square(x));
+  }
+  return b.math<math::PowFOp>(x, b.constant(x.dtype, exponent));
+}
+
+static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
+  if (!call.isTensor(1)) {
+    if (auto literal = call.scalar(1).literal()) {
+      Sides sides = Sides::get(call);
+      return power(call, b, sides.lhs, *literal);
+    }
+  }
+  if (!call.isTensor(0) && call.scalar(0).isLiteral(1)) {
+    return b.constantInt(call.resultDtype(), 1);
+  }
+  Sides sides = Sides::get(call);
+  if (!isFloating(sides.lhs.dtype)) {
+    call.refuse("an integer to the power of a tensor");
+    return sides.lhs;
+  }
+  return b.math<math::PowFOp>(sides.lhs, sides.rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+/// lhs + alpha * rhs, or minus; `reversed` swaps the sides.
+static SingleRule addition(bool subtract, bool reversed) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Sides sides = Sides::get(call);
+    if (subtract && sides.dtype == DType::Bool) {
+      call.refuse("eager refuses to subtract bool");
+    }
+    if (reversed) {
+      std::swap(sides.lhs, sides.rhs);
+    }
+    if (call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
+      sides.rhs = b.mul(sides.rhs, b.scalar(call.scalar(2), sides.rhs.dtype));
+    }
+    return subtract ? b.sub(sides.lhs, sides.rhs) : b.add(sides.lhs, sides.rhs);
+  };
+}
+
+using Function = Tensor (*)(TensorBuilder &, Tensor, Tensor);
+
+static SingleRule onSides(Function function) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Sides sides = Sides::get(call);
+    return function(b, sides.lhs, sides.rhs);
+  };
+}
+
+void mlir::frit::addBinaryRules(RuleTable &table) {
+  table.addSingle({"aten.add.Tensor", "aten.add.Scalar"}, addition(false, false));
+  table.addSingle({"aten.sub.Tensor", "aten.sub.Scalar"}, addition(true, false));
+  table.addSingle({"aten.rsub.Tensor", "aten.rsub.Scalar"}, addition(true, true));
+  table.addSingle({"aten.mul.Tensor", "aten.mul.Scalar"},
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); }));
+  table.addSingle({"aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor"},
+                  [](AtenCall &call, TensorBuilder &b) {
+                    Sides sides = Sides::getFloating(call);
+                    return b.div(sides.lhs, sides.rhs);
+                  });
+  table.addSingle({"aten.div.Tensor_mode", "aten.div.Scalar_mode"},
+                  [](AtenCall &call, TensorBuilder &b) { return divide(call, b, 2); });
+  table.addSingle({"aten.floor_divide.default", "aten.floor_divide.Scalar"}, onSides(floorDivide));
+  table.addSingle({"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"},
+                  onSides(remainder));
+  table.addSingle({"aten.fmod.Tensor", "aten.fmod.Scalar"},
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.rem(x, y); }));
+  table.addSingle({"aten.maximum.default", "aten.max.other"},
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.maximum(x, y); }));
+  table.addSingle({"aten.minimum.default", "aten.min.other"},
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.minimum(x, y); }));
+  table.addSingle({"aten.atan2.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Sides sides = Sides::getFloating(call);
+    return b.math<math::Atan2Op>(sides.lhs, sides.rhs);
+  });
+  table.addSingle({"aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar"},
+                  powerOfTensors);
+
+  auto clampRule = [](int low, int high) -> SingleRule {
+    return [=](AtenCall &call, TensorBuilder &b) { return clamp(call, b, low, high); };
+  };
+  table.addSingle({"aten.clamp.default", "aten.clamp.Tensor", "aten.hardtanh.default"},
+                  clampRule(1, 2));
+  table.addSingle({"aten.clamp_min.default", "aten.clamp_min.Tensor"}, clampRule(1, 0));
+  table.addSingle({"aten.clamp_max.default", "aten.clamp_max.Tensor"}, clampRule(0, 1));
+
+  table.addSingle({"aten.lerp.Scalar", "aten.lerp.Tensor"}, [](AtenCall &call, TensorBuilder &b) {
+    DType math = getMathDtype(call.resultDtype());
+    Tensor from = b.cast(call.tensor(0), math), to = b.cast(call.tensor(1), math);
+    Tensor weight = Operand::get(call, 2).as(b, math);
+    Tensor span = b.sub(to, from);
+    Tensor low = b.add(from, b.mul(weight, span));
+    Tensor high = b.sub(to, b.mul(span, b.sub(b.constant(math, 1), weight)));
+    return b.select(b.compare(Compare::LT, b.abs(weight), 0.5), low, high);
+  });
+  auto fused = [](bool divides) -> SingleRule {
+    return [=](AtenCall &call, TensorBuilder &b) {
+      DType math = getMathDtype(call.resultDtype());
+      Tensor self = b.cast(call.tensor(0), math), first = b.cast(call.tensor(1), math);
+      Tensor second = b.cast(call.tensor(2), math);
+      if (!call.scalar(3).isLiteral(1)) {
+        first = b.mul(b.scalar(call.scalar(3), math), first);
+      }
+      return b.add(self, divides ? b.div(first, second) : b.mul(first, second));
+    };
+  };
+  table.addSingle({"aten.addcmul.default"}, fused(false));
+  table.addSingle({"aten.addcdiv.default"}, fused(true));
+}

@@ -1,0 +1,174 @@
+// Operators that torch.compile decomposes before frit sees them and an exported
+// program keeps whole. Each is written as torch's own decomposition has it.
+#include "passes/legalize/Operands.h"
+#include "passes/legalize/Statistics.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+using Compare = TensorBuilder::Compare;
+using Dims = SmallVector<int64_t>;
+
+// layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
+static Tensor layerNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(call.tensor(0));
+  int64_t count = call.sizes(1).size();
+  Dims dims;
+  for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
+    dims.push_back(i);
+  }
+  Moments moments = Moments::get(b, x, dims);
+  Tensor variance = varianceOf(b, moments, x, dims, 0);
+  Tensor y = b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(variance, call.number(4))));
+  if (!call.isNone(2)) {
+    y = b.mul(y, b.toMath(call.tensor(2)));
+  }
+  return call.isNone(3) ? y : b.add(y, b.toMath(call.tensor(3)));
+}
+
+// rms_norm(input, normalized_shape, weight, eps)
+static Tensor rmsNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(call.tensor(0));
+  int64_t count = call.sizes(1).size();
+  Dims dims;
+  for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
+    dims.push_back(i);
+  }
+  if (call.isNone(3)) {
+    call.refuse("an epsilon that depends on the dtype");
+    return x;
+  }
+  Tensor mean = meanOver(b, b.square(x), dims, /*keep=*/true);
+  Tensor y = b.mul(x, b.math<math::RsqrtOp>(b.add(mean, call.number(3))));
+  return call.isNone(2) ? y : b.mul(y, b.toMath(call.tensor(2)));
+}
+
+// group_norm(input, num_groups, weight, bias, eps, cudnn_enabled)
+static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(call.tensor(0));
+  SmallVector<SizeExpr> sizes = x.sizes();
+  SizeExpr groups = b.size(call.integer(1));
+  auto channels = groups.isConstant(0) || sizes.size() < 2 ? std::nullopt : sizes[1].divideExactly(groups);
+  if (!channels) {
+    call.refuse("channels are not provably divisible by the groups");
+    return x;
+  }
+  SizeExpr pixels = product(b.getContext(), ArrayRef(sizes).drop_front(2));
+  Tensor grouped = b.reshape(x, {sizes[0], groups, *channels, pixels});
+  Moments moments = Moments::get(b, grouped, {2, 3});
+  Tensor variance = varianceOf(b, moments, grouped, {2, 3}, 0);
+  Tensor y = b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(variance, call.number(4))));
+  SmallVector<SizeExpr> perChannel = {groups, *channels, b.size(1)};
+  if (!call.isNone(2)) {
+    y = b.mul(y, b.reshape(b.toMath(call.tensor(2)), perChannel));
+  }
+  if (!call.isNone(3)) {
+    y = b.add(y, b.reshape(b.toMath(call.tensor(3)), perChannel));
+  }
+  return b.reshape(y, sizes);
+}
+
+// batch_norm(input, weight, bias, mean, var, training, momentum, eps, cudnn): in eval.
+static Tensor batchNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(call.tensor(0));
+  if (call.boolean(5) || call.isNone(3) || call.isNone(4) || x.rank() < 2) {
+    call.refuse("batch normalisation in training outside of autograd");
+    return x;
+  }
+  SmallVector<SizeExpr> sizes(x.rank() - 1, b.size(1));
+  sizes[0] = x.sizes()[1];
+  auto channels = [&](unsigned i) { return b.reshape(b.toMath(call.tensor(i)), sizes); };
+  Tensor invstd = b.math<math::RsqrtOp>(b.add(channels(4), call.number(7)));
+  Tensor y = b.mul(b.sub(x, channels(3)), invstd);
+  y = call.isNone(1) ? y : b.mul(y, channels(1));
+  return call.isNone(2) ? y : b.add(y, channels(2));
+}
+
+static Tensor softmaxInto(AtenCall &call, TensorBuilder &b, bool isLog) {
+  Tensor x = b.toMath(b.cast(call.tensor(0), call.resultDtype()));
+  Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
+  x = b.sub(x, b.reduce(ReduceKind::Max, x, dims, /*keep=*/true));
+  Tensor powers = b.math<math::ExpOp>(x);
+  Tensor sum = sumOver(b, powers, dims, /*keep=*/true);
+  return isLog ? b.sub(x, b.math<math::LogOp>(sum)) : b.div(powers, sum);
+}
+
+/// 0 none, 1 mean, 2 sum, of one value an element.
+static Tensor reduceLoss(AtenCall &call, TensorBuilder &b, Tensor loss, unsigned place) {
+  int64_t reduction = call.integer(place);
+  Dims all = call.dims(~0u, loss.rank());
+  return reduction == 1   ? meanOver(b, loss, all, false)
+         : reduction == 2 ? sumOver(b, loss, all, false)
+                          : loss;
+}
+
+static std::pair<Tensor, Tensor> lossSides(AtenCall &call, TensorBuilder &b) {
+  DType math = getMathDtype(call.resultDtype());
+  std::pair<Tensor, Tensor> sides(b.cast(call.tensor(0), math), b.cast(call.tensor(1), math));
+  b.unify(sides.first, sides.second);
+  return sides;
+}
+
+static Tensor movedDim(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Dims from = call.integers(1), to = call.integers(2), order(x.rank(), -1);
+  for (auto [source, target] : llvm::zip(from, to)) {
+    int64_t place = target < 0 ? target + x.rank() : target;
+    if (place < 0 || place >= x.rank()) {
+      call.refuse("a dimension is out of range");
+      return x;
+    }
+    order[place] = source < 0 ? source + x.rank() : source;
+  }
+  int64_t next = 0;
+  for (int64_t &dim : order) {
+    while (dim < 0 && llvm::is_contained(order, next)) {
+      ++next;
+    }
+    dim = dim < 0 ? next : dim;
+  }
+  return b.permute(x, order);
+}
+
+void mlir::frit::addCompositeRules(RuleTable &table) {
+  table.addSingle({"aten.layer_norm.default"}, layerNorm);
+  table.addSingle({"aten.rms_norm.default"}, rmsNorm);
+  table.addSingle({"aten.group_norm.default"}, groupNorm);
+  table.addSingle({"aten.batch_norm.default"}, batchNorm);
+  table.addSingle({"aten.softmax.int"},
+                  [](AtenCall &call, TensorBuilder &b) { return softmaxInto(call, b, false); });
+  table.addSingle({"aten.log_softmax.int"},
+                  [](AtenCall &call, TensorBuilder &b) { return softmaxInto(call, b, true); });
+  // dropout(input, p, train)
+  table.addSingle({"aten.dropout.default", "aten.feature_dropout.default",
+                   "aten.alpha_dropout.default"},
+                  [](AtenCall &call, TensorBuilder &b) {
+                    Tensor x = call.tensor(0);
+                    if (call.boolean(2)) {
+                      call.refuse("dropout in training draws random numbers");
+                    }
+                    return x;
+                  });
+  table.addSingle({"aten.movedim.int", "aten.movedim.intlist", "aten.moveaxis.int",
+                   "aten.moveaxis.intlist"},
+                  movedDim);
+  table.addSingle({"aten.swapaxes.default", "aten.swapdims.default"},
+                  [](AtenCall &call, TensorBuilder &b) {
+                    Tensor x = call.tensor(0);
+                    int64_t first = call.dim(1, x.rank()), second = call.dim(2, x.rank());
+                    Dims order;
+                    for (int64_t i = 0; i < x.rank(); ++i) {
+                      order.push_back(i == first ? second : i == second ? first : i);
+                    }
+                    return b.permute(x, order);
+                  });
+  table.addSingle({"aten.mse_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    return reduceLoss(call, b, b.square(b.sub(x, y)), 2);
+  });
+  table.addSingle({"aten.l1_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    return reduceLoss(call, b, b.abs(b.sub(x, y)), 2);
+  });
+}

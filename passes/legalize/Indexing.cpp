@@ -1,0 +1,126 @@
+// Reads at positions that data decide.
+#include "passes/legalize/AtenCall.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+using Sizes = SmallVector<SizeExpr>;
+
+static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indices,
+                         ArrayRef<SizeExpr> results, ArrayRef<SizeExpr> sizes, IndexCheck check) {
+  SmallVector<SizeAttr> attrs(results.begin(), results.end());
+  SmallVector<Value> values;
+  for (Tensor index : indices) {
+    values.push_back(index.value);
+  }
+  auto map = MapAttr::get(b.getContext(), sizes.size(), indices.size(), attrs, {}, {}, {});
+  RankedTensorType type = getTensorType(sizes, source.type().getElementType());
+  return {GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check),
+          source.dtype};
+}
+
+/// `index`, whose dims are the result's from `at` on, over all of the result.
+static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeExpr> sizes) {
+  Sizes results;
+  for (unsigned i = 0; i < index.rank(); ++i) {
+    results.push_back(b.dim(at + i));
+  }
+  return b.reindex(b.cast(index, DType::I64), results, sizes);
+}
+
+/// One index tensor in the place of one dim: the index's dims stand there.
+static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t dim, Tensor index,
+                        IndexCheck check) {
+  Sizes sizes = call.resultSizes(), results;
+  if (!isInteger(index.dtype)) {
+    call.refuse("the index is not an integer");
+    return source;
+  }
+  for (int64_t i = 0; i < source.rank(); ++i) {
+    if (i == dim) {
+      results.push_back(SizeExpr::value(b.getContext(), 0));
+    } else {
+      results.push_back(b.dim(i < dim ? i : i - 1 + index.rank()));
+    }
+  }
+  return makeGather(b, source, {spread(b, index, dim, sizes)}, results, sizes, check);
+}
+
+// gather(self, dim, index)
+static Tensor gather(AtenCall &call, TensorBuilder &b) {
+  Tensor source = call.tensor(0), index = b.cast(call.tensor(2), DType::I64);
+  if (source.rank() == 0 || index.rank() != source.rank()) {
+    call.refuse("a gather of a scalar");
+    return source;
+  }
+  int64_t dim = call.dim(1, source.rank());
+  Sizes results;
+  for (int64_t i = 0; i < source.rank(); ++i) {
+    results.push_back(i == dim ? SizeExpr::value(b.getContext(), 0) : b.dim(i));
+  }
+  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative);
+}
+
+// index(self, indices): index tensors broadcast together and stand where the first of
+// them is, or in front if another dim lies between them.
+static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
+  Tensor source = call.tensor(0);
+  SmallVector<Tensor> indices = call.tensorList(1), present;
+  SmallVector<int64_t> places;
+  Sizes common;
+  for (auto [i, index] : llvm::enumerate(indices)) {
+    if (!index.value) {
+      continue;
+    }
+    if (index.dtype == DType::Bool || index.dtype == DType::U8) {
+      call.refuse("a mask as an index: its result's size depends on data");
+      return source;
+    }
+    places.push_back(i);
+    present.push_back(index);
+    common = present.size() == 1 ? index.sizes() : b.broadcastSizes(common, index.sizes());
+  }
+  if (call.refused() || present.empty()) {
+    call.refuse("no index");
+    return source;
+  }
+  bool adjacent = places.back() - places.front() + 1 == static_cast<int64_t>(places.size());
+  unsigned at = adjacent ? places.front() : 0;
+  Sizes sizes = call.resultSizes(), results;
+  unsigned value = 0, next = 0;
+  for (int64_t i = 0; i < source.rank(); ++i) {
+    if (llvm::is_contained(places, i)) {
+      results.push_back(SizeExpr::value(b.getContext(), value++));
+    } else {
+      if (next == at) {
+        next += common.size();
+      }
+      results.push_back(b.dim(next++));
+    }
+  }
+  SmallVector<Tensor> spreads;
+  for (Tensor index : present) {
+    spreads.push_back(spread(b, b.broadcast(index, common), at, sizes));
+  }
+  return makeGather(b, source, spreads, results, sizes, IndexCheck::Wrap);
+}
+
+void mlir::frit::addIndexingRules(RuleTable &table) {
+  // embedding(weight, indices, padding_idx, ...)
+  table.addSingle({"aten.embedding.default"}, [](AtenCall &call, TensorBuilder &b) {
+    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), IndexCheck::NonNegative);
+  });
+  // index_select(self, dim, index)
+  table.addSingle({"aten.index_select.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor source = call.tensor(0), index = call.tensor(2);
+    if (source.rank() == 0) {
+      call.refuse("a selection from a scalar");
+      return source;
+    }
+    if (index.rank() == 0) {
+      index = b.unsqueeze(index, 0);
+    }
+    return takeAlong(call, b, source, call.dim(1, source.rank()), index, IndexCheck::NonNegative);
+  });
+  table.addSingle({"aten.gather.default"}, gather);
+  table.addSingle({"aten.index.Tensor"}, indexByTensors);
+}

@@ -1,0 +1,101 @@
+// Negative log-likelihood over class scores [N, C] or [C], forward and backward.
+// Rows whose target is `ignore_index` weigh nothing and read class 0.
+#include "passes/legalize/AtenCall.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+enum Reduction { None = 0, Mean = 1, Sum = 2 };
+
+/// What forward and backward share: the target made safe, and each row's weight.
+struct Target {
+  Tensor valid, safe, weight;
+};
+} // namespace
+
+/// values[i] of a vector at index tensor `index`.
+static Tensor pick(TensorBuilder &b, Tensor values, Tensor index) {
+  auto map = MapAttr::get(b.getContext(), index.rank(), 1,
+                          {SizeExpr::value(b.getContext(), 0).getAttr()}, {}, {}, {});
+  auto type = getTensorType(index.sizes(), values.type().getElementType());
+  return {GatherOp::create(b.getBuilder(), b.getLoc(), type, values.value, index.value, map,
+                           IndexCheck::NonNegative),
+          values.dtype};
+}
+
+static Target readTarget(AtenCall &call, Tensor index, Tensor weights, Scalar ignored,
+                         DType dtype) {
+  TensorBuilder &b = call.build();
+  Target target;
+  index = b.cast(index, DType::I64);
+  target.valid = b.compare(TensorBuilder::Compare::NE, index, b.scalar(ignored, DType::I64));
+  target.safe = b.select(target.valid, index, b.constantInt(DType::I64, 0));
+  Tensor weight = weights.value ? pick(b, b.cast(weights, dtype), target.safe)
+                                : b.constant(dtype, 1);
+  target.weight = b.select(target.valid, weight, b.constant(dtype, 0));
+  return target;
+}
+
+static Tensor total(TensorBuilder &b, Tensor x) {
+  return x.rank() == 0 ? x : b.reduce(ReduceKind::Sum, x, {0}, false);
+}
+
+static Values nllForward(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor scores = b.toMath(call.tensor(0)), index = call.tensor(1);
+  int64_t reduction = call.integer(3);
+  if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
+      index.rank() != scores.rank() - 1) {
+    return call.refuse("scores are not [N, C] or [C] with a target of one index a row");
+  }
+  Target target = readTarget(call, index, call.optionalTensor(2), call.scalar(4), scores.dtype);
+  MLIRContext *context = b.getContext();
+  SmallVector<SizeAttr> at;
+  if (scores.rank() == 2) {
+    at.push_back(b.dim(0));
+  }
+  at.push_back(SizeExpr::value(context, 0));
+  auto map = MapAttr::get(context, index.rank(), 1, at, {}, {}, {});
+  auto type = getTensorType(index.sizes(), scores.type().getElementType());
+  Tensor picked{GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value,
+                                 target.safe.value, map, IndexCheck::NonNegative),
+                scores.dtype};
+  Tensor zero = b.constant(scores.dtype, 0);
+  // By select, not by the weight: an ignored row of -inf must not become NaN.
+  Tensor loss = b.select(target.valid, b.neg(b.mul(picked, target.weight)), zero);
+  Tensor weight = b.broadcast(target.weight, index.sizes());
+  if (reduction == Reduction::None && scores.rank() == 2) {
+    return SmallVector<Tensor>{call.finish(loss, 0), call.finish(zero, 1)};
+  }
+  Tensor sum = total(b, loss), totalWeight = total(b, weight);
+  Tensor result = reduction == Reduction::Mean ? b.div(sum, totalWeight) : sum;
+  return SmallVector<Tensor>{call.finish(result, 0), call.finish(totalWeight, 1)};
+}
+
+static Values nllBackward(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor grad = b.toMath(call.tensor(0)), scores = call.tensor(1), index = call.tensor(2);
+  int64_t reduction = call.integer(4);
+  if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
+      index.rank() != scores.rank() - 1) {
+    return call.refuse("scores are not [N, C] or [C] with a target of one index a row");
+  }
+  Target target = readTarget(call, index, call.optionalTensor(3), call.scalar(5), grad.dtype);
+  Tensor factor = b.neg(b.mul(target.weight, grad));
+  if (reduction == Reduction::Mean) {
+    factor = b.div(factor, b.toMath(call.tensor(6)));
+  }
+  factor = b.select(target.valid, factor, b.constant(grad.dtype, 0));
+  int64_t last = scores.rank() - 1;
+  Tensor column = b.iota(b.dim(last), scores.sizes());
+  Tensor here = b.compare(TensorBuilder::Compare::EQ, column,
+                          b.unsqueeze(b.broadcast(target.safe, index.sizes()), last));
+  Tensor spread = b.unsqueeze(b.broadcast(factor, index.sizes()), last);
+  return SmallVector<Tensor>{call.finish(b.select(here, spread, b.constant(grad.dtype, 0)))};
+}
+
+void mlir::frit::addLossRules(RuleTable &table) {
+  table.add({"aten.nll_loss_forward.default"}, nllForward);
+  table.add({"aten.nll_loss_backward.default"}, nllBackward);
+}

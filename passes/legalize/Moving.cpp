@@ -1,0 +1,343 @@
+// Views and moves. Result sizes come from the result type, where torch has
+// already worked out -1, negative and out-of-range bounds.
+#include "passes/legalize/AtenCall.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+using Sizes = SmallVector<SizeExpr>;
+
+static Tensor toResultShape(AtenCall &call, TensorBuilder &b) {
+  return b.reshape(call.tensor(0), call.resultSizes());
+}
+
+static Tensor permute(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  SmallVector<int64_t> order = call.integers(1);
+  for (int64_t &dim : order) {
+    dim += dim < 0 ? x.rank() : 0;
+  }
+  SmallVector<int64_t> sorted(order);
+  llvm::sort(sorted);
+  for (auto [i, dim] : llvm::enumerate(sorted)) {
+    if (dim != static_cast<int64_t>(i) || sorted.size() != static_cast<size_t>(x.rank())) {
+      call.refuse("the dims are not a permutation");
+      return x;
+    }
+  }
+  return b.permute(x, order);
+}
+
+static Tensor transpose(Tensor x, int64_t first, int64_t second, TensorBuilder &b) {
+  SmallVector<int64_t> order;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    order.push_back(i == first ? second : i == second ? first : i);
+  }
+  return b.permute(x, order);
+}
+
+/// Where a slice really begins: negative counts from the end, and both ends clamp.
+/// Beyond the end there is nothing to read, so no upper clamp is needed.
+static SizeExpr normalizeStart(AtenCall &call, TensorBuilder &b, unsigned place, SizeExpr extent) {
+  if (call.isNone(place)) {
+    return b.size(0);
+  }
+  SizeExpr start = call.size(place);
+  std::optional<int64_t> literal = start.getConstant();
+  if (literal ? *literal < 0 : !b.getFacts().provablyNonNegative(start)) {
+    if (!literal && !b.getFacts().provablyLess(start, b.size(0))) {
+      call.refuse("the start " + Twine(start.str()) + " may be of either sign");
+      return b.size(0);
+    }
+    start = b.getFacts().simplify((start + extent).max(b.size(0)));
+  }
+  return start;
+}
+
+// slice(self, dim, start, end, step)
+static Tensor slice(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  int64_t dim = call.dim(1, x.rank());
+  SizeExpr start = normalizeStart(call, b, 2, x.sizes()[dim]);
+  int64_t step = call.integer(4);
+  if (call.refused()) {
+    return x;
+  }
+  return b.slice(x, dim, start, call.resultSizes()[dim], step);
+}
+
+static Tensor selectOne(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  int64_t dim = call.dim(1, x.rank());
+  SizeExpr index = call.size(2), extent = x.sizes()[dim];
+  if (b.getFacts().provablyLess(index, b.size(0))) {
+    index = index + extent;
+  } else if (!b.getFacts().provablyNonNegative(index)) {
+    call.refuse("the index " + Twine(index.str()) + " may be of either sign");
+  }
+  if (extent.getConstant() && index.getConstant() &&
+      (*index.getConstant() < 0 || *index.getConstant() >= *extent.getConstant())) {
+    call.refuse("index " + Twine(*index.getConstant()) + " is out of range");
+  }
+  if (call.refused()) {
+    return x;
+  }
+  Tensor piece = b.slice(x, dim, index, b.size(1));
+  Sizes sizes = x.sizes();
+  sizes.erase(sizes.begin() + dim);
+  Sizes results;
+  for (unsigned i = 0; i < x.rank(); ++i) {
+    results.push_back(i == dim ? b.size(0) : b.dim(i < dim ? i : i - 1));
+  }
+  return b.reindex(piece, results, sizes);
+}
+
+/// Consecutive pieces along a dim; their lengths are the results'.
+static Values split(AtenCall &call, int64_t dimPlace) {
+  TensorBuilder &b = call.build();
+  Tensor x = call.tensor(0);
+  int64_t dim = call.dim(dimPlace, x.rank());
+  SmallVector<Tensor> pieces;
+  SizeExpr start = b.size(0);
+  for (unsigned i = 0; i < call.getNumResults(); ++i) {
+    SizeExpr length = call.resultSizes(i)[dim];
+    pieces.push_back(b.slice(x, dim, start, length));
+    start = start + length;
+  }
+  return pieces;
+}
+
+static Values unbind(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = call.tensor(0);
+  int64_t dim = call.dim(1, x.rank());
+  SmallVector<Tensor> pieces;
+  for (unsigned i = 0; i < call.getNumResults(); ++i) {
+    Sizes results;
+    for (unsigned d = 0; d < x.rank(); ++d) {
+      results.push_back(d == dim ? b.size(i) : b.dim(d < dim ? d : d - 1));
+    }
+    pieces.push_back(b.reindex(x, results, call.resultSizes(i)));
+  }
+  return pieces;
+}
+
+/// Any strides over a contiguous operand that starts where the view counts from.
+static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Sizes sizes = call.sizes(1), strides = call.sizes(2), from = x.sizes();
+  LayoutAttr layout = call.operandLayout(0);
+  if (call.refused() || !layout) {
+    call.refuse("the operand's strides are not known");
+    return x;
+  }
+  SizeExpr offset = call.isNone(3) ? SizeExpr(layout.getOffset()) : call.size(3);
+  SizeExpr origin = layout.getOffset();
+  SmallVector<SizeExpr> contiguous = getContiguousStrides(from, b.getContext());
+  for (auto [size, stride, expected] : llvm::zip(from, layout.getStrides(), contiguous)) {
+    if (!size.isConstant(1) && SizeExpr(stride) != expected) {
+      call.refuse("a strided view of an operand that is not contiguous");
+      return x;
+    }
+  }
+  SizeExpr index = offset - origin, last = index;
+  for (auto [i, pair] : llvm::enumerate(llvm::zip(sizes, strides))) {
+    auto [size, stride] = pair;
+    index = index + b.dim(i) * stride;
+    last = last + (size - 1) * stride;
+  }
+  SizeExpr count = getNumElements(x.type());
+  if (!b.getFacts().provablyLess(last, count) ||
+      !b.getFacts().provablyNonNegative(offset - origin)) {
+    call.refuse("the view may reach beyond its operand");
+    return x;
+  }
+  // A plain view of the same elements in the same order is a reshape.
+  if (offset == origin && getContiguousStrides(sizes, b.getContext()) == strides &&
+      product(b.getContext(), sizes) == count) {
+    return b.reshape(x, sizes);
+  }
+  return b.reindex(b.reshape(x, {count}), {index}, sizes);
+}
+
+static Tensor flip(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Sizes sizes = x.sizes(), results;
+  SmallVector<int64_t> dims = call.integers(1);
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    bool flipped = llvm::is_contained(dims, i) || llvm::is_contained(dims, i - x.rank());
+    results.push_back(flipped ? sizes[i] - 1 - b.dim(i) : b.dim(i));
+  }
+  return b.reindex(x, results, sizes);
+}
+
+static Tensor rollAlong(TensorBuilder &b, Tensor x, int64_t dim, SizeExpr shift) {
+  Sizes sizes = x.sizes();
+  SizeExpr extent = sizes[dim];
+  if (extent.isConstant(0)) {
+    return x;
+  }
+  if (extent.getConstant() && shift.getConstant()) {
+    SizeExpr head = shift.mod(extent);
+    Tensor pieces[] = {b.slice(x, dim, extent - head, head), b.slice(x, dim, b.size(0), extent - head)};
+    return b.concat(pieces, dim, sizes);
+  }
+  Sizes results;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    results.push_back(i == dim ? (b.dim(i) - shift).mod(extent) : b.dim(i));
+  }
+  return b.reindex(x, results, sizes);
+}
+
+// roll(self, shifts, dims): without dims over the flat tensor.
+static Tensor roll(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Sizes shifts = call.sizes(1);
+  SmallVector<int64_t> dims = call.integers(2);
+  if (call.refused() || x.rank() == 0) {
+    return x;
+  }
+  if (dims.empty() && shifts.size() == 1) {
+    Tensor flat = b.reshape(x, {getNumElements(x.type())});
+    return b.reshape(rollAlong(b, flat, 0, shifts[0]), x.sizes());
+  }
+  if (dims.size() != shifts.size()) {
+    call.refuse("as many shifts as dims are needed");
+    return x;
+  }
+  for (auto [dim, shift] : llvm::zip(dims, shifts)) {
+    x = rollAlong(b, x, dim < 0 ? dim + x.rank() : dim, shift);
+  }
+  return x;
+}
+
+static Tensor cat(AtenCall &call, TensorBuilder &b) {
+  Sizes sizes = call.resultSizes();
+  int64_t dim = call.dim(1, sizes.size());
+  SmallVector<Tensor> pieces;
+  for (Tensor piece : call.tensorList(0)) {
+    // torch skips the legacy empty tensor, whose shape is (0).
+    if (piece.rank() == static_cast<int64_t>(sizes.size())) {
+      pieces.push_back(b.cast(piece, call.resultDtype()));
+    } else if (piece.rank() != 1 || !piece.sizes()[0].isConstant(0)) {
+      call.refuse("the pieces have different ranks");
+    }
+  }
+  if (pieces.empty() || call.refused()) {
+    call.refuse("nothing to join");
+    return b.constantInt(call.resultDtype(), 0);
+  }
+  return b.concat(pieces, dim, sizes);
+}
+
+static Tensor stack(AtenCall &call, TensorBuilder &b) {
+  Sizes sizes = call.resultSizes();
+  int64_t dim = call.dim(1, sizes.size());
+  SmallVector<Tensor> pieces;
+  for (Tensor piece : call.tensorList(0)) {
+    pieces.push_back(b.unsqueeze(b.cast(piece, call.resultDtype()), dim));
+  }
+  if (pieces.empty()) {
+    call.refuse("nothing to stack");
+    return b.constantInt(call.resultDtype(), 0);
+  }
+  return b.concat(pieces, dim, sizes);
+}
+
+static Tensor repeat(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Sizes from = x.sizes(), sizes = call.resultSizes(), results;
+  size_t lead = sizes.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    SizeExpr index = b.dim(lead + i);
+    if (sizes[lead + i] != from[i]) {
+      index = from[i].isConstant(1) || from[i].isConstant(0) ? b.size(0) : index.mod(from[i]);
+    }
+    results.push_back(index);
+  }
+  return b.reindex(x, results, sizes);
+}
+
+// constant_pad_nd(self, pad, value): pairs from the last dim on, negative ones cut.
+static Tensor constantPad(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  Sizes pad = call.sizes(1), from = x.sizes();
+  Scalar fill = call.scalar(2);
+  if (!fill.literal() || call.refused()) {
+    call.refuse("the fill is known at run time only");
+    return x;
+  }
+  SmallVector<SizeAttr> results, exprs, lows, highs;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    size_t place = 2 * (x.rank() - 1 - i);
+    SizeExpr index = b.dim(i);
+    if (place + 1 < pad.size()) {
+      index = index - pad[place];
+      bool cuts = pad[place].getConstant().value_or(1) <= 0 &&
+                  pad[place + 1].getConstant().value_or(1) <= 0;
+      if (!cuts) {
+        exprs.push_back(index);
+        lows.push_back(b.size(0));
+        highs.push_back(from[i]);
+      }
+    }
+    results.push_back(index);
+  }
+  auto map = MapAttr::get(b.getContext(), x.rank(), 0, results, exprs, lows, highs);
+  TypedAttr attr = exprs.empty() ? TypedAttr() : b.elementAttr(x.dtype, fill);
+  return b.reindex(x, map, call.resultSizes(), attr);
+}
+
+static SingleRule triangle(bool lower) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    int64_t rank = x.rank();
+    Tensor distance = b.iota(b.dim(rank - 1) - b.dim(rank - 2), x.sizes());
+    Tensor diagonal = b.sizeValue(call.size(1), DType::I64);
+    using Compare = TensorBuilder::Compare;
+    Tensor kept = b.compare(lower ? Compare::LE : Compare::GE, distance, diagonal);
+    return b.select(kept, x, b.constantInt(x.dtype, 0));
+  };
+}
+
+void mlir::frit::addMovingRules(RuleTable &table) {
+  table.addSingle({"aten.view.default", "aten._unsafe_view.default", "aten.reshape.default",
+                   "aten.unsqueeze.default", "aten.squeeze.default", "aten.squeeze.dim",
+                   "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int",
+                   "aten.view_copy.default", "aten._reshape_alias.default", "aten.ravel.default",
+                   "aten.view_as.default", "aten.reshape_as.default", "aten._reshape_copy.default"},
+                  toResultShape);
+  table.addSingle({"aten.expand.default", "aten.expand_as.default", "aten.broadcast_to.default",
+                   "aten.expand_copy.default"},
+                  [](AtenCall &call, TensorBuilder &) { return call.tensor(0); });
+  table.addSingle({"aten.permute.default", "aten.permute_copy.default"}, permute);
+  table.addSingle({"aten.transpose.int"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    return transpose(x, call.dim(1, x.rank()), call.dim(2, x.rank()), b);
+  });
+  table.addSingle({"aten.t.default", "aten.numpy_T.default", "aten.mT.default"},
+                  [](AtenCall &call, TensorBuilder &b) {
+                    Tensor x = call.tensor(0);
+                    return x.rank() < 2 ? x : transpose(x, x.rank() - 2, x.rank() - 1, b);
+                  });
+  table.addSingle({"aten.select.int", "aten.select_copy.int"}, selectOne);
+  table.addSingle({"aten.slice.Tensor", "aten.slice_copy.Tensor"}, slice);
+  table.addSingle({"aten.narrow.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    int64_t dim = call.dim(1, x.rank());
+    SizeExpr start = normalizeStart(call, b, 2, x.sizes()[dim]);
+    return b.slice(x, dim, start, call.resultSizes()[dim]);
+  });
+  table.add({"aten.split.Tensor", "aten.split_with_sizes.default", "aten.chunk.default",
+             "aten.split.sizes", "aten.split_with_sizes_copy.default"},
+            [](AtenCall &call) { return split(call, 2); });
+  table.add({"aten.unbind.int"}, unbind);
+  table.addSingle({"aten.as_strided.default"}, asStrided);
+  table.addSingle({"aten.flip.default"}, flip);
+  table.addSingle({"aten.roll.default"}, roll);
+  table.addSingle({"aten.cat.default", "aten.concat.default"}, cat);
+  table.addSingle({"aten.stack.default"}, stack);
+  table.addSingle({"aten.repeat.default"}, repeat);
+  table.addSingle({"aten.constant_pad_nd.default"}, constantPad);
+  table.addSingle({"aten.tril.default"}, triangle(true));
+  table.addSingle({"aten.triu.default"}, triangle(false));
+}

@@ -1,0 +1,222 @@
+// Layer, group and batch normalisation, forward and backward. Statistics are
+// two-pass (mean, then the mean square about it), accumulated in f32 or wider; a
+// schedule keeps the row at hand, so the second pass reads no memory.
+#include "passes/legalize/AtenCall.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct Moments {
+  Tensor mean, centred, variance;
+};
+} // namespace
+
+/// Mean, x - mean and the biased variance over `dims`, which stay with size 1.
+static Moments moments(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+  Tensor count = b.sizeValue(b.extent(x, dims), x.dtype);
+  Moments m;
+  m.mean = b.div(b.reduce(ReduceKind::Sum, x, dims, /*keep=*/true), count);
+  m.centred = b.sub(x, m.mean);
+  m.variance = b.div(b.reduce(ReduceKind::Sum, b.square(m.centred), dims, true), count);
+  return m;
+}
+
+static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
+  return b.math<math::RsqrtOp>(b.add(variance, eps));
+}
+
+/// y * weight + bias where they are given.
+static Tensor affine(TensorBuilder &b, Tensor y, Tensor weight, Tensor bias) {
+  if (weight.value) {
+    y = b.mul(y, b.toMath(weight));
+  }
+  if (bias.value) {
+    y = b.add(y, b.toMath(bias));
+  }
+  return y;
+}
+
+static SmallVector<int64_t> range(int64_t begin, int64_t end) {
+  return llvm::to_vector(llvm::seq<int64_t>(begin, end));
+}
+
+static SmallVector<Tensor> finishAll(AtenCall &call, ArrayRef<Tensor> results) {
+  SmallVector<Tensor> finished;
+  for (auto [i, result] : llvm::enumerate(results)) {
+    finished.push_back(result.value ? call.finish(result, i) : Tensor{});
+  }
+  return finished;
+}
+
+static bool isEmptyRow(Tensor x, ArrayRef<int64_t> dims) {
+  auto sizes = x.sizes();
+  return llvm::any_of(dims, [&](int64_t dim) { return sizes[dim].isConstant(0); });
+}
+
+//===----------------------------------------------------------------------===//
+// Layer normalisation
+//===----------------------------------------------------------------------===//
+
+static Values layerNorm(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  int64_t normalised = call.sizes(1).size();
+  if (call.refused() || normalised > x.rank()) {
+    return call.refuse("normalized_shape has more dimensions than the input");
+  }
+  SmallVector<int64_t> dims = range(x.rank() - normalised, x.rank());
+  if (isEmptyRow(x, dims)) {
+    return call.refuse("statistics over no elements");
+  }
+  Moments m = moments(b, x, dims);
+  Tensor rstd = inverseDeviation(b, m.variance, call.number(4));
+  Tensor y = affine(b, b.mul(m.centred, rstd), call.optionalTensor(2), call.optionalTensor(3));
+  return finishAll(call, {y, m.mean, rstd});
+}
+
+static Values layerNormBackward(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor grad = b.toMath(call.tensor(0)), x = b.toMath(call.tensor(1));
+  int64_t normalised = call.sizes(2).size();
+  Tensor mean = b.toMath(call.tensor(3)), rstd = b.toMath(call.tensor(4));
+  Tensor weight = call.optionalTensor(5);
+  if (call.refused() || normalised > x.rank()) {
+    return call.refuse("normalized_shape has more dimensions than the input");
+  }
+  SmallVector<int64_t> inner = range(x.rank() - normalised, x.rank());
+  SmallVector<int64_t> outer = range(0, x.rank() - normalised);
+  if (isEmptyRow(x, inner)) {
+    return call.refuse("statistics over no elements");
+  }
+  Tensor hat = b.mul(b.sub(x, mean), rstd);
+  Tensor scaled = weight.value ? b.mul(grad, b.toMath(weight)) : grad;
+  Tensor count = b.sizeValue(b.extent(x, inner), x.dtype);
+  Tensor meanScaled = b.div(b.reduce(ReduceKind::Sum, scaled, inner, true), count);
+  Tensor meanProduct = b.div(b.reduce(ReduceKind::Sum, b.mul(scaled, hat), inner, true), count);
+  Tensor dx = b.mul(rstd, b.sub(b.sub(scaled, meanScaled), b.mul(hat, meanProduct)));
+  auto overRows = [&](Tensor value) {
+    return outer.empty() ? value : b.reduce(ReduceKind::Sum, value, outer, false);
+  };
+  auto wanted = [&](unsigned i) { return call.resultDtype(i), call.getOp().getResult(i).getType(); };
+  SmallVector<Tensor> results(3);
+  if (isa<RankedTensorType>(wanted(0))) {
+    results[0] = dx;
+  }
+  if (isa<RankedTensorType>(wanted(1))) {
+    results[1] = overRows(b.mul(grad, hat));
+  }
+  if (isa<RankedTensorType>(wanted(2))) {
+    results[2] = overRows(grad);
+  }
+  return finishAll(call, results);
+}
+
+//===----------------------------------------------------------------------===//
+// Group normalisation
+//===----------------------------------------------------------------------===//
+
+static Values groupNorm(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor input = call.tensor(0);
+  SizeExpr samples = call.size(3), channels = call.size(4), pixels = call.size(5);
+  SizeExpr groups = b.size(call.integer(6));
+  if (call.refused()) {
+    return std::nullopt;
+  }
+  auto perGroup = channels.divideExactly(groups);
+  if (!perGroup) {
+    return call.refuse("channels are not provably divisible by the groups");
+  }
+  if (pixels.isConstant(0) || perGroup->isConstant(0)) {
+    return call.refuse("statistics over no elements");
+  }
+  Tensor x = b.reshape(b.toMath(input), {samples, groups, *perGroup, pixels});
+  Moments m = moments(b, x, {2, 3});
+  Tensor rstd = inverseDeviation(b, m.variance, call.number(7));
+  auto perChannel = [&](Tensor value) {
+    return value.value ? b.reshape(value, {groups, *perGroup, b.size(1)}) : value;
+  };
+  Tensor y = affine(b, b.mul(m.centred, rstd), perChannel(call.optionalTensor(1)),
+                    perChannel(call.optionalTensor(2)));
+  return finishAll(call, {b.reshape(y, call.resultSizes(0)),
+                          b.reshape(m.mean, call.resultSizes(1)),
+                          b.reshape(rstd, call.resultSizes(2))});
+}
+
+//===----------------------------------------------------------------------===//
+// Batch normalisation
+//===----------------------------------------------------------------------===//
+
+/// [C] as [1, C, 1, ...] in front of a tensor of this rank.
+static Tensor asChannels(TensorBuilder &b, Tensor x, int64_t rank) {
+  if (!x.value) {
+    return x;
+  }
+  SmallVector<SizeExpr> sizes(rank, b.size(1));
+  sizes[1] = x.sizes()[0];
+  return b.reshape(x, sizes);
+}
+
+static Tensor asVector(TensorBuilder &b, Tensor x) { return b.reshape(x, {x.sizes()[1]}); }
+
+static Tensor normaliseBy(AtenCall &call, Tensor x, Tensor mean, Tensor invstd) {
+  TensorBuilder &b = call.build();
+  Tensor y = b.mul(b.sub(x, asChannels(b, mean, x.rank())), asChannels(b, invstd, x.rank()));
+  return affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
+                asChannels(b, call.optionalTensor(2), x.rank()));
+}
+
+static Values batchNormInference(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  Tensor mean = b.toMath(call.tensor(3)), variance = b.toMath(call.tensor(4));
+  if (call.refused() || x.rank() < 2) {
+    return call.refuse("input of batch normalisation has less than two dimensions");
+  }
+  Tensor y = normaliseBy(call, x, mean, inverseDeviation(b, variance, call.number(6)));
+  // Saved statistics are empty tensors: any value broadcast to no elements.
+  Tensor none = b.constant(DType::F32, 0);
+  return finishAll(call, {y, none, none});
+}
+
+static Values batchNormTraining(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  if (call.refused() || x.rank() < 2) {
+    return call.refuse("input of batch normalisation has less than two dimensions");
+  }
+  if (!call.boolean(5)) {
+    return call.refuse("batch normalisation by running statistics with results for training");
+  }
+  double momentum = call.number(6);
+  SmallVector<int64_t> dims = {0};
+  llvm::append_range(dims, range(2, x.rank()));
+  if (isEmptyRow(x, dims)) {
+    return call.refuse("statistics over no elements");
+  }
+  Moments m = moments(b, x, dims);
+  Tensor invstd = inverseDeviation(b, m.variance, call.number(7));
+  Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
+                    asChannels(b, call.optionalTensor(2), x.rank()));
+  SizeExpr count = b.extent(x, dims);
+  // The running variance is the unbiased one.
+  Tensor unbiased = b.mul(asVector(b, m.variance),
+                          b.div(b.sizeValue(count, x.dtype), b.sizeValue(count - 1, x.dtype)));
+  auto blend = [&](Tensor running, Tensor fresh) {
+    return b.add(b.mul(b.toMath(running), 1 - momentum), b.mul(fresh, momentum));
+  };
+  Tensor mean = asVector(b, m.mean);
+  return finishAll(call, {y, mean, asVector(b, invstd), blend(call.tensor(3), mean),
+                          blend(call.tensor(4), unbiased)});
+}
+
+void mlir::frit::addNormRules(RuleTable &table) {
+  table.add({"aten.native_layer_norm.default"}, layerNorm);
+  table.add({"aten.native_layer_norm_backward.default"}, layerNormBackward);
+  table.add({"aten.native_group_norm.default"}, groupNorm);
+  table.add({"aten._native_batch_norm_legit_no_training.default"}, batchNormInference);
+  table.add({"aten._native_batch_norm_legit_functional.default"}, batchNormTraining);
+}

@@ -1,0 +1,242 @@
+// Reductions: what is widened before, what is rounded after.
+#include "passes/legalize/Operands.h"
+#include "passes/legalize/Statistics.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::frit;
+using Compare = TensorBuilder::Compare;
+using Dims = SmallVector<int64_t>;
+
+//===----------------------------------------------------------------------===//
+// Moments
+//===----------------------------------------------------------------------===//
+
+Tensor mlir::frit::countOf(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, DType dtype) {
+  return b.sizeValue(b.extent(x, dims), dtype);
+}
+
+Tensor mlir::frit::sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep) {
+  return b.reduce(ReduceKind::Sum, x, dims, keep);
+}
+
+Tensor mlir::frit::meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep) {
+  return b.div(sumOver(b, x, dims, keep), countOf(b, x, dims, x.dtype));
+}
+
+Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+  Tensor mean = meanOver(b, x, dims, /*keep=*/true);
+  Tensor centered = b.sub(x, mean);
+  return {mean, sumOver(b, b.square(centered), dims, /*keep=*/true), centered};
+}
+
+Tensor mlir::frit::varianceOf(TensorBuilder &b, const Moments &moments, Tensor x,
+                              ArrayRef<int64_t> dims, double correction) {
+  Tensor divisor = b.sub(countOf(b, x, dims, x.dtype), correction);
+  if (auto count = b.extent(x, dims).getConstant()) {
+    divisor = b.constant(x.dtype, std::max(static_cast<double>(*count) - correction, 0.0));
+  } else {
+    divisor = b.maximum(divisor, b.constant(x.dtype, 0));
+  }
+  return b.div(moments.squares, divisor);
+}
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+/// sum and prod: the input is cast to the result's dtype first, as torch does, then
+/// widened to the accumulator.
+static SingleRule accumulate(ReduceKind kind, bool hasDims) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    Dims dims;
+    if (kind == ReduceKind::Prod && hasDims) {
+      dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
+    } else {
+      dims = call.dims(hasDims ? 1 : ~0u, x.rank());
+    }
+    bool keep = hasDims && call.boolean(2);
+    x = b.cast(x, call.resultDtype());
+    x = b.cast(x, getAccumulatorDtype(x.dtype));
+    return b.reduce(kind, x, dims, keep);
+  };
+}
+
+static Tensor mean(AtenCall &call, TensorBuilder &b, bool hasDims) {
+  Tensor x = call.tensor(0);
+  Dims dims = call.dims(hasDims ? 1 : ~0u, x.rank());
+  x = b.toMath(b.cast(x, call.resultDtype()));
+  if (!isFloating(x.dtype)) {
+    call.refuse("a mean of integers");
+    return x;
+  }
+  return meanOver(b, x, dims, hasDims && call.boolean(2));
+}
+
+/// The extremes over an empty extent raise in eager.
+static bool mayBeEmpty(AtenCall &call, TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+  SizeExpr extent = b.extent(x, dims);
+  return !b.getFacts().provablyLess(b.size(0), extent);
+}
+
+/// Orders as a comparison of this dtype does: half types in f32, bool as bytes.
+static Tensor ordered(TensorBuilder &b, Tensor x) {
+  return x.dtype == DType::Bool ? b.cast(x, DType::U8) : b.toMath(x);
+}
+
+static Tensor extreme(AtenCall &call, TensorBuilder &b, ReduceKind kind, ArrayRef<int64_t> dims,
+                      bool keep) {
+  Tensor x = call.tensor(0);
+  if (mayBeEmpty(call, b, x, dims)) {
+    call.refuse("the reduced extent may be empty");
+    return x;
+  }
+  return b.reduce(kind, ordered(b, x), dims, keep);
+}
+
+static SingleRule extremeOver(ReduceKind kind) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    return extreme(call, b, kind, call.dims(1, call.tensor(0).rank()), call.boolean(2));
+  };
+}
+
+static SingleRule extremeOfAll(ReduceKind kind) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    return extreme(call, b, kind, call.dims(~0u, call.tensor(0).rank()), false);
+  };
+}
+
+// max.dim(self, dim, keepdim) -> values, indices
+static Rule extremeWithIndex(ReduceKind value, ReduceKind position) {
+  return [=](AtenCall &call) -> Values {
+    TensorBuilder &b = call.build();
+    Tensor x = call.tensor(0);
+    Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
+    bool keep = call.boolean(2);
+    if (mayBeEmpty(call, b, x, dims)) {
+      return call.refuse("the reduced extent may be empty");
+    }
+    Tensor in = ordered(b, x);
+    return SmallVector<Tensor>{call.finish(b.reduce(value, in, dims, keep), 0),
+                               call.finish(b.reduce(position, in, dims, keep), 1)};
+  };
+}
+
+// argmax(self, dim, keepdim)
+static SingleRule position(ReduceKind kind) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    Dims dims = call.dims(1, x.rank());
+    if (mayBeEmpty(call, b, x, dims)) {
+      call.refuse("the reduced extent may be empty");
+      return x;
+    }
+    return b.reduce(kind, ordered(b, x), dims, call.boolean(2));
+  };
+}
+
+static SingleRule truth(ReduceKind kind, bool hasDims) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    Dims dims = call.dims(hasDims ? 1 : ~0u, x.rank());
+    return b.reduce(kind, b.cast(x, DType::Bool), dims, hasDims && call.boolean(2));
+  };
+}
+
+/// var(self, dim, correction, keepdim); the older overloads give `unbiased`.
+static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
+  return [=](AtenCall &call) -> Values {
+    TensorBuilder &b = call.build();
+    Tensor x = b.toMath(call.tensor(0));
+    Dims dims = call.dims(1, x.rank());
+    double correction = 1;
+    if (isUnbiasedForm) {
+      correction = call.boolean(2) ? 1 : 0;
+    } else if (!call.isNone(2)) {
+      correction = call.number(2);
+    }
+    bool keep = call.boolean(3);
+    Moments moments = Moments::get(b, x, dims);
+    Tensor value = varianceOf(b, moments, x, dims, correction);
+    value = root ? b.math<math::SqrtOp>(value) : value;
+    auto shaped = [&](Tensor kept, unsigned i) {
+      return call.finish(keep ? kept : b.reshape(kept, call.resultSizes(i)), i);
+    };
+    SmallVector<Tensor> results = {shaped(value, 0)};
+    if (withMean) {
+      results.push_back(shaped(moments.mean, 1));
+    }
+    return results;
+  };
+}
+
+static Tensor logSumExp(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.cast(call.tensor(0), getMathDtype(call.resultDtype()));
+  Dims dims = call.dims(1, x.rank());
+  Tensor top = b.reduce(ReduceKind::Max, x, dims, /*keep=*/true);
+  // An infinite maximum would give inf - inf.
+  top = b.select(b.compare(Compare::EQ, b.abs(top), INFINITY), b.constant(x.dtype, 0), top);
+  Tensor sum = sumOver(b, b.math<math::ExpOp>(b.sub(x, top)), dims, /*keep=*/true);
+  Tensor result = b.add(b.math<math::LogOp>(sum), top);
+  return b.reshape(result, call.resultSizes());
+}
+
+// linalg_vector_norm(self, ord, dim, keepdim, dtype)
+static Tensor vectorNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor x = b.toMath(b.cast(call.tensor(0), call.resultDtype()));
+  double order = call.number(1);
+  Dims dims = call.dims(2, x.rank());
+  bool keep = call.boolean(3);
+  if (std::isinf(order)) {
+    if (mayBeEmpty(call, b, x, dims)) {
+      call.refuse("the reduced extent may be empty");
+      return x;
+    }
+    return b.reduce(order > 0 ? ReduceKind::Max : ReduceKind::Min, b.abs(x), dims, keep);
+  }
+  if (order == 0) {
+    return sumOver(b, b.cast(b.compare(Compare::NE, x, 0), x.dtype), dims, keep);
+  }
+  if (order == 1) {
+    return sumOver(b, b.abs(x), dims, keep);
+  }
+  if (order == 2) {
+    return b.math<math::SqrtOp>(sumOver(b, b.square(x), dims, keep));
+  }
+  Tensor powers = b.math<math::PowFOp>(b.abs(x), b.constant(x.dtype, order));
+  return b.math<math::PowFOp>(sumOver(b, powers, dims, keep), b.constant(x.dtype, 1 / order));
+}
+
+void mlir::frit::addReductionRules(RuleTable &table) {
+  table.addSingle({"aten.sum.dim_IntList"}, accumulate(ReduceKind::Sum, true));
+  table.addSingle({"aten.sum.default"}, accumulate(ReduceKind::Sum, false));
+  table.addSingle({"aten.prod.dim_int"}, accumulate(ReduceKind::Prod, true));
+  table.addSingle({"aten.prod.default"}, accumulate(ReduceKind::Prod, false));
+  table.addSingle({"aten.mean.dim"},
+                  [](AtenCall &call, TensorBuilder &b) { return mean(call, b, true); });
+  table.addSingle({"aten.mean.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return mean(call, b, false); });
+  table.addSingle({"aten.amax.default"}, extremeOver(ReduceKind::Max));
+  table.addSingle({"aten.amin.default"}, extremeOver(ReduceKind::Min));
+  table.addSingle({"aten.max.default"}, extremeOfAll(ReduceKind::Max));
+  table.addSingle({"aten.min.default"}, extremeOfAll(ReduceKind::Min));
+  table.add({"aten.max.dim"}, extremeWithIndex(ReduceKind::Max, ReduceKind::ArgMax));
+  table.add({"aten.min.dim"}, extremeWithIndex(ReduceKind::Min, ReduceKind::ArgMin));
+  table.addSingle({"aten.argmax.default"}, position(ReduceKind::ArgMax));
+  table.addSingle({"aten.argmin.default"}, position(ReduceKind::ArgMin));
+  table.addSingle({"aten.any.dim", "aten.any.dims"}, truth(ReduceKind::Any, true));
+  table.addSingle({"aten.any.default"}, truth(ReduceKind::Any, false));
+  table.addSingle({"aten.all.dim", "aten.all.dims"}, truth(ReduceKind::All, true));
+  table.addSingle({"aten.all.default"}, truth(ReduceKind::All, false));
+  table.add({"aten.var.correction"}, variance(false, false, false));
+  table.add({"aten.var.dim"}, variance(false, false, true));
+  table.add({"aten.std.correction"}, variance(true, false, false));
+  table.add({"aten.std.dim"}, variance(true, false, true));
+  table.add({"aten.var_mean.correction"}, variance(false, true, false));
+  table.addSingle({"aten.logsumexp.default"}, logSumExp);
+  table.addSingle({"aten.linalg_vector_norm.default"}, vectorNorm);
+}
