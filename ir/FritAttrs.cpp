@@ -214,17 +214,21 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   if (succeeded(parser.parseOptionalKeyword("where"))) {
+    // `expr in low to high`, or `low <= expr < high` where the parser of the operation reads it: inside a
+    // dialect attribute MLIR wants every `<` to have its `>`.
     auto clause = [&]() -> ParseResult {
-      auto low = parseSize(parser);
-      if (failed(low) || parser.parseLess() || parser.parseEqual()) {
-        return failure();
-      }
       auto expr = parseSize(parser);
-      if (failed(expr) || parser.parseLess()) {
+      if (failed(expr)) {
         return failure();
       }
-      auto high = parseSize(parser);
-      if (failed(high)) {
+      FailureOr<SizeExpr> low = *expr, high = *expr;
+      if (succeeded(parser.parseOptionalLess())) {
+        if (parser.parseEqual() || failed(expr = parseSize(parser)) || parser.parseLess() ||
+            failed(high = parseSize(parser))) {
+          return failure();
+        }
+      } else if (parser.parseKeyword("in") || failed(low = parseSize(parser)) || parser.parseKeyword("to") ||
+                 failed(high = parseSize(parser))) {
         return failure();
       }
       lows.push_back(*low);
@@ -262,10 +266,10 @@ void MapAttr::print(AsmPrinter &printer) const {
     printer << " where [";
     llvm::interleaveComma(llvm::seq<size_t>(0, getBoundExprs().size()), printer.getStream(),
                           [&](size_t i) {
-                            printSize(printer.getStream(), getBoundLows()[i]);
-                            printer << " <= ";
                             printSize(printer.getStream(), getBoundExprs()[i]);
-                            printer << " < ";
+                            printer << " in ";
+                            printSize(printer.getStream(), getBoundLows()[i]);
+                            printer << " to ";
                             printSize(printer.getStream(), getBoundHighs()[i]);
                           });
     printer << ']';

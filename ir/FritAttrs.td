@@ -98,12 +98,12 @@ def Frit_MapAttr : Frit_Attr<"Map", "map"> {
   let summary = "an indexing map with bounds";
   let description = [{
     Maps result indices `d0..` (and, for gathers, loaded index values `v0..`)
-    to operand indices. Every `where` clause `lo <= expr < hi` must hold for
-    the operand to be read; elsewhere the result is the fill of the operation.
+    to operand indices. Every `where` clause `expr in lo to hi` (lo <= expr < hi)
+    must hold for the operand to be read; elsewhere the result is the fill of the operation.
 
     ```mlir
     #frit.map<(d0, d1) -> (d1, d0)>
-    #frit.map<(d0) -> (d0 - 2) where [0 <= d0 - 2 < s0]>
+    #frit.map<(d0) -> (d0 - 2) where [d0 - 2 in 0 to s0]>
     #frit.map<(d0, d1)[v0] -> (v0, d1)>
     ```
   }];

@@ -208,6 +208,7 @@ def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
@@ -217,6 +218,8 @@ def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
   let assemblyFormat =
       "$operands `dim` $dim attr-dict `:` type($operands) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
@@ -272,6 +275,7 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
     `:` type($operand) `->` type($result)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Frit_IndexCheck : I32EnumAttr<"IndexCheck", "what an index out of range does", [
