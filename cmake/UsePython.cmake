@@ -10,6 +10,12 @@ foreach(candidate $ENV{VIRTUAL_ENV}/bin/python ${PROJECT_SOURCE_DIR}/.venv/bin/p
 endforeach()
 find_program(FRIT_PYTHON NAMES ${defaultPython} DOC "Python interpreter with torch installed" REQUIRED)
 
+# With python/ on PYTHONPATH the tree is as good as an installed package: torch finds the backend by this entry point.
+file(WRITE ${PROJECT_SOURCE_DIR}/python/frit.egg-info/PKG-INFO
+     "Metadata-Version: 2.1\nName: frit\nVersion: ${PROJECT_VERSION}\n")
+file(WRITE ${PROJECT_SOURCE_DIR}/python/frit.egg-info/entry_points.txt
+     "[torch_dynamo_backends]\nfrit = frit.backend:frit\n")
+
 if(FRIT_BUILD_TORCH)
   execute_process(COMMAND ${FRIT_PYTHON} -c [[
 import importlib.util, os, sysconfig

@@ -41,7 +41,7 @@ struct Compiled {
 constexpr const char *kChain = R"(
 frit.graph @main(%a: tensor<?xf32, #frit.dims<[s0]>>, %b: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
     attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
-  %0 = frit.aten "aten.sort.default"(%a) [#frit.operand<0>, -1 : i64, false]
+  %0:2 = frit.aten "aten.sort.default"(%a) [#frit.operand<0>, -1 : i64, false]
        {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>]}
        : (tensor<?xf32, #frit.dims<[s0]>>) -> (tensor<?xf32, #frit.dims<[s0]>>, tensor<?xi64, #frit.dims<[s0]>>)
   %1 = frit.aten "aten.cumsum.default"(%0#0) [#frit.operand<0>, 0 : i64, unit]
