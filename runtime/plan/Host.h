@@ -96,6 +96,11 @@ public:
   /// Runs prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;
 
+  /// The stream kernels are launched on, as the driver knows it.
+  virtual void *currentStream() { return nullptr; }
+  /// Gives unused device memory back to the driver; false when there is nothing to give.
+  virtual bool releaseCachedMemory() { return false; }
+
   virtual void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) = 0;
 };
 

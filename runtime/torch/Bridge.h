@@ -35,6 +35,19 @@ inline void *dataOf(const c10::TensorImpl *impl) {
          static_cast<int64_t>(impl->itemsize()) * impl->storage_offset();
 }
 
+/// Whether the installed torch can say which driver stream a c10::Stream is; load() refuses GPU plans where it cannot.
+template <typename Stream> constexpr bool hasNativeHandle() {
+  return requires(const Stream &stream) { stream.native_handle(); };
+}
+
+template <typename Stream> void *nativeHandle(const Stream &stream) {
+  if constexpr (hasNativeHandle<Stream>()) {
+    return stream.native_handle();
+  } else {
+    return nullptr;
+  }
+}
+
 /// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised tensors, lazy conjugation.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 

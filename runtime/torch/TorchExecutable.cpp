@@ -1,10 +1,12 @@
 #include "runtime/torch/TorchExecutable.h"
 
 #include "runtime/cpu/CpuBackend.h"
+#include "runtime/cuda/CudaBackend.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
@@ -15,27 +17,15 @@ namespace frit {
 Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
                                                                std::span<const at::TensorBase> constants) {
   std::unique_ptr<TorchExecutable> executable(new TorchExecutable());
-  const format::Plan *plan = artifact->plan(format::Target::Cpu);
-  if (!plan) {
-    return Status::error(ErrorKind::Unsupported, "the artifact has no plan for this machine's devices; compile it for the CPU");
-  }
-  auto decoded = DecodedPlan::decode(artifact, *plan);
-  if (!decoded.isOk()) {
-    return decoded.status();
-  }
   executable->artifact = std::move(artifact);
-  executable->plan = *decoded;
-  auto host = TorchHost::create(**decoded);
+  FRIT_RETURN_IF_ERROR(executable->chooseBackend());
+  auto host = TorchHost::create(*executable->plan);
   if (!host.isOk()) {
     return host.status();
   }
   executable->host = std::move(*host);
-  auto backend = CpuBackend::create(**decoded);
-  if (!backend.isOk()) {
-    return backend.status();
-  }
-  executable->backend = std::move(*backend);
-  executable->executor = std::make_unique<PlanExecutor>(*decoded, *executable->host, *executable->backend);
+  const format::Plan *plan = executable->plan->source;
+  executable->executor = std::make_unique<PlanExecutor>(executable->plan, *executable->host, *executable->backend);
   uint32_t wanted = plan->constants() ? plan->constants()->size() : 0;
   if (constants.size() != wanted) {
     return Status::error(ErrorKind::BadInput, "graph '" + std::string(executable->graphName()) + "' needs " +
@@ -58,27 +48,90 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
 
 TorchExecutable::~TorchExecutable() = default;
 
+/// The GPU's plan if there is one, else the CPU's.
+Status TorchExecutable::chooseBackend() {
+  const format::Plan *gpu = artifact->plan(format::Target::Gpu), *cpu = artifact->plan(format::Target::Cpu);
+  if (gpu) {
+    auto driver = hasNativeHandle<c10::Stream>()
+                      ? Driver::system()
+                      : Result<std::shared_ptr<Driver>>(Status::error(
+                            ErrorKind::Unsupported, "the installed torch does not name its CUDA streams; torch 2.13 does"));
+    if (driver.isOk()) {
+      auto decoded = DecodedPlan::decode(artifact, *gpu);
+      if (!decoded.isOk()) {
+        return decoded.status();
+      }
+      plan = *decoded;
+      auto created = CudaBackend::create(plan, *driver);
+      if (!created.isOk()) {
+        return created.status();
+      }
+      backend = std::move(*created);
+      return Status::ok();
+    }
+    if (!cpu) {
+      return driver.status();
+    }
+  }
+  if (!cpu) {
+    return Status::error(ErrorKind::Unsupported, "the artifact has no plan torch can run; compile it for the CPU or a GPU");
+  }
+  auto decoded = DecodedPlan::decode(artifact, *cpu);
+  if (!decoded.isOk()) {
+    return decoded.status();
+  }
+  plan = *decoded;
+  auto created = CpuBackend::create(*plan);
+  if (!created.isOk()) {
+    return created.status();
+  }
+  backend = std::move(*created);
+  return Status::ok();
+}
+
+/// Refuses tensors that compiled code cannot take; finds the GPU the call is for.
+Status TorchExecutable::checkArguments(std::span<const InputValue> inputs, int &device) const {
+  auto wrong = [&](size_t number, const std::string &what) {
+    return Status::error(ErrorKind::BadInput,
+                         "graph '" + std::string(graphName()) + "', input " + std::to_string(number) + ": " + what);
+  };
+  for (size_t number = 0; number < inputs.size(); ++number) {
+    if (!inputs[number].handle) {
+      continue;
+    }
+    const c10::TensorImpl &impl = *implOf(inputs[number].handle);
+    if (auto reason = unfitReason(impl)) {
+      return wrong(number, *reason);
+    }
+    if (impl.is_cuda()) {
+      int own = impl.device().index();
+      if (device >= 0 && own != device) {
+        return wrong(number, "it lies on cuda:" + std::to_string(own) + ", others on cuda:" + std::to_string(device) +
+                                 "; move all to one device");
+      }
+      device = own;
+    }
+  }
+  return Status::ok();
+}
+
 void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   // AOTAutograd has already placed autograd and autocast into the graph; below them is where a compiled graph lives.
   c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
                                                    c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
-  std::string unfit;
-  for (size_t number = 0; number < inputs.size(); ++number) {
-    if (inputs[number].handle) {
-      if (auto reason = unfitReason(*implOf(inputs[number].handle))) {
-        unfit = "graph '" + std::string(graphName()) + "', input " + std::to_string(number) + ": " + *reason;
-        break;
-      }
-    }
-  }
-  if (!unfit.empty()) {
+  int device = -1;
+  if (Status status = checkArguments(inputs, device); !status.isOk()) {
     for (InputValue &input : inputs) {
       if (input.handle) {
         host->releaseTensor(std::exchange(input.handle, nullptr));
       }
     }
-    throwStatus(Status::error(ErrorKind::BadInput, unfit));
+    throwStatus(status);
+  }
+  c10::OptionalDeviceGuard onDevice;
+  if (device >= 0) {
+    onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
   }
   Status status = executor->run(inputs, outputs);
   if (!status.isOk()) {

@@ -35,6 +35,8 @@ public:
 
 private:
   TorchExecutable() = default;
+  Status chooseBackend();
+  Status checkArguments(std::span<const InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;
   std::shared_ptr<const DecodedPlan> plan;

@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <mutex>
 
@@ -215,6 +217,20 @@ Status TorchHost::callAten(uint32_t number, RunState &state) {
   } catch (...) {
     return keepException();
   }
+}
+
+void *TorchHost::currentStream() {
+  c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+  return nativeHandle(device.getStream(device.getDevice()));
+}
+
+bool TorchHost::releaseCachedMemory() {
+  auto *allocator = dynamic_cast<c10::DeviceAllocator *>(c10::GetAllocator(c10::DeviceType::CUDA));
+  if (!allocator) {
+    return false;
+  }
+  allocator->emptyCache();
+  return true;
 }
 
 void TorchHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {

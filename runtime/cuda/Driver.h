@@ -1,0 +1,53 @@
+// The CUDA driver as a table of functions, found when the first GPU artifact is loaded and not before: importing frit touches no
+// driver, building it needs no CUDA, and a test fills the table with a fake. Types are the driver's own in all but name.
+
+#pragma once
+
+#include "runtime/artifact/Status.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace frit {
+
+using DriverCode = int;
+using DriverContext = void *;
+using DriverModule = void *;
+using DriverFunction = void *;
+using DriverStream = void *;
+
+struct DriverTable {
+#define FRIT_DRIVER_SYMBOL(name, version, parameters) DriverCode(*name) parameters = nullptr;
+#include "runtime/cuda/DriverSymbols.inc"
+#undef FRIT_DRIVER_SYMBOL
+};
+
+class Driver {
+public:
+  /// Over a table that is already filled; a driver that is not initialised yet is.
+  static Result<std::shared_ptr<Driver>> create(const DriverTable &table);
+  /// The machine's libcuda; the same object every time, or why there is none.
+  static Result<std::shared_ptr<Driver>> system();
+
+  const DriverTable &call() const { return table; }
+  /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
+  std::string describe(DriverCode code) const;
+
+  /// Ok, or why this process cannot use the GPU any more: a fork, or a kernel that destroyed the context.
+  Status usable() const;
+  /// Errors after which every call fails until the process ends.
+  static bool isSticky(DriverCode code);
+  void markLost(std::string reason);
+
+private:
+  explicit Driver(const DriverTable &table) : table(table) {}
+
+  DriverTable table;
+  int owner = 0;
+  std::atomic<bool> lost{false};
+  std::string lostReason;
+};
+
+} // namespace frit
