@@ -450,3 +450,24 @@ def test_nothing_leaks():
             run([x, x])
     assert sys.getrefcount(x) == references
     assert before is None or x.untyped_storage()._use_count() == before
+
+
+def test_large_kernels_use_torchs_threads():
+    """Each unit notes the thread that ran it: with two threads and a small grain there are two."""
+    plan = Plan()
+    y = plan.tensor([64], [1], dtype="I64")
+    plan.alloc(y, 64, size=8)
+    body = """
+      int64_t *y = c->pointers[0], self; __asm__ volatile("mov %%fs:0, %0" : "=r"(self));
+      for (int64_t i = begin; i < end; ++i) y[i] = self;
+      return 0;"""
+    plan.launch(plan.kernel(body, grain=1), [y], plan.int(64))
+    plan.output("Tensor", y)
+    run = _C.load(plan.bytes(), [])
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            assert run([])[0].unique().numel() == threads
+    finally:
+        torch.set_num_threads(before)
