@@ -16,9 +16,11 @@ void buildGraphPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createInlineCallsPass());
 
   // ATen to the vocabulary.
+  passes.addNestedPass<GraphOp>(createFunctionalizePass());
   passes.addPass(createLegalizeAtenPass());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
+  passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
 
   // What runs together, and where it lies.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass());

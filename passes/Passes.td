@@ -31,6 +31,32 @@ def VerifyImportedFormPass : Pass<"frit-verify-imported-form", "::mlir::ModuleOp
 // From ATen to the vocabulary
 //===----------------------------------------------------------------------===//
 
+def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
+  let summary = "turn writes through tensors and views into values";
+  let description = [{
+    Graphs of torch.compile are functional already; an exported program may hold
+    `add_`, `copy_` and writes through views. Each write becomes the functional
+    operator and, for a view, the operator that puts the changed part back;
+    later reads see the new value. An argument that changed is written back by
+    one `frit.store` at the end. A write without functional form, or through a
+    view that cannot be inverted, is an error.
+
+    ```mlir
+    %v = frit.aten "aten.select.int"(%x) [#frit.operand<0>, 0, 1]
+    %w = frit.aten "aten.add_.Tensor"(%v, %y) [#frit.operand<0>, #frit.operand<1>, 1]
+    frit.return %w
+    // becomes
+    %v = frit.aten "aten.select.int"(%x) [#frit.operand<0>, 0, 1]
+    %w = frit.aten "aten.add.Tensor"(%v, %y) [#frit.operand<0>, #frit.operand<1>, 1]
+    %n = frit.aten "aten.select_scatter.default"(%x, %w) [#frit.operand<0>, #frit.operand<1>, 0, 1]
+    %r = frit.aten "aten.select.int"(%n) [#frit.operand<0>, 0, 1]
+    frit.store %n into %x
+    frit.return %r
+    ```
+  }];
+  let statistics = [Statistic<"numWrites", "writes", "writes turned into values">];
+}
+
 def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
   let summary = "write ATen operators in the vocabulary of the dialect";
   let description = [{
@@ -61,6 +87,30 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
     Statistic<"numKept", "kept", "operators left to the dispatcher">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
+}
+
+def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp"> {
+  let summary = "keep constants at rank 0 and arithmetic on them out of tensors";
+  let description = [{
+    Runs after canonicalisation, which makes constants of whole tensors. A splat
+    becomes a rank-0 constant and a broadcast; an elementwise operation on
+    broadcast scalars happens at rank 0; and the identities upstream finds only on
+    static constants hold for every shape: x + -0.0, x - 0.0, x * 1, x / 1, the
+    integer ones, and a select of a known condition.
+
+    ```mlir
+    %b = frit.reindex %c <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    %y = math.exp %b : tensor<4xf32>
+    // becomes
+    %e = math.exp %c : tensor<f32>
+    %y = frit.reindex %e <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "constants made rank 0">,
+    Statistic<"numHoisted", "hoisted", "operations moved to rank 0">,
+    Statistic<"numIdentities", "identities", "operations that changed nothing">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 //===----------------------------------------------------------------------===//
