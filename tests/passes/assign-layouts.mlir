@@ -1,0 +1,85 @@
+// RUN: frit-opt --split-input-file --frit-assign-layouts %s | FileCheck %s
+
+// Views are strides and an offset over the argument's own.
+// CHECK-LABEL: @views
+// CHECK: frit.reindex {{.*}}frit.layouts = [#frit.layout<[1, 64]>]
+// CHECK: frit.reindex {{.*}}frit.layouts = [#frit.layout<[64, 1], offset 640>]
+// CHECK: frit.reshape {{.*}}frit.layouts = [#frit.layout<[256, 64, 1], offset 640>]
+// CHECK-NOT: frit.region
+frit.graph @views(%x: tensor<32x64xf32>)
+    -> (tensor<64x32xf32> {frit.layout = #frit.layout<[1, 64]>}, tensor<2x4x64xf32>) {
+  %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<32x64xf32> -> tensor<64x32xf32>
+  %s = frit.reindex %x <(d0, d1) -> (d0 + 10, d1)> : tensor<32x64xf32> -> tensor<8x64xf32>
+  %v = frit.reshape %s : tensor<8x64xf32> -> tensor<2x4x64xf32>
+  frit.return %t, %v : tensor<64x32xf32>, tensor<2x4x64xf32>
+}
+
+// -----
+
+// Symbolic sizes: rows of s0 columns.
+// CHECK-LABEL: @symbolic
+// CHECK: frit.reindex {{.*}}frit.layouts = [#frit.layout<[1, s0]>]
+!t = tensor<8x?xf32, #frit.dims<[8, s0]>>
+!u = tensor<?x8xf32, #frit.dims<[s0, 8]>>
+frit.graph @symbolic(%x: !t) -> (!u {frit.layout = #frit.layout<[1, s0]>})
+    attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : !t -> !u
+  frit.return %t : !u
+}
+
+// -----
+
+// A reshape of a transpose and a flip have no strides: regions that copy.
+// CHECK-LABEL: @copies
+// CHECK: frit.reindex
+// CHECK: frit.region(%{{.*}}) {frit.layouts = [#frit.layout<[1]>]}
+// CHECK: frit.reshape
+// CHECK: frit.region(%arg0) {frit.layouts = [#frit.layout<[8, 1]>]}
+// CHECK: frit.reindex
+frit.graph @copies(%x: tensor<4x8xf32>) -> (tensor<32xf32>, tensor<4x8xf32>) {
+  %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<4x8xf32> -> tensor<8x4xf32>
+  %v = frit.reshape %t : tensor<8x4xf32> -> tensor<32xf32>
+  %f = frit.reindex %x <(d0, d1) -> (d0, 7 - d1)> : tensor<4x8xf32> -> tensor<4x8xf32>
+  frit.return %v, %f : tensor<32xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// An opaque operator gets the strides that the trace saw; a region writes them
+// at once, a product takes the transpose as it is.
+// CHECK-LABEL: @demands
+// CHECK: frit.region(%arg0) {frit.layouts = [#frit.layout<[1, 4]>], result_layouts = [#frit.layout<[1, 4]>]}
+// CHECK: frit.aten "aten.sort.default"
+// CHECK-NOT: frit.region
+// CHECK: frit.aten "aten.mm.default"
+!t = tensor<4x8xf32>
+frit.graph @demands(%x: !t, %w: !t) -> (!t, tensor<4x4xf32>) {
+  %r = frit.region(%x) : (!t) -> !t {
+  ^bb0(%a: !t):
+    %e = math.exp %a : !t
+    frit.yield %e : !t
+  }
+  %s = frit.aten "aten.sort.default"(%r) [#frit.operand<0>]
+       {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 4]>]} : (!t) -> !t
+  %wt = frit.reindex %w <(d0, d1) -> (d1, d0)> : !t -> tensor<8x4xf32>
+  %m = frit.aten "aten.mm.default"(%x, %wt) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t, tensor<8x4xf32>) -> tensor<4x4xf32>
+  frit.return %s, %m : !t, tensor<4x4xf32>
+}
+
+// -----
+
+// A fresh result never lies in an argument, and two fresh results never in one
+// storage; the argument itself and the same class may.
+// CHECK-LABEL: @storage_classes
+// CHECK: %[[Y:.*]] = frit.aten
+// CHECK: %[[FRESH:.*]] = frit.region(%arg0)
+// CHECK: %[[OTHER:.*]] = frit.region(%[[Y]])
+// CHECK: frit.return %arg0, %[[FRESH]], %[[Y]], %[[Y]], %[[OTHER]]
+!t = tensor<4x8xf32>
+frit.graph @storage_classes(%x: !t) -> (!t {frit.storage = #frit.storage<argument, 0>}, !t {frit.storage = #frit.storage<fresh, 0>},
+    !t {frit.storage = #frit.storage<fresh, 1>}, !t {frit.storage = #frit.storage<fresh, 1>}, !t {frit.storage = #frit.storage<fresh, 2>}) {
+  %y = frit.aten "aten.sort.default"(%x) [#frit.operand<0>]
+       {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t) -> !t
+  frit.return %x, %x, %y, %y, %y : !t, !t, !t, !t, !t
+}

@@ -1,0 +1,69 @@
+// RUN: frit-opt --split-input-file --frit-elide-half-rounding %s | FileCheck %s
+
+// The rounding between two operations goes, the last one stays.
+// CHECK-LABEL: @inner
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK-NEXT: %[[EXP:.*]] = math.exp %[[SUM]]
+// CHECK-NEXT: arith.truncf %[[EXP]]
+!h = tensor<8xbf16>
+!f = tensor<8xf32>
+frit.graph @inner(%x: !h) -> !h {
+  %y = frit.region(%x) : (!h) -> !h {
+  ^bb0(%a: !h):
+    %0 = arith.extf %a : !h to !f
+    %1 = arith.addf %0, %0 : !f
+    %2 = arith.truncf %1 {frit.implicit} : !f to !h
+    %3 = arith.extf %2 : !h to !f
+    %4 = math.exp %3 : !f
+    %5 = arith.truncf %4 {frit.implicit} : !f to !h
+    frit.yield %5 : !h
+  }
+  frit.return %y : !h
+}
+
+// -----
+
+// The same through a view.
+// CHECK-LABEL: @through_view
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK-NEXT: %[[VIEW:.*]] = frit.reindex %[[SUM]] {{.*}} : tensor<8xf32> -> tensor<4x8xf32>
+// CHECK-NEXT: math.exp %[[VIEW]]
+!h = tensor<8xbf16>
+!f = tensor<8xf32>
+frit.graph @through_view(%x: !h) -> tensor<4x8xf32> {
+  %y = frit.region(%x) : (!h) -> tensor<4x8xf32> {
+  ^bb0(%a: !h):
+    %0 = arith.extf %a : !h to !f
+    %1 = arith.addf %0, %0 : !f
+    %2 = arith.truncf %1 {frit.implicit} : !f to !h
+    %v = frit.reindex %2 <(d0, d1) -> (d1)> : !h -> tensor<4x8xbf16>
+    %3 = arith.extf %v : tensor<4x8xbf16> to tensor<4x8xf32>
+    %4 = math.exp %3 : tensor<4x8xf32>
+    frit.yield %4 : tensor<4x8xf32>
+  }
+  frit.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// A cast that the program wrote rounds, and so does a value that leaves.
+// CHECK-LABEL: @stays
+// CHECK: arith.truncf
+// CHECK: arith.extf
+// CHECK: arith.truncf
+// CHECK: arith.extf
+!h = tensor<8xbf16>
+!f = tensor<8xf32>
+frit.graph @stays(%x: !f) -> (!h, !f, !f) {
+  %y:3 = frit.region(%x) : (!f) -> (!h, !f, !f) {
+  ^bb0(%a: !f):
+    %0 = arith.truncf %a : !f to !h
+    %1 = arith.extf %0 : !h to !f
+    %2 = math.exp %1 : !f
+    %3 = arith.truncf %2 {frit.implicit} : !f to !h
+    %4 = arith.extf %3 : !h to !f
+    %5 = math.sin %4 : !f
+    frit.yield %3, %5, %2 : !h, !f, !f
+  }
+  frit.return %y#0, %y#1, %y#2 : !h, !f, !f
+}

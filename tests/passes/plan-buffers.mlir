@@ -1,0 +1,95 @@
+// RUN: frit-opt --split-input-file --frit-plan-buffers %s | FileCheck %s
+
+// The chain needs two temporaries: the third region takes over the first's. A
+// region that reads its operand only where it writes runs in place.
+// CHECK-LABEL: @reuse
+// CHECK-SAME: frit.buffers = [{bytes = #frit.size<32 * s0>, class = "temporary"}, {bytes = #frit.size<32 * s0>, class = "temporary"}, {bytes = #frit.size<32 * s0>, class = "output"}]
+// CHECK: frit.region(%arg0) {frit.buffers = [0]
+// CHECK: frit.region({{.*}}) {frit.buffers = [1]
+// CHECK: frit.region({{.*}}) {frit.buffers = [0]
+// CHECK: frit.region({{.*}}) {frit.buffers = [0]
+// CHECK: frit.region({{.*}}) {frit.buffers = [2]
+!t = tensor<?x8xf32, #frit.dims<[s0, 8]>>
+!u = tensor<8x?xf32, #frit.dims<[8, s0]>>
+frit.graph @reuse(%x: !t) -> !t attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  %a = frit.region(%x) {frit.layouts = [#frit.layout<[s0, 1]>]} : (!t) -> !u {
+  ^bb0(%0: !t):
+    %1 = frit.reindex %0 <(d0, d1) -> (d1, d0)> : !t -> !u
+    frit.yield %1 : !u
+  }
+  %b = frit.region(%a) {frit.layouts = [#frit.layout<[8, 1]>]} : (!u) -> !t {
+  ^bb0(%0: !u):
+    %1 = frit.reindex %0 <(d0, d1) -> (d1, d0)> : !u -> !t
+    frit.yield %1 : !t
+  }
+  %c = frit.region(%b) {frit.layouts = [#frit.layout<[s0, 1]>]} : (!t) -> !u {
+  ^bb0(%0: !t):
+    %1 = frit.reindex %0 <(d0, d1) -> (d1, d0)> : !t -> !u
+    frit.yield %1 : !u
+  }
+  %d = frit.region(%c) {frit.layouts = [#frit.layout<[s0, 1]>]} : (!u) -> !u {
+  ^bb0(%0: !u):
+    %1 = math.exp %0 : !u
+    frit.yield %1 : !u
+  }
+  %e = frit.region(%d) {frit.layouts = [#frit.layout<[8, 1]>]} : (!u) -> !t {
+  ^bb0(%0: !u):
+    %1 = frit.reindex %0 <(d0, d1) -> (d1, d0)> : !u -> !t
+    frit.yield %1 : !t
+  }
+  frit.return %e : !t
+}
+
+// -----
+
+// A mutated argument is written in place when every read of it is at the place
+// that is written.
+// CHECK-LABEL: @store_in_place
+// CHECK-SAME: frit.buffers = [{argument = 0 : i64, bytes = #frit.size<128>, class = "argument"}]
+// CHECK: frit.region(%arg0, %arg1) {frit.buffers = [0], frit.layouts = [#frit.layout<[8, 1]>], frit.writes = array<i64: 0>}
+// CHECK-NOT: frit.store
+!t = tensor<4x8xf32>
+frit.graph @store_in_place(%p: !t, %g: !t) {
+  %n = frit.region(%p, %g) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t, !t) -> !t {
+  ^bb0(%a: !t, %b: !t):
+    %s = arith.subf %a, %b : !t
+    frit.yield %s : !t
+  }
+  frit.store %n into %p : !t, !t
+  frit.return
+}
+
+// -----
+
+// A flip reads what another element overwrites: through a temporary.
+// CHECK-LABEL: @no_store_in_place_flip
+// CHECK-SAME: class = "temporary"
+// CHECK: frit.store
+!t = tensor<4x8xf32>
+frit.graph @no_store_in_place_flip(%p: !t) {
+  %n = frit.region(%p) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %f = frit.reindex %a <(d0, d1) -> (d0, 7 - d1)> : !t -> !t
+    frit.yield %f : !t
+  }
+  frit.store %n into %p : !t, !t
+  frit.return
+}
+
+// -----
+
+// The old value is needed afterwards.
+// CHECK-LABEL: @no_store_in_place_later_reader
+// CHECK: frit.store
+!t = tensor<4x8xf32>
+frit.graph @no_store_in_place_later_reader(%p: !t) -> !t {
+  %n = frit.region(%p) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %f = math.exp %a : !t
+    frit.yield %f : !t
+  }
+  %s = frit.aten "aten.sort.default"(%p) [#frit.operand<0>]
+       {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t
+  frit.store %n into %p : !t, !t
+  frit.return %s : !t
+}
