@@ -3,6 +3,7 @@
 #include "compiler/Registration.h"
 
 #include "codegen/Passes.h"
+#include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/gpu/LowerToNvvm.h"
 #include "compiler/Pipeline.h"
 #include "ir/FritDialect.h"
@@ -22,6 +23,7 @@ namespace frit {
 void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::frit::FritDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                   mlir::tensor::TensorDialect>();
+  mlir::frit::registerLlvmLowering(registry);
   mlir::frit::registerGpuTargetDialects(registry);
 }
 
