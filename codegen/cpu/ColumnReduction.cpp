@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+/// Longest reduction whose strided operand is packed: 64 KB with two vectors of f32.
+static constexpr int64_t kPackedSteps = 512;
+
 namespace {
 
 /// One kernel of the family. A tile is `rows` values of the row dim by `vectors` lane
@@ -31,6 +34,10 @@ private:
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
+  Values loopNarrow(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
+                    llvm::function_ref<Values(Frame &, ValueRange)> body);
+  void choosePacked();
+  void pack(Frame &unit, Value column, Value laneCount);
   /// Frames of all (row, vector) pairs below `point`.
   void openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
                   SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared);
@@ -45,6 +52,12 @@ private:
   unsigned blockRows = 1, blockVectors = 1;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
+  struct Packed {
+    unsigned node;
+    Value buffer;
+  };
+  SmallVector<Packed> packed;
+  Value packedColumn;
 };
 
 } // namespace
@@ -88,6 +101,16 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
   for (unsigned v = 0; v < tile.vectors; ++v) {
     Frame &vector = shared.emplace_back(&point);
     vector.bindLanes(lane, add(f, tile.firstLane, v * lanes), lanes, tile.mask);
+    unsigned reduced = program.numParallel();
+    if (!packed.empty() && vector.dims.size() > reduced && vector.dims[reduced]) {
+      Value at = add(f, mul(f, vector.dims[reduced], f.i64(lanes * blockVectors)),
+                     sub(f, vector.dims[lane], packedColumn));
+      for (const Packed &p : packed) {
+        Type element = program[p.node].type;
+        vector.values[p.node] = f.loadVector(program[p.node].loc, f.address(p.buffer, element, at),
+                                             element, lanes, Value());
+      }
+    }
     emitter.hoist(vector, wanted);
   }
   for (unsigned r = 0; r < tile.rows; ++r) {
@@ -128,6 +151,97 @@ Values ColumnReduction::loopReduced(Frame &outer, Values carried,
   return nest(outer, program.numParallel(), std::move(carried));
 }
 
+/// Stretches short enough for narrow counters, whose ends are added up in i64.
+Values ColumnReduction::loopNarrow(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
+                                   llvm::function_ref<Values(Frame &, ValueRange)> body) {
+  OpBuilder &b = f.getBuilder();
+  unsigned dim = program.numParallel();
+  Value extent = f.size(program.getDomain()[dim]);
+  SmallVector<bool> narrow;
+  Values wide = identity;
+  for (size_t at = 0; at < identity.size();) {
+    for (const Combine &combine : combines) {
+      for (unsigned part = 0; part < combine.stateSize(); ++part, ++at) {
+        narrow.push_back(combine.isNarrow());
+        if (combine.isNarrow()) {
+          wide[at] = combine.widen(b, wide[at]);
+        }
+      }
+    }
+  }
+  auto stretch = [&](Value low, ValueRange carried) {
+    Value high = minimum(f, extent, add(f, low, Combine::kNarrowSteps));
+    Values start(carried);
+    for (size_t at = 0; at < start.size(); ++at) {
+      if (narrow[at]) {
+        start[at] = identity[at];
+      }
+    }
+    Values sums = forRange(f, low, high, 1, start, [&](Value i, ValueRange inner) {
+      Frame point(&outer);
+      point.bind(dim, i);
+      return body(point, inner);
+    });
+    for (size_t at = 0; at < sums.size(); ++at) {
+      if (narrow[at]) {
+        sums[at] = arith::AddIOp::create(b, low.getLoc(), carried[at],
+                                         combines[0].widen(b, sums[at]));
+      }
+    }
+    return sums;
+  };
+  auto bound = program.getFacts().upperBound(program.getDomain()[dim]);
+  if (bound && *bound <= Combine::kNarrowSteps) {
+    return stretch(f.i64(0), wide);
+  }
+  return forRange(f, f.i64(0), extent, Combine::kNarrowSteps, wide, stretch);
+}
+
+/// Loads with a stride along the lanes that rows of a tile share are brought into lane
+/// order once a unit.
+void ColumnReduction::choosePacked() {
+  auto bound = program.getFacts().upperBound(program.getDomain().back());
+  if (!rowDim || program.numReduced() != 1 || !bound || *bound > kPackedSteps) {
+    return;
+  }
+  unsigned reduced = program.numParallel();
+  for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+    if (node.kind != NodeKind::Load || !(node.dims >> lane & 1) || !(node.dims >> reduced & 1) ||
+        (node.dims >> *rowDim & 1)) {
+      continue;
+    }
+    auto stride = program.getStride(node.expr, lane);
+    if (!stride || !stride->isConstant(1)) {
+      packed.push_back({static_cast<unsigned>(id),
+                        f.scratch(node.type, *bound * lanes * blockVectors)});
+    }
+  }
+}
+
+void ColumnReduction::pack(Frame &unit, Value column, Value laneCount) {
+  if (packed.empty()) {
+    return;
+  }
+  unsigned reduced = program.numParallel();
+  int64_t wide = lanes * blockVectors;
+  packedColumn = column;
+  forRange(f, f.i64(0), f.size(program.getDomain()[reduced]), 1, [&](Value k) {
+    Frame point(&unit);
+    point.bind(reduced, k);
+    Value base = mul(f, k, f.i64(wide));
+    for (unsigned v = 0; v < blockVectors; ++v) {
+      Frame vector(&point);
+      Value first = add(f, column, v * lanes);
+      vector.bindLanes(lane, first, lanes, tailMask(f, first, laneCount, lanes));
+      for (const Packed &p : packed) {
+        Type element = program[p.node].type;
+        f.storeVector(program[p.node].loc, f.address(p.buffer, element, add(f, base, v * lanes)),
+                      element, emitter.lanes(vector, p.node), Value());
+      }
+    }
+  });
+}
+
 void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
   OpBuilder &b = f.getBuilder();
   // The tile's frames live across phases: row values stay in them.
@@ -145,10 +259,15 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
     SmallVector<Combine> combines;
     SmallVector<unsigned> inputs;
+    bool anyNarrow = false;
     for (unsigned id : program.getReduces()) {
       if (program[id].level == phase) {
-        combines.emplace_back(program, id);
-        inputs.push_back(program[id].operands[0]);
+        Combine &combine = combines.emplace_back(program, id);
+        if (program.numReduced() == 1 && combine.canBeNarrow()) {
+          combine.makeNarrow();
+          anyNarrow = true;
+        }
+        inputs.push_back(combine.getInput());
       }
     }
     Values states;
@@ -157,7 +276,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
         llvm::append_range(states, combine.identity(b, lanes));
       }
     }
-    states = loopReduced(unit, states, [&](Frame &point, ValueRange carried) {
+    auto step = [&](Frame &point, ValueRange carried) {
       SmallVector<Frame> frames;
       std::vector<Frame> shared;
       open(point, inputs, frames, shared);
@@ -165,7 +284,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       unsigned at = 0;
       for (Frame &frame : frames) {
         for (const Combine &combine : combines) {
-          Value element = emitter.lanes(frame, program[combine.getNode()].operands[0]);
+          Value element = emitter.lanes(frame, combine.getInput());
           Value position;
           if (combine.needsPosition()) {
             SizeExpr linear = SizeExpr::constant(program.getContext(), 0);
@@ -181,7 +300,12 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
         }
       }
       return next;
-    });
+    };
+    if (anyNarrow) {
+      states = loopNarrow(unit, combines, states, step);
+    } else {
+      states = loopReduced(unit, states, step);
+    }
     unsigned at = 0;
     for (unsigned i = 0; i < count; ++i) {
       for (const Combine &combine : combines) {
@@ -238,6 +362,7 @@ void ColumnReduction::emit() {
     roots.push_back(program[id].operands[0]);
   }
   chooseTile();
+  choosePacked();
   SizeExpr one = SizeExpr::constant(context, 1);
   SizeExpr rows = one;
   for (unsigned dim = 0; dim < program.numParallel(); ++dim) {
@@ -247,7 +372,7 @@ void ColumnReduction::emit() {
     }
   }
   // A unit: `chunk` rows of the row dim by one tile's lanes.
-  int64_t chunk = rowDim ? 32 : 1, wide = lanes * blockVectors;
+  int64_t chunk = !rowDim ? 1 : packed.empty() ? 32 : 128, wide = lanes * blockVectors;
   SizeExpr laneSize = program.getDomain()[lane];
   SizeExpr columns = laneSize.ceilDiv(SizeExpr::constant(context, wide));
   SizeExpr rowSize = rowDim ? program.getDomain()[*rowDim] : one;
@@ -275,6 +400,7 @@ void ColumnReduction::emit() {
     Value rowEnd = minimum(f, add(f, rowBegin, chunk), rowCount);
     Value full = arith::CmpIOp::create(f.getBuilder(), unit.getLoc(), arith::CmpIPredicate::sle,
                                        add(f, column, wide), laneCount);
+    pack(frame, column, laneCount);
     // Whole tiles; then what is left of the rows, or of the lanes, one masked vector at a time.
     Value wholeRows = rowDim ? wholeSteps(f, rowBegin, rowEnd, blockRows) : rowEnd;
     Value tiled = arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows, rowBegin);

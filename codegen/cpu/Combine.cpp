@@ -1,5 +1,6 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/cpu/CpuFunction.h"
+#include "codegen/Emitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -9,13 +10,32 @@ using namespace mlir;
 using namespace mlir::frit;
 
 Combine::Combine(const KernelProgram &program, unsigned node)
-    : node(node), loc(program[node].loc) {
+    : input(program[node].operands[0]), program(&program), node(node), loc(program[node].loc) {
   auto op = cast<ReduceOp>(program[node].op);
   kind = op.getKind();
   isUnsigned = op.getIsUnsigned();
   positions = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   element = program[program[node].operands[0]].type;
   isUnsigned |= element.isInteger(1);
+}
+
+bool Combine::canBeNarrow() const {
+  const Node &operand = (*program)[input];
+  return kind == ReduceKind::Sum && element.isInteger(64) && operand.kind == NodeKind::Apply &&
+         isa<arith::ExtUIOp>(operand.op) &&
+         (*program)[operand.operands[0]].type.isInteger(1);
+}
+
+void Combine::makeNarrow() {
+  narrow = true;
+  input = (*program)[input].operands[0];
+  element = IntegerType::get(element.getContext(), 32);
+}
+
+Value Combine::widen(OpBuilder &b, Value state) const {
+  auto vector = dyn_cast<VectorType>(state.getType());
+  return arith::ExtUIOp::create(b, loc, getLanesType(b.getI64Type(), vector ? vector.getDimSize(0) : 1),
+                                state);
 }
 
 Type Combine::stateType(unsigned part) const {
@@ -55,6 +75,11 @@ SmallVector<Value> Combine::identity(OpBuilder &b, unsigned lanes) const {
 }
 
 SmallVector<Value> Combine::lift(OpBuilder &b, Value value, Value position) const {
+  if (narrow) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    return {arith::ExtUIOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
+                                   value)};
+  }
   return positions ? Values{value, position} : Values{value};
 }
 

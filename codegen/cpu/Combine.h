@@ -15,6 +15,16 @@ public:
   Combine(const KernelProgram &program, unsigned node);
 
   unsigned getNode() const { return node; }
+  /// The node whose value `lift` takes: the operand, or what it was extended from.
+  unsigned getInput() const { return input; }
+  /// Sums of booleans count in i32, half the vectors of i64, for at most
+  /// `kNarrowSteps` elements a lane; call before anything else.
+  bool canBeNarrow() const;
+  void makeNarrow();
+  bool isNarrow() const { return narrow; }
+  static constexpr int64_t kNarrowSteps = int64_t(1) << 30;
+  /// A narrow state in the type of the result.
+  Value widen(OpBuilder &b, Value state) const;
   bool needsPosition() const { return positions; }
   unsigned stateSize() const { return positions ? 2 : 1; }
   Type stateType(unsigned part) const;
@@ -30,6 +40,9 @@ public:
   Value result(ValueRange state) const { return state.back(); }
 
 private:
+  unsigned input;
+  bool narrow = false;
+  const KernelProgram *program;
   Value combineOne(OpBuilder &b, Value x, Value y) const;
 
   unsigned node;

@@ -11,7 +11,7 @@ using namespace mlir::frit;
 /// Operands and results of more bytes than this do not stay in the last-level
 /// cache anyway: full vectors are then written past it (a plain store would read
 /// its line first). Measured: worth 1.4x beyond, costs a quarter below.
-static constexpr int64_t kStreamingBytes = 24 << 20;
+static constexpr int64_t kStreamingBytes = 36 << 20;
 
 CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &program,
                          const CpuTarget &cpu)

@@ -32,9 +32,9 @@ void emitRowReduction(const CpuKernel &kernel);
 /// tile.
 void emitColumnReduction(const CpuKernel &kernel);
 
-/// Few rows, long reduction, one phase, no full results: parts of the reduced dims
-/// write partial accumulators to the workspace, a second launch combines them in
-/// order.
+/// One row, one phase, no full results, any length: parts of the row write partial
+/// accumulators to the workspace, a second launch combines them in order.
+bool isSplitReduction(const KernelProgram &program);
 void emitSplitReduction(const CpuKernel &kernel);
 
 } // namespace mlir::frit

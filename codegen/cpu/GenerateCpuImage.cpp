@@ -12,6 +12,8 @@ static void emitKernel(const CpuKernel &kernel) {
   const KernelProgram &program = kernel.program;
   if (!program.numReduced()) {
     emitPointwise(kernel);
+  } else if (isSplitReduction(program)) {
+    emitSplitReduction(kernel);
   } else if (*program.getLaneDim() >= program.numParallel()) {
     emitRowReduction(kernel);
   } else {

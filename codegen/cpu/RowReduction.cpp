@@ -8,6 +8,9 @@ using namespace mlir::frit;
 /// Longest scratch row: 64 KB of f32 stay in the second-level cache.
 static constexpr int64_t kScratchElements = 16384;
 
+/// What one part of a whole-tensor reduction has at least to do.
+static constexpr int64_t kSplitElements = 16384;
+
 namespace {
 
 /// A value computed in one sweep and read again in later ones.
@@ -19,19 +22,28 @@ struct Kept {
 
 class RowReduction {
 public:
-  explicit RowReduction(const CpuKernel &kernel)
+  explicit RowReduction(const CpuKernel &kernel, StringRef suffix = "")
       : kernel(kernel), program(kernel.program),
-        f(kernel.module, kernel.entryName(), program, kernel.cpu),
+        f(kernel.module, kernel.entryName(suffix), program, kernel.cpu),
         emitter(program, f, f.getBuilder()), lane(*program.getLaneDim()),
         lanes(f.getShape().lanes()) {}
 
   void emit();
+  void emitParts(SizeExpr parts);
+  void emitCombination(SizeExpr parts);
 
 private:
+  void prepare();
+  SmallVector<Combine> getCombines();
+  Value partAddress(Value part, unsigned slot, unsigned slots);
   void chooseKept();
   void keep(Frame &frame, unsigned phase);
   void reuse(Frame &frame, unsigned phase);
   void accumulate(Frame &row, unsigned phase);
+  /// The states of all reductions of a phase over [low, high) of the lane dim.
+  SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
+                                      ArrayRef<unsigned> inputs, unsigned phase, Value low,
+                                      Value high);
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
   Value positionOf(Frame &frame);
   unsigned weightOf(ArrayRef<unsigned> roots);
@@ -167,6 +179,15 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
       inputs.push_back(program[id].operands[0]);
     }
   }
+  auto states = accumulateRange(row, combines, inputs, phase, f.i64(0), length);
+  for (auto [combine, state] : llvm::zip(combines, states)) {
+    row.values[combine.getNode()] = combine.result(state);
+  }
+}
+
+SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> combines,
+                                                  ArrayRef<unsigned> inputs, unsigned phase,
+                                                  Value low, Value high) {
   OpBuilder &b = f.getBuilder();
   unsigned weight = weightOf(inputs);
   unsigned unroll = weight <= 12 && combines.size() <= 2 ? 4 : 2;
@@ -195,7 +216,7 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
     }
   };
   if (otherReduced.empty()) {
-    state = sweepLanes(f, row, lane, f.i64(0), length, lanes, state, body);
+    state = sweepLanes(f, row, lane, low, high, lanes, state, body);
   } else {
     SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
     for (unsigned dim : otherReduced) {
@@ -215,7 +236,7 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
       }
       Values next;
       for (const Values &set :
-           sweepLanes(f, inner, lane, f.i64(0), length, lanes, sets, body)) {
+           sweepLanes(f, inner, lane, low, high, lanes, sets, body)) {
         llvm::append_range(next, set);
       }
       return next;
@@ -225,6 +246,7 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
     }
   }
   unsigned at = 0;
+  SmallVector<Values> result;
   for (const Combine &combine : combines) {
     auto part = [&](unsigned k) {
       return Values(ArrayRef(state[k]).slice(at, combine.stateSize()));
@@ -239,12 +261,13 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
       }
       parts.resize(parts.size() / 2);
     }
-    row.values[combine.getNode()] = combine.result(combine.horizontal(b, parts[0], lanes));
+    result.push_back(combine.horizontal(b, parts[0], lanes));
     at += combine.stateSize();
   }
+  return result;
 }
 
-void RowReduction::emit() {
+void RowReduction::prepare() {
   for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
     if (dim != lane) {
       otherReduced.push_back(dim);
@@ -258,6 +281,97 @@ void RowReduction::emit() {
     roots.push_back(program[id].operands[0]);
   }
   length = f.size(program.getDomain()[lane]);
+}
+
+SmallVector<Combine> RowReduction::getCombines() {
+  SmallVector<Combine> combines;
+  for (unsigned id : program.getReduces()) {
+    combines.emplace_back(program, id);
+  }
+  return combines;
+}
+
+/// Partial states lie in the workspace part by part, eight bytes each.
+Value RowReduction::partAddress(Value part, unsigned slot, unsigned slots) {
+  Value index = add(f, mul(f, part, f.i64(slots)), slot);
+  return f.address(f.getWorkspace(), f.getBuilder().getI64Type(), index);
+}
+
+static unsigned countSlots(ArrayRef<Combine> combines) {
+  unsigned slots = 0;
+  for (const Combine &combine : combines) {
+    slots += combine.stateSize();
+  }
+  return slots;
+}
+
+void RowReduction::emitParts(SizeExpr parts) {
+  prepare();
+  SmallVector<Combine> combines = getCombines();
+  SmallVector<unsigned> inputs = llvm::map_to_vector(
+      combines, [](const Combine &combine) { return combine.getInput(); });
+  unsigned slots = countSlots(combines);
+  SizeExpr line = SizeExpr::constant(program.getContext(), 64);
+  Value stretch = f.size(program.getDomain()[lane].ceilDiv(parts).ceilDiv(line) * line);
+  Frame entry;
+  emitter.hoist(entry, inputs);
+  forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value part) {
+    Frame row(&entry);
+    Value low = minimum(f, mul(f, part, stretch), length);
+    Value high = minimum(f, add(f, low, stretch), length);
+    unsigned slot = 0;
+    for (auto [combine, state] :
+         llvm::zip(combines, accumulateRange(row, combines, inputs, 0, low, high))) {
+      for (auto [k, value] : llvm::enumerate(state)) {
+        f.storeVector(part.getLoc(), partAddress(part, slot++, slots), combine.stateType(k), value,
+                      Value());
+      }
+    }
+  });
+  f.finish();
+  kernel.addLaunch(kernel.entryName("_parts"), parts, 1);
+  kernel.desc.workspaceBytes = parts * (8 * slots);
+}
+
+void RowReduction::emitCombination(SizeExpr parts) {
+  prepare();
+  OpBuilder &b = f.getBuilder();
+  SmallVector<Combine> combines = getCombines();
+  unsigned slots = countSlots(combines);
+  Values states;
+  for (const Combine &combine : combines) {
+    llvm::append_range(states, combine.identity(b, 1));
+  }
+  states = forRange(f, f.i64(0), f.size(parts), 1, states, [&](Value part, ValueRange carried) {
+    Values next;
+    unsigned slot = 0;
+    for (const Combine &combine : combines) {
+      Values one;
+      ValueRange old = carried.slice(slot, combine.stateSize());
+      for (unsigned k = 0; k < combine.stateSize(); ++k) {
+        one.push_back(f.loadVector(part.getLoc(), partAddress(part, slot++, slots),
+                                   combine.stateType(k), 1, Value()));
+      }
+      llvm::append_range(next, combine.combine(b, old, one));
+    }
+    return next;
+  });
+  Frame row;
+  unsigned slot = 0;
+  for (const Combine &combine : combines) {
+    row.values[combine.getNode()] =
+        combine.result(ValueRange(states).slice(slot, combine.stateSize()));
+    slot += combine.stateSize();
+  }
+  for (const Store &store : program.getStores()) {
+    emitter.store(row, store, emitter.value(row, store.node));
+  }
+  f.finish();
+  kernel.addLaunch(kernel.entryName(), SizeExpr::constant(program.getContext(), 1), 1);
+}
+
+void RowReduction::emit() {
+  prepare();
   chooseKept();
   f.allowStreaming(true);
   Frame entry;
@@ -296,6 +410,26 @@ void RowReduction::emit() {
                                                           program.getRank()));
   kernel.addLaunch(kernel.entryName(), program.getExtent(0, program.numParallel()),
                    chooseGrain(program, elements));
+}
+
+void mlir::frit::emitSplitReduction(const CpuKernel &kernel) {
+  MLIRContext *context = kernel.program.getContext();
+  SizeExpr length = kernel.program.getDomain().back();
+  auto constant = [&](int64_t value) { return SizeExpr::constant(context, value); };
+  SizeExpr parts = length.ceilDiv(constant(kSplitElements)).min(constant(64)).max(constant(1));
+  RowReduction(kernel, "_parts").emitParts(parts);
+  RowReduction(kernel).emitCombination(parts);
+}
+
+bool mlir::frit::isSplitReduction(const KernelProgram &program) {
+  if (program.numParallel() != 0 || program.numReduced() != 1 || program.numPhases() != 1) {
+    return false;
+  }
+  auto bound = program.getFacts().upperBound(program.getDomain().back());
+  bool full = llvm::any_of(program.getStores(), [&](const Store &store) {
+    return store.dims & program.reducedMask();
+  });
+  return !full && (!bound || *bound > 2 * kSplitElements);
 }
 
 void mlir::frit::emitRowReduction(const CpuKernel &kernel) { RowReduction(kernel).emit(); }
