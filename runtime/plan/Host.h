@@ -101,6 +101,10 @@ public:
   /// Gives unused device memory back to the driver; false when there is nothing to give.
   virtual bool releaseCachedMemory() { return false; }
 
+  /// Around a kernel, for profilers; what begin returns goes to end.
+  virtual void *beginKernel(const char *) { return nullptr; }
+  virtual void endKernel(void *) {}
+
   virtual void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) = 0;
 };
 

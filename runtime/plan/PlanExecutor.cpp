@@ -299,7 +299,12 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
     state.peakBytes = std::max(state.peakBytes, state.currentBytes + static_cast<uint64_t>(workspaceBytes));
   }
   state.kernelLaunches += 1;
+  const auto *name = decoded->source->kernels()->Get(site.kernel)->name();
+  void *span = host.beginKernel(name ? name->c_str() : "kernel");
   Status status = backend.launch(arguments, host);
+  if (span) {
+    host.endKernel(span);
+  }
   if (arguments.workspace) {
     host.freeRaw(planDevice, arguments.workspace);
   }

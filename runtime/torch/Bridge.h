@@ -48,6 +48,11 @@ template <typename Stream> void *nativeHandle(const Stream &stream) {
   }
 }
 
+/// Whether the tensor stands for the conjugate or negative of its memory.
+inline bool isLazy(const c10::TensorImpl &impl) {
+  return impl.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+}
+
 /// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised tensors, lazy conjugation.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 

@@ -6,6 +6,8 @@
 #include "runtime/torch/TorchHost.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
@@ -18,6 +20,7 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
                                                                std::span<const at::TensorBase> constants) {
   std::unique_ptr<TorchExecutable> executable(new TorchExecutable());
   executable->artifact = std::move(artifact);
+  executable->spanName = "frit::" + std::string(executable->graphName());
   FRIT_RETURN_IF_ERROR(executable->chooseBackend());
   auto host = TorchHost::create(*executable->plan);
   if (!host.isOk()) {
@@ -90,14 +93,20 @@ Status TorchExecutable::chooseBackend() {
 }
 
 /// Refuses tensors that compiled code cannot take; finds the GPU the call is for.
-Status TorchExecutable::checkArguments(std::span<const InputValue> inputs, int &device) const {
+Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device) const {
   auto wrong = [&](size_t number, const std::string &what) {
     return Status::error(ErrorKind::BadInput,
                          "graph '" + std::string(graphName()) + "', input " + std::to_string(number) + ": " + what);
   };
-  for (size_t number = 0; number < inputs.size(); ++number) {
+  // A wrong number of arguments is the executor's to report.
+  for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
     if (!inputs[number].handle) {
       continue;
+    }
+    if (isLazy(*implOf(inputs[number].handle)) && !plan->source->inputs()->Get(static_cast<uint32_t>(number))->mutated()) {
+      // x.conj() is a view with a note on it; kernels read memory, so the note is carried out first.
+      at::Tensor resolved = at::Tensor(takeTensor(std::exchange(inputs[number].handle, nullptr))).resolve_conj().resolve_neg();
+      inputs[number].handle = handleOf(std::move(resolved));
     }
     const c10::TensorImpl &impl = *implOf(inputs[number].handle);
     if (auto reason = unfitReason(impl)) {
@@ -120,6 +129,7 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
                                                    c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
+  RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
   int device = -1;
   if (Status status = checkArguments(inputs, device); !status.isOk()) {
     for (InputValue &input : inputs) {

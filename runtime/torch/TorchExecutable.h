@@ -36,9 +36,11 @@ public:
 private:
   TorchExecutable() = default;
   Status chooseBackend();
-  Status checkArguments(std::span<const InputValue> inputs, int &device) const;
+  Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;
+  /// How profilers call it.
+  std::string spanName;
   std::shared_ptr<const DecodedPlan> plan;
   std::unique_ptr<TorchHost> host;
   std::unique_ptr<KernelBackend> backend;

@@ -6,6 +6,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/record_function.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -218,6 +219,18 @@ Status TorchHost::callAten(uint32_t number, RunState &state) {
     return keepException();
   }
 }
+
+void *TorchHost::beginKernel(const char *name) {
+  auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
+  if (!callbacks) {
+    return nullptr;
+  }
+  auto *span = new at::RecordFunction(std::move(*callbacks));
+  span->before(name);
+  return span;
+}
+
+void TorchHost::endKernel(void *span) { delete static_cast<at::RecordFunction *>(span); }
 
 void *TorchHost::currentStream() {
   c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);

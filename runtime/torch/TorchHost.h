@@ -29,6 +29,8 @@ public:
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
+  void *beginKernel(const char *name) override;
+  void endKernel(void *span) override;
   void *currentStream() override;
   bool releaseCachedMemory() override;
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;

@@ -77,7 +77,7 @@ def test_sizes_are_evaluated_once_for_the_same_sizes():
         ([torch.zeros(3, 3)], "2 dimensions, compiled for 1"),
         ([torch.zeros(6)[::2]], "stride along dimension 0 is 2, compiled for 1"),
         ([torch.zeros(3).to_sparse()], "layout is not strided"),
-        ([torch.zeros(3, dtype=torch.complex64).conj()], "conjugated"),
+        ([torch.zeros(3, dtype=torch.complex64).conj()], "dtype is complex64"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
@@ -471,3 +471,41 @@ def test_large_kernels_use_torchs_threads():
             assert run([])[0].unique().numel() == threads
     finally:
         torch.set_num_threads(before)
+
+
+def test_lazy_conjugates_and_negatives_are_carried_out():
+    plan = Plan()
+    x, y = plan.tensor([2], [1], dtype="C64"), plan.tensor([2], [1], dtype="C64")
+    plan.input("Tensor", x)
+    plan.aten("aten::clone", "", [tensor_value(x)], [tensor_value(y)])
+    plan.output("Tensor", y)
+    run = _C.load(plan.bytes(), [])
+    x = torch.tensor([1 + 2j, 3 - 4j]).conj()
+    assert run([x])[0].tolist() == x.tolist()
+
+
+def test_python_errors_of_operators_pass_through():
+    library = torch.library.Library("frit_test_errors", "DEF")
+    library.define("fail(Tensor x) -> Tensor")
+
+    def fail(x):
+        raise KeyError("the operator's own")
+
+    library.impl("fail", fail, "CompositeExplicitAutograd")
+    plan = Plan()
+    x, y = plan.tensor([2], [1]), plan.tensor()
+    plan.input("Tensor", x)
+    plan.aten("frit_test_errors::fail", "", [tensor_value(x)], [tensor_value(y)])
+    plan.output("Tensor", y)
+    run = _C.load(plan.bytes(), [])
+    for _ in range(3):
+        with pytest.raises(KeyError, match="the operator's own"):
+            run([torch.zeros(2)])
+
+
+def test_profilers_see_graphs_and_kernels():
+    run = _C.load(add_one().bytes(), [])
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        run([torch.zeros(3)])
+    names = {event.name for event in profile.events()}
+    assert {"frit::add_one", "k0"} <= names
