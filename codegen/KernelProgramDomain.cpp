@@ -1,0 +1,177 @@
+// The iteration domain of a kernel, and where each result lies on it.
+#include "codegen/KernelProgramBuilder.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+//===----------------------------------------------------------------------===//
+// The domain, and where results lie on it
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelProgramBuilder::chooseDomain() {
+  kernel.walk([&](ReduceOp op) {
+    if (!firstReduce) {
+      firstReduce = op;
+    }
+  });
+  auto schedule = kernel.getScheduleAttr();
+  if (schedule && (schedule.getReducedRank() > 0) == static_cast<bool>(firstReduce)) {
+    ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
+    size_t parallel = sizes.size() - schedule.getReducedRank();
+    parallelSizes.assign(sizes.begin(), sizes.begin() + parallel);
+    reducedSizes.assign(sizes.begin() + parallel, sizes.end());
+  } else if (firstReduce) {
+    auto sizes = getSizes(cast<RankedTensorType>(firstReduce.getOperand().getType()));
+    for (auto [i, size] : llvm::enumerate(sizes)) {
+      (llvm::is_contained(firstReduce.getDims(), i) ? reducedSizes : parallelSizes)
+          .push_back(size);
+    }
+  } else {
+    // The result of the highest rank splits the domain finest.
+    for (Type type : kernel.getResultTypes()) {
+      auto sizes = getSizes(cast<RankedTensorType>(type));
+      if (sizes.size() > parallelSizes.size()) {
+        parallelSizes = sizes;
+      }
+    }
+  }
+  unsigned dims = 0;
+  auto number = [&](ArrayRef<SizeExpr> sizes, Exprs &index, bool keepOne) {
+    unsigned first = dims;
+    for (auto [i, size] : llvm::enumerate(sizes)) {
+      bool last = i + 1 == sizes.size();
+      if (size.isConstant(1) && !(keepOne && last && dims == first)) {
+        index.push_back(constant(0));
+        continue;
+      }
+      program.facts.setExtent("d" + std::to_string(dims), size);
+      program.domain.push_back(size);
+      index.push_back(SizeExpr::dim(context, dims++));
+    }
+  };
+  number(parallelSizes, parallelIndex, false);
+  unsigned parallel = dims;
+  if (firstReduce && reducedSizes.empty()) {
+    reducedSizes.push_back(constant(1));
+  }
+  number(reducedSizes, reducedIndex, true);
+  program.reducedRank = dims - parallel;
+  if (dims > 31) {
+    return kernel.emitError("kernel '") << kernel.getSymName() << "' has " << dims
+                                        << " dims, at most 31 are supported; split the region";
+  }
+  return success();
+}
+
+FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
+  auto sizes = getSizes(cast<RankedTensorType>(value.getType()));
+  SizeExpr elements = product(context, sizes);
+  SizeExpr rows = product(context, parallelSizes), columns = product(context, reducedSizes);
+  if (!firstReduce) {
+    if (elements != rows && elements.getConstant() && rows.getConstant()) {
+      return kernel.emitError("result of ")
+             << elements.str() << " elements in a kernel over a domain of " << rows.str()
+             << "; results of one pointwise kernel have equally many";
+    }
+    return reexpress(parallelIndex, parallelSizes, sizes);
+  }
+  // Ask the value at its own index which row of a reduction it reads.
+  KernelProgramBuilder tracer(kernel);
+  tracer.tracing = true;
+  Exprs own;
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    tracer.program.facts.setExtent("d" + std::to_string(i), size);
+    own.push_back(size.isConstant(1) ? constant(0) : SizeExpr::dim(context, i));
+  }
+  if (failed(tracer.pull({value, tracer.pack(own), ArrayAttr::get(context, {})}))) {
+    return failure();
+  }
+  if (tracer.reached) {
+    auto &[op, rowOf] = *tracer.reached;
+    auto kept = getSizes(cast<RankedTensorType>(op.getType()));
+    Exprs keptIndex = reexpress(parallelIndex, parallelSizes, kept);
+    Exprs index(sizes.size());
+    bool solved = true;
+    for (auto [expr, ours, size] : llvm::zip(rowOf, keptIndex, kept)) {
+      auto dim = expr.getDim();
+      if (size.isConstant(1)) {
+        continue;
+      }
+      if (!dim || index[*dim]) {
+        solved = false;
+        break;
+      }
+      index[*dim] = ours;
+    }
+    if (solved) {
+      SmallVector<unsigned> open;
+      Exprs openSizes;
+      for (auto [i, size] : llvm::enumerate(sizes)) {
+        if (!index[i] && size.isConstant(1)) {
+          index[i] = constant(0);
+        } else if (!index[i]) {
+          open.push_back(i);
+          openSizes.push_back(size);
+        }
+      }
+      if (open.empty() || product(context, openSizes) == columns) {
+        Exprs column = reexpress(reducedIndex, reducedSizes, openSizes);
+        for (auto [i, expr] : llvm::zip(open, column)) {
+          index[i] = expr;
+        }
+        return index;
+      }
+    }
+  }
+  if (elements == rows) {
+    return reexpress(parallelIndex, parallelSizes, sizes);
+  }
+  if (elements == rows * columns) {
+    // The order of elements is that of the first reduction's operand.
+    auto full = getSizes(cast<RankedTensorType>(firstReduce.getOperand().getType()));
+    auto kept = getSizes(cast<RankedTensorType>(firstReduce.getType()));
+    Exprs reduced;
+    for (int64_t dim : firstReduce.getDims()) {
+      reduced.push_back(full[dim]);
+    }
+    Exprs row = reexpress(parallelIndex, parallelSizes, kept),
+          column = reexpress(reducedIndex, reducedSizes, reduced), index;
+    auto nextRow = row.begin(), nextColumn = column.begin();
+    for (unsigned i = 0; i < full.size(); ++i) {
+      index.push_back(llvm::is_contained(firstReduce.getDims(), i) ? *nextColumn++ : *nextRow++);
+    }
+    return reexpress(index, full, sizes);
+  }
+  return kernel.emitError("result of ")
+         << elements.str() << " elements lies neither on the " << rows.str()
+         << " rows nor on the whole domain of kernel '" << kernel.getSymName() << "'";
+}
+
+FailureOr<KernelProgram> KernelProgramBuilder::build() {
+  if (failed(chooseDomain())) {
+    return failure();
+  }
+  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  ArrayAttr resultAttrs = kernel.getResAttrsAttr();
+  for (auto [i, value] : llvm::enumerate(yield.getOperands())) {
+    auto index = resultIndex(value);
+    if (failed(index)) {
+      return failure();
+    }
+    auto node = pull({value, pack(*index), ArrayAttr::get(context, {})});
+    if (failed(node)) {
+      return failure();
+    }
+    auto strides = getKernelStrides(kernel, cast<RankedTensorType>(value.getType()),
+                                    resultAttrs ? cast<DictionaryAttr>(resultAttrs[i])
+                                                : DictionaryAttr());
+    SizeExpr address = constant(0);
+    for (auto [expr, stride] : llvm::zip(*index, strides)) {
+      address = address + expr * stride;
+    }
+    program.stores.push_back({static_cast<unsigned>(i), *node, program.facts.simplify(address), 0});
+  }
+  program.collapseDims();
+  program.computeDims();
+  return std::move(program);
+}
