@@ -42,3 +42,23 @@ def fresh_dynamo(monkeypatch):
     torch.compiler.reset()
     yield
     torch.compiler.reset()
+
+
+def _known_gaps():
+    """tests/python/known_gaps.txt: `file::test<TAB>why`, one a line."""
+    gaps = {}
+    with open(os.path.join(HERE, "known_gaps.txt"), encoding="utf-8") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith("#"):
+                name, reason = line.rstrip("\n").split("\t")
+                gaps[name] = reason
+    return gaps
+
+
+def pytest_collection_modifyitems(items):
+    """A known gap must fail: one that passes is mended, and its line has to go."""
+    gaps = _known_gaps()
+    for item in items:
+        name = item.nodeid.rsplit("/", 1)[-1]
+        if name in gaps:
+            item.add_marker(pytest.mark.xfail(reason=gaps[name], strict=True))

@@ -1,0 +1,187 @@
+"""The backend as users meet it: boxed calls, mutation and aliasing, explain, counters, errors at run time."""
+
+import logging
+import time
+
+import checker
+import pytest
+import torch
+from torch._dynamo.utils import counters
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import frit
+from frit import backend, logs, options
+
+
+@pytest.fixture
+def executables(monkeypatch):
+    """What the native side returned for each graph of a test."""
+    seen = []
+    build = backend.build
+
+    def record(*arguments):
+        result = build(*arguments)
+        seen.append(result[0])
+        return result
+
+    monkeypatch.setattr(backend, "build", record)
+    return seen
+
+
+def test_the_executable_is_boxed_and_clears_its_list(executables):
+    torch.compile(lambda x, y: x + y, backend="frit")(torch.ones(3), torch.ones(3))
+    (run,) = executables
+    assert run._boxed_call
+    arguments = [torch.ones(3), torch.full((3,), 2.0)]
+    assert run(arguments)[0].tolist() == [3, 3, 3]
+    assert arguments == []
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ([torch.ones(3)], "2"),
+        ([torch.ones(3), torch.ones(3), torch.ones(3)], "2"),
+        ([torch.ones(4), torch.ones(3)], "size|shape"),
+        ([torch.ones(3, dtype=torch.int32), torch.ones(3)], "dtype|type|Float|int"),
+        ([torch.ones(3, 1), torch.ones(3)], "rank|dim"),
+        ([None, torch.ones(3)], "tensor|Tensor"),
+    ],
+)
+def test_wrong_arguments_at_run_time_are_errors(executables, arguments, message):
+    torch.compile(lambda x, y: x + y, backend="frit")(torch.ones(3), torch.ones(3))
+    with pytest.raises((RuntimeError, TypeError, ValueError), match=message):
+        executables[0](list(arguments))
+    assert executables[0]([torch.ones(3), torch.ones(3)])[0].tolist() == [2, 2, 2]
+
+
+def test_mutation_and_aliasing():
+    def function(x, y):
+        view = x[1:]
+        x.mul_(2)
+        y.t().add_(view.sum())
+        return view, x, y.t(), x.clone(), x + 1
+
+    checker.check(function, torch.randn(4, 3), torch.randn(2, 5))
+
+
+def test_the_same_tensor_twice_is_never_confused_with_two():
+    def function(x, y):
+        x.mul_(2)
+        return x * y
+
+    compiled = torch.compile(function, backend="frit")
+    checker.check(function, torch.randn(4), torch.randn(4), compiled=compiled)
+    shared = torch.randn(4)
+    checker.check(function, shared, shared, compiled=compiled)
+    base = torch.randn(6)
+    checker.check(function, base[1:5], base[2:6], compiled=compiled)
+
+
+def test_results_outlive_the_next_call():
+    compiled = torch.compile(lambda x: (x * 2, (x + 1).sum(0)), backend="frit")
+    first = compiled(torch.ones(5, 3))
+    kept = [t.clone() for t in first]
+    compiled(torch.full((5, 3), 9.0))
+    assert all(torch.equal(a, b) for a, b in zip(first, kept))
+
+
+def test_explain_lists_kernels_calls_and_sources():
+    def function(x, w):
+        return torch.relu((x @ w).sin() + 1).sum(0)
+
+    explanation = frit.explain(function)(torch.randn(8, 4), torch.randn(4, 4))
+    assert len(explanation.graphs) == 1 and explanation.kernels
+    assert [call["op"] for call in explanation.aten_calls] == ["aten.mm.default"]
+    text = str(explanation)
+    assert "aten.mm.default" in text and "test_backend.py" in text
+    assert '"kernels"' in explanation.to_json()
+
+
+def test_operators_left_to_aten_are_counted_and_named():
+    checker.check(lambda x: torch.cumsum(x * 2, 0) + 1, torch.randn(7, 3))
+    assert counters["frit"]["aten:aten.cumsum.default"] == 1
+
+
+def test_fallbacks_are_logged():
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    try:
+        logs.apply("fallbacks")
+        logs.artifact("fallbacks").addHandler(handler)
+        torch.compile(lambda x: torch.sort(x).values * 2, backend="frit")(torch.randn(5))
+    finally:
+        logs.artifact("fallbacks").removeHandler(handler)
+        logs.silence()
+        logs.log.handlers.clear()
+    assert any("aten.sort" in record.getMessage() for record in records)
+
+
+def test_dump_dir_receives_json_artifact_and_report(tmp_path):
+    torch.compile(lambda x: x.sin() + 1, backend="frit", options={"dump_dir": str(tmp_path)})(torch.ones(3))
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".frit", ".json", ".json"]
+
+
+def test_fallback_error_refuses_aten_calls():
+    def function(x):
+        return torch.cumsum(x, 0)
+
+    with pytest.raises(Exception, match="aten.cumsum.default"):
+        torch.compile(function, backend="frit", options={"fallback": "error"})(torch.randn(4))
+
+
+def test_numerics_eager_is_bit_equal_for_pointwise_chains():
+    def function(x, y):
+        return ((x * y + 1.5) * x - y).relu() / 3, torch.maximum(x + y, x) * 0.1
+
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        torch.compiler.reset()
+        x, y = torch.randn(67).to(dtype), torch.randn(67).to(dtype)
+        checker.check(function, x, y, compare="exact", options={"numerics": "eager"})
+
+
+def test_threads_do_not_change_bits():
+    def function(x):
+        return torch.softmax(x, -1), x.sum(0), x.sum(), (x * 1.7).tanh()
+
+    x = torch.randn(301, 257)
+    compiled = torch.compile(function, backend="frit")
+    two = compiled(x)
+    torch.set_num_threads(1)
+    try:
+        one = compiled(x)
+    finally:
+        torch.set_num_threads(2)
+    assert all(torch.equal(a, b) for a, b in zip(one, two))
+
+
+def test_autograd_modes():
+    layer = torch.nn.Linear(4, 4)
+    compiled = torch.compile(lambda x: layer(x).tanh(), backend="frit")
+    x = torch.randn(3, 4)
+    assert compiled(x).requires_grad
+    with torch.no_grad():
+        assert not compiled(x).requires_grad
+    with torch.inference_mode():
+        torch.testing.assert_close(compiled(x), layer(x).tanh())
+
+
+def test_a_long_chain_compiles_in_linear_time():
+    def chain(x, length):
+        for i in range(length):
+            x = x * 1.0001 + (i % 3)
+        return (x,)
+
+    def seconds(length):
+        x = torch.ones(4, 4)
+        gm = make_fx(lambda x: chain(x, length), tracing_mode="fake")(x)
+        start = time.perf_counter()
+        run = backend.compile_graph(gm, [], settings=options.resolve(), stage="inference")
+        took = time.perf_counter() - start
+        torch.testing.assert_close(run([x])[0], chain(x, length)[0])
+        return took
+
+    seconds(10)
+    short, long = seconds(500), seconds(5000)
+    assert long < 25 * short + 0.5, f"{short:.2f} s for 1,000 operators, {long:.2f} s for 10,000"

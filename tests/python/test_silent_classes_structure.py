@@ -1,0 +1,333 @@
+"""Classes of silent errors, part two: shapes, strides, aliasing, order, growth. One test a class; the number is the class's."""
+
+import checker
+import pytest
+import torch
+import torch.nn.functional as F
+from torch._dynamo.utils import counters
+
+from frit import backend
+
+
+def both(function, *inputs, **settings):
+    """Static and dynamic shapes."""
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        checker.check(function, *inputs, dynamic=dynamic, **settings)
+
+
+def test_class_01_offsets_beyond_32_bits():
+    """An expanded operand reaches element 2^31 + 63 of the domain without the memory for it."""
+    base = torch.zeros(2**31 + 64, dtype=torch.uint8)
+    base[-64:] = torch.arange(64, dtype=torch.uint8)
+
+    def function(x):
+        return torch.cat([x[-70:], x[:6]]) + 1, x[2**31 - 3 :: 5] * 2, x.view(-1, 64)[-1].sum()
+
+    checker.check(function, base, compare="exact")
+
+
+def test_class_17_empty_tensors():
+    for shape in [(0,), (0, 3), (3, 0), (2, 0, 4)]:
+        x = torch.randn(shape)
+
+        def function(x):
+            return (
+                x + 1,
+                x.sum(),
+                x.sum(-1),
+                x.sum(0),
+                x.mean(0),
+                x.prod(-1),
+                x.any(),
+                x.all(-1),
+                torch.cat([x, x]),
+                torch.softmax(x, -1),
+                x.reshape(-1),
+                x.var(0),
+                torch.linalg.vector_norm(x),
+                torch.logsumexp(x, 0),
+                F.pad(x, (1, 1)),
+                x.flip(0),
+                torch.where(x > 0, x, 0),
+            )
+
+        both(function, x)
+
+
+def test_class_17_reductions_without_identity_raise_as_eager():
+    for function in (lambda x: x.amax(0), lambda x: x.argmax(), lambda x: x.max(0).values, lambda x: x.min()):
+        torch.compiler.reset()
+        for call in (function, torch.compile(function, backend="frit")):
+            with pytest.raises((RuntimeError, IndexError), match="(?i)numel|non-zero|dim"):
+                call(torch.empty(0))
+
+
+def test_class_18_rank_zero_with_a_dim():
+    def function(x):
+        return (
+            x.sum(0),
+            x.mean(-1),
+            x.amax(0),
+            x.argmax(0),
+            torch.cumsum(x, 0),
+            x.max(-1),
+            torch.sort(x, 0),
+            torch.softmax(x, 0),
+            x.unsqueeze(0),
+            x.expand(3) + 1,
+            x.any(0),
+            torch.var(x, 0, correction=0),
+        )
+
+    both(function, torch.tensor(2.5))
+
+
+def test_class_19_overlapping_inputs():
+    base = torch.randn(9)
+    expanded = base[:1].expand(4)
+    windows = base.as_strided((4, 3), (2, 1))
+
+    def function(x, w):
+        return x * 2 + w.sum(1), w.reshape(-1), (w + 1).t().contiguous()
+
+    both(function, expanded, windows)
+
+
+def test_class_19_writing_to_an_expanded_tensor_raises():
+    def function(x):
+        x.add_(1)
+        return x
+
+    for call in (function, torch.compile(function, backend="frit")):
+        with pytest.raises(RuntimeError):
+            call(torch.randn(1).expand(4))
+
+
+def test_class_20_views_of_non_contiguous_inputs():
+    x = torch.randn(4, 6, 8)
+    for view in (x.permute(2, 0, 1), x[:, ::2], x.transpose(0, 1)[1:], x[1:3, :, 2:7]):
+
+        def function(x):
+            return (
+                x.reshape(-1) * 2,
+                x.reshape(x.shape[0], -1).sum(1),
+                x.unsqueeze(1) + 1,
+                x.flatten(1).t() * 3,
+                x.contiguous().view(-1, x.shape[-1])[1:],
+            )
+
+        both(function, view)
+
+
+def test_class_21_strides_of_results():
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    w = torch.randn(6, 3, 3, 3)
+
+    def function(x, w):
+        return (
+            x + 1,
+            x.permute(0, 2, 3, 1) * 2,
+            torch.relu(F.conv2d(x, w, padding=1)),
+            x.sum(1, keepdim=True),
+            x.clone(memory_format=torch.contiguous_format),
+            torch.empty_like(x).fill_(1),
+            x.mT + 1,
+            x[:, 1:],
+            torch.cat([x, x], 1),
+        )
+
+    both(function, x, w)
+
+
+def test_class_22_as_strided_on_relaid_tensors():
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+
+    def function(x):
+        rolled = x.roll(1, 2)
+        return rolled.as_strided((2, 5), (60, 3)) * 2, x.as_strided((3, 4), (1, 15), 2) + 1
+
+    checker.check(function, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.uint8], ids=str)
+def test_class_23_every_storage_offset(dtype):
+    base = torch.arange(120).to(dtype)
+
+    def function(*views):
+        return [v * 2 for v in views] + [v.sum() for v in views]
+
+    checker.check(function, *[base[i : i + 67] for i in range(16)], compare="exact")
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: x * 2 + 1, backend="frit", dynamic=True)
+    for offset in range(16):
+        checker.check(lambda x: x * 2 + 1, base[offset : offset + 40], compare="exact", compiled=compiled)
+
+
+def test_class_24_order_of_mutations():
+    def function(x, y):
+        before = x * 2
+        x[1:] = y[:-1]
+        between = x + 1
+        x.view(-1)[::2].mul_(3)
+        y.copy_(x)
+        x.add_(y)
+        joined = torch.cat([x, y])
+        x.zero_()
+        return before, between, joined, x.view(torch.int32) + 1
+
+    both(function, torch.randn(6), torch.randn(6))
+
+
+def test_class_24_reading_a_shifted_input_that_is_overwritten():
+    def function(x):
+        x.copy_(x.flip(0) + x.roll(1, 0))
+        return x.sum()
+
+    both(function, torch.randn(37, 5))
+
+
+def test_class_25_aliasing_of_inputs_and_outputs():
+    def function(x, y):
+        return x, x.view(-1), x[1:], y.t(), y.t() + 0, x.expand(2, *x.shape)
+
+    both(function, torch.randn(3, 4), torch.randn(2, 5))
+
+    def clones(x):
+        y = x + 1
+        return y, y.clone(), y.view(-1), y
+
+    both(clones, torch.randn(3, 4))
+
+    def mutated(x, y):
+        x.mul_(2)
+        return x + y
+
+    torch.compiler.reset()
+    compiled = torch.compile(mutated, backend="frit")
+    base = torch.randn(8)
+    for arguments in [(torch.randn(4), torch.randn(4)), (base[:4], base[4:]), (base[:4], base[2:6])]:
+        checker.check(mutated, *arguments, compiled=compiled)
+
+
+def test_class_26_reused_buffers():
+    def function(x):
+        for i in range(6):
+            y = torch.sort(x * 1.5, dim=-1).values
+            x = (y - y.mean(-1, keepdim=True)).tanh() + torch.cumsum(x, 0)[-1]
+        return x, x.sum()
+
+    both(function, torch.randn(7, 33))
+
+
+def test_class_27_repeated_runs_agree_bit_for_bit():
+    compiled = torch.compile(lambda x: (torch.softmax(x, 0), x.sum(), x.sum(0), x.var(1)), backend="frit")
+    x = torch.randn(511, 130)
+    first = compiled(x)
+    for _ in range(50):
+        assert all(torch.equal(a, b) for a, b in zip(compiled(x), first))
+
+
+INDEXED = {
+    "embedding": lambda table, index: F.embedding(index, table) + 1,
+    "gather": lambda table, index: table.gather(0, index[:, None].expand(-1, table.shape[1])) * 2,
+    "index_select": lambda table, index: table.index_select(0, index) * 2,
+    "index": lambda table, index: table[index] * 2,
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+@pytest.mark.parametrize("bad", [[0, 7, 1], [2, -8, 0], [1 << 40, 0, 0], [-1, 0, 6]], ids=str)
+def test_class_28_indices_out_of_range(name, bad):
+    function, table, index = INDEXED[name], torch.randn(7, 5), torch.tensor(bad)
+    try:
+        function(table, index)
+    except (IndexError, RuntimeError) as error:
+        compiled = torch.compile(function, backend="frit")
+        with pytest.raises(type(error)):
+            compiled(table, index)
+        good = torch.tensor([0, 6, 3])
+        assert torch.equal(compiled(table, good), function(table, good))
+    else:
+        both(function, table, index, compare="exact")
+
+
+def test_class_29_specialisation_does_not_outlive_its_guard():
+    def function(x):
+        return x.sum() + (10 if x.shape[0] > 6 else 20), x.reshape(-1, 2).sum(1) if x.shape[0] % 2 == 0 else x
+
+    compiled = torch.compile(function, backend="frit")
+    for n in (4, 5, 6, 7, 8, 1, 0, 16, 2):
+        checker.check(function, torch.randn(n), compiled=compiled)
+
+
+def test_class_31_random_numbers():
+    def function(x):
+        return torch.rand_like(x), F.dropout(x, 0.3), torch.randn(5), torch.bernoulli(x.sigmoid()), torch.randperm(9)
+
+    both(function, torch.randn(33), compare="exact", seed=5)
+    compiled = torch.compile(lambda x: F.dropout(x * 2, 0.5), backend="frit")
+    torch.manual_seed(1)
+    first, second = compiled(torch.ones(64)), compiled(torch.ones(64))
+    assert not torch.equal(first, second)
+    torch.manual_seed(1)
+    assert torch.equal(compiled(torch.ones(64)), first)
+
+
+def test_class_31_dropout_masks_agree_between_forward_and_backward():
+    x = torch.ones(257, requires_grad=True)
+    y = torch.compile(lambda x: F.dropout(x.sin(), 0.5), backend="frit")(x)
+    y.sum().backward()
+    assert torch.equal(x.grad != 0, y != 0)
+
+
+def test_class_32_gradients_on_ties():
+    x = torch.tensor([[1.0, 3.0, 3.0, 2.0], [2.0, 2.0, 2.0, 2.0]], requires_grad=True)
+
+    def function(x):
+        return x.amax(1), x.amin(0), x.max(1).values, torch.maximum(x, x.flip(1)), x.abs(), x.clamp(2, 3), torch.relu(x - 2)
+
+    both(function, x, training=True)
+
+
+def test_class_33_complex_values_are_left_to_aten():
+    def function(x):
+        z = torch.fft.fft(x)
+        return (z * z.conj()).real.sum(-1), torch.view_as_real(z * 2) + 1, z.abs() * 3
+
+    both(function, torch.randn(4, 16))
+    assert any(key.startswith("aten:") and "fft" in key for key in counters["frit"])
+
+
+def test_class_34_rewrites_on_and_off_agree_on_integer_values():
+    def function(x, y):
+        z = (x * y + x).relu()
+        return z.sum(1), (z - z.amax(1, keepdim=True)).clamp(-50, 50), z.flip(0)[1:] * 2, torch.cat([z, x]).sum(0)
+
+    x, y = (torch.randint(-9, 9, (17, 33)).float() for _ in range(2))
+    results = []
+    for fusion in (True, False):
+        torch.compiler.reset()
+        results.append(torch.compile(function, backend="frit", options={"fusion": fusion})(x, y))
+    for a, b, expected in zip(*results, function(x, y)):
+        assert torch.equal(a, b) and torch.equal(a, expected)
+
+
+def test_class_35_results_survive_later_runs():
+    compiled = torch.compile(lambda x: torch.sort(x * 2).values + 1, backend="frit")
+    held = [(compiled(torch.full((50,), float(i))), i) for i in range(20)]
+    assert all((result == 2 * i + 1).all() for result, i in held)
+
+
+def test_class_36_deep_and_wide_graphs():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from frit import options
+
+    def wide(x):
+        return tuple(x * i + 1 for i in range(1000))
+
+    gm = make_fx(wide, tracing_mode="fake")(torch.ones(5))
+    run = backend.compile_graph(gm, [], settings=options.resolve(), stage="inference")
+    results = run([torch.arange(5.0)])
+    assert all(torch.equal(r, torch.arange(5.0) * i + 1) for i, r in enumerate(results))
