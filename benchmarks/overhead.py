@@ -1,0 +1,100 @@
+"""What frit costs beside the kernels: host time of a call, and compile time as a graph grows.
+
+    python -m benchmarks.overhead [--output FILE.json]
+
+Host time: the compiled callable on tensors of 64 elements, whose kernels take tens of nanoseconds, so that nearly all of the
+figure is checks, allocation, launch and wrapping of results. Growth: the compiler alone (import to artifact) on chains of
+elementwise operators; `per_node_us` is level where compile time is linear.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from . import measure
+
+
+def _captured(function, *inputs):
+    from frit.capture import capture
+
+    return capture(make_fx(function, tracing_mode="fake")(*inputs))
+
+
+def _settings():
+    from frit import options
+
+    return options.resolve(None, None)
+
+
+def independent_kernels(count):
+    """A function of `count` tensors of different sizes, which nothing can put into one kernel but a horizontal pass."""
+    inputs = [torch.ones(64 + 16 * k) for k in range(count)]
+    return lambda *tensors: tuple(x.sum() * 2 for x in tensors), inputs
+
+
+def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
+    """Microseconds of a call by its number of kernels; the least of the rounds, since noise only adds."""
+    from frit.backend import build
+
+    rows = []
+    for count in counts:
+        function, inputs = independent_kernels(count)
+        run, report = build(_captured(function, *inputs), _settings(), f"host{count}")
+        run(list(inputs))
+        samples = []
+        for _ in range(rounds):
+            arguments = [list(inputs) for _ in range(calls)]
+            began = time.perf_counter()
+            for boxed in arguments:
+                run(boxed)
+            samples.append(1e6 * (time.perf_counter() - began) / calls)
+        rows.append({"kernels": len(report["kernels"]), "us": min(samples), "median_us": statistics.median(samples)})
+    return rows
+
+
+def growth(sizes=(1250, 2500, 5000, 10000)):
+    """Compile time of chains of elementwise operators, the compiler alone."""
+    from frit.backend import _native
+
+    def chain(length):
+        def function(x):
+            for k in range(length // 2):
+                x = torch.tanh(x) if k % 8 == 7 else x * 1.001
+                x = x + 0.5
+            return x
+
+        return function
+
+    rows = []
+    for size in sizes:
+        captured = _captured(chain(size), torch.ones(64))
+        samples = []
+        for _ in range(3):
+            began = time.perf_counter()
+            _native().compile(captured.json, json.dumps({**_settings(), "name": f"chain{size}"}))
+            samples.append(time.perf_counter() - began)
+        rows.append({"nodes": size, "ms": 1e3 * min(samples), "per_node_us": 1e6 * min(samples) / size})
+    return rows
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", help="where the JSON goes; standard output gets it either way")
+    chosen = parser.parse_args(arguments)
+    with measure.threads(2):
+        report = {"machine": measure.machine(), "host_cost": host_cost(), "growth": growth()}
+    text = json.dumps(report, indent=1)
+    print(text)
+    if chosen.output:
+        with open(chosen.output, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
