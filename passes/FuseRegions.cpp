@@ -111,26 +111,53 @@ private:
     }
   }
 
-  void emitRegion(ArrayRef<Operation *> loops) {
-    // Everything that is computed inside, in the graph's order.
-    llvm::SmallPtrSet<Operation *, 32> inside(loops.begin(), loops.end());
-    SmallVector<Operation *> body(loops.begin(), loops.end());
-    for (size_t i = 0; i < body.size(); ++i) {
-      for (Value operand : body[i]->getOperands()) {
-        Operation *def = operand.getDefiningOp();
-        if (!def || !order.contains(def)) {
+  /// Everything that is computed inside, operands before users, in the order in
+  /// which the results ask for it: equal computations get equal bodies wherever
+  /// in the graph their operations stood.
+  SmallVector<Operation *> orderBody(ArrayRef<Operation *> loops, ArrayRef<Value> results) {
+    llvm::SmallPtrSet<Operation *, 32> ours(loops.begin(), loops.end());
+    auto isInside = [&](Operation *op) {
+      if (!op || !order.contains(op)) {
+        return false;
+      }
+      NestRole role = nests.getRole(op);
+      return ours.contains(op) || role == NestRole::Free || role == NestRole::Inlined || isa<SizeOp>(op);
+    };
+    SmallVector<Operation *> body;
+    llvm::SmallPtrSet<Operation *, 32> done;
+    SmallVector<std::pair<Operation *, unsigned>> stack;
+    for (Value result : results) {
+      if (done.insert(result.getDefiningOp()).second) {
+        stack.push_back({result.getDefiningOp(), 0});
+      }
+      while (!stack.empty()) {
+        auto &[op, next] = stack.back();
+        if (next == op->getNumOperands()) {
+          body.push_back(op);
+          stack.pop_back();
           continue;
         }
-        NestRole role = nests.getRole(def);
-        bool computed = role == NestRole::Free || role == NestRole::Inlined || isa<SizeOp>(def);
-        if (computed && inside.insert(def).second) {
-          body.push_back(def);
+        Operation *def = op->getOperand(next++).getDefiningOp();
+        if (isInside(def) && done.insert(def).second) {
+          stack.push_back({def, 0});
         }
       }
     }
-    llvm::sort(body, [&](Operation *a, Operation *b) { return order[a] < order[b]; });
+    return body;
+  }
 
-    SmallVector<Value> operands, results;
+  void emitRegion(ArrayRef<Operation *> loops) {
+    SmallVector<Value> results;
+    for (Operation *loop : loops) {
+      if (nests.isReadOutside(loop) || clusters.isReadByOtherKernel(loop)) {
+        results.push_back(loop->getResult(0));
+      }
+    }
+    if (results.empty()) {
+      return;
+    }
+    SmallVector<Operation *> body = orderBody(loops, results);
+    llvm::SmallPtrSet<Operation *, 32> inside(body.begin(), body.end());
     SmallVector<Location> locations;
     llvm::SmallSetVector<Value, 8> outer;
     for (Operation *op : body) {
@@ -143,14 +170,6 @@ private:
           !llvm::is_contained(locations, op->getLoc())) {
         locations.push_back(op->getLoc());
       }
-    }
-    for (Operation *loop : loops) {
-      if (nests.isReadOutside(loop) || clusters.isReadByOtherKernel(loop)) {
-        results.push_back(loop->getResult(0));
-      }
-    }
-    if (results.empty()) {
-      return;
     }
     OpBuilder builder(graph.getContext());
     builder.setInsertionPointToEnd(&block);

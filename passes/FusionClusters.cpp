@@ -133,10 +133,15 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
   }
 }
 
-bool FusionClusters::depends(unsigned from, unsigned on) const {
+bool FusionClusters::depends(unsigned from, unsigned on, bool directly) const {
   unsigned floor = units[on].first, steps = 0;
-  SmallVector<unsigned> stack{from};
-  llvm::SmallDenseSet<unsigned, 32> seen;
+  SmallVector<unsigned> stack;
+  for (unsigned predecessor : units[from].predecessors) {
+    if (directly || find(predecessor) != on) {
+      stack.push_back(predecessor);
+    }
+  }
+  llvm::SmallDenseSet<unsigned, 32> seen{from};
   while (!stack.empty()) {
     unsigned unit = find(stack.pop_back_val());
     if (unit == on) {
@@ -220,6 +225,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
     unit.predecessors.push_back(numbers.lookup(def));
     if (nests.getRole(def) == NestRole::Loop) {
       readers[def].push_back(number);
+      linkedReads[op].push_back(read);
       kernels.insert(find(numbers.lookup(def)));
     }
   }
@@ -256,7 +262,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
     }
     bool cycle = llvm::any_of(unit.predecessors, [&](unsigned predecessor) {
       unsigned other = find(predecessor);
-      return other != kernel && depends(other, kernel);
+      return other != kernel && (units[other].last > units[kernel].first) && depends(other, kernel);
     });
     if (cycle) {
       refuse(FusionRefusal::WouldMakeCycle);
@@ -265,6 +271,29 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
     levels[op] = verdict.level;
     absorb(kernel, number, std::move(verdict.shape));
   }
+}
+
+FusionRefusal FusionClusters::checkLinks(unsigned reader, unsigned writer,
+                                         const LoopShape &shape) const {
+  for (Operation *loop : units[reader].loops) {
+    auto it = linkedReads.find(loop);
+    if (it == linkedReads.end()) {
+      continue;
+    }
+    LoopLevel level = isa<ReduceOp>(loop) ? LoopLevel::Full : levels.lookup(loop);
+    for (const Read &read : it->second) {
+      Operation *def = read.value.getDefiningOp();
+      if (find(numbers.lookup(def)) != writer) {
+        continue;
+      }
+      FusionRefusal refusal =
+          rules.link(shape, getLoopSizes(loop), level, {levels.lookup(def), read.place});
+      if (refusal != FusionRefusal::None) {
+        return refusal;
+      }
+    }
+  }
+  return FusionRefusal::None;
 }
 
 bool FusionClusters::tryMerge(unsigned into, unsigned from) {
@@ -280,9 +309,12 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
   if (!fits(units[into], units[from], refusal)) {
     return refuse(refusal);
   }
-  // No path between them, through others or direct: what they read of each
-  // other was refused before, at its place.
-  if (depends(into, from) || depends(from, into)) {
+  for (auto [reader, writer] : {std::pair(into, from), std::pair(from, into)}) {
+    if (refusal = checkLinks(reader, writer, verdict.shape); refusal != FusionRefusal::None) {
+      return refuse(refusal);
+    }
+  }
+  if (depends(into, from, /*directly=*/false) || depends(from, into, /*directly=*/false)) {
     return refuse(FusionRefusal::WouldMakeCycle);
   }
   absorb(into, from, std::move(verdict.shape));

@@ -49,7 +49,10 @@ private:
   void addOpaque(Operation *op, unsigned number);
   void addLoop(Operation *op, unsigned number);
   void gatherReads(Operation *loop, SmallVectorImpl<Read> &reads, unsigned &operations);
-  bool depends(unsigned from, unsigned on) const;
+  /// Whether `from` needs `on` by way of a third unit (or, if `directly` counts,
+  /// at all).
+  bool depends(unsigned from, unsigned on, bool directly = true) const;
+  FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopShape &shape) const;
   bool tryMerge(unsigned into, unsigned from);
   void absorb(unsigned into, unsigned from, LoopShape shape);
   void mergeSiblings();
@@ -68,6 +71,8 @@ private:
   std::vector<Unit> units;
   llvm::DenseMap<Operation *, LoopLevel> levels;
   llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> readers;
+  /// What a loop nest reads of other loop nests.
+  llvm::DenseMap<Operation *, SmallVector<Read, 2>> linkedReads;
   /// Values from outside of all kernels, or of other kernels, and who reads them.
   llvm::MapVector<Value, SmallVector<unsigned, 4>> sharedInputs;
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> argumentReaders;

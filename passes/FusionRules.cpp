@@ -63,13 +63,29 @@ bool FusionRules::splitsRows(const LoopShape &shape) const {
          estimate(countOf(shape.reduced, context)) >= limits.longRow;
 }
 
+FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes,
+                                LoopLevel level, const LinkedRead &read) const {
+  if (read.place.isElsewhere()) {
+    return FusionRefusal::ReadsElsewhere;
+  }
+  Signature place = read.place.getSignature();
+  Signature whole = ReadPlace::rowMajor(sizes, kernel.total.getContext()).getSignature();
+  bool ofRow = read.level == LoopLevel::Row;
+  if (level == LoopLevel::Row) {
+    return ofRow && place == whole ? FusionRefusal::None : FusionRefusal::ReadsElsewhere;
+  }
+  if (place != (ofRow ? kernel.parallel : whole)) {
+    return FusionRefusal::ReadsElsewhere;
+  }
+  if (ofRow && splitsRows(kernel)) {
+    return FusionRefusal::NeedsWholeReduction;
+  }
+  return ofRow && kernel.isColumn() ? FusionRefusal::ColumnEpilogue : FusionRefusal::None;
+}
+
 FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
                                 ArrayRef<LinkedRead> reads) const {
   MLIRContext *context = nest.total.getContext();
-  if (llvm::any_of(reads, [](const LinkedRead &read) { return read.place.isElsewhere(); })) {
-    return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
-  }
-  Signature whole = ReadPlace::rowMajor(nest.sizes, context).getSignature();
   if (nest.total == kernel.total) {
     auto sizes = refineSizes(kernel.sizes, nest.sizes, context);
     if (failed(sizes)) {
@@ -79,19 +95,11 @@ FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
         (nest.parallel != kernel.parallel || nest.reduced != kernel.reduced)) {
       return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
     }
-    bool follows = false;
     for (const LinkedRead &read : reads) {
-      bool row = read.level == LoopLevel::Row;
-      if (read.place.getSignature() != (row ? kernel.parallel : whole)) {
-        return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
+      FusionRefusal refusal = link(kernel, nest.sizes, LoopLevel::Full, read);
+      if (refusal != FusionRefusal::None) {
+        return FusionVerdict::no(refusal);
       }
-      follows |= row;
-    }
-    if (follows && splitsRows(kernel)) {
-      return FusionVerdict::no(FusionRefusal::NeedsWholeReduction);
-    }
-    if (follows && kernel.isColumn()) {
-      return FusionVerdict::no(FusionRefusal::ColumnEpilogue);
     }
     FusionVerdict verdict;
     verdict.shape = nest.reduces ? nest : kernel;
@@ -101,8 +109,9 @@ FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
   }
   if (kernel.reduces && !nest.reduces && nest.total == countOf(kernel.parallel, context)) {
     for (const LinkedRead &read : reads) {
-      if (read.level != LoopLevel::Row || read.place.getSignature() != whole) {
-        return FusionVerdict::no(FusionRefusal::ReadsElsewhere);
+      FusionRefusal refusal = link(kernel, nest.sizes, LoopLevel::Row, read);
+      if (refusal != FusionRefusal::None) {
+        return FusionVerdict::no(refusal);
       }
     }
     FusionVerdict verdict;

@@ -83,8 +83,12 @@ public:
   /// May a nest that reads these values of the kernel join it?
   FusionVerdict join(const LoopShape &kernel, const LoopShape &nest,
                      ArrayRef<LinkedRead> reads) const;
-  /// May two kernels that do not depend on each other become one?
+  /// May two kernels become one, as far as their domains go?
   FusionVerdict merge(const LoopShape &a, const LoopShape &b) const;
+  /// May a nest (its sizes; `row` if it only runs over P) of a kernel of this
+  /// shape read that value of the same kernel?
+  FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
+                     const LinkedRead &read) const;
 
 private:
   bool splitsRows(const LoopShape &shape) const;

@@ -173,7 +173,7 @@ bool LoopNests::isReadAsItLies(Operation *view) {
       }
       auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
       if (storage && storage.getKind() == StorageKind::Fresh &&
-          (isa<BlockArgument>(base) || !isFusible(base.getDefiningOp()))) {
+          isa<BlockArgument>(base)) {
         return false;
       }
     }

@@ -194,3 +194,55 @@ frit.graph @no_repeat_expensive(%x: tensor<4096x4096xf32>, %w: tensor<4096xf32>)
 frit.graph @nothing(%x: tensor<4xf32>) -> tensor<4xf32> {
   frit.return %x : tensor<4xf32>
 }
+
+// -----
+
+// Two reductions of one domain and a quotient that reads both: the second
+// kernel takes in the first, whose value it reads at its own row.
+// CHECK-LABEL: @quotient_of_sums
+// CHECK: frit.region
+// CHECK-COUNT-2: frit.reduce
+// CHECK-NOT: frit.region
+!t = tensor<513x331xf32>
+frit.graph @quotient_of_sums(%x: !t, %m: tensor<513x331xi1>) -> tensor<513xf32> {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %z = frit.reindex %zero <(d0, d1) -> ()> : tensor<f32> -> !t
+  %s = arith.select %m, %x, %z : tensor<513x331xi1>, !t
+  %a = frit.reduce <sum> %s dims [1] : !t -> tensor<513xf32>
+  %i = arith.extui %m : tensor<513x331xi1> to tensor<513x331xi64>
+  %b = frit.reduce <sum> %i dims [1] : tensor<513x331xi64> -> tensor<513xi64>
+  %f = arith.sitofp %b : tensor<513xi64> to tensor<513xf32>
+  %q = arith.divf %a, %f : tensor<513xf32>
+  frit.return %q : tensor<513xf32>
+}
+
+// -----
+
+// Where the operations of a region stood in the graph does not show in its
+// body: views and constants come with their first reader.
+// CHECK-LABEL: @body_order
+// CHECK: ^bb0
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: frit.reindex
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: frit.yield
+!t = tensor<512x64xf32>
+frit.graph @body_order(%x: !t) -> !t {
+  %c = arith.constant dense<1.0> : tensor<f32>
+  %b = frit.reindex %c <(d0, d1) -> ()> : tensor<f32> -> !t
+  %y = arith.addf %b, %x : !t
+  frit.return %y : !t
+}
+
+// -----
+
+// A result that is a view of an operator's fresh storage is returned as it is.
+// CHECK-LABEL: @no_copy_of_fresh_view
+// CHECK-NOT: frit.region
+!t = tensor<12x16xf32>
+frit.graph @no_copy_of_fresh_view(%x: !t, %w: tensor<16x16xf32>) -> (tensor<3x4x16xf32> {frit.storage = #frit.storage<fresh, 0>}) {
+  %m = frit.aten "aten.mm.default"(%x, %w) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t, tensor<16x16xf32>) -> !t
+  %v = frit.reshape %m : !t -> tensor<3x4x16xf32>
+  frit.return %v : tensor<3x4x16xf32>
+}
