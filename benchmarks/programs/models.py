@@ -7,11 +7,11 @@ import torch
 from . import register
 
 
-def gpt2(layers=2, width=64, heads=4, vocabulary=101, positions=128, **settings):
-    from transformers import GPT2Config, GPT2LMHeadModel
+# Dropout is off in both, so that two runs agree: eager and compiled would draw from one generator.
+def gpt2_config(layers=2, width=64, heads=4, vocabulary=101, positions=128, **settings):
+    from transformers import GPT2Config
 
-    torch.manual_seed(0)
-    config = GPT2Config(
+    return GPT2Config(
         vocab_size=vocabulary,
         n_positions=positions,
         n_embd=width,
@@ -20,73 +20,52 @@ def gpt2(layers=2, width=64, heads=4, vocabulary=101, positions=128, **settings)
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
-        bos_token_id=0,
-        eos_token_id=0,
         use_cache=False,
         **settings,
     )
-    model = GPT2LMHeadModel(config)
-    model.loss_type = "ForCausalLM"  # spares transformers a warning that Dynamo would have to break the graph for
-    return model
 
 
-def vit(layers=2, width=64, heads=4, image=32, patch=8, classes=10, **settings):
-    from transformers import ViTConfig, ViTForImageClassification
+def vit_config(layers=2, width=64, heads=4, image=32, patch=8, **settings):
+    from transformers import ViTConfig
 
-    torch.manual_seed(0)
-    config = ViTConfig(
+    return ViTConfig(
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,
         intermediate_size=4 * width,
         image_size=image,
         patch_size=patch,
-        num_labels=classes,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         **settings,
     )
-    return ViTForImageClassification(config)
+
+
+def gpt2(**settings):
+    from transformers import GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(gpt2_config(bos_token_id=0, eos_token_id=0, **settings))
+    model.loss_type = "ForCausalLM"  # spares transformers a warning that Dynamo would have to break the graph for
+    return model
+
+
+def vit(classes=10, **settings):
+    from transformers import ViTForImageClassification
+
+    torch.manual_seed(0)
+    return ViTForImageClassification(vit_config(num_labels=classes, **settings))
 
 
 def captioning(width=64, layers=2, heads=4, image=32, patch=8, vocabulary=64, longest=64):
     """VisionEncoderDecoderModel: a ViT encoder without pooler and a GPT-2 decoder."""
-    from transformers import (
-        GPT2Config,
-        GPT2LMHeadModel,
-        VisionEncoderDecoderModel,
-        ViTConfig,
-        ViTModel,
-    )
+    from transformers import GPT2LMHeadModel, VisionEncoderDecoderModel, ViTModel
 
     torch.manual_seed(0)
-    encoder = ViTConfig(
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * width,
-        image_size=image,
-        patch_size=patch,
-    )
-    decoder = GPT2Config(
-        vocab_size=vocabulary,
-        n_positions=longest,
-        n_embd=width,
-        n_layer=layers,
-        n_head=heads,
-        use_cache=False,
-        add_cross_attention=True,
-        is_decoder=True,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    model = VisionEncoderDecoderModel(
-        encoder=ViTModel(encoder, add_pooling_layer=False), decoder=GPT2LMHeadModel(decoder)
-    )
+    special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    decoder = gpt2_config(layers, width, heads, vocabulary, longest, add_cross_attention=True, is_decoder=True, **special)
+    encoder = ViTModel(vit_config(layers, width, heads, image, patch), add_pooling_layer=False)
+    model = VisionEncoderDecoderModel(encoder=encoder, decoder=GPT2LMHeadModel(decoder))
     model.config.decoder_start_token_id = 1
     model.config.pad_token_id = 0
     model.config.eos_token_id = 2
@@ -179,8 +158,4 @@ def _captioning_training(scale):
     generator = torch.Generator().manual_seed(1)
     images = torch.randn(4 if demo else 2, 3, 32, 32, generator=generator)
     labels = captions(images.shape[0], 24 if demo else 9, 64, generator)
-    # The encoder's dropout is off so that two runs agree; eager and compiled draw from one generator otherwise.
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
     return _bound(_caption_loss, model), (images, labels)
