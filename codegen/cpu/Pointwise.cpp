@@ -8,6 +8,27 @@ using namespace mlir::frit;
 /// count and cache line.
 static constexpr int64_t kStretch = 4096;
 
+/// Rows of a tile that transposes: with 16 of them every line that a gather touches
+/// is used whole before it leaves the cache.
+static constexpr int64_t kTileRows = 16;
+
+/// A dim along which an operand is contiguous that is not contiguous along the lanes.
+static std::optional<unsigned> chooseTileDim(const KernelProgram &program, unsigned lane) {
+  for (const Node &node : program.getNodes()) {
+    auto along = node.kind == NodeKind::Load ? program.getStride(node.expr, lane) : std::nullopt;
+    if (!along || along->isConstant(0) || along->isConstant(1)) {
+      continue;
+    }
+    for (unsigned dim = 0; dim < program.getRank(); ++dim) {
+      auto stride = program.getStride(node.expr, dim);
+      if (dim != lane && stride && stride->isConstant(1)) {
+        return dim;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const {
   LaunchDesc launch;
   launch.entry = entry.str();
@@ -41,8 +62,11 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
   SizeExpr length = program.getDomain()[*lane];
   SmallVector<unsigned> outer;
   SizeExpr rows = one;
+  auto tileDim = chooseTileDim(program, *lane);
+  SizeExpr tileSize = tileDim ? program.getDomain()[*tileDim] : one;
+  SizeExpr tiles = tileSize.ceilDiv(SizeExpr::constant(context, kTileRows));
   for (unsigned dim = 0; dim < program.getRank(); ++dim) {
-    if (dim != *lane) {
+    if (dim != *lane && tileDim != dim) {
       outer.push_back(dim);
       rows = rows * program.getDomain()[dim];
     }
@@ -58,7 +82,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     Value low = f.i64(0), high = f.size(length);
     if (!stretches.isConstant(1)) {
       Value piece = unit;
-      if (!outer.empty()) {
+      if (!outer.empty() || tileDim) {
         Value count = f.size(stretches);
         Value quotient = divide(f, unit, count);
         piece = sub(f, unit, mul(f, quotient, count));
@@ -67,6 +91,14 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
       low = mul(f, piece, f.i64(kStretch));
       high = minimum(f, high, add(f, low, kStretch));
     }
+    Value firstRow, lastRow;
+    if (tileDim) {
+      Value count = f.size(tiles);
+      Value quotient = divide(f, unit, count);
+      firstRow = mul(f, sub(f, unit, mul(f, quotient, count)), f.i64(kTileRows));
+      lastRow = minimum(f, add(f, firstRow, kTileRows), f.size(tileSize));
+      unit = quotient;
+    }
     if (!outer.empty()) {
       emitter.bindLinear(row, unit, outer);
     }
@@ -74,11 +106,20 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     sweepLanes(f, row, *lane, low, high, f.getShape().lanes(), 1,
                [&](MutableArrayRef<Frame> frames) {
                  for (Frame &frame : frames) {
-                   write(frame);
+                   if (!tileDim) {
+                     write(frame);
+                     continue;
+                   }
+                   emitter.hoist(frame, roots);
+                   forRange(f, firstRow, lastRow, 1, [&](Value i) {
+                     Frame point(&frame);
+                     point.bind(*tileDim, i);
+                     write(point);
+                   });
                  }
                });
   });
   f.finish();
-  int64_t elements = std::min(guessSize(program, length), kStretch);
-  kernel.addLaunch(kernel.entryName(), rows * stretches, chooseGrain(program, elements));
+  int64_t elements = std::min(guessSize(program, length), kStretch) * (tileDim ? kTileRows : 1);
+  kernel.addLaunch(kernel.entryName(), rows * tiles * stretches, chooseGrain(program, elements));
 }
