@@ -1,0 +1,87 @@
+#include "codegen/KernelProgram.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+/// The program's text, or the first diagnostic.
+std::string analyse(StringRef text) {
+  DialectRegistry registry;
+  registry.insert<FritDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  std::string result;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    result = result.empty() ? diagnostic.str() : result;
+    return success();
+  });
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  if (!module) {
+    return "does not parse: " + result;
+  }
+  auto program = KernelProgram::build(*module->getOps<KernelOp>().begin());
+  if (succeeded(program)) {
+    llvm::raw_string_ostream os(result);
+    program->print(os);
+  }
+  return result;
+}
+
+TEST(KernelPrograms, ViewsBecomeAddressesAndDimsCollapse) {
+  // A flip, a slice and a reshape that cancels; b is read along the rows.
+  EXPECT_EQ(analyse(R"(
+    frit.kernel @k(%x: tensor<4x6x8xf32>, %b: tensor<4xf32>) -> tensor<4x48xf32> {
+      %r = frit.reshape %x : tensor<4x6x8xf32> -> tensor<4x48xf32>
+      %f = frit.reindex %b <(d0, d1) -> (3 - d0)> : tensor<4xf32> -> tensor<4x48xf32>
+      %y = arith.addf %r, %f : tensor<4x48xf32>
+      frit.yield %y : tensor<4x48xf32>
+    })"),
+            "domain [4, 48]\n"
+            "%0 = load arg1[-d0 + 3] : f32 dims {0} level 0\n"
+            "%1 = load arg0[48 * d0 + d1] : f32 dims {0,1} level 0\n"
+            "%2 = apply arith.addf %1, %0 : f32 dims {0,1} level 0\n"
+            "store %2 -> result 0[48 * d0 + d1]\n");
+}
+
+TEST(KernelPrograms, ReductionsAreLevelled) {
+  std::string text = analyse(R"(
+    frit.kernel @k(%x: tensor<4x8x3xf32>) -> tensor<4x8x3xf32> {
+      %m = frit.reduce <max> %x dims [1] : tensor<4x8x3xf32> -> tensor<4x3xf32>
+      %mb = frit.reindex %m <(d0, d1, d2) -> (d0, d2)> : tensor<4x3xf32> -> tensor<4x8x3xf32>
+      %y = arith.subf %x, %mb : tensor<4x8x3xf32>
+      frit.yield %y : tensor<4x8x3xf32>
+    })");
+  EXPECT_NE(text.find("domain [4, 3 | 8]"), std::string::npos) << text;
+  EXPECT_NE(text.find("reduce max"), std::string::npos) << text;
+  EXPECT_NE(text.find("level 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("store %2 -> result 0[24 * d0 + d1 + 3 * d2]"), std::string::npos) << text;
+}
+
+TEST(KernelPrograms, ReductionReadAtAnotherRowIsRefused) {
+  std::string text = analyse(R"(
+    frit.kernel @k(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %m = frit.reduce <max> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+      %f = frit.reindex %m <(d0) -> (3 - d0)> : tensor<4xf32> -> tensor<4xf32>
+      %y = arith.addf %m, %f : tensor<4xf32>
+      frit.yield %m, %y : tensor<4xf32>, tensor<4xf32>
+    })");
+  EXPECT_NE(text.find("read at another row"), std::string::npos) << text;
+}
+
+TEST(KernelPrograms, ResultsOfDifferentSizesAreRefused) {
+  std::string text = analyse(R"(
+    frit.kernel @k(%x: tensor<4x8xf32>, %z: tensor<5xf32>) -> (tensor<4x8xf32>, tensor<5xf32>) {
+      %y = arith.addf %x, %x : tensor<4x8xf32>
+      %w = arith.addf %z, %z : tensor<5xf32>
+      frit.yield %y, %w : tensor<4x8xf32>, tensor<5xf32>
+    })");
+  EXPECT_NE(text.find("equally many"), std::string::npos) << text;
+}
+
+} // namespace
