@@ -2,12 +2,19 @@
 # Debian's imported targets also name the LLVM dylib; linking both would register every option twice, so it gives way to the
 # archives that MLIR's own core needs. A room names what else of LLVM it uses.
 find_package(MLIR 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22/lib/cmake/mlir)
+find_library(FRIT_ZSTD NAMES libzstd.a zstd REQUIRED)
+find_library(FRIT_ZLIB NAMES libz.a z REQUIRED)
+find_library(FRIT_MINIZIP NAMES libminizip.a minizip REQUIRED)
 get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
 foreach(lib IN LISTS MLIR_ALL_LIBS imported)
   if(TARGET ${lib})
     get_target_property(links ${lib} INTERFACE_LINK_LIBRARIES)
     if(links)
       list(TRANSFORM links REPLACE "^LLVM$" "LLVMRemarks;LLVMSupport")
+      # What LLVM compresses with travels inside; Z3 (the static analyzer's) is not used and must not be asked for.
+      list(TRANSFORM links REPLACE "^zstd::libzstd_shared$" "${FRIT_ZSTD}")
+      list(TRANSFORM links REPLACE "^ZLIB::ZLIB$" "${FRIT_ZLIB}")
+      list(FILTER links EXCLUDE REGEX "libz3")
       set_target_properties(${lib} PROPERTIES INTERFACE_LINK_LIBRARIES "${links}")
     endif()
   endif()

@@ -8,6 +8,9 @@ foreach(candidate $ENV{VIRTUAL_ENV}/bin/python ${PROJECT_SOURCE_DIR}/.venv/bin/p
     set(defaultPython ${candidate})
   endif()
 endforeach()
+if(Python_EXECUTABLE) # a build of the package names the interpreter it builds for
+  set(defaultPython ${Python_EXECUTABLE})
+endif()
 find_program(FRIT_PYTHON NAMES ${defaultPython} DOC "Python interpreter with torch installed" REQUIRED)
 
 # With python/ on PYTHONPATH the tree is as good as an installed package: torch finds the backend by this entry point.
