@@ -56,4 +56,22 @@ struct CpuImage {
 /// Compiles every frit.kernel of the module; the module stays as it is.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 
+
+struct PtxImages {
+  struct Text {
+    /// Compute capability times ten.
+    unsigned arch;
+    std::string ptx;
+  };
+  std::vector<Text> texts;
+  std::vector<KernelDesc> kernels;
+};
+
+/// All kernels as PTX, one text for each architecture (80, 90, 100).
+LogicalResult generatePtx(ModuleOp module, llvm::ArrayRef<unsigned> architectures,
+                          PtxImages &images);
+
+/// The same GPU kernels as host code for the emulator of runtime/simt.
+LogicalResult generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image);
+
 } // namespace mlir::frit

@@ -364,6 +364,7 @@ void Emitter::hoist(Frame &frame, ArrayRef<unsigned> roots) {
 Access Emitter::makeAccess(Frame &frame, SizeExpr address, const Node *node) {
   Access access;
   Location loc = program.getKernel().getLoc();
+  access.address = address;
   access.lanes = frame.lanes;
   Value mask = frame.mask;
   if (node) {

@@ -37,6 +37,8 @@ struct Access {
   Type element;
   unsigned lanes = 1;
   AccessShape shape = AccessShape::Uniform;
+  /// Of the first element, as an expression over the domain.
+  SizeExpr address;
   /// In elements, of the target's index type; a vector if Gathered.
   Value offset;
   /// Strided: distance of lanes, of the index type.

@@ -4,6 +4,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GenerateGpuKernelsPass : Pass<"frit-generate-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "turn every frit.kernel into the gpu.funcs of its schedule";
+  let description = [{
+    The kernels are replaced by one gpu.module. Each function carries what its
+    launch needs: the grid over the kernel's parameters, the bytes of shared
+    memory, and the block as `known_block_size`.
+
+    ```mlir
+    frit.kernel @add(%a: tensor<1024xf32>, %b: tensor<1024xf32>) -> tensor<1024xf32> {...}
+    ```
+
+    becomes
+
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @add(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %r: !llvm.ptr<1>) kernel
+          attributes {frit.grid = [...], known_block_size = array<i32: 256, 1, 1>} {...}
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
+}
+
 def EmitPtxPass : Pass<"frit-emit-ptx", "::mlir::ModuleOp"> {
   let summary = "print the PTX of every gpu.module in place of it";
   let description = [{

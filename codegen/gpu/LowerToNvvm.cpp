@@ -29,9 +29,27 @@
 
 using namespace mlir;
 
+/// An error of data stops the kernel: the driver reports it as an illegal instruction,
+/// as it does for the assertions of eager's kernels.
+static void trapOnFailure(gpu::GPUModuleOp module) {
+  auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>("frit_fail");
+  if (!callee) {
+    return;
+  }
+  module.walk([&](LLVM::CallOp call) {
+    if (call.getCallee() == callee.getName()) {
+      OpBuilder builder(call);
+      LLVM::Trap::create(builder, call.getLoc());
+      call.erase();
+    }
+  });
+  callee.erase();
+}
+
 LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
   rewriteMathForGpu(module);
+  trapOnFailure(module);
   {
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);

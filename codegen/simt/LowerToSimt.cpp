@@ -1,5 +1,6 @@
 #include "codegen/simt/LowerToSimt.h"
 
+#include "codegen/cpu/CpuFunction.h"
 #include "codegen/simt/SimtLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -156,6 +157,8 @@ private:
       llvm::append_range(arguments, failing.getArgOperands());
       call(kFail, nullptr, arguments);
       op->erase();
+    } else if (touchesHalf(op)) {
+      lowerHalf(op);
     } else if (isa<arith::RemFOp>(op) || isa_and_nonnull<math::MathDialect>(op->getDialect())) {
       lowerMath(op);
     } else if (isa_and_nonnull<gpu::GPUDialect>(op->getDialect())) {
@@ -183,6 +186,54 @@ private:
     shuffle.getValid().replaceAllUsesWith(constant(builder.getI1Type(), 1));
     shuffle->erase();
     return success();
+  }
+
+  static bool isHalf(Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isBF16() || element.isF16();
+  }
+  static bool touchesHalf(Operation *op) {
+    if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+        isa<arith::ConstantOp, arith::BitcastOp>(op)) {
+      return false;
+    }
+    return llvm::any_of(op->getOperandTypes(), isHalf) || llvm::any_of(op->getResultTypes(), isHalf);
+  }
+
+  /// x86 has no arithmetic on half types: conversions are written out as bits, the
+  /// operation itself is done in f32.
+  void lowerHalf(Operation *op) {
+    Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
+    auto withElement = [](Type shaped, Type newElement) -> Type {
+      auto vector = dyn_cast<VectorType>(shaped);
+      return vector ? Type(vector.clone(newElement)) : newElement;
+    };
+    SmallVector<Value> wide;
+    for (Value operand : op->getOperands()) {
+      wide.push_back(isHalf(operand.getType()) ? frit::emitHalfToFloat(builder, loc, operand)
+                                               : operand);
+    }
+    if (isa<arith::ExtFOp>(op)) {
+      return replace(op, element.isF32() ? wide[0]
+                                         : Value(arith::ExtFOp::create(builder, loc, type, wide[0])));
+    }
+    if (isa<arith::TruncFOp>(op)) {
+      return replace(op, frit::emitFloatToHalf(builder, loc, wide[0], element));
+    }
+    OperationState state(loc, op->getName());
+    state.addOperands(wide);
+    state.addTypes(isHalf(type) ? withElement(type, builder.getF32Type()) : type);
+    state.addAttributes(op->getAttrs());
+    Operation *computed = builder.create(state);
+    Value result = computed->getResult(0);
+    if (isHalf(type)) {
+      result = frit::emitFloatToHalf(builder, loc, result, element);
+    }
+    replace(op, result);
+    if (isa<arith::RemFOp>(computed) || isa<math::MathDialect>(computed->getDialect())) {
+      builder.setInsertionPoint(computed);
+      lowerMath(computed);
+    }
   }
 
   /// The slot of a libm function in the table of callbacks.

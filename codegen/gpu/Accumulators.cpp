@@ -1,0 +1,246 @@
+#include "codegen/gpu/Accumulators.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static bool isArgReduction(ReduceOp op) {
+  return op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
+}
+
+unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels) {
+  unsigned count = 0;
+  for (unsigned id : program.getReduces()) {
+    if (program[id].level < levels) {
+      count += isArgReduction(cast<ReduceOp>(program[id].op)) ? 2 : 1;
+    }
+  }
+  return count;
+}
+
+uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
+                                      uint32_t groupThreads) {
+  return groupThreads <= 32
+             ? 0
+             : 8 * (blockThreads / 32) * countValues(program, program.numPhases());
+}
+
+Accumulators::Accumulators(GpuFunction &function, unsigned level)
+    : function(function), builder(function.getBuilder()), loc(function.getLoc()),
+      slot(countValues(function.getProgram(), level)) {
+  const KernelProgram &program = function.getProgram();
+  for (unsigned id : program.getReduces()) {
+    const Node &node = program[id];
+    if (node.level != level) {
+      continue;
+    }
+    auto op = cast<ReduceOp>(node.op);
+    reduces.push_back({id, static_cast<unsigned>(types.size()), op, isArgReduction(op)});
+    types.push_back(program[node.operands[0]].type);
+    if (reduces.back().isArg) {
+      types.push_back(builder.getI64Type());
+    }
+  }
+}
+
+/// The neutral scalar of value `which` of a reduction.
+Value Accumulators::startOf(const Reduce &reduce, unsigned which) {
+  Type type = types[reduce.first + which];
+  if (which == 1) {
+    // No position yet: later than any.
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()));
+  }
+  ReduceKind kind = reduce.op.getKind();
+  bool lowest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
+  bool highest = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
+  TypedAttr attr;
+  if (auto floating = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floating.getFloatSemantics();
+    llvm::APFloat value = lowest || highest
+                              ? llvm::APFloat::getInf(semantics, /*Negative=*/lowest)
+                          : kind == ReduceKind::Prod ? llvm::APFloat::getOne(semantics)
+                                                     : llvm::APFloat::getZero(semantics);
+    attr = FloatAttr::get(type, value);
+  } else {
+    unsigned width = type.getIntOrFloatBitWidth();
+    bool isUnsigned = reduce.op.getIsUnsigned() || width == 1;
+    llvm::APInt value(width, 0);
+    if (lowest) {
+      value = isUnsigned ? llvm::APInt::getMinValue(width) : llvm::APInt::getSignedMinValue(width);
+    } else if (highest) {
+      value = isUnsigned ? llvm::APInt::getMaxValue(width) : llvm::APInt::getSignedMaxValue(width);
+    } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
+      value = llvm::APInt(width, 1);
+    }
+    attr = IntegerAttr::get(type, value);
+  }
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+SmallVector<Value> Accumulators::identity(unsigned lanes) {
+  SmallVector<Value> values;
+  for (const Reduce &reduce : reduces) {
+    for (unsigned which = 0; which < (reduce.isArg ? 2u : 1u); ++which) {
+      values.push_back(function.getEmitter().splat(loc, startOf(reduce, which), lanes));
+    }
+  }
+  return values;
+}
+
+SmallVector<Value> Accumulators::accumulate(Frame &frame, ValueRange carried, Value active) {
+  const KernelProgram &program = function.getProgram();
+  Emitter &emitter = function.getEmitter();
+  Value mask = emitter.conjunction(loc, frame.mask, active, frame.lanes);
+  SmallVector<Value> next;
+  for (const Reduce &reduce : reduces) {
+    SmallVector<Value> taken{emitter.lanes(frame, program[reduce.node].operands[0])};
+    if (reduce.isArg) {
+      SizeExpr position = SizeExpr::constant(program.getContext(), 0);
+      for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+        position = position * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
+      }
+      Value at = emitter.splat(loc, emitter.index(frame, position), frame.lanes);
+      Type wide = getLanesType(builder.getI64Type(), frame.lanes);
+      taken.push_back(at.getType() == wide ? at : arith::ExtSIOp::create(builder, loc, wide, at));
+    }
+    for (unsigned which = 0; mask && which < taken.size(); ++which) {
+      Value start = emitter.splat(loc, startOf(reduce, which), frame.lanes);
+      taken[which] = arith::SelectOp::create(builder, loc, mask, taken[which], start);
+    }
+    llvm::append_range(next, combineOne(reduce, carried.slice(reduce.first, taken.size()), taken));
+  }
+  return next;
+}
+
+SmallVector<Value> Accumulators::combineOne(const Reduce &reduce, ValueRange a, ValueRange b) {
+  Type element = types[reduce.first];
+  bool isFloat = isa<FloatType>(element);
+  bool isUnsigned = reduce.op.getIsUnsigned() || element.isInteger(1);
+  auto make = [&](auto tag) -> SmallVector<Value> {
+    return {decltype(tag)::create(builder, loc, a[0], b[0])};
+  };
+  switch (reduce.op.getKind()) {
+  case ReduceKind::Sum:
+    return isFloat ? make(arith::AddFOp()) : make(arith::AddIOp());
+  case ReduceKind::Prod:
+    return isFloat ? make(arith::MulFOp()) : make(arith::MulIOp());
+  case ReduceKind::Max:
+    return isFloat      ? make(arith::MaximumFOp())
+           : isUnsigned ? make(arith::MaxUIOp())
+                        : make(arith::MaxSIOp());
+  case ReduceKind::Min:
+    return isFloat      ? make(arith::MinimumFOp())
+           : isUnsigned ? make(arith::MinUIOp())
+                        : make(arith::MinSIOp());
+  case ReduceKind::Any:
+    return make(arith::OrIOp());
+  case ReduceKind::All:
+    return make(arith::AndIOp());
+  case ReduceKind::ArgMax:
+  case ReduceKind::ArgMin:
+    break;
+  }
+  // b wins over a: NaN over numbers, then the greater (smaller), then the earlier.
+  bool max = reduce.op.getKind() == ReduceKind::ArgMax;
+  Value better, same;
+  if (isFloat) {
+    auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpFOp::create(builder, loc, predicate, x, y);
+    };
+    Value aNan = compare(arith::CmpFPredicate::UNO, a[0], a[0]);
+    Value bNan = compare(arith::CmpFPredicate::UNO, b[0], b[0]);
+    Value beats = compare(max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT, b[0], a[0]);
+    Value equal = compare(arith::CmpFPredicate::OEQ, a[0], b[0]);
+    Value notA = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, aNan, bNan);
+    better = arith::OrIOp::create(builder, loc, beats, notA);
+    same = arith::OrIOp::create(builder, loc, equal,
+                                arith::AndIOp::create(builder, loc, aNan, bNan));
+  } else {
+    using P = arith::CmpIPredicate;
+    P predicate = max ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt);
+    better = arith::CmpIOp::create(builder, loc, predicate, b[0], a[0]);
+    same = arith::CmpIOp::create(builder, loc, P::eq, a[0], b[0]);
+  }
+  Value earlier = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, b[1], a[1]);
+  Value wins = arith::OrIOp::create(builder, loc, better,
+                                    arith::AndIOp::create(builder, loc, same, earlier));
+  return {arith::SelectOp::create(builder, loc, wins, b[0], a[0]),
+          arith::SelectOp::create(builder, loc, wins, b[1], a[1])};
+}
+
+SmallVector<Value> Accumulators::combine(ValueRange a, ValueRange b) {
+  SmallVector<Value> next;
+  for (const Reduce &reduce : reduces) {
+    unsigned count = reduce.isArg ? 2 : 1;
+    llvm::append_range(
+        next, combineOne(reduce, a.slice(reduce.first, count), b.slice(reduce.first, count)));
+  }
+  return next;
+}
+
+SmallVector<Value> Accumulators::foldLanes(ValueRange values) {
+  auto vector = values.empty() ? VectorType() : dyn_cast<VectorType>(values[0].getType());
+  if (!vector) {
+    return SmallVector<Value>(values);
+  }
+  SmallVector<SmallVector<Value>> lanes;
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane) {
+    SmallVector<Value> scalars;
+    for (Value value : values) {
+      scalars.push_back(vector::ExtractOp::create(builder, loc, value, lane));
+    }
+    lanes.push_back(scalars);
+  }
+  for (size_t half = lanes.size() / 2; half; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane) {
+      lanes[lane] = combine(lanes[lane], lanes[lane + half]);
+    }
+  }
+  return lanes[0];
+}
+
+SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads) {
+  SmallVector<Value> current(values);
+  auto butterfly = [&](uint32_t width) {
+    for (uint32_t distance = width / 2; distance; distance /= 2) {
+      SmallVector<Value> others;
+      for (Value value : current) {
+        others.push_back(function.shuffle(value, distance));
+      }
+      current = combine(current, others);
+    }
+  };
+  butterfly(std::min(threads, 32u));
+  if (threads <= 32) {
+    return current;
+  }
+  // One value a warp goes through shared memory; then each warp folds those of its group.
+  uint32_t warps = threads / 32;
+  int64_t stride = 8 * (function.getBlockThreads() / 32);
+  Value lane = function.rem(function.threadId(), function.index(32));
+  Value warp = function.div(function.threadId(), function.index(32));
+  Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane,
+                                      function.index(0));
+  function.when(first, [&] {
+    for (auto [i, value] : llvm::enumerate(current)) {
+      function.storeShared((slot + i) * stride, warp, value);
+    }
+  });
+  function.barrier();
+  Value group = function.mul(function.div(function.threadId(), function.index(threads)),
+                             function.index(warps));
+  Value at = function.add(group, function.rem(lane, function.index(warps)));
+  for (auto [i, value] : llvm::enumerate(current)) {
+    value = function.loadShared((slot + i) * stride, at, value.getType());
+  }
+  butterfly(warps);
+  return current;
+}
+
+void Accumulators::supply(Frame &frame, ValueRange values) {
+  for (const Reduce &reduce : reduces) {
+    frame.values[reduce.node] = values[reduce.first + (reduce.isArg ? 1 : 0)];
+  }
+}

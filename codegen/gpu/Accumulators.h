@@ -1,0 +1,57 @@
+#pragma once
+
+#include "codegen/gpu/GpuFunction.h"
+
+/// The running values of all reductions of one phase, flattened: one value for a
+/// sum, two (value, position) for an arg-reduction. They start as vectors (a lane
+/// each), are folded to scalars, and then over threads by a butterfly of shuffles;
+/// groups wider than a warp exchange one value a warp through shared memory. Every
+/// thread of a group ends with the result. Each exchange has a slot of its own in
+/// shared memory, so one barrier an exchange is enough. The order of combination
+/// depends on lanes and threads alone: same input, same bits.
+namespace mlir::frit {
+
+class Accumulators {
+public:
+  Accumulators(GpuFunction &function, unsigned level);
+
+  bool isEmpty() const { return reduces.empty(); }
+  unsigned numValues() const { return types.size(); }
+  ArrayRef<Type> getTypes() const { return types; }
+
+  SmallVector<Value> identity(unsigned lanes);
+  /// Combines `carried` with the operands at the frame's index. Lanes outside of
+  /// the frame's mask, and all of them where `active` does not hold, take no part.
+  SmallVector<Value> accumulate(Frame &frame, ValueRange carried, Value active = Value());
+  SmallVector<Value> combine(ValueRange a, ValueRange b);
+  SmallVector<Value> foldLanes(ValueRange values);
+  /// Folds over groups of `threads` (a power of two that divides the block).
+  SmallVector<Value> foldThreads(ValueRange values, uint32_t threads);
+  /// Gives the frame the results.
+  void supply(Frame &frame, ValueRange values);
+
+  /// Bytes of shared memory that `foldThreads` needs over all phases.
+  static uint32_t getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
+                                 uint32_t groupThreads);
+  /// Values of all phases before `level`.
+  static unsigned countValues(const KernelProgram &program, unsigned levels);
+
+private:
+  struct Reduce {
+    unsigned node;
+    unsigned first;
+    mutable ReduceOp op;
+    bool isArg;
+  };
+  SmallVector<Value> combineOne(const Reduce &reduce, ValueRange a, ValueRange b);
+  Value startOf(const Reduce &reduce, unsigned which);
+
+  GpuFunction &function;
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<Reduce> reduces;
+  SmallVector<Type> types;
+  unsigned slot;
+};
+
+} // namespace mlir::frit

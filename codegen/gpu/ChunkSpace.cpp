@@ -1,0 +1,182 @@
+#include "codegen/gpu/ChunkSpace.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Calls `visit(tensor, isResult, element, address)` for every access.
+static void
+forEachAccess(const KernelProgram &program,
+              llvm::function_ref<void(unsigned, bool, Type, SizeExpr)> visit) {
+  for (const Node &node : program.getNodes()) {
+    if (node.kind == NodeKind::Load) {
+      visit(node.argument, false, node.type, node.expr);
+    }
+  }
+  for (const Store &store : program.getStores()) {
+    visit(store.result, true, program[store.node].type, store.address);
+  }
+}
+
+unsigned mlir::frit::chooseWidth(const KernelProgram &program, unsigned lane) {
+  unsigned narrowest = 0, widest = 1, accesses = 0;
+  forEachAccess(program, [&](unsigned, bool, Type element, SizeExpr address) {
+    auto stride = program.getStride(address, lane);
+    if (stride && stride->isConstant(1)) {
+      unsigned bytes = getElementBytes(element);
+      narrowest = narrowest ? std::min(narrowest, bytes) : bytes;
+      widest = std::max(widest, bytes);
+      ++accesses;
+    }
+  });
+  if (!narrowest) {
+    return 1;
+  }
+  unsigned heavy = 0;
+  for (const Node &node : program.getNodes()) {
+    heavy += node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+  }
+  unsigned width = std::min(8u, 16 / narrowest);
+  // 64 registers of loaded values, and libdevice code is repeated for every lane.
+  while (width > 1 && (width * accesses * std::max(4u, widest) > 256 || (heavy > 4 && width > 4))) {
+    width /= 2;
+  }
+  return width;
+}
+
+ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,
+                       unsigned width)
+    : program(program), width(width) {
+  MLIRContext *context = program.getContext();
+  outer = SizeExpr::constant(context, 1);
+  for (unsigned dim = begin; dim < end; ++dim) {
+    if (dim != lane) {
+      dims.push_back(dim);
+      outer = outer * program.getDomain()[dim];
+    }
+  }
+  dims.push_back(lane);
+  laneExtent = program.getDomain()[lane];
+  chunksPerRow = laneExtent.ceilDiv(SizeExpr::constant(context, width));
+  if (width == 1) {
+    return;
+  }
+  forEachAccess(program, [&](unsigned tensor, bool isResult, Type element, SizeExpr address) {
+    auto stride = program.getStride(address, lane);
+    if (!stride || !stride->isConstant(1)) {
+      return;
+    }
+    SizeAttr attr = address - SizeExpr::dim(context, lane);
+    SmallVector<SizeExpr> wanted;
+    for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
+      SizeExpr known = SizeExpr::constant(context, coefficient);
+      for (Attribute atom : monomial) {
+        auto name = dyn_cast<StringAttr>(atom);
+        if (name && name.getValue().starts_with("p")) {
+          known = known * SizeExpr::symbol(context, name.getValue());
+        }
+      }
+      if (known.getContentDivisor() % width == 0) {
+        continue;
+      }
+      if (known.getConstant()) {
+        return; // never a multiple
+      }
+      wanted.push_back(known);
+    }
+    vectorAddresses.insert(address.getAttr());
+    for (SizeExpr expr : wanted) {
+      if (!llvm::is_contained(conditions, expr)) {
+        conditions.push_back(expr);
+      }
+    }
+    unsigned bytes = std::min(16u, width * getElementBytes(element));
+    unsigned &known = pointers[{tensor, isResult ? 1 : 0}];
+    known = std::max(known, bytes);
+  });
+}
+
+Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
+  if (width == 1) {
+    return Value();
+  }
+  OpBuilder &builder = function.getBuilder();
+  Location loc = function.getLoc();
+  SmallVector<SizeExpr> multiples = conditions;
+  if (wholeChunks && !dividesEvenly()) {
+    multiples.push_back(laneExtent);
+  }
+  Value all;
+  for (SizeExpr expr : multiples) {
+    Value rest = arith::AndIOp::create(builder, loc, function.size(expr), function.index(width - 1));
+    all = function.both(all, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest,
+                                                   function.index(0)));
+  }
+  Value bits;
+  Type i64 = builder.getI64Type();
+  for (const auto &[tensor, bytes] : pointers) {
+    Value pointer = LLVM::PtrToIntOp::create(builder, loc, i64,
+                                             function.getPointer(tensor.first, tensor.second));
+    Value mask = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(bytes - 1));
+    Value low = arith::AndIOp::create(builder, loc, pointer, mask);
+    bits = bits ? Value(arith::OrIOp::create(builder, loc, bits, low)) : low;
+  }
+  if (bits) {
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
+    all = function.both(
+        all, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, bits, zero));
+  }
+  return all;
+}
+
+void ChunkSpace::bindOuter(GpuFunction &function, Frame &frame, Value outerIndex) const {
+  for (unsigned i = dims.size() - 1; i-- > 0;) {
+    if (i == 0) {
+      frame.bind(dims[i], outerIndex);
+      break;
+    }
+    Value extent = function.size(program.getDomain()[dims[i]]);
+    Value quotient = function.div(outerIndex, extent);
+    frame.bind(dims[i], function.sub(outerIndex, function.mul(quotient, extent)));
+    outerIndex = quotient;
+  }
+}
+
+Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) const {
+  if (!isOneDim()) {
+    Value perRow = function.size(chunksPerRow);
+    Value row = function.div(chunk, perRow);
+    bindOuter(function, frame, row);
+    chunk = function.sub(chunk, function.mul(row, perRow));
+  }
+  Value first = width == 1 ? chunk : function.mul(chunk, function.index(width));
+  frame.bindLanes(getLaneDim(), first, width, Value());
+  return first;
+}
+
+void ChunkSpace::bindMaskedChunk(GpuFunction &function, Frame &frame, Value chunk) const {
+  Value first = bindChunk(function, frame, chunk);
+  if (width == 1 || dividesEvenly()) {
+    return;
+  }
+  OpBuilder &builder = function.getBuilder();
+  Value extent = function.size(laneExtent);
+  SmallVector<Value> lanes;
+  for (unsigned lane = 0; lane < width; ++lane) {
+    lanes.push_back(function.less(function.add(first, function.index(lane)), extent));
+  }
+  frame.mask = vector::FromElementsOp::create(
+      builder, function.getLoc(), VectorType::get({width}, builder.getI1Type()), lanes);
+}
+
+void ChunkSpace::bindElement(GpuFunction &function, Frame &frame, Value element) const {
+  if (!isOneDim()) {
+    Value extent = function.size(laneExtent);
+    Value row = function.div(element, extent);
+    bindOuter(function, frame, row);
+    element = function.sub(element, function.mul(row, extent));
+  }
+  frame.bindLanes(getLaneDim(), element, 1, Value());
+}

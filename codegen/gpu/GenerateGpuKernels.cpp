@@ -1,0 +1,47 @@
+// The flag that shows the gpu.funcs of frit.kernels, before any lowering.
+
+#include "codegen/Passes.h"
+#include "codegen/gpu/GpuKernels.h"
+#include "codegen/gpu/LowerToNvvm.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_GENERATEGPUKERNELSPASS
+#include "codegen/Passes.h.inc"
+
+namespace {
+
+struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKernelsPass> {
+  using GenerateGpuKernelsPassBase::GenerateGpuKernelsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registerGpuTargetDialects(registry);
+  }
+
+  void runOnOperation() override {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto module = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), "kernels");
+    std::vector<KernelDesc> kernels;
+    if (failed(emitGpuKernels(getOperation(), module, kernels))) {
+      return signalPassFailure();
+    }
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+      kernel.erase();
+      ++numKernels;
+    }
+    // What a launch needs stands beside the function.
+    for (const KernelDesc &kernel : kernels) {
+      for (const LaunchDesc &launch : kernel.launches) {
+        Operation *function = module.lookupSymbol(launch.entry);
+        function->setAttr("frit.grid", builder.getArrayAttr({launch.grid[0], launch.grid[1],
+                                                             launch.grid[2]}));
+        function->setAttr("frit.shared_bytes", builder.getI64IntegerAttr(launch.sharedBytes));
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::frit

@@ -1,0 +1,416 @@
+// Arguments, structured control, exchange between threads, and the accesses of the emitter.
+
+#include "codegen/gpu/GpuFunction.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+static constexpr StringRef kSharedName = "frit_shared", kFailName = "frit_fail";
+
+bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
+  constexpr int64_t limit = int64_t(1) << 30;
+  auto fits = [&](SizeExpr expr) {
+    auto high = program.getFacts().upperBound(expr), low = program.getFacts().lowerBound(expr);
+    return high && *high < limit && low && *low > -limit;
+  };
+  bool all = fits(program.getExtent(0, program.getRank()));
+  for (const Node &node : program.getNodes()) {
+    if (node.kind == NodeKind::Load) {
+      // An index value that was read may be anything in its range, which the bound on the tensor's size covers.
+      bool indexed = false;
+      node.expr.forEachSymbol([&](StringRef name) { indexed |= name.starts_with("v"); });
+      auto type = cast<RankedTensorType>(program.getKernel().getArgumentTypes()[node.argument]);
+      all = all && fits(getNumElements(type)) && (indexed || fits(node.expr));
+    } else if (node.kind == NodeKind::Index) {
+      all = all && fits(node.expr);
+    }
+  }
+  for (const Store &store : program.getStores()) {
+    all = all && fits(store.address);
+  }
+  return all;
+}
+
+GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
+                         Options options)
+    : program(program), kernel(program.getKernel()), module(module), builder(module.getContext()),
+      loc(kernel.getLoc()), indexType(builder.getIntegerType(fitsIn32Bits(program) ? 32 : 64)),
+      threads(options.threads) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), kGlobalSpace);
+  Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
+  SmallVector<Type> pointers, ints, floats;
+  ints.append(kernel.getSymbols().size(), i64);
+  for (Type type : kernel.getArgumentTypes()) {
+    if (isa<RankedTensorType>(type)) {
+      pointers.push_back(pointer);
+    } else {
+      (isa<FloatType>(type) ? floats : ints).push_back(isa<FloatType>(type) ? f64 : i64);
+    }
+  }
+  unsigned numOperands = pointers.size();
+  pointers.append(kernel.getResultTypes().size(), pointer);
+  SmallVector<Type> inputs = pointers;
+  llvm::append_range(inputs, ints);
+  llvm::append_range(inputs, floats);
+  if (options.hasWorkspace) {
+    inputs.push_back(pointer);
+  }
+  builder.setInsertionPointToEnd(module.getBody());
+  function = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  function.setKnownBlockSize(std::array<int32_t, 3>{static_cast<int32_t>(options.threads), 1, 1});
+  for (unsigned i = 0; i < pointers.size(); ++i) {
+    function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
+    if (i < numOperands) {
+      function.setArgAttr(i, "llvm.readonly", builder.getUnitAttr());
+    }
+  }
+  if (options.hasWorkspace) {
+    function.setArgAttr(inputs.size() - 1, "frit.workspace", builder.getUnitAttr());
+  }
+
+  builder.setInsertionPointToStart(&function.getBody().front());
+  unsigned nextPointer = 0, nextInt = pointers.size(), nextFloat = nextInt + ints.size();
+  for (auto symbol : kernel.getSymbols().getAsRange<SymbolAttr>()) {
+    parameters[symbol.getName()] = toIndex(function.getArgument(nextInt++), true);
+  }
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    operandPointers.push_back(Value());
+    if (isa<RankedTensorType>(type)) {
+      operandPointers.back() = function.getArgument(nextPointer++);
+    } else if (isa<FloatType>(type)) {
+      scalars[i] = function.getArgument(nextFloat++);
+    } else {
+      Value value = function.getArgument(nextInt++);
+      scalars[i] = type.isInteger(1)
+                       ? Value(arith::TruncIOp::create(builder, loc, builder.getI1Type(), value))
+                       : value;
+    }
+  }
+  for (unsigned i = 0; i < kernel.getResultTypes().size(); ++i) {
+    resultPointers.push_back(function.getArgument(nextPointer++));
+  }
+  if (options.hasWorkspace) {
+    workspace = function.getArgument(inputs.size() - 1);
+  }
+  thread = toIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x), false);
+  block = toIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x), false);
+  emitter = std::make_unique<Emitter>(program, *this, builder);
+  entryEnd = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, 0));
+}
+
+void GpuFunction::finish() { gpu::ReturnOp::create(builder, loc); }
+
+//===----------------------------------------------------------------------===//
+// Integers and control
+//===----------------------------------------------------------------------===//
+
+Value GpuFunction::toIndex(Value value, bool isSigned) {
+  if (isa<IndexType>(value.getType())) {
+    return arith::IndexCastUIOp::create(builder, loc, indexType, value);
+  }
+  return value.getType() == indexType ? value
+                                      : Value(arith::TruncIOp::create(builder, loc, indexType, value));
+}
+
+Value GpuFunction::index(int64_t value) {
+  return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, value));
+}
+
+Value GpuFunction::size(SizeExpr expr) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(entryEnd);
+  return emitter->firstLane(entry, expr);
+}
+
+Value GpuFunction::gridSize() {
+  return toIndex(gpu::GridDimOp::create(builder, loc, gpu::Dimension::x), false);
+}
+
+Value GpuFunction::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value GpuFunction::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
+Value GpuFunction::mul(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
+Value GpuFunction::div(Value a, Value b) { return arith::DivUIOp::create(builder, loc, a, b); }
+Value GpuFunction::rem(Value a, Value b) { return arith::RemUIOp::create(builder, loc, a, b); }
+Value GpuFunction::minimum(Value a, Value b) {
+  return arith::MinSIOp::create(builder, loc, a, b);
+}
+Value GpuFunction::less(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
+}
+Value GpuFunction::both(Value a, Value b) {
+  if (!a || !b) {
+    return a ? a : b;
+  }
+  return arith::AndIOp::create(builder, loc, a, b);
+}
+
+void GpuFunction::when(Value condition, llvm::function_ref<void()> body) {
+  if (!condition) {
+    return body();
+  }
+  auto op = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.thenBlock());
+  body();
+}
+
+SmallVector<Value> GpuFunction::choose(Value condition, TypeRange types,
+                                       llvm::function_ref<SmallVector<Value>()> yes,
+                                       llvm::function_ref<SmallVector<Value>()> no) {
+  auto op = scf::IfOp::create(builder, loc, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  auto fill = [&](Block *block, llvm::function_ref<SmallVector<Value>()> body) {
+    builder.setInsertionPointToStart(block);
+    SmallVector<Value> results = body();
+    if (!types.empty()) {
+      scf::YieldOp::create(builder, loc, results);
+    }
+  };
+  fill(op.thenBlock(), yes);
+  fill(op.elseBlock(), no);
+  return SmallVector<Value>(op.getResults());
+}
+
+SmallVector<Value>
+GpuFunction::loop(Value begin, Value end, Value step, ValueRange carried,
+                  llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto op = scf::ForOp::create(builder, loc, begin, end, step, carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+  builder.setInsertionPointToEnd(op.getBody());
+  if (op.getBody()->empty() || !op.getBody()->back().hasTrait<OpTrait::IsTerminator>()) {
+    scf::YieldOp::create(builder, loc, next);
+  }
+  return SmallVector<Value>(op.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Exchange between threads
+//===----------------------------------------------------------------------===//
+
+void GpuFunction::barrier() { gpu::BarrierOp::create(builder, loc); }
+
+Value GpuFunction::shuffle32(Value value, int64_t distance) {
+  Value offset = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(distance));
+  Value width = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(32));
+  return gpu::ShuffleOp::create(builder, loc, value, offset, width, gpu::ShuffleMode::XOR)
+      .getShuffleResult();
+}
+
+Value GpuFunction::shuffle(Value value, int64_t distance) {
+  Type type = value.getType(), i32 = builder.getI32Type();
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (type.isF32() || type.isInteger(32)) {
+    return shuffle32(value, distance);
+  }
+  Type bits = builder.getIntegerType(width);
+  Value whole = type == bits ? value : Value(arith::BitcastOp::create(builder, loc, bits, value));
+  Value result;
+  if (width < 32) {
+    Value wide = shuffle32(arith::ExtUIOp::create(builder, loc, i32, whole), distance);
+    result = arith::TruncIOp::create(builder, loc, bits, wide);
+  } else {
+    Value half = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(32));
+    Value low = arith::TruncIOp::create(builder, loc, i32, whole);
+    Value high = arith::TruncIOp::create(builder, loc, i32,
+                                         arith::ShRUIOp::create(builder, loc, whole, half));
+    low = arith::ExtUIOp::create(builder, loc, bits, shuffle32(low, distance));
+    high = arith::ExtUIOp::create(builder, loc, bits, shuffle32(high, distance));
+    result = arith::OrIOp::create(builder, loc, low,
+                                  arith::ShLIOp::create(builder, loc, high, half));
+  }
+  return type == bits ? result : Value(arith::BitcastOp::create(builder, loc, type, result));
+}
+
+static Type memoryType(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
+Value GpuFunction::sharedPointer(int64_t byteOffset, Value at, Type element) {
+  MLIRContext *context = builder.getContext();
+  if (!module.lookupSymbol(kSharedName)) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(top, loc, LLVM::LLVMArrayType::get(top.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External, kSharedName, Attribute(),
+                           /*alignment=*/16, kSharedSpace);
+  }
+  Type pointer = LLVM::LLVMPointerType::get(context, kSharedSpace);
+  Value base = LLVM::AddressOfOp::create(builder, loc, pointer, kSharedName);
+  Value start = LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(byteOffset)});
+  return LLVM::GEPOp::create(builder, loc, pointer, memoryType(element), start,
+                             ArrayRef<LLVM::GEPArg>{at});
+}
+
+Value GpuFunction::loadShared(int64_t byteOffset, Value at, Type element) {
+  return loadFrom(sharedPointer(byteOffset, at, element), element, 1, Value());
+}
+
+void GpuFunction::storeShared(int64_t byteOffset, Value at, Value value) {
+  storeTo(sharedPointer(byteOffset, at, value.getType()), value, 1, Value());
+}
+
+Value GpuFunction::loadWorkspace(Value byteOffset, Value at, Type element) {
+  Value start = elementPointer(workspace, builder.getI8Type(), byteOffset);
+  return loadFrom(elementPointer(start, element, at), element, 1, Value());
+}
+
+void GpuFunction::storeWorkspace(Value byteOffset, Value at, Value value) {
+  Value start = elementPointer(workspace, builder.getI8Type(), byteOffset);
+  storeTo(elementPointer(start, value.getType(), at), value, 1, Value());
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+Value GpuFunction::getParameter(OpBuilder &, StringRef name) { return parameters.lookup(name); }
+
+Value GpuFunction::getScalar(OpBuilder &, unsigned argument) { return scalars.lookup(argument); }
+
+Value GpuFunction::apply(OpBuilder &, Operation *, ValueRange, Type) { return Value(); }
+
+Value GpuFunction::elementPointer(Value base, Type element, Value at) {
+  return LLVM::GEPOp::create(builder, loc, base.getType(), memoryType(element), base,
+                             ArrayRef<LLVM::GEPArg>{at});
+}
+
+/// A lane of a vector; a scalar stands for all lanes.
+static Value getLane(OpBuilder &builder, Location loc, Value value, unsigned lane) {
+  return isa<VectorType>(value.getType())
+             ? Value(vector::ExtractOp::create(builder, loc, value, static_cast<int64_t>(lane)))
+             : value;
+}
+
+/// The scalar of a mask that is the same in all lanes, or the mask.
+static Value seeThroughSplat(Value mask) {
+  if (!mask || !isa<VectorType>(mask.getType())) {
+    return mask;
+  }
+  if (auto shuffle = mask.getDefiningOp<LLVM::ShuffleVectorOp>()) {
+    if (auto insert = shuffle.getV1().getDefiningOp<LLVM::InsertElementOp>()) {
+      return insert.getValue();
+    }
+  }
+  return mask;
+}
+
+Value GpuFunction::loadFrom(Value pointer, Type element, unsigned lanes, Value guard) {
+  Type memory = getLanesType(memoryType(element), lanes);
+  unsigned alignment = std::min(16u, getElementBytes(element) * lanes);
+  auto read = [&]() -> SmallVector<Value> {
+    return {LLVM::LoadOp::create(builder, loc, memory, pointer, alignment)};
+  };
+  Value value = guard ? choose(guard, memory, read,
+                               [&]() -> SmallVector<Value> {
+                                 return {arith::ConstantOp::create(builder, loc,
+                                                                   builder.getZeroAttr(memory))};
+                               })[0]
+                      : read()[0];
+  if (!element.isInteger(1)) {
+    return value;
+  }
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(memory));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
+}
+
+void GpuFunction::storeTo(Value pointer, Value value, unsigned lanes, Value guard) {
+  Type element = getElementTypeOrSelf(value.getType());
+  unsigned alignment = std::min(16u, getElementBytes(element) * lanes);
+  if (element.isInteger(1)) {
+    value = arith::ExtUIOp::create(builder, loc, getLanesType(memoryType(element), lanes), value);
+  }
+  when(guard, [&] { LLVM::StoreOp::create(builder, loc, value, pointer, alignment); });
+}
+
+Value GpuFunction::lanePointer(const Access &access, Value first, unsigned lane) {
+  Value base = getPointer(access.tensor, access.isResult);
+  switch (access.shape) {
+  case AccessShape::Uniform:
+    return first;
+  case AccessShape::Contiguous:
+    return LLVM::GEPOp::create(builder, loc, first.getType(), memoryType(access.element), first,
+                               ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(lane)});
+  case AccessShape::Strided:
+    return elementPointer(first, access.element, mul(access.stride, index(lane)));
+  case AccessShape::Gathered:
+    return elementPointer(base, access.element, getLane(builder, loc, access.offset, lane));
+  }
+  llvm_unreachable("an access has one of four shapes");
+}
+
+Value GpuFunction::load(OpBuilder &, Location, const Access &access) {
+  Value base = getPointer(access.tensor, access.isResult), mask = seeThroughSplat(access.mask);
+  Value first = access.shape == AccessShape::Gathered
+                    ? Value()
+                    : elementPointer(base, access.element, access.offset);
+  bool uniformMask = !mask || !isa<VectorType>(mask.getType());
+  if (access.lanes == 1) {
+    return loadFrom(access.shape == AccessShape::Gathered ? lanePointer(access, first, 0) : first,
+                    access.element, 1, mask);
+  }
+  if (access.shape == AccessShape::Contiguous && uniformMask && vectorAddresses &&
+      vectorAddresses->contains(access.address.getAttr())) {
+    return loadFrom(first, access.element, access.lanes, mask);
+  }
+  SmallVector<Value> lanes;
+  for (unsigned lane = 0; lane < access.lanes; ++lane) {
+    lanes.push_back(loadFrom(lanePointer(access, first, lane), access.element, 1,
+                             mask ? getLane(builder, loc, mask, lane) : Value()));
+  }
+  return vector::FromElementsOp::create(builder, loc, getLanesType(access.element, access.lanes),
+                                        lanes);
+}
+
+void GpuFunction::store(OpBuilder &, Location, const Access &access, Value value) {
+  Value base = getPointer(access.tensor, access.isResult), mask = seeThroughSplat(access.mask);
+  Value first = access.shape == AccessShape::Gathered
+                    ? Value()
+                    : elementPointer(base, access.element, access.offset);
+  bool uniformMask = !mask || !isa<VectorType>(mask.getType());
+  if (access.lanes == 1) {
+    return storeTo(access.shape == AccessShape::Gathered ? lanePointer(access, first, 0) : first,
+                   getLane(builder, loc, value, 0), 1, mask);
+  }
+  if (access.shape == AccessShape::Contiguous && uniformMask && vectorAddresses &&
+      vectorAddresses->contains(access.address.getAttr())) {
+    return storeTo(first, value, access.lanes, mask);
+  }
+  for (unsigned lane = 0; lane < access.lanes; ++lane) {
+    storeTo(lanePointer(access, first, lane), getLane(builder, loc, value, lane), 1,
+            mask ? getLane(builder, loc, mask, lane) : Value());
+  }
+}
+
+void GpuFunction::fail(OpBuilder &, Location, Value failed, ErrorCode code, unsigned dimension,
+                       Value at, Value size) {
+  // Division by zero raises nothing on a GPU, in eager either.
+  if (code != ErrorCode::IndexOutOfRange) {
+    return;
+  }
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(kFailName);
+  if (!callee) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(top.getContext()),
+                                            {i32, i32, i64, i64});
+    callee = LLVM::LLVMFuncOp::create(top, loc, kFailName, type);
+  }
+  auto vector = dyn_cast<VectorType>(failed.getType());
+  for (int64_t lane = 0; lane < (vector ? vector.getNumElements() : 1); ++lane) {
+    when(getLane(builder, loc, failed, lane), [&] {
+      Value number = arith::ConstantOp::create(
+          builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(code)));
+      Value dim = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(dimension));
+      LLVM::CallOp::create(builder, loc, callee,
+                           ValueRange{number, dim, getLane(builder, loc, at, lane), size});
+    });
+  }
+}

@@ -1,0 +1,121 @@
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "codegen/Emitter.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+/// One entry of a GPU kernel under construction, and the emitter's view of a GPU.
+///
+/// Arguments are those of the kernel ABI: a pointer for each tensor operand and
+/// result, an i64 for each parameter and integer host scalar, an f64 for each float
+/// host scalar, and a pointer to the workspace if asked for. Indices are 32 bits
+/// wide if the facts about the kernel's sizes prove that every address fits, and 64
+/// bits wide otherwise.
+///
+/// A contiguous access of several lanes becomes one vector access only if the
+/// skeleton said that its address is a multiple of the lanes (`setVectorAddresses`);
+/// it is otherwise taken apart. An index out of range stops the kernel
+/// (`frit_fail`): a trap on the device, an error of eager's words under emulation.
+namespace mlir::frit {
+
+class GpuFunction : public EmitterTarget {
+public:
+  struct Options {
+    uint32_t threads = 256;
+    bool hasWorkspace = false;
+  };
+  GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
+              Options options);
+  void finish();
+
+  const KernelProgram &getProgram() const { return program; }
+  OpBuilder &getBuilder() { return builder; }
+  Emitter &getEmitter() { return *emitter; }
+  Location getLoc() const { return loc; }
+
+  // Integers of the index type.
+  Value index(int64_t value);
+  /// A size over the kernel's parameters alone, computed at entry.
+  Value size(SizeExpr expr);
+  uint32_t getBlockThreads() const { return threads; }
+  Value threadId() const { return thread; }
+  Value blockId() const { return block; }
+  Value gridSize();
+  Value add(Value a, Value b);
+  Value sub(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value div(Value a, Value b);
+  Value rem(Value a, Value b);
+  Value minimum(Value a, Value b);
+  Value less(Value a, Value b);
+  /// Null stands for true.
+  Value both(Value a, Value b);
+
+  /// Runs `body` where `condition` (null: always) holds.
+  void when(Value condition, llvm::function_ref<void()> body);
+  /// if condition then yes else no, both yielding values.
+  SmallVector<Value> choose(Value condition, TypeRange types,
+                            llvm::function_ref<SmallVector<Value>()> yes,
+                            llvm::function_ref<SmallVector<Value>()> no);
+  /// for (i = begin; i < end; i += step), carrying values.
+  SmallVector<Value> loop(Value begin, Value end, Value step, ValueRange carried,
+                          llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+
+  void barrier();
+  /// The value in lane `lane ^ distance`; any type of up to 64 bits.
+  Value shuffle(Value value, int64_t distance);
+  Value loadShared(int64_t byteOffset, Value index, Type element);
+  void storeShared(int64_t byteOffset, Value index, Value value);
+  Value loadWorkspace(Value byteOffset, Value index, Type element);
+  void storeWorkspace(Value byteOffset, Value index, Value value);
+
+  /// The pointer of a tensor; for tests of its alignment.
+  Value getPointer(unsigned tensor, bool isResult) const {
+    return isResult ? resultPointers[tensor] : operandPointers[tensor];
+  }
+  void setVectorAddresses(const llvm::DenseSet<Attribute> *addresses) {
+    vectorAddresses = addresses;
+  }
+
+  // EmitterTarget
+  Type getIndexType() override { return indexType; }
+  Value getParameter(OpBuilder &builder, StringRef name) override;
+  Value getScalar(OpBuilder &builder, unsigned argument) override;
+  Value load(OpBuilder &builder, Location loc, const Access &access) override;
+  void store(OpBuilder &builder, Location loc, const Access &access, Value value) override;
+  Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) override;
+  void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code, unsigned dimension,
+            Value index, Value size) override;
+
+private:
+  Value toIndex(Value value, bool isSigned);
+  Value elementPointer(Value base, Type element, Value index);
+  Value loadFrom(Value pointer, Type element, unsigned lanes, Value guard);
+  void storeTo(Value pointer, Value value, unsigned lanes, Value guard);
+  Value lanePointer(const Access &access, Value first, unsigned lane);
+  Value sharedPointer(int64_t byteOffset, Value index, Type element);
+  Value shuffle32(Value value, int64_t distance);
+
+  const KernelProgram &program;
+  KernelOp kernel;
+  gpu::GPUModuleOp module;
+  OpBuilder builder;
+  Location loc;
+  Type indexType;
+  gpu::GPUFuncOp function;
+  uint32_t threads;
+  Value thread, block, workspace;
+  SmallVector<Value> operandPointers, resultPointers;
+  llvm::StringMap<Value> parameters;
+  llvm::DenseMap<unsigned, Value> scalars;
+  const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
+  Operation *entryEnd = nullptr;
+  Frame entry;
+  std::unique_ptr<Emitter> emitter;
+};
+
+/// Whether every index the kernel computes provably fits into 31 bits.
+bool fitsIn32Bits(const KernelProgram &program);
+
+} // namespace mlir::frit

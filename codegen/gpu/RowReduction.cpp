@@ -1,0 +1,257 @@
+// Row reductions: the reduced dims hold the contiguous one, a group of T threads takes a row.
+//
+// T is a power of two: 8 to 32 (several rows a block, shuffles only) for short rows, a whole block of 64 to 512 threads for long
+// ones; a thread takes every T-th chunk of the row. Each phase sweeps the row, accumulating all reductions of its level in one
+// vector a lane, and folds lanes, shuffles and, across warps, one exchange through shared memory; the last sweep writes the full
+// results.
+//
+// A row of known length whose chunks fit (64 registers of loaded values) is read once and stays in registers through all
+// phases: every chunk has a frame that outlives its phase, so a later phase finds the loads and everything computed from them
+// instead of emitting them again. Longer rows, and rows of unknown length, are swept again by each phase, mostly from L2.
+//
+// Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
+// what was loaded twice is left out of accumulation and stores. Where accesses cannot be vectors the same chunks are read
+// element by element, so the order of combination is a function of sizes alone.
+//
+// Shared memory: 8 bytes x warps x reductions.
+
+#include "codegen/gpu/Accumulators.h"
+#include "codegen/gpu/ChunkSpace.h"
+#include "codegen/gpu/Schedules.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+constexpr unsigned kKeptRegisters = 64;
+constexpr unsigned kMaxKeptChunks = 8;
+
+struct RowShape {
+  /// Threads of a row and of a block.
+  uint32_t threads, block;
+  /// Chunks a thread keeps; 0: it keeps none.
+  unsigned kept = 0;
+};
+
+RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
+  RowShape shape;
+  auto chunks = space.getChunks().getConstant();
+  int64_t most = chunks ? *chunks : program.getFacts().upperBound(space.getChunks()).value_or(1024);
+  if (most <= 128) {
+    shape.threads = most <= 8 ? 8 : most <= 16 ? 16 : 32;
+  } else {
+    shape.threads = std::clamp<uint32_t>(llvm::PowerOf2Ceil((most + 3) / 4), 64, 512);
+  }
+  shape.block = std::max(shape.threads, 128u);
+  // What the reductions read; operands of the last sweep alone (a weight, a bias) are not held through the phases.
+  SmallVector<unsigned> reduced;
+  for (unsigned id : program.getReduces()) {
+    reduced.push_back(program[id].operands[0]);
+  }
+  std::vector<bool> needed;
+  program.reach(reduced, needed);
+  unsigned loads = 0;
+  for (unsigned id = 0; id < needed.size(); ++id) {
+    const Node &node = program[id];
+    loads += needed[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
+  }
+  if (chunks && *chunks > 0 && space.dividesEvenly()) {
+    unsigned each = (*chunks + shape.threads - 1) / shape.threads;
+    if (each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters) {
+      shape.kept = each;
+    }
+  }
+  return shape;
+}
+
+class RowKernel {
+public:
+  RowKernel(GpuFunction &function, const ChunkSpace &space, RowShape shape)
+      : function(function), program(function.getProgram()), emitter(function.getEmitter()),
+        space(space), shape(shape) {
+    for (const Store &store : program.getStores()) {
+      bool full = (store.dims | program[store.node].dims) & program.reducedMask();
+      (full ? fullStores : rowStores).push_back(store);
+      roots.push_back(store.node);
+    }
+  }
+
+  void emit() {
+    SizeExpr rows = program.getExtent(0, program.numParallel());
+    lane = function.rem(function.threadId(), function.index(shape.threads));
+    Value row = function.blockId();
+    if (shape.block != shape.threads) {
+      Value inBlock = function.div(function.threadId(), function.index(shape.threads));
+      row = function.add(function.mul(row, function.index(shape.block / shape.threads)), inBlock);
+      Value count = function.size(rows);
+      active = function.less(row, count);
+      row = function.minimum(row, function.sub(count, function.index(1)));
+    }
+    Frame top;
+    if (program.numParallel()) {
+      emitter.bindLinear(top, row, 0, program.numParallel());
+    }
+    Value aligned = space.isAligned(function, true);
+    if (!aligned) {
+      return sweepRow(top, space.getWidth() > 1 || shape.kept, shape.kept);
+    }
+    function.choose(
+        aligned, {},
+        [&]() -> SmallVector<Value> {
+          sweepRow(top, true, shape.kept);
+          return {};
+        },
+        [&]() -> SmallVector<Value> {
+          sweepRow(top, false, 0);
+          return {};
+        });
+  }
+
+private:
+  /// One row, all phases. `vectors`: chunks are whole and aligned.
+  void sweepRow(Frame &top, bool vectors, unsigned kept) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
+    Frame row(&top);
+    emitter.hoist(row, operandsOf(0));
+    std::vector<std::unique_ptr<Frame>> chunks;
+    SmallVector<Value> inside;
+    for (unsigned k = 0; k < kept; ++k) {
+      chunks.push_back(std::make_unique<Frame>(&row));
+      Value chunk = function.add(lane, function.index(k * shape.threads));
+      int64_t count = *space.getChunks().getConstant();
+      inside.push_back(Value());
+      if ((k + 1) * static_cast<int64_t>(shape.threads) > count) {
+        inside.back() = function.less(chunk, function.index(count));
+        chunk = function.minimum(chunk, function.index(count - 1));
+      }
+      space.bindChunk(function, *chunks.back(), chunk);
+    }
+    for (unsigned level = 0; level < program.numPhases(); ++level) {
+      Accumulators sums(function, level);
+      if (sums.isEmpty()) {
+        continue;
+      }
+      SmallVector<Value> totals = sums.identity(space.getWidth());
+      if (kept) {
+        for (unsigned k = 0; k < kept; ++k) {
+          totals = sums.accumulate(*chunks[k], totals, inside[k]);
+        }
+      } else {
+        totals = function.loop(lane, function.size(space.getChunks()),
+                               function.index(shape.threads), totals,
+                               [&](Value chunk, ValueRange carried) {
+                                 Frame frame(&row);
+                                 bind(frame, chunk, vectors);
+                                 return sums.accumulate(frame, carried);
+                               });
+      }
+      sums.supply(row, sums.foldThreads(sums.foldLanes(totals), shape.threads));
+      emitter.hoist(row, level + 1 < program.numPhases() ? operandsOf(level + 1) : roots);
+    }
+    emitRowStores(row);
+    if (fullStores.empty()) {
+      function.setVectorAddresses(nullptr);
+      return;
+    }
+    if (kept) {
+      for (unsigned k = 0; k < kept; ++k) {
+        function.when(function.both(active, inside[k]), [&] {
+          Frame frame(chunks[k].get());
+          writeChunk(frame);
+        });
+      }
+    } else {
+      function.when(active, [&] {
+        function.loop(lane, function.size(space.getChunks()), function.index(shape.threads), {},
+                      [&](Value chunk, ValueRange) -> SmallVector<Value> {
+                        Frame frame(&row);
+                        bind(frame, chunk, vectors);
+                        writeChunk(frame);
+                        return {};
+                      });
+      });
+    }
+    function.setVectorAddresses(nullptr);
+  }
+
+  void bind(Frame &frame, Value chunk, bool vectors) {
+    if (vectors) {
+      space.bindChunk(function, frame, chunk);
+    } else {
+      space.bindMaskedChunk(function, frame, chunk);
+    }
+  }
+
+  void writeChunk(Frame &frame) {
+    SmallVector<Value> values;
+    for (const Store &store : fullStores) {
+      values.push_back(emitter.value(frame, store.node));
+    }
+    for (auto [store, value] : llvm::zip(fullStores, values)) {
+      emitter.store(frame, store, value);
+    }
+  }
+
+  /// Results without reduced dims: the first thread of the row writes them.
+  void emitRowStores(Frame &row) {
+    if (rowStores.empty()) {
+      return;
+    }
+    Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
+                                        arith::CmpIPredicate::eq, lane, function.index(0));
+    function.when(function.both(first, active), [&] {
+      Frame frame(&row);
+      for (const Store &store : rowStores) {
+        emitter.store(frame, store, emitter.value(frame, store.node));
+      }
+    });
+  }
+
+  SmallVector<unsigned> operandsOf(unsigned level) const {
+    SmallVector<unsigned> nodes;
+    for (unsigned id : program.getReduces()) {
+      if (program[id].level == level) {
+        nodes.push_back(program[id].operands[0]);
+      }
+    }
+    return nodes;
+  }
+
+  GpuFunction &function;
+  const KernelProgram &program;
+  Emitter &emitter;
+  const ChunkSpace &space;
+  RowShape shape;
+  SmallVector<Store> fullStores, rowStores;
+  SmallVector<unsigned> roots;
+  Value lane, active;
+};
+
+} // namespace
+
+void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program,
+                                     KernelDesc &desc) {
+  std::optional<unsigned> lane = program.getLaneDim();
+  if (!lane || *lane < program.numParallel()) {
+    lane = program.getRank() - 1;
+  }
+  ChunkSpace space(program, program.numParallel(), program.getRank(), *lane,
+                   chooseWidth(program, *lane));
+  RowShape shape = chooseShape(program, space);
+  GpuFunction function(module, desc.name, program, {shape.block, false});
+  RowKernel(function, space, shape).emit();
+  function.finish();
+
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1);
+  LaunchDesc launch;
+  launch.entry = desc.name;
+  launch.block[0] = shape.block;
+  SizeExpr rows = program.getExtent(0, program.numParallel());
+  launch.grid[0] = rows.ceilDiv(one * (shape.block / shape.threads));
+  launch.grid[1] = launch.grid[2] = one;
+  launch.sharedBytes = Accumulators::getSharedBytes(program, shape.block, shape.threads);
+  desc.launches.push_back(launch);
+}

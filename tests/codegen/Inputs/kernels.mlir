@@ -1,0 +1,258 @@
+// Kernels of every family and of every feature of the vocabulary that code generation sees. They are assembled for three
+// architectures (gpu-kernels.mlir) and run under emulation against an interpreter (tests/unit/codegen/simt).
+
+// Contiguous, one dim: 16-byte vectors with a scalar tail.
+frit.kernel @mul_add(%x: tensor<?xf32, #frit.dims<[p0]>>, %y: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 100000000>]} {
+  %0 = arith.mulf %x, %y fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %1 = arith.addf %0, %x fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %1 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// No bound on the size: 64-bit indices.
+frit.kernel @unbounded(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+  %0 = arith.negf %x : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// Half types: f32 inside, rounded once; a row broadcast.
+frit.kernel @bias_gelu(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %b: tensor<?xbf16, #frit.dims<[p1]>>, %r: tensor<?x?xbf16, #frit.dims<[p0, p1]>>)
+    -> tensor<?x?xbf16, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %half = arith.constant dense<5.0e-01> : tensor<f32>
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %k = arith.constant dense<0.797884583> : tensor<f32>
+  %c = arith.constant dense<4.471500e-02> : tensor<f32>
+  %half2 = frit.reindex %half <(d0, d1) -> ()> : tensor<f32> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %one2 = frit.reindex %one <(d0, d1) -> ()> : tensor<f32> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %k2 = frit.reindex %k <(d0, d1) -> ()> : tensor<f32> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %c2 = frit.reindex %c <(d0, d1) -> ()> : tensor<f32> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %bb = frit.reindex %b <(d0, d1) -> (d1)> : tensor<?xbf16, #frit.dims<[p1]>> -> tensor<?x?xbf16, #frit.dims<[p0, p1]>>
+  %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %1 = arith.extf %bb : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %2 = arith.extf %r : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %3 = arith.addf %0, %1 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %4 = arith.mulf %3, %3 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %5 = arith.mulf %4, %3 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %6 = arith.mulf %5, %c2 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %7 = arith.addf %6, %3 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %8 = arith.mulf %7, %k2 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %9 = math.tanh %8 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %10 = arith.addf %9, %one2 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %11 = arith.mulf %3, %half2 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %12 = arith.mulf %10, %11 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %13 = arith.addf %12, %2 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %14 = arith.truncf %13 : tensor<?x?xf32, #frit.dims<[p0, p1]>> to tensor<?x?xbf16, #frit.dims<[p0, p1]>>
+  frit.yield %14 : tensor<?x?xbf16, #frit.dims<[p0, p1]>>
+}
+
+// Transposed and strided operands.
+frit.kernel @strides(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout = #frit.layout<[1, p0]>},
+                     %s: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout = #frit.layout<[3 * p1, 3]>})
+    -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.subf %x, %s : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Flip, pad, slice and concatenation; neighbours at odd offsets.
+frit.kernel @moves(%a: tensor<?xf32, #frit.dims<[p0]>>, %b: tensor<?xf32, #frit.dims<[p1]>>) -> tensor<?xf32, #frit.dims<[p0 + p1 + 3]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+  %flip = frit.reindex %a <(d0) -> (p0 - d0 - 1)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %pad = frit.reindex %b <(d0) -> (d0 - 2) where [0 <= d0 - 2 < p1]> fill 5.0 : f32
+    : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?xf32, #frit.dims<[p1 + 3]>>
+  %0 = frit.concat %flip, %pad dim 0 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p1 + 3]>>
+    -> tensor<?xf32, #frit.dims<[p0 + p1 + 3]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0 + p1 + 3]>>
+}
+frit.kernel @difference(%x: tensor<?xf32, #frit.dims<[p0 + 1]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 100000>]} {
+  %hi = frit.reindex %x <(d0) -> (d0 + 1)> : tensor<?xf32, #frit.dims<[p0 + 1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %lo = frit.reindex %x <(d0) -> (d0)> : tensor<?xf32, #frit.dims<[p0 + 1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %0 = arith.subf %hi, %lo : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// Several results of several types; comparison, select, integers, booleans, a host scalar.
+frit.kernel @mixed(%x: tensor<?xf32, #frit.dims<[p0]>>, %i: tensor<?xi64, #frit.dims<[p0]>>, %m: tensor<?xi1, #frit.dims<[p0]>>, %s: f64, %n: i64)
+    -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 100000>]} {
+  %st = tensor.from_elements %s : tensor<f64>
+  %sf = arith.truncf %st : tensor<f64> to tensor<f32>
+  %sb = frit.reindex %sf <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+  %nt = tensor.from_elements %n : tensor<i64>
+  %nb = frit.reindex %nt <(d0) -> ()> : tensor<i64> -> tensor<?xi64, #frit.dims<[p0]>>
+  %it = frit.iota <2 * d0 + 1> : tensor<?xi64, #frit.dims<[p0]>>
+  %0 = arith.mulf %x, %sb : tensor<?xf32, #frit.dims<[p0]>>
+  %1 = arith.select %m, %0, %x : tensor<?xi1, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
+  %2 = arith.cmpf ogt, %1, %sb : tensor<?xf32, #frit.dims<[p0]>>
+  %3 = arith.addi %i, %it : tensor<?xi64, #frit.dims<[p0]>>
+  %4 = arith.muli %3, %nb : tensor<?xi64, #frit.dims<[p0]>>
+  frit.yield %1, %2, %4 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
+}
+
+// Every function of math, one after the other on moderate values.
+frit.kernel @functions(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 100000>]} {
+  %0 = math.exp %x fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %1 = math.log1p %0 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %2 = math.sqrt %1 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %3 = math.rsqrt %0 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %4 = math.sin %x fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %5 = math.erf %x fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %6 = math.powf %0, %5 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %7 = math.atan2 %4, %2 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %8 = arith.divf %6, %3 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %9 = math.roundeven %7 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %10 = math.absf %9 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %11 = arith.maximumf %10, %4 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %12 = arith.addf %11, %7 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %8, %12 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// An index read from memory, with eager's check.
+frit.kernel @embedding(%table: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %i: tensor<?xi64, #frit.dims<[p2]>>) -> tensor<?x?xf32, #frit.dims<[p2, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 1, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>, #frit.symbol<"p2", min = 0, max = 4096>]} {
+  %ii = frit.reindex %i <(d0, d1) -> (d0)> : tensor<?xi64, #frit.dims<[p2]>> -> tensor<?x?xi64, #frit.dims<[p2, p1]>>
+  %0 = frit.gather %table[%ii] <(d0, d1)[v0] -> (v0, d1)> check <wrap>
+    : tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?x?xi64, #frit.dims<[p2, p1]>> -> tensor<?x?xf32, #frit.dims<[p2, p1]>>
+  frit.yield %0 : tensor<?x?xf32, #frit.dims<[p2, p1]>>
+}
+
+// Rank 0.
+frit.kernel @scalar(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> attributes {symbols = []} {
+  %0 = arith.mulf %x, %y : tensor<f32>
+  frit.yield %0 : tensor<f32>
+}
+
+// Softmax over rows of unknown length, and of lengths that stay in the registers of a warp and of a block.
+frit.kernel @softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %e = math.exp %0 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %e dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %r = arith.divf %e, %ss fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %r : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+frit.kernel @softmax_warp(%x: tensor<?x100xf32, #frit.dims<[p0, 100]>>) -> tensor<?x100xf32, #frit.dims<[p0, 100]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<?x100xf32, #frit.dims<[p0, 100]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x100xf32, #frit.dims<[p0, 100]>>
+  %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x100xf32, #frit.dims<[p0, 100]>>
+  %e = math.exp %0 fastmath<contract> : tensor<?x100xf32, #frit.dims<[p0, 100]>>
+  %s = frit.reduce <sum> %e dims [1] : tensor<?x100xf32, #frit.dims<[p0, 100]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x100xf32, #frit.dims<[p0, 100]>>
+  %r = arith.divf %e, %ss fastmath<contract> : tensor<?x100xf32, #frit.dims<[p0, 100]>>
+  frit.yield %r : tensor<?x100xf32, #frit.dims<[p0, 100]>>
+}
+
+// LayerNorm with residual, affine, saved mean and rstd; bf16 in and out, a row in the registers of a block.
+frit.kernel @layer_norm(%x: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %r: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %w: tensor<4096xbf16>, %b: tensor<4096xbf16>)
+    -> (tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %n = arith.constant dense<2.44140625e-4> : tensor<f32>
+  %eps = arith.constant dense<1.0e-5> : tensor<f32>
+  %n1 = frit.reindex %n <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+  %eps1 = frit.reindex %eps <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+  %xf = arith.extf %x : tensor<?x4096xbf16, #frit.dims<[p0, 4096]>> to tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %rf = arith.extf %r : tensor<?x4096xbf16, #frit.dims<[p0, 4096]>> to tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %h = arith.addf %xf, %rf fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %s = frit.reduce <sum> %h dims [1] : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mean = arith.mulf %s, %n1 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %mean <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %d = arith.subf %h, %mm fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %dd = arith.mulf %d, %d fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %v = frit.reduce <sum> %dd dims [1] : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %var = arith.mulf %v, %n1 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %ve = arith.addf %var, %eps1 fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %rstd = math.rsqrt %ve fastmath<contract> : tensor<?xf32, #frit.dims<[p0]>>
+  %rr = frit.reindex %rstd <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %wf = arith.extf %w : tensor<4096xbf16> to tensor<4096xf32>
+  %bf = arith.extf %b : tensor<4096xbf16> to tensor<4096xf32>
+  %ww = frit.reindex %wf <(d0, d1) -> (d1)> : tensor<4096xf32> -> tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %bb = frit.reindex %bf <(d0, d1) -> (d1)> : tensor<4096xf32> -> tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %0 = arith.mulf %d, %rr fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %1 = arith.mulf %0, %ww fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %2 = arith.addf %1, %bb fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
+  %o = arith.truncf %2 : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> to tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>
+  frit.yield %o, %mean, %rstd : tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// Siblings over short rows: sum, maximum with position, any.
+frit.kernel @siblings(%x: tensor<?x24xf32, #frit.dims<[p0, 24]>>)
+    -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %zero = arith.constant dense<2.5> : tensor<f32>
+  %z = frit.reindex %zero <(d0, d1) -> ()> : tensor<f32> -> tensor<?x24xf32, #frit.dims<[p0, 24]>>
+  %c = arith.cmpf ogt, %x, %z : tensor<?x24xf32, #frit.dims<[p0, 24]>>
+  %s = frit.reduce <sum> %x dims [1] : tensor<?x24xf32, #frit.dims<[p0, 24]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %a = frit.reduce <argmax> %x dims [1] : tensor<?x24xf32, #frit.dims<[p0, 24]>> -> tensor<?xi64, #frit.dims<[p0]>>
+  %m = frit.reduce <min> %x dims [1] : tensor<?x24xf32, #frit.dims<[p0, 24]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %y = frit.reduce <any> %c dims [1] : tensor<?x24xi1, #frit.dims<[p0, 24]>> -> tensor<?xi1, #frit.dims<[p0]>>
+  frit.yield %s, %a, %m, %y : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>
+}
+
+// Two reduced dims around a kept one.
+frit.kernel @around(%x: tensor<?x3x?xf32, #frit.dims<[p0, 3, p1]>>) -> tensor<3xf32>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>]} {
+  %s = frit.reduce <sum> %x dims [0, 2] : tensor<?x3x?xf32, #frit.dims<[p0, 3, p1]>> -> tensor<3xf32>
+  frit.yield %s : tensor<3xf32>
+}
+
+// Over dim 0: a sum with mean; a maximum whose difference goes back to the full domain; integers.
+frit.kernel @column_sum(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>) -> tensor<?xf32, #frit.dims<[p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  frit.yield %s : tensor<?xf32, #frit.dims<[p1]>>
+}
+frit.kernel @column_max(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %m = frit.reduce <max> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  %i = frit.reduce <argmin> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xi64, #frit.dims<[p1]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.subf %x, %mm : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %0, %i : tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xi64, #frit.dims<[p1]>>
+}
+
+// A 3-D intermediate that never exists: the dim in the middle is reduced.
+frit.kernel @similarity(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xi64, #frit.dims<[p1, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 256>, #frit.symbol<"p1", min = 0, max = 2000>]} {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %o = frit.reindex %one <(d0, d1, d2) -> ()> : tensor<f32> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %a = frit.reindex %x <(d0, d1, d2) -> (d0, d1)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %b = frit.reindex %y <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %0 = arith.subf %a, %b : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %1 = math.absf %0 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %2 = arith.cmpf olt, %1, %o : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %3 = arith.extui %2 : tensor<?x?x?xi1, #frit.dims<[p0, p1, p1]>> to tensor<?x?x?xi64, #frit.dims<[p0, p1, p1]>>
+  %4 = frit.reduce <sum> %3 dims [0] : tensor<?x?x?xi64, #frit.dims<[p0, p1, p1]>> -> tensor<?x?xi64, #frit.dims<[p1, p1]>>
+  frit.yield %4 : tensor<?x?xi64, #frit.dims<[p1, p1]>>
+}
+
+// Everything: two launches; a mean that the second phase and the full result need; a small one in a single block.
+frit.kernel @full_sum(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<f32>, tensor<f32>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %s = frit.reduce <sum> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  %m = frit.reduce <max> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  frit.yield %s, %m : tensor<f32>, tensor<f32>
+}
+frit.kernel @full_center(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<f32>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %m = frit.reduce <max> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  %mm = frit.reindex %m <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+  %0 = arith.subf %x, %mm : tensor<?xf32, #frit.dims<[p0]>>
+  %1 = math.exp %0 : tensor<?xf32, #frit.dims<[p0]>>
+  %s = frit.reduce <sum> %1 dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  %ss = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+  %2 = arith.divf %1, %ss : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %2, %s : tensor<?xf32, #frit.dims<[p0]>>, tensor<f32>
+}
+frit.kernel @full_small(%x: tensor<12x20xf32>) -> tensor<i64> attributes {symbols = []} {
+  %s = frit.reduce <argmax> %x dims [0, 1] : tensor<12x20xf32> -> tensor<i64>
+  frit.yield %s : tensor<i64>
+}

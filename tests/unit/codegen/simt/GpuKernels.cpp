@@ -1,0 +1,298 @@
+// Every kernel of tests/codegen/Inputs/kernels.mlir, as the GPU would run it: emitted by its schedule, emulated with bounds,
+// races, first writes and barriers checked, and compared with an interpreter of its text. Sizes lie around the edges of vectors,
+// warps, blocks and tiles; pointers once on 16 bytes and once beside.
+
+#include "codegen/Codegen.h"
+#include "codegen/KernelProgram.h"
+#include "codegen/cpu/LowerToLlvm.h"
+#include "codegen/gpu/LowerToNvvm.h"
+#include "runtime/cpu/MathCallbacks.h"
+#include "runtime/simt/SimtGrid.h"
+#include "tests/unit/codegen/simt/KernelReference.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace mlir;
+using namespace mlir::frit::test;
+namespace simt = ::frit;
+using mlir::frit::KernelOp;
+using mlir::frit::SizeExpr;
+
+namespace {
+
+class Kernels {
+public:
+  static Kernels &get() {
+    static Kernels kernels;
+    return kernels;
+  }
+  KernelOp find(StringRef name) { return module->lookupSymbol<KernelOp>(name); }
+  const mlir::frit::KernelDesc &describe(StringRef name) {
+    return *llvm::find_if(image.kernels, [&](const auto &kernel) { return kernel.name == name; });
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  mlir::frit::CpuImage image;
+  char *code = nullptr;
+
+private:
+  Kernels() {
+    DialectRegistry registry;
+    registry.insert<mlir::frit::FritDialect, tensor::TensorDialect>();
+    mlir::frit::registerGpuTargetDialects(registry);
+    mlir::frit::registerLlvmLowering(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    module = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/kernels.mlir", &context);
+    EXPECT_TRUE(module);
+    EXPECT_TRUE(succeeded(mlir::frit::generateSimtImage(*module, mlir::frit::CpuLevel::X86_64_V3, image)));
+    void *memory = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(memory, image.bytes.data(), image.bytes.size());
+    mprotect(memory, image.bytes.size(), PROT_READ | PROT_EXEC);
+    code = static_cast<char *>(memory);
+  }
+};
+
+/// A tensor in memory under a kernel's strides, `shift` elements beside a 256-byte boundary.
+struct Buffer {
+  std::vector<char> storage;
+  char *data = nullptr;
+  int64_t bytes = 0;
+  unsigned elementBytes = 0;
+  std::vector<int64_t> offsets;
+  Type element;
+
+  Buffer(RankedTensorType type, ArrayRef<SizeExpr> strides, const Lookup &parameters, unsigned shift)
+      : elementBytes(mlir::frit::getElementBytes(type.getElementType())), element(type.getElementType()) {
+    std::vector<int64_t> sizes = evaluateSizes(type, parameters), steps;
+    int64_t count = 1, last = 0;
+    for (auto [size, stride] : llvm::zip(sizes, strides)) {
+      steps.push_back(*stride.evaluate(parameters));
+      count *= size;
+      last += (size - 1) * steps.back();
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = i, offset = 0;
+      for (size_t d = sizes.size(); d-- > 0;) {
+        offset += rest % sizes[d] * steps[d];
+        rest /= sizes[d];
+      }
+      offsets.push_back(offset);
+    }
+    bytes = count ? (last + 1) * elementBytes : 0;
+    storage.assign(bytes + 512, 0x5b);
+    auto base = (reinterpret_cast<uintptr_t>(storage.data()) + 255) & ~uintptr_t(255);
+    data = reinterpret_cast<char *>(base) + shift * elementBytes;
+  }
+  void write(int64_t i, double real, int64_t integer) {
+    char *at = data + offsets[i] * elementBytes;
+    if (auto type = dyn_cast<FloatType>(element)) {
+      llvm::APFloat value(real);
+      bool lost;
+      value.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &lost);
+      uint64_t bits = value.bitcastToAPInt().getZExtValue();
+      std::memcpy(at, &bits, elementBytes);
+    } else {
+      std::memcpy(at, &integer, elementBytes);
+    }
+  }
+  double readReal(int64_t i) const {
+    uint64_t bits = 0;
+    std::memcpy(&bits, data + offsets[i] * elementBytes, elementBytes);
+    auto type = cast<FloatType>(element);
+    llvm::APFloat value(type.getFloatSemantics(), llvm::APInt(type.getWidth(), bits));
+    bool lost;
+    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+    return value.convertToDouble();
+  }
+  int64_t readInteger(int64_t i) const {
+    uint64_t bits = 0;
+    std::memcpy(&bits, data + offsets[i] * elementBytes, elementBytes);
+    unsigned spare = 64 - 8 * elementBytes;
+    return static_cast<int64_t>(bits << spare) >> spare;
+  }
+};
+
+struct Case {
+  const char *kernel;
+  std::vector<std::vector<int64_t>> sizes;
+  /// Of the result's own type, in units in the last place of the greatest operand.
+  double tolerance = 1e-6;
+};
+
+void PrintTo(const Case &example, std::ostream *stream) { *stream << example.kernel; }
+
+simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift, double tolerance,
+                       int64_t indexLimit = 0) {
+  Kernels &kernels = Kernels::get();
+  KernelOp kernel = kernels.find(name);
+  std::vector<std::string> names;
+  for (auto symbol : kernel.getSymbols().getAsRange<mlir::frit::SymbolAttr>()) {
+    names.push_back(symbol.getName().str());
+  }
+  Lookup parameters = [&](StringRef symbol) -> std::optional<int64_t> {
+    auto at = llvm::find(names, symbol);
+    return at == names.end() ? std::nullopt : std::optional(sizes[at - names.begin()]);
+  };
+  std::mt19937_64 random(sizes.empty() ? 7 : sizes[0] * 31 + sizes.back());
+  simt::SimtArguments arguments;
+  arguments.ints = sizes;
+  arguments.callbacks = &simt::mathCallbacks();
+  std::vector<ReferenceTensor> inputs;
+  std::vector<std::unique_ptr<Buffer>> operands, results;
+  auto strides = [&](RankedTensorType type, DictionaryAttr attributes) {
+    return mlir::frit::getKernelStrides(kernel, type, attributes);
+  };
+  auto attributesOf = [](ArrayAttr all, unsigned i) {
+    return all ? cast<DictionaryAttr>(all[i]) : DictionaryAttr();
+  };
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    ReferenceTensor input;
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    input.element = tensor ? tensor.getElementType() : type;
+    if (tensor) {
+      input.sizes = evaluateSizes(tensor, parameters);
+    }
+    for (int64_t k = 0; k < input.numElements(); ++k) {
+      if (input.isFloat()) {
+        double value = std::uniform_real_distribution<double>(-3, 3)(random);
+        input.reals.push_back(roundToType(value, tensor ? input.element : Float32Type::get(&kernels.context)));
+      } else if (input.element.isInteger(1)) {
+        input.integers.push_back(random() % 2);
+      } else {
+        int64_t limit = indexLimit ? indexLimit : 1000;
+        input.integers.push_back(static_cast<int64_t>(random() % (2 * limit)) - limit);
+      }
+    }
+    if (tensor) {
+      operands.push_back(std::make_unique<Buffer>(tensor, strides(tensor, attributesOf(kernel.getArgAttrsAttr(), i)),
+                                                  parameters, shift));
+      for (int64_t k = 0; k < input.numElements(); ++k) {
+        operands.back()->write(k, input.isFloat() ? input.reals[k] : 0, input.isFloat() ? 0 : input.integers[k]);
+      }
+      arguments.buffers.push_back({"operand " + std::to_string(i), operands.back()->data,
+                                   static_cast<uint64_t>(operands.back()->bytes)});
+    } else if (input.isFloat()) {
+      arguments.floats.push_back(input.reals[0]);
+    } else {
+      arguments.ints.push_back(input.integers[0]);
+    }
+    inputs.push_back(std::move(input));
+  }
+  for (auto [i, type] : llvm::enumerate(kernel.getResultTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    results.push_back(std::make_unique<Buffer>(tensor, strides(tensor, attributesOf(kernel.getResAttrsAttr(), i)),
+                                               parameters, shift));
+    arguments.buffers.push_back({"result " + std::to_string(i), results.back()->data,
+                                 static_cast<uint64_t>(results.back()->bytes), true, false});
+  }
+  const mlir::frit::KernelDesc &description = kernels.describe(name);
+  arguments.workspaceBytes = *SizeExpr(description.workspaceBytes).evaluate(parameters);
+  std::vector<simt::SimtLaunch> launches;
+  for (const mlir::frit::LaunchDesc &launch : description.launches) {
+    simt::SimtLaunch next{launch.entry, reinterpret_cast<simt::SimtFunction>(kernels.code + launch.offset)};
+    for (int axis = 0; axis < 3; ++axis) {
+      next.grid[axis] = *SizeExpr(launch.grid[axis]).evaluate(parameters);
+      next.block[axis] = launch.block[axis];
+    }
+    next.sharedBytes = launch.sharedBytes;
+    launches.push_back(next);
+  }
+  simt::Status status = runSimtKernel(arguments, launches);
+  if (!status.isOk()) {
+    return status;
+  }
+  std::vector<ReferenceTensor> expected = evaluateKernel(kernel, inputs, parameters);
+  for (auto [r, result] : llvm::enumerate(results)) {
+    const ReferenceTensor &want = expected[r];
+    int wrong = 0;
+    for (int64_t k = 0; k < want.numElements() && wrong < 4; ++k) {
+      bool same = want.isFloat() ? std::abs(result->readReal(k) - want.reals[k]) <=
+                                       tolerance * (1 + std::abs(want.reals[k]))
+                                 : result->readInteger(k) == want.integers[k];
+      if (!same) {
+        ++wrong;
+        ADD_FAILURE() << name.str() << " result " << r << " element " << k << ": expected "
+                      << (want.isFloat() ? want.reals[k] : want.integers[k]) << ", found "
+                      << (want.isFloat() ? result->readReal(k) : result->readInteger(k));
+      }
+    }
+  }
+  return status;
+}
+
+class GpuKernel : public ::testing::TestWithParam<Case> {};
+
+TEST_P(GpuKernel, runsAsWritten) {
+  const Case &example = GetParam();
+  for (const std::vector<int64_t> &sizes : example.sizes) {
+    for (unsigned shift : {0, 1}) {
+      std::string text;
+      for (int64_t size : sizes) {
+        text += " " + std::to_string(size);
+      }
+      SCOPED_TRACE("sizes" + text + " shift " + std::to_string(shift));
+      simt::Status status =
+          runKernel(example.kernel, sizes, shift, example.tolerance, example.kernel == StringRef("embedding") ? sizes[0] : 0);
+      ASSERT_TRUE(status.isOk()) << status.message();
+      if (HasFailure()) {
+        return;
+      }
+    }
+  }
+}
+
+const std::vector<std::vector<int64_t>> kOne = {{0}, {1}, {2}, {3}, {4}, {7}, {31}, {32}, {33}, {1023}, {1024}, {1025}, {2047}, {4099}};
+const std::vector<std::vector<int64_t>> kTwo = {{0, 5}, {5, 0}, {1, 1}, {3, 8}, {4, 7}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}};
+
+const Case kCases[] = {
+    {"mul_add", kOne},
+    {"unbounded", kOne},
+    {"bias_gelu", kTwo, 0.01},
+    {"strides", kTwo},
+    {"moves", {{0, 0}, {1, 0}, {0, 1}, {5, 9}, {40, 257}, {1000, 31}}},
+    {"difference", kOne},
+    {"mixed", kOne},
+    {"functions", kOne, 4e-6},
+    {"embedding", {{1, 1, 1}, {10, 0, 3}, {10, 8, 0}, {10, 8, 5}, {7, 33, 40}}},
+    {"scalar", {{}}},
+    {"softmax", {{0, 3}, {3, 0}, {1, 1}, {3, 4}, {2, 31}, {2, 1024}, {3, 1025}, {1, 5000}, {2, 4096}}},
+    {"softmax_warp", {{0}, {1}, {3}, {4}, {5}, {9}}},
+    {"layer_norm", {{0}, {1}, {3}}, 0.01},
+    {"siblings", {{0}, {1}, {15}, {16}, {17}, {100}}},
+    {"around", {{0, 4}, {4, 0}, {1, 1}, {5, 7}, {3, 64}, {40, 33}}, 1e-5},
+    {"column_sum", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {100, 257}, {33, 260}}, 1e-5},
+    {"column_max", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {17, 257}, {33, 260}}},
+    {"similarity", {{0, 3}, {1, 1}, {5, 8}, {7, 33}, {20, 40}}},
+    {"full_sum", {{0}, {1}, {255}, {1024}, {4097}, {70000}}, 1e-5},
+    {"full_center", {{1}, {255}, {1024}, {4097}, {30000}}, 1e-5},
+    {"full_small", {{}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),
+                         [](const auto &info) { return std::string(info.param.kernel); });
+
+TEST(GpuKernel, everyKernelOfTheFileIsRun) {
+  for (KernelOp kernel : Kernels::get().module->getOps<KernelOp>()) {
+    EXPECT_TRUE(llvm::any_of(kCases, [&](const Case &example) { return kernel.getName() == example.kernel; }))
+        << kernel.getName().str();
+  }
+}
+
+TEST(GpuKernel, anIndexOutOfRangeIsEagersError) {
+  simt::Status status = runKernel("embedding", {2, 4, 64}, 0, 1e-6, /*indexLimit=*/5);
+  ASSERT_FALSE(status.isOk());
+  EXPECT_EQ(status.kind(), simt::ErrorKind::Index);
+  EXPECT_NE(status.message().find("is out of bounds for dimension 0 with size 2"), std::string::npos) << status.message();
+}
+
+} // namespace
