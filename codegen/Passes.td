@@ -7,7 +7,8 @@ include "mlir/Pass/PassBase.td"
 def GenerateGpuKernelsPass : Pass<"frit-generate-gpu-kernels", "::mlir::ModuleOp"> {
   let summary = "turn every frit.kernel into the gpu.funcs of its schedule";
   let description = [{
-    The kernels are replaced by one gpu.module. Each function carries what its
+    The kernels are replaced by one gpu.module, and the graphs that launch them are
+    dropped. Each function carries what its
     launch needs: the grid over the kernel's parameters, the bytes of shared
     memory, and the block as `known_block_size`.
 

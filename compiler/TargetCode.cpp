@@ -2,7 +2,23 @@
 
 #include "compiler/TargetCode.h"
 
+#include "codegen/simt/SimtLayout.h"
+#include "runtime/artifact/SimtAbi.h"
+
 namespace frit {
+
+namespace layout = mlir::frit::simt_layout;
+static_assert(offsetof(SimtContext, pointers) == layout::kPointers && offsetof(SimtContext, ints) == layout::kInts &&
+              offsetof(SimtContext, floats) == layout::kFloats && offsetof(SimtContext, workspace) == layout::kWorkspace &&
+              offsetof(SimtContext, shared) == layout::kShared && offsetof(SimtContext, operations) == layout::kOperations &&
+              offsetof(SimtContext, callbacks) == layout::kCallbacks && offsetof(SimtContext, threadId) == layout::kThreadId &&
+              offsetof(SimtContext, blockId) == layout::kBlockId && offsetof(SimtContext, blockDim) == layout::kBlockDim &&
+              offsetof(SimtContext, gridDim) == layout::kGridDim);
+static_assert(offsetof(SimtOperations, access) == layout::kAccess && offsetof(SimtOperations, barrier) == layout::kBarrier &&
+              offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail);
+static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
+static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layout::kBinary) == kBinaryCallbackCount);
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -14,14 +30,16 @@ static CpuTarget cpuTarget(const std::string &name) {
   return target;
 }
 
-static LogicalResult addCpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
+/// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
+static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options, format::ImageKind kind, TargetCode &code) {
   CpuTarget target = cpuTarget(options.cpu);
   CpuImage image;
-  if (failed(generateCpuImage(module, target, image))) {
+  if (failed(kind == format::ImageKind::Simt ? generateSimtImage(module, target.level, image)
+                                             : generateCpuImage(module, target, image))) {
     return failure();
   }
   auto entry = std::make_unique<format::CodeImageT>();
-  entry->kind = format::ImageKind::Cpu;
+  entry->kind = kind;
   entry->level = target.level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
   entry->bytes.assign(image.bytes.begin(), image.bytes.end());
   for (const KernelDesc &kernel : image.kernels) {
@@ -37,22 +55,56 @@ static LogicalResult addCpuCode(ModuleOp module, const CompileOptions &options, 
   return success();
 }
 
+/// One PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run.
+static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
+  std::vector<unsigned> architectures;
+  for (StringRef target : options.targets) {
+    unsigned number;
+    if (target.consume_front("sm_") && !target.getAsInteger(10, number) && !llvm::is_contained(architectures, number)) {
+      architectures.push_back(number);
+    }
+  }
+  llvm::sort(architectures);
+  PtxImages images;
+  if (failed(generatePtx(module, architectures, images))) {
+    return failure();
+  }
+  for (PtxImages::Text &text : images.texts) {
+    auto one = std::make_unique<format::GpuModuleT>();
+    one->kind = format::GpuCodeKind::Ptx;
+    one->arch = text.arch;
+    one->bytes.assign(text.ptx.begin(), text.ptx.end());
+    for (const KernelDesc &kernel : images.kernels) {
+      for (const LaunchDesc &launch : kernel.launches) {
+        one->entries.push_back(launch.entry);
+      }
+    }
+    code.modules.push_back(std::move(one));
+  }
+  code.kernels = std::move(images.kernels);
+  return success();
+}
+
 FailureOr<std::vector<TargetCode>> generateCode(ModuleOp module, const CompileOptions &options) {
   std::vector<TargetCode> code;
   bool hasKernels = !module.getOps<KernelOp>().empty();
   for (const std::string &target : options.targets) {
     TargetCode one;
     one.target = target == "cpu" ? format::Target::Cpu : target == "simt" ? format::Target::Simt : format::Target::Gpu;
-    if (hasKernels && one.target == format::Target::Cpu) {
-      if (failed(addCpuCode(module, options, one))) {
+    if (llvm::any_of(code, [&](const TargetCode &other) { return other.target == one.target; })) {
+      continue;
+    }
+    if (hasKernels) {
+      LogicalResult made =
+          one.target == format::Target::Gpu
+              ? addGpuCode(module, options, one)
+              : addHostCode(module, options,
+                            one.target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, one);
+      if (failed(made)) {
         return failure();
       }
-    } else if (hasKernels) {
-      return module.emitError() << "no generator for target '" << target << "'";
     }
-    if (llvm::none_of(code, [&](const TargetCode &other) { return other.target == one.target; })) {
-      code.push_back(std::move(one));
-    }
+    code.push_back(std::move(one));
   }
   return code;
 }

@@ -27,6 +27,9 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
     if (failed(emitGpuKernels(getOperation(), module, kernels))) {
       return signalPassFailure();
     }
+    for (auto graph : llvm::make_early_inc_range(getOperation().getOps<GraphOp>())) {
+      graph.erase();
+    }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
       kernel.erase();
       ++numKernels;

@@ -8,6 +8,7 @@
 #include "codegen/gpu/Schedules.h"
 #include "codegen/simt/LowerToSimt.h"
 
+#include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
 
 using namespace mlir;
@@ -76,6 +77,11 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
 }
 
 static gpu::GPUModuleOp createGpuModule(ModuleOp parent) {
+  DialectRegistry registry;
+  registerGpuTargetDialects(registry);
+  registerLlvmLowering(registry);
+  parent.getContext()->appendDialectRegistry(registry);
+  parent.getContext()->loadAllAvailableDialects();
   OpBuilder builder = OpBuilder::atBlockEnd(parent.getBody());
   return gpu::GPUModuleOp::create(builder, parent.getLoc(), "kernels");
 }

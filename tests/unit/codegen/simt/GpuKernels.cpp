@@ -251,6 +251,7 @@ TEST_P(GpuKernel, runsAsWritten) {
   }
 }
 
+const std::vector<std::vector<int64_t>> kNone(1);
 const std::vector<std::vector<int64_t>> kOne = {{0}, {1}, {2}, {3}, {4}, {7}, {31}, {32}, {33}, {1023}, {1024}, {1025}, {2047}, {4099}};
 const std::vector<std::vector<int64_t>> kTwo = {{0, 5}, {5, 0}, {1, 1}, {3, 8}, {4, 7}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}};
 
@@ -264,7 +265,7 @@ const Case kCases[] = {
     {"mixed", kOne},
     {"functions", kOne, 4e-6},
     {"embedding", {{1, 1, 1}, {10, 0, 3}, {10, 8, 0}, {10, 8, 5}, {7, 33, 40}}},
-    {"scalar", {{}}},
+    {"scalar", kNone},
     {"softmax", {{0, 3}, {3, 0}, {1, 1}, {3, 4}, {2, 31}, {2, 1024}, {3, 1025}, {1, 5000}, {2, 4096}}},
     {"softmax_warp", {{0}, {1}, {3}, {4}, {5}, {9}}},
     {"layer_norm", {{0}, {1}, {3}}, 0.01},
@@ -275,7 +276,7 @@ const Case kCases[] = {
     {"similarity", {{0, 3}, {1, 1}, {5, 8}, {7, 33}, {20, 40}}},
     {"full_sum", {{0}, {1}, {255}, {1024}, {4097}, {70000}}, 1e-5},
     {"full_center", {{1}, {255}, {1024}, {4097}, {30000}}, 1e-5},
-    {"full_small", {{}}},
+    {"full_small", kNone},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),

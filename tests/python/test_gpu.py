@@ -1,0 +1,74 @@
+"""The programs on a real GPU, against eager; scripts/gpu-check runs them where there is one."""
+import pytest
+import torch
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
+
+
+def _check(function, *arguments, **tolerance):
+    torch.compiler.reset()
+    compiled = torch.compile(function, backend="frit", fullgraph=True)
+    expected = function(*arguments)
+    torch.testing.assert_close(compiled(*arguments), expected, **tolerance)
+    torch.testing.assert_close(compiled(*arguments), expected, **tolerance)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 1023, 1024, 1025, 1 << 20])
+def test_pointwise_at_the_edges(size):
+    x, y = torch.randn(size, device="cuda"), torch.randn(size, device="cuda")
+    _check(lambda a, b: a * b + a, x, y)
+
+
+def test_an_unaligned_view():
+    x = torch.randn(4097, device="cuda")[1:]
+    _check(lambda a: a * 2 + 1, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(3, 8), (5, 100), (17, 1024), (4, 4096), (2, 20000)])
+def test_softmax(shape, dtype):
+    x = torch.randn(shape, device="cuda", dtype=dtype)
+    _check(lambda a: torch.softmax(a, -1), x, rtol=2e-2 if dtype != torch.float32 else 1e-5, atol=1e-2 if dtype != torch.float32 else 1e-6)
+
+
+def test_layer_norm_with_residual():
+    x, r = torch.randn(64, 4096, device="cuda"), torch.randn(64, 4096, device="cuda")
+    w, b = torch.randn(4096, device="cuda"), torch.randn(4096, device="cuda")
+    _check(lambda *a: torch.nn.functional.layer_norm(a[0] + a[1], [4096], a[2], a[3]), x, r, w, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(5, 33), (1000, 96), (4096, 768)])
+def test_column_sum(shape):
+    _check(lambda a: a.sum(0), torch.randn(shape, device="cuda"), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1 << 22])
+def test_full_reductions_repeat_to_the_bit(size):
+    x = torch.randn(size, device="cuda")
+    compiled = torch.compile(lambda a: (a.sum(), a.amax(), a.argmax()), backend="frit")
+    first, second = compiled(x), compiled(x)
+    assert all(torch.equal(a, b) for a, b in zip(first, second))
+    torch.testing.assert_close(first, (x.sum(), x.amax(), x.argmax()), rtol=1e-3, atol=1e-1)
+
+
+def test_on_another_stream():
+    x = torch.randn(1 << 20, device="cuda")
+    compiled = torch.compile(lambda a: a.sin() + 1, backend="frit")
+    compiled(x)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        y = x * 2
+        z = compiled(y)
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.testing.assert_close(z, (x * 2).sin() + 1)
+
+
+def test_backward():
+    def step(w, x):
+        return torch.nn.functional.gelu(x @ w).square().mean()
+
+    w = torch.randn(64, 64, device="cuda", requires_grad=True)
+    x = torch.randn(32, 64, device="cuda")
+    (expected,) = torch.autograd.grad(step(w, x), w)
+    (actual,) = torch.autograd.grad(torch.compile(step, backend="frit")(w, x), w)
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
