@@ -15,6 +15,8 @@ constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kFunctionSharedBytes = 8;
 constexpr int kJitErrorBuffer = 5, kJitErrorBytes = 6;
 constexpr DriverCode kOutOfMemory = 2;
+/// What drivers make of the trap behind the check of an index.
+constexpr DriverCode kIllegalInstruction = 715, kLaunchFailed = 719;
 constexpr uint32_t kStaticSharedLimit = 48 * 1024;
 constexpr int64_t kGridLimits[] = {std::numeric_limits<int32_t>::max(), 65535, 65535};
 
@@ -55,6 +57,9 @@ CudaBackend::~CudaBackend() {
 
 Status CudaBackend::failed(DriverCode code, const std::string &what) const {
   std::string message = what + " (graph '" + std::string(plan->artifact->graphName()) + "'): " + driver->describe(code);
+  if (code == kIllegalInstruction || code == kLaunchFailed) {
+    message += ", which is how a kernel stops at an index out of range (run the graph on the CPU to see which)";
+  }
   if (Driver::isSticky(code)) {
     message += "; the process's GPU state is lost, restart it (FRIT_CUDA_SYNC=1 names the kernel at fault)";
     driver->markLost(message);

@@ -44,10 +44,11 @@ frit_fibre_begin:
 namespace frit {
 
 void Fibre::start(void *stack, size_t bytes, void (*body)(void *), void *argument) {
-  // The frame that frit_fibre_switch pops: r15, r14, r13, r12, rbx, rbp, return address; 16-byte alignment at the call.
+  // The frame that frit_fibre_switch pops: r15, r14, r13, r12, rbx, rbp, return address. What is left of the stack then must be
+  // a multiple of 16, as at every call: compiled code spills its vectors on that promise.
   auto top = (reinterpret_cast<uintptr_t>(stack) + bytes) & ~uintptr_t(15);
-  auto *frame = reinterpret_cast<uintptr_t *>(top) - 8;
-  frame[0] = frame[1] = frame[4] = frame[5] = frame[7] = 0;
+  auto *frame = reinterpret_cast<uintptr_t *>(top - 16) - 7;
+  frame[0] = frame[1] = frame[4] = frame[5] = 0;
   frame[2] = reinterpret_cast<uintptr_t>(body);
   frame[3] = reinterpret_cast<uintptr_t>(argument);
   frame[6] = reinterpret_cast<uintptr_t>(&frit_fibre_begin);

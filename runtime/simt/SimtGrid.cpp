@@ -302,10 +302,11 @@ Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext
 
 Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunch> &launches) {
   std::vector<SimtBuffer> buffers = arguments.buffers;
-  std::vector<uint8_t> workspace(arguments.workspaceBytes + 256);
+  std::vector<uint8_t> workspace(arguments.workspace ? 0 : arguments.workspaceBytes + 256);
   if (arguments.workspaceBytes) {
     auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) & ~uintptr_t(255));
-    buffers.push_back({"workspace", aligned, arguments.workspaceBytes, true, false});
+    bool isGiven = arguments.workspace != nullptr;
+    buffers.push_back({"workspace", isGiven ? arguments.workspace : aligned, arguments.workspaceBytes, true, isGiven});
   }
   SimtMemory memory;
   if (!memory.open(buffers)) {

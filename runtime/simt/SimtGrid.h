@@ -27,6 +27,8 @@ struct SimtArguments {
   std::vector<int64_t> ints;
   std::vector<double> floats;
   uint64_t workspaceBytes = 0;
+  /// Where the workspace is, with what earlier launches left there; null: it lives as long as this kernel.
+  void *workspace = nullptr;
   const Callbacks *callbacks = nullptr;
 };
 

@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/CpuBackend.h"
 #include "runtime/cuda/CudaBackend.h"
+#include "runtime/simt/SimtBackend.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"
 
@@ -51,7 +52,7 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
 
 TorchExecutable::~TorchExecutable() = default;
 
-/// The GPU's plan if there is one, else the CPU's.
+/// The GPU's plan if there is one, else the CPU's, else the emulation.
 Status TorchExecutable::chooseBackend() {
   const format::Plan *gpu = artifact->plan(format::Target::Gpu), *cpu = artifact->plan(format::Target::Cpu);
   if (gpu) {
@@ -72,24 +73,27 @@ Status TorchExecutable::chooseBackend() {
       backend = std::move(*created);
       return Status::ok();
     }
-    if (!cpu) {
+    if (!cpu && !artifact->plan(format::Target::Simt)) {
       return driver.status();
     }
   }
-  if (!cpu) {
+  const format::Plan *host = cpu ? cpu : artifact->plan(format::Target::Simt);
+  if (!host) {
     return Status::error(ErrorKind::Unsupported, "the artifact has no plan torch can run; compile it for the CPU or a GPU");
   }
-  auto decoded = DecodedPlan::decode(artifact, *cpu);
+  auto decoded = DecodedPlan::decode(artifact, *host);
   if (!decoded.isOk()) {
     return decoded.status();
   }
   plan = *decoded;
-  auto created = CpuBackend::create(*plan);
-  if (!created.isOk()) {
-    return created.status();
-  }
-  backend = std::move(*created);
-  return Status::ok();
+  auto take = [&](auto created) {
+    if (!created.isOk()) {
+      return created.status();
+    }
+    backend = std::move(*created);
+    return Status::ok();
+  };
+  return cpu ? take(CpuBackend::create(*plan)) : take(SimtBackend::create(plan));
 }
 
 /// Refuses tensors that compiled code cannot take; finds the GPU the call is for.

@@ -261,6 +261,12 @@ TEST_F(Cuda, StickyErrorsNameTheKernelAndAreNeverRetried) {
   EXPECT_EQ(count("launch"), launches);
 }
 
+TEST_F(Cuda, AnIndexOutOfRangeIsSaidToBeOne) {
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}));
+  fake.launchCode = 715;
+  EXPECT_NE(session.run().message().find("index out of range"), std::string::npos);
+}
+
 TEST_F(Cuda, SynchronousModeFindsLateErrors) {
   Session session(artifactWith({{kPtx, 90, "ptx90"}}));
   fake.syncCode = 719;

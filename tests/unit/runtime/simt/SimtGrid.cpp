@@ -69,6 +69,18 @@ template <bool WithBarrier> void reverse(const SimtContext *c) {
 
 } // namespace
 
+/// Compiled code keeps vectors on its stack and takes for granted that the stack is a multiple of 16 at every call.
+TEST(SimtGrid, stacksAreAligned) {
+  Example run;
+  Status status = run([](const SimtContext *c) {
+    auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    storeFloat(c, output(c) + global(c), float(frame % 16));
+  });
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(run.y[0], 0.f);
+  EXPECT_EQ(run.y[255], 0.f);
+}
+
 TEST(SimtGrid, sharedMemoryAndBarrier) {
   Example run;
   Status status = run(reverse<true>);
