@@ -213,7 +213,10 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     value.layout = info->layout;
     value.device = info->device;
     value.storage = StorageAttr::get(context, StorageKind::Argument, position);
-    mainDevice = mainDevice ? mainDevice : info->device;
+    // A GPU's graph may have CPU scalars among its arguments.
+    if (!mainDevice || mainDevice == "cpu") {
+      mainDevice = info->device;
+    }
     attrs.append("frit.dtype", info->dtype);
     attrs.append("frit.layout", info->layout);
     attrs.append("frit.device", info->device);

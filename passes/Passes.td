@@ -113,6 +113,29 @@ def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::GraphOp"> {
+  let summary = "pass 0-d CPU tensors of a graph on a GPU to kernels by value";
+  let description = [{
+    Such an argument or result of an operator is a number that the host knows (with
+    dynamic shapes every Python float arrives as one): kernels take its value instead
+    of reading memory they cannot see. Operators left to the dispatcher keep the
+    tensor. Graphs on the CPU stay as they are.
+
+    ```mlir
+    // %x: tensor<4xf32> on "cuda:0", %s: tensor<f32> on "cpu"
+      %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    // becomes
+      %0 = tensor.extract %s[] : tensor<f32>
+      %1 = arith.extf %0 : f32 to f64
+      %2 = tensor.from_elements %1 : tensor<f64>
+      %3 = arith.truncf %2 : tensor<f64> to tensor<f32>
+      %b = frit.reindex %3 <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"passed", "passed", "tensors passed by value">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Fusion
 //===----------------------------------------------------------------------===//

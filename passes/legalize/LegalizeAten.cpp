@@ -47,6 +47,23 @@ std::string unsupportedDtype(AtenOp op) {
   return why.empty() ? check(op.getResults(), op.getResultDtypes()) : why;
 }
 
+/// Kernels run on the graph's device: what lies elsewhere is the dispatcher's, but for numbers.
+bool crossesDevices(AtenOp op) {
+  auto elsewhere = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.getRank() == 0) {
+      return false;
+    }
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
+      Attribute device = graph.getArgAttr(argument.getArgNumber(), "frit.device");
+      return device && device != graph->getAttr("frit.device");
+    }
+    return value.getDefiningOp()->hasAttr("frit.devices");
+  };
+  return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
+}
+
 struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
   using LegalizeAtenPassBase::LegalizeAtenPassBase;
 
@@ -76,6 +93,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     }
     if (std::string why = unsupportedDtype(op); !why.empty()) {
       return why;
+    }
+    if (crossesDevices(op)) {
+      return "its tensors lie on several devices";
     }
     Recorder recorder;
     OpBuilder builder(op, &recorder);
