@@ -96,6 +96,10 @@ ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned en
     unsigned &known = pointers[{tensor, isResult ? 1 : 0}];
     known = std::max(known, bytes);
   });
+  if (vectorAddresses.empty()) {
+    this->width = 1;
+    chunksPerRow = laneExtent;
+  }
 }
 
 Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {

@@ -22,7 +22,7 @@ namespace mlir::frit {
 
 class ChunkSpace {
 public:
-  /// `dims`: [begin, end) of the domain; `lane` is one of them.
+  /// `dims`: [begin, end) of the domain; `lane` is one of them. Where nothing can be a vector the width is 1, whatever is asked for.
   ChunkSpace(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,
              unsigned width);
 
@@ -35,7 +35,7 @@ public:
   SizeExpr getChunks() const { return outer * chunksPerRow; }
   bool dividesEvenly() const { return laneExtent.getContentDivisor() % width == 0; }
 
-  /// Null if it always holds.
+  /// Null if the width is 1: then it always holds.
   Value isAligned(GpuFunction &function, bool wholeChunks) const;
   const llvm::DenseSet<Attribute> &getVectorAddresses() const { return vectorAddresses; }
 

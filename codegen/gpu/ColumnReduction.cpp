@@ -180,7 +180,7 @@ private:
 
 void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
                                         KernelDesc &desc) {
-  unsigned lane = *program.getLaneDim(), width = std::min(4u, chooseWidth(program, lane));
+  unsigned lane = *program.getLaneDim(), width = chooseWidth(program, lane);
   while (width > 1 && ColumnKernel::getSharedBytes(program, width) > (32 << 10)) {
     width /= 2;
   }
@@ -194,6 +194,6 @@ void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelPro
   launch.block[0] = kThreads;
   launch.grid[0] = getSweepBlocks(columns, kLanes);
   launch.grid[1] = launch.grid[2] = SizeExpr::constant(program.getContext(), 1);
-  launch.sharedBytes = ColumnKernel::getSharedBytes(program, width);
+  launch.sharedBytes = ColumnKernel::getSharedBytes(program, columns.getWidth());
   desc.launches.push_back(launch);
 }

@@ -11,6 +11,8 @@
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
 
+#include "llvm/ADT/SmallSet.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -50,8 +52,64 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
   }
 }
 
+namespace {
+/// The storage of a value outside of kernels: an argument's, a planned buffer's, or one that nobody here knows.
+struct StorageKey {
+  enum { Argument, Buffer, Unknown } kind = Unknown;
+  int64_t number = 0;
+  bool operator==(const StorageKey &other) const {
+    return kind != Unknown && kind == other.kind && number == other.number;
+  }
+};
+} // namespace
+
+static StorageKey storageOfResult(LaunchOp launch, unsigned result) {
+  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
+  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
+  if (!used || !known) {
+    return {};
+  }
+  int64_t number = cast<IntegerAttr>(used[result]).getInt();
+  auto argument = cast<DictionaryAttr>(known[number]).getAs<IntegerAttr>("argument");
+  return argument ? StorageKey{StorageKey::Argument, argument.getInt()} : StorageKey{StorageKey::Buffer, number};
+}
+
+static StorageKey storageOf(Value value) {
+  while (isa_and_nonnull<ReindexOp, ReshapeOp>(value.getDefiningOp())) {
+    value = value.getDefiningOp()->getOperand(0);
+  }
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    return {StorageKey::Argument, argument.getArgNumber()};
+  }
+  auto launch = value.getDefiningOp<LaunchOp>();
+  return launch ? storageOfResult(launch, cast<OpResult>(value).getResultNumber()) : StorageKey();
+}
+
+/// For each kernel the pointers (operands, then results) that share storage with another in some launch: the plan lets a result
+/// overwrite an operand that is read nowhere else. What an operator returned may be a view of an argument.
+static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
+  llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
+  module.walk([&](LaunchOp launch) {
+    SmallVector<Value> operands;
+    llvm::copy_if(launch.getOperands(), std::back_inserter(operands),
+                  [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
+    for (unsigned result = 0; result < launch.getNumResults(); ++result) {
+      StorageKey written = storageOfResult(launch, result);
+      for (auto [number, operand] : llvm::enumerate(operands)) {
+        StorageKey read = storageOf(operand);
+        if (written == read || (written.kind == StorageKey::Argument && read.kind == StorageKey::Unknown)) {
+          shared[launch.getKernel()].insert(number);
+          shared[launch.getKernel()].insert(operands.size() + result);
+        }
+      }
+    }
+  });
+  return shared;
+}
+
 LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp destination,
                                          std::vector<KernelDesc> &kernels) {
+  auto shared = findSharedPointers(source);
   for (auto kernel : source.getOps<KernelOp>()) {
     auto program = KernelProgram::build(kernel);
     if (failed(program)) {
@@ -71,6 +129,13 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
       emitGpuRowReduction(destination, *program, desc);
     }
     allowApproximateMath(kernel, destination, desc.launches);
+    for (const LaunchDesc &launch : desc.launches) {
+      auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
+      for (unsigned pointer : shared.lookup(desc.name)) {
+        function.removeArgAttr(pointer, "llvm.noalias");
+        function.removeArgAttr(pointer, "llvm.readonly");
+      }
+    }
     kernels.push_back(std::move(desc));
   }
   return success();

@@ -19,6 +19,10 @@ using namespace mlir::frit;
 static constexpr uint32_t kThreads = 256;
 
 SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
+  if (space.isOneDim()) {
+    return space.getElements().ceilDiv(
+        SizeExpr::constant(space.getElements().getContext(), space.getWidth() * threads));
+  }
   SizeExpr chunks = space.getChunks();
   return chunks.ceilDiv(SizeExpr::constant(chunks.getContext(), threads));
 }

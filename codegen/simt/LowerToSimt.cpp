@@ -48,10 +48,43 @@ public:
         return failure();
       }
     }
+    moveAsBits();
     return success();
   }
 
 private:
+  /// LLVM gives bf16 no register on x86 and would call a library to move one: what is left of it (loads, stores, carried values,
+  /// lanes) is moved as an integer.
+  void moveAsBits() {
+    auto bitsOf = [&](Type type) -> Type {
+      if (!getElementTypeOrSelf(type).isBF16()) {
+        return type;
+      }
+      auto vector = dyn_cast<VectorType>(type);
+      return vector ? Type(vector.clone(builder.getI16Type())) : builder.getI16Type();
+    };
+    function.walk([&](Operation *op) {
+      for (Value result : op->getResults()) {
+        result.setType(bitsOf(result.getType()));
+      }
+      for (Region &region : op->getRegions()) {
+        for (Block &block : region) {
+          for (BlockArgument argument : block.getArguments()) {
+            argument.setType(bitsOf(argument.getType()));
+          }
+        }
+      }
+      if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+        if (auto one = dyn_cast<FloatAttr>(constant.getValue()); one && one.getType().isBF16()) {
+          constant.setValueAttr(builder.getIntegerAttr(builder.getI16Type(), one.getValue().bitcastToAPInt()));
+        } else if (auto all = dyn_cast<DenseElementsAttr>(constant.getValue()); all && all.getElementType().isBF16()) {
+          constant.setValueAttr(all.bitcast(builder.getI16Type()));
+        }
+      } else if (isa<arith::BitcastOp>(op) && op->getOperand(0).getType() == op->getResult(0).getType()) {
+        op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      }
+    });
+  }
   Value offset(Value base, int64_t bytes) {
     SmallVector<LLVM::GEPArg> indices{static_cast<int32_t>(bytes)};
     return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base, indices);

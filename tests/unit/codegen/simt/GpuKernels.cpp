@@ -216,9 +216,11 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
     const ReferenceTensor &want = expected[r];
     int wrong = 0;
     for (int64_t k = 0; k < want.numElements() && wrong < 4; ++k) {
-      bool same = want.isFloat() ? std::abs(result->readReal(k) - want.reals[k]) <=
-                                       tolerance * (1 + std::abs(want.reals[k]))
-                                 : result->readInteger(k) == want.integers[k];
+      auto near = [&](double found, double real) {
+        return found == real || (std::isnan(found) && std::isnan(real)) ||
+               std::abs(found - real) <= tolerance * (1 + std::abs(real));
+      };
+      bool same = want.isFloat() ? near(result->readReal(k), want.reals[k]) : result->readInteger(k) == want.integers[k];
       if (!same) {
         ++wrong;
         ADD_FAILURE() << name.str() << " result " << r << " element " << k << ": expected "
@@ -272,7 +274,8 @@ const Case kCases[] = {
     {"siblings", {{0}, {1}, {15}, {16}, {17}, {100}}},
     {"around", {{0, 4}, {4, 0}, {1, 1}, {5, 7}, {3, 64}, {40, 33}}, 1e-5},
     {"column_sum", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {100, 257}, {33, 260}}, 1e-5},
-    {"column_max", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {17, 257}, {33, 260}}},
+    // Eager refuses the position of the greatest of no elements.
+    {"column_max", {{3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {17, 257}, {33, 260}}},
     {"similarity", {{0, 3}, {1, 1}, {5, 8}, {7, 33}, {20, 40}}},
     {"full_sum", {{0}, {1}, {255}, {1024}, {4097}, {70000}}, 1e-5},
     {"full_center", {{1}, {255}, {1024}, {4097}, {30000}}, 1e-5},
