@@ -29,16 +29,16 @@ static GraphOp entryGraph(ModuleOp module) {
   return entry;
 }
 
-std::unique_ptr<format::ArtifactT> writeArtifact(ModuleOp module, std::vector<TargetCode> code) {
-  GraphOp graph = entryGraph(module);
-  if (!graph) {
-    return nullptr;
-  }
+std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
   auto artifact = std::make_unique<format::ArtifactT>();
-  artifact->graph = graph.getSymName().str();
   artifact->producer = "frit 0.1.0";
   SourceTable sources;
   for (TargetCode &one : code) {
+    GraphOp graph = entryGraph(one.module);
+    if (!graph) {
+      return nullptr;
+    }
+    artifact->graph = graph.getSymName().str();
     PlanWriter::Kernels kernels;
     for (const KernelDesc &kernel : one.kernels) {
       kernels[kernel.name] = &kernel;

@@ -14,13 +14,15 @@ namespace frit {
 /// Code for one family of targets, with the launches its kernels need.
 struct TargetCode {
   format::Target target;
+  /// The outlined form the code was made from; its graph becomes the plan.
+  mlir::ModuleOp module;
   std::vector<mlir::frit::KernelDesc> kernels;
   std::vector<std::unique_ptr<format::CodeImageT>> images;
   std::vector<std::unique_ptr<format::GpuModuleT>> modules;
 };
 
-/// The graph `main` (or the only one) as a plan for each target. Null after a diagnostic.
-std::unique_ptr<format::ArtifactT> writeArtifact(mlir::ModuleOp module, std::vector<TargetCode> code);
+/// The graph that nobody calls as a plan for each target. Null after a diagnostic.
+std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code);
 
 /// The report of an artifact: kernels and calls of its first plan, with the user's lines and the time of each phase, as
 /// JSON.

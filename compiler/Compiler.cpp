@@ -18,6 +18,7 @@
 #include "mlir/Pass/PassManager.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 
 namespace frit {
@@ -87,10 +88,17 @@ private:
     return success();
   }
 
+  /// Adds up what is done for several targets.
   template <typename F> void time(const char *phase, F &&body) {
     auto start = std::chrono::steady_clock::now();
     body();
     std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    for (auto &[name, milliseconds] : result.phases) {
+      if (name == phase) {
+        milliseconds += spent.count();
+        return;
+      }
+    }
     result.phases.emplace_back(phase, spent.count());
   }
 
@@ -107,43 +115,69 @@ private:
     if (archive && failed(bindWeights(*module, *archive, weights))) {
       return finish();
     }
-    // A module that has kernels is in the outlined form already.
-    if (options.stopAfter != "imported" && module->getOps<mlir::frit::KernelOp>().empty()) {
-      bool passed = false;
-      time("passes", [&] {
-        PassManager passes(&context);
-        passes.enableVerifier(false);
-        buildGraphPipeline(passes);
-        passed = succeeded(passes.run(*module));
-      });
-      if (!passed) {
-        return finish();
-      }
+    if (options.stopAfter == "imported") {
+      return print(*module);
     }
-    if (!options.stopAfter.empty()) {
-      llvm::raw_string_ostream stream(result.ir);
-      module->print(stream);
+    // A module that has kernels is in the outlined form already, for whatever it is.
+    bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
+    if (!isOutlined && !runPasses(*module, buildFusionPipeline)) {
       return finish();
     }
-    if (options.fallback == "error") {
-      refuseCalls(*module);
-      if (!result.diagnostics.empty()) {
+    std::vector<TargetCode> code;
+    std::map<Family, OwningOpRef<ModuleOp>> outlined;
+    std::vector<format::Target> targets = targetsOf(options);
+    auto familyOf = [](format::Target target) { return target == format::Target::Cpu ? Family::Cpu : Family::Gpu; };
+    for (format::Target target : targets) {
+      Family family = familyOf(target);
+      auto [form, isNew] = outlined.try_emplace(family);
+      if (isNew) {
+        bool isLast = llvm::all_of(targets, [&](format::Target other) { return outlined.count(familyOf(other)); });
+        form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
+        if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) { buildTargetPipeline(passes, family); })) {
+          return finish();
+        }
+      }
+      if (!options.stopAfter.empty()) {
+        return print(*form->second);
+      }
+      if (options.fallback == "error") {
+        refuseCalls(*form->second);
+        if (!result.diagnostics.empty()) {
+          return finish();
+        }
+      }
+      FailureOr<TargetCode> one = failure();
+      time("codegen", [&] { one = generateCode(*form->second, options, target); });
+      if (failed(one)) {
         return finish();
       }
-    }
-    FailureOr<std::vector<TargetCode>> code = failure();
-    time("codegen", [&] { code = generateCode(*module, options); });
-    if (failed(code)) {
-      return finish();
+      code.push_back(std::move(*one));
     }
     time("artifact", [&] {
-      if (auto artifact = writeArtifact(*module, std::move(*code))) {
+      if (auto artifact = writeArtifact(std::move(code))) {
         artifact->weights = std::move(weights.entries);
         artifact->report = writeReport(*artifact, result.phases);
         result.report = artifact->report;
         result.artifact = packArtifact(*artifact, weights.bytes);
       }
     });
+    return finish();
+  }
+
+  bool runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
+    bool passed = false;
+    time("passes", [&] {
+      PassManager passes(&context);
+      passes.enableVerifier(false);
+      build(passes);
+      passed = succeeded(passes.run(module));
+    });
+    return passed;
+  }
+
+  CompileResult print(ModuleOp module) {
+    llvm::raw_string_ostream stream(result.ir);
+    module->print(stream);
     return finish();
   }
 

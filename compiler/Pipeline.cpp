@@ -11,7 +11,7 @@
 namespace frit {
 using namespace mlir::frit;
 
-void buildGraphPipeline(mlir::OpPassManager &passes) {
+void buildFusionPipeline(mlir::OpPassManager &passes) {
   passes.addPass(createVerifyImportedFormPass());
   passes.addPass(createInlineCallsPass());
 
@@ -21,21 +21,38 @@ void buildGraphPipeline(mlir::OpPassManager &passes) {
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
+  passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 
-  // What runs together, and where it lies.
+  // What runs together.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass());
   passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
+}
+
+void buildTargetPipeline(mlir::OpPassManager &passes, Family family) {
+  // Where it lies, how it runs.
   passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
-  passes.addNestedPass<GraphOp>(createChooseSchedulesPass());
+  ChooseSchedulesPassOptions schedules;
+  schedules.target = family == Family::Gpu ? "gpu" : "cpu";
+  passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
   passes.addNestedPass<GraphOp>(createPlanBuffersPass());
 
   passes.addPass(createOutlineRegionsPass());
   passes.addPass(createVerifyOutlinedFormPass());
 }
 
+namespace {
+struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
+};
+} // namespace
+
 void registerPipelines() {
-  mlir::PassPipelineRegistration<>("frit-graph-pipeline", "imported form to outlined form, as the compiler runs it",
-                                   buildGraphPipeline);
+  mlir::PassPipelineRegistration<GraphPipelineOptions>(
+      "frit-graph-pipeline", "imported form to outlined form, as the compiler runs it",
+      [](mlir::OpPassManager &passes, const GraphPipelineOptions &options) {
+        buildFusionPipeline(passes);
+        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu);
+      });
 }
 
 } // namespace frit

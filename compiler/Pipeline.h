@@ -8,10 +8,16 @@ class OpPassManager;
 
 namespace frit {
 
-/// Imported form to outlined form.
-void buildGraphPipeline(mlir::OpPassManager &passes);
+/// Whose schedules a module carries. The emulation runs what a GPU would.
+enum class Family { Cpu, Gpu };
 
-/// `--frit-graph-pipeline` for frit-opt.
+/// Imported form to fused regions: the same for every target.
+void buildFusionPipeline(mlir::OpPassManager &passes);
+
+/// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
+void buildTargetPipeline(mlir::OpPassManager &passes, Family family);
+
+/// `--frit-graph-pipeline[=target=gpu]` for frit-opt: both.
 void registerPipelines();
 
 } // namespace frit

@@ -175,7 +175,7 @@ uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout) {
   call.reason = "the graph promises a result with storage or strides of its own";
   call.arguments.push_back(valueOf(ValueKind::Tensor, tensors.find(value)->second.reg));
   call.arguments.push_back(valueOf(ValueKind::None));
-  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout);
+  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout, rootOf(value));
   call.results.push_back(valueOf(ValueKind::Tensor, reg));
   builder.step<format::AtenT>() = std::move(call);
   return reg;

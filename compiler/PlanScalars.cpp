@@ -168,6 +168,7 @@ static std::optional<ScalarForm> scalarForm(Operation &op) {
       .Case("arith.shli", form(Op::Shl, false))
       .Case("arith.shrsi", form(Op::Shr, false))
       .Case("arith.extui", form(Op::Move, false))
+      .Case("arith.extsi", form(Op::Move, false))
       .Case("math.absi", form(Op::Abs, false))
       .Case("math.ipowi", form(Op::Pow, false))
       .Case("arith.sitofp", form(Op::IntToFloat, true))

@@ -102,7 +102,26 @@ uint64_t bytesOfElement(format::Dtype dtype) {
   }
 }
 
-uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, LayoutAttr layout) {
+/// Where the storage of a root lies: on the plan's device, unless it was apart from the others in the trace. A program traced on the
+/// CPU and compiled for a GPU lies there as a whole.
+format::Device PlanWriter::deviceOf(Value root) {
+  if (builder.plan.target != format::Target::Gpu) {
+    return format::Device::Cpu;
+  }
+  auto traced = graph->getAttrOfType<StringAttr>("frit.device");
+  if (!traced || !traced.getValue().starts_with("cuda")) {
+    return format::Device::Cuda;
+  }
+  StringAttr device;
+  if (auto argument = dyn_cast<BlockArgument>(root)) {
+    device = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.device");
+  } else if (auto devices = root.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.devices")) {
+    device = dyn_cast<StringAttr>(devices[cast<OpResult>(root).getResultNumber()]);
+  }
+  return device && device.getValue().starts_with("cpu") ? format::Device::Cpu : format::Device::Cuda;
+}
+
+uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, LayoutAttr layout, Value root) {
   std::vector<uint32_t> sizes, strides;
   for (SizeExpr size : getSizes(type)) {
     sizes.push_back(sizeRegister(size));
@@ -110,12 +129,11 @@ uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, Layout
   for (SizeAttr stride : layout.getStrides()) {
     strides.push_back(sizeRegister(stride));
   }
-  auto device = builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
-  return builder.newTensor(dtype, std::move(sizes), std::move(strides), device);
+  return builder.newTensor(dtype, std::move(sizes), std::move(strides), deviceOf(root));
 }
 
 uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layout, Value root) {
-  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtype, layout);
+  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtype, layout, root);
   tensors[value] = {reg, layout, root};
   dtypes[value] = dtype;
   return reg;

@@ -107,7 +107,14 @@ LogicalResult PlanWriter::writeInputs() {
         builder.plan.constants.push_back(std::move(constant));
         continue;
       }
-      input->kind = format::InputKind::Tensor;
+      bool isScalar = tensor.getRank() == 0 && llvm::any_of(argument.getUsers(), [](Operation *user) {
+        return isa<tensor::ExtractOp>(user);
+      });
+      input->kind = isScalar ? format::InputKind::ScalarTensor : format::InputKind::Tensor;
+      if (isScalar) {
+        bool isFloat = isa<FloatType>(tensor.getElementType());
+        input->scalar = hostScalars[argument] = isFloat ? builder.newFloat() : builder.newInt();
+      }
       input->reg = reg;
       input->any_strides = onlyCalled(argument);
     } else if (isa<NoneType>(type)) {
@@ -187,6 +194,10 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       })
       .Case([&](tensor::ExtractOp extract) {
         Value result = extract.getResult();
+        if (auto known = hostScalars.find(extract.getTensor()); known != hostScalars.end()) {
+          (isa<FloatType>(result.getType()) ? floats : ints)[result] = known->second;
+          return success();
+        }
         uint32_t reg = isa<FloatType>(result.getType()) ? floats[result] = builder.newFloat()
                                                         : ints[result] = builder.newInt();
         auto &step = builder.step<format::ItemT>();
@@ -261,6 +272,9 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
   }
   for (Value operand : op.getOperands()) {
     if (isa<RankedTensorType>(operand.getType())) {
+      if (builder.plan.target == format::Target::Gpu && deviceOf(rootOf(operand)) == format::Device::Cpu) {
+        return error(*op) << "kernel '" << op.getKernel() << "' would read a tensor that lies on the CPU; move it to the GPU first";
+      }
       launch.tensors.push_back(tensors.find(operand)->second.reg);
     } else if (isa<FloatType>(operand.getType())) {
       launch.floats.push_back(floatRegister(operand));

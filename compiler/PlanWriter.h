@@ -81,7 +81,8 @@ private:
 
   // PlanStorage.cpp: tensors and their lives.
   uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
-  uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout);
+  uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
+  format::Device deviceOf(mlir::Value root);
   /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of an argument.
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
   void allocate(mlir::Value value, format::StorageClass storage);
@@ -102,6 +103,8 @@ private:
   llvm::DenseMap<mlir::Value, TensorValue> tensors;
   llvm::DenseMap<mlir::Value, format::Dtype> dtypes;
   llvm::DenseMap<mlir::Value, uint32_t> ints, floats;
+  /// Registers with the values of 0-d arguments that are read on the host.
+  llvm::DenseMap<mlir::Value, uint32_t> hostScalars;
   llvm::DenseMap<mlir::Attribute, uint32_t> sizeRegisters;
   llvm::StringMap<uint32_t> symbolRegisters;
   llvm::DenseSet<mlir::StringAttr> unbackedSymbols;

@@ -85,26 +85,30 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
   return success();
 }
 
-FailureOr<std::vector<TargetCode>> generateCode(ModuleOp module, const CompileOptions &options) {
-  std::vector<TargetCode> code;
-  bool hasKernels = !module.getOps<KernelOp>().empty();
-  for (const std::string &target : options.targets) {
-    TargetCode one;
-    one.target = target == "cpu" ? format::Target::Cpu : target == "simt" ? format::Target::Simt : format::Target::Gpu;
-    if (llvm::any_of(code, [&](const TargetCode &other) { return other.target == one.target; })) {
-      continue;
+std::vector<format::Target> targetsOf(const CompileOptions &options) {
+  std::vector<format::Target> targets;
+  for (const std::string &name : options.targets) {
+    auto target = name == "cpu" ? format::Target::Cpu : name == "simt" ? format::Target::Simt : format::Target::Gpu;
+    if (!llvm::is_contained(targets, target)) {
+      targets.push_back(target);
     }
-    if (hasKernels) {
-      LogicalResult made =
-          one.target == format::Target::Gpu
-              ? addGpuCode(module, options, one)
-              : addHostCode(module, options,
-                            one.target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, one);
-      if (failed(made)) {
-        return failure();
-      }
-    }
-    code.push_back(std::move(one));
+  }
+  return targets;
+}
+
+FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &options, format::Target target) {
+  TargetCode code;
+  code.target = target;
+  code.module = module;
+  if (module.getOps<KernelOp>().empty()) {
+    return code;
+  }
+  LogicalResult made =
+      target == format::Target::Gpu
+          ? addGpuCode(module, options, code)
+          : addHostCode(module, options, target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, code);
+  if (failed(made)) {
+    return failure();
   }
   return code;
 }

@@ -7,7 +7,10 @@
 
 namespace frit {
 
-/// Code for every target of `options`, one entry a family (all sm_ targets share a plan). Fails after a diagnostic.
-mlir::FailureOr<std::vector<TargetCode>> generateCode(mlir::ModuleOp module, const CompileOptions &options);
+/// The plans an artifact for these targets has: all sm_ targets share one.
+std::vector<format::Target> targetsOf(const CompileOptions &options);
+
+/// Code of an outlined module's kernels for one target. Fails after a diagnostic.
+mlir::FailureOr<TargetCode> generateCode(mlir::ModuleOp module, const CompileOptions &options, format::Target target);
 
 } // namespace frit

@@ -1,0 +1,267 @@
+// What the compiler writes for a GPU, through the CUDA executor, with a driver that runs a launch in the emulation: parameters
+// arrive in the order and of the types the PTX declares, grids are the plan's, the workspace is handed from launch to launch, and a
+// 0-d CPU tensor arrives as a number. The results are compared with loops written here.
+
+#include "compiler/Compiler.h"
+#include "runtime/cpu/CodeMapping.h"
+#include "runtime/cpu/HostFeatures.h"
+#include "runtime/cpu/MathCallbacks.h"
+#include "runtime/cuda/CudaBackend.h"
+#include "runtime/plan/PlanExecutor.h"
+#include "runtime/simt/SimtGrid.h"
+#include "runtime/standalone/StandaloneHost.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <regex>
+
+using namespace frit;
+
+namespace {
+
+/// The entries of the PTX that was loaded: a letter for each parameter, in order ('p'ointer, 'i'nteger, 'f'loat).
+struct Device {
+  std::map<std::string, std::string> entries;
+  std::map<char *, uint64_t> memory;
+  std::unique_ptr<CodeMapping> emulation;
+  std::vector<std::string> launched;
+  std::string error;
+};
+Device *device;
+
+void readEntries(const std::string &ptx) {
+  static const std::regex entry(R"(\.entry (\w+)\(([^)]*)\))"), parameter(R"(\.param \.(\w+)( \.ptr)?)");
+  for (std::sregex_iterator at(ptx.begin(), ptx.end(), entry), end; at != end; ++at) {
+    std::string list = (*at)[2], kinds;
+    for (std::sregex_iterator p(list.begin(), list.end(), parameter); p != end; ++p) {
+      kinds += (*p)[2].matched ? 'p' : (*p)[1] == "f64" ? 'f' : 'i';
+    }
+    device->entries[(*at)[1]] = kinds;
+  }
+}
+
+DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry, const SimtLaunch &shape, void **parameters) {
+  SimtArguments arguments;
+  arguments.callbacks = &mathCallbacks();
+  bool beyondPointers = false;
+  for (size_t i = 0; i < entry.second.size(); ++i) {
+    if (entry.second[i] != 'p') {
+      beyondPointers = true;
+      if (entry.second[i] == 'i') {
+        arguments.ints.push_back(*static_cast<int64_t *>(parameters[i]));
+      } else {
+        arguments.floats.push_back(*static_cast<double *>(parameters[i]));
+      }
+      continue;
+    }
+    auto *pointer = *static_cast<char **>(parameters[i]);
+    auto block = device->memory.upper_bound(pointer);
+    if (block == device->memory.begin() || pointer >= (--block)->first + block->second) {
+      device->error = entry.first + ": parameter " + std::to_string(i) + " is no pointer to memory of the device";
+      return 700;
+    }
+    uint64_t bytes = block->first + block->second - pointer;
+    if (beyondPointers) {
+      arguments.workspace = pointer;
+      arguments.workspaceBytes = bytes;
+    } else {
+      arguments.buffers.push_back({"parameter " + std::to_string(i), pointer, bytes, true, true});
+    }
+  }
+  SimtLaunch launch = shape;
+  launch.kernel = entry.first;
+  launch.entry = reinterpret_cast<SimtFunction>(const_cast<void *>(device->emulation->find(entry.first)));
+  Status status = runSimtKernel(arguments, {launch});
+  device->error = status.message();
+  device->launched.push_back(entry.first);
+  return status.isOk() ? 0 : 700;
+}
+
+DriverTable emulatingDriver() {
+  DriverTable table;
+  table.cuInit = [](unsigned) { return 0; };
+  table.cuDriverGetVersion = [](int *version) { return *version = 13000, 0; };
+  table.cuGetErrorName = [](DriverCode, const char **text) { return *text = "ERROR", 0; };
+  table.cuGetErrorString = [](DriverCode, const char **text) { return *text = device->error.c_str(), 0; };
+  table.cuCtxGetCurrent = [](DriverContext *context) { return *context = reinterpret_cast<void *>(0x1000), 0; };
+  table.cuCtxGetDevice = [](int *number) { return *number = 0, 0; };
+  table.cuDeviceGetAttribute = [](int *value, int attribute, int) { return *value = attribute == 75 ? 9 : 0, 0; };
+  table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **) {
+    readEntries(static_cast<const char *>(image));
+    return *module = reinterpret_cast<DriverModule>(1), 0;
+  };
+  table.cuModuleUnload = [](DriverModule) { return 0; };
+  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule, const char *name) -> DriverCode {
+    auto known = device->entries.find(name);
+    *function = known == device->entries.end() ? nullptr : reinterpret_cast<DriverFunction>(&*known);
+    return *function ? 0 : 500;
+  };
+  table.cuFuncSetAttribute = [](DriverFunction, int, int) { return 0; };
+  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, DriverStream, void **parameters, void **) {
+    const auto &entry = *reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
+    return launchEmulated(entry, {"", nullptr, {x, y, z}, {bx, by, bz}, shared}, parameters);
+  };
+  table.cuStreamSynchronize = [](DriverStream) { return 0; };
+  table.cuStreamIsCapturing = [](DriverStream, int *status) { return *status = 0, 0; };
+  return table;
+}
+
+/// The host of frit-run, whose memory stands for the device's; tensors of rank 0 among the inputs lie on the CPU.
+class DeviceHost : public TensorHost {
+public:
+  explicit DeviceHost(const DecodedPlan &plan) : inner(std::move(*StandaloneHost::create(plan, 1))) {}
+
+  void *allocateRaw(format::Device where, uint64_t bytes) override {
+    void *memory = inner->allocateRaw(where, bytes);
+    device->memory[static_cast<char *>(memory)] = std::max<uint64_t>(bytes, 1);
+    return memory;
+  }
+  void freeRaw(format::Device where, void *memory) override {
+    device->memory.erase(static_cast<char *>(memory));
+    inner->freeRaw(where, memory);
+  }
+  Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override {
+    FRIT_RETURN_IF_ERROR(inner->allocateTensor(shape, slot));
+    return track(slot.handle), Status::ok();
+  }
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+    return inner->viewTensor(source, shape, offset, slot);
+  }
+  void releaseTensor(void *handle) override { inner->releaseTensor(handle); }
+  void retainTensor(void *handle) override { inner->retainTensor(handle); }
+  TensorView look(void *handle) override {
+    TensorView view = inner->look(handle);
+    view.device = view.rank == 0 ? format::Device::Cpu : format::Device::Cuda;
+    return view;
+  }
+  Status copyInto(const TensorSlot &to, const TensorSlot &from) override { return inner->copyInto(to, from); }
+  void bumpVersion(const TensorSlot &) override {}
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override {
+    return inner->readItem(tensor, integer, real);
+  }
+  Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
+    return inner->wrapScalar(dtype, integer, real, slot);
+  }
+  Status callAten(uint32_t number, RunState &state) override { return inner->callAten(number, state); }
+  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
+    inner->parallelFor(units, grain, body, argument);
+  }
+
+  void track(void *handle) {
+    auto &tensor = *static_cast<HostTensor *>(handle);
+    uint64_t count = 1;
+    for (int64_t size : tensor.sizes) {
+      count *= static_cast<uint64_t>(size);
+    }
+    device->memory[tensor.data] = std::max<uint64_t>(count * bytesOf(tensor.dtype), 1);
+  }
+
+private:
+  std::unique_ptr<StandaloneHost> inner;
+};
+
+HostTensor *newTensor(format::Dtype dtype, std::vector<int64_t> sizes, const void *data, uint64_t bytes) {
+  auto *memory = static_cast<char *>(std::aligned_alloc(64, (bytes + 64) / 64 * 64));
+  std::memcpy(memory, data, bytes);
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t dim = sizes.size(); dim-- > 1;) {
+    strides[dim - 1] = strides[dim] * sizes[dim];
+  }
+  return new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, dtype};
+}
+
+/// y = x * s; its columns summed, and all of it: a kernel of each way to reduce, the last in several launches.
+constexpr const char *kGraph = R"mlir(
+frit.graph @layer(
+    %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
+                                               frit.layout = #frit.layout<[s1, 1]>, frit.name = "x"},
+    %s: tensor<f64> {frit.device = "cpu", frit.dtype = #frit.dtype<f64>, frit.kind = "user_input",
+                     frit.layout = #frit.layout<[]>, frit.name = "s"})
+    -> (tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>,
+                                               frit.layout = #frit.layout<[s1, 1]>, frit.storage = #frit.storage<fresh, 10>},
+        tensor<?xf32, #frit.dims<[s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>,
+                                         frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 11>},
+        tensor<f32> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[]>,
+                     frit.storage = #frit.storage<fresh, 12>})
+    attributes {frit.device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
+  %y = frit.aten "aten.mul.Tensor"(%x, %s) [#frit.operand<0>, #frit.operand<1>]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f64>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 10>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>, tensor<f64>) -> tensor<?x?xf32, #frit.dims<[s0, s1]>>
+  %c = frit.aten "aten.sum.dim_IntList"(%y) [#frit.operand<0>, [0], false, unit]
+      {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 11>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>) -> tensor<?xf32, #frit.dims<[s1]>>
+  %t = frit.aten "aten.sum.default"(%y) [#frit.operand<0>, unit]
+      {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[]>], result_storage = [#frit.storage<fresh, 12>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>) -> tensor<f32>
+  frit.return %y, %c, %t : tensor<?x?xf32, #frit.dims<[s0, s1]>>, tensor<?xf32, #frit.dims<[s1]>>, tensor<f32>
+}
+)mlir";
+
+TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
+  CompileOptions options;
+  options.targets = {"sm_80", "sm_90", "simt"};
+  CompileResult compiled = compileIr(kGraph, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.errorText();
+  const std::string &bytes = compiled.artifact;
+  auto loaded = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  ASSERT_TRUE(loaded.isOk()) << loaded.status().message();
+  Device own;
+  device = &own;
+  std::vector<std::string> levels = hostLevels();
+  auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt), levels);
+  ASSERT_TRUE(mapping.isOk()) << mapping.status().message();
+  own.emulation = std::make_unique<CodeMapping>(std::move(*mapping));
+
+  auto plan = DecodedPlan::decode(*loaded, *(*loaded)->plan(format::Target::Gpu));
+  ASSERT_TRUE(plan.isOk()) << plan.status().message();
+  DeviceHost host(**plan);
+  auto backend = CudaBackend::create(*plan, *Driver::create(emulatingDriver()));
+  ASSERT_TRUE(backend.isOk()) << backend.status().message();
+  PlanExecutor executor(*plan, host, **backend);
+
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 3}, {33, 40}, {5, 257}}) {
+    std::vector<float> x(static_cast<size_t>(rows * columns));
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(i % 17) - 8;
+    }
+    double scale = 0.5;
+    std::vector<InputValue> inputs(2);
+    HostTensor *first = newTensor(format::Dtype::F32, {rows, columns}, x.data(), x.size() * 4);
+    host.track(first);
+    inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
+    inputs[0].handle = first;
+    inputs[1].handle = newTensor(format::Dtype::F64, {}, &scale, 8);
+    std::vector<OutputValue> outputs(3);
+    own.launched.clear();
+    Status status = executor.run(inputs, outputs);
+    ASSERT_TRUE(status.isOk()) << status.message();
+    EXPECT_GE(own.launched.size(), 3u);
+    auto at = [&](int output, int64_t i) {
+      return reinterpret_cast<float *>(static_cast<HostTensor *>(outputs[static_cast<size_t>(output)].handle)->data)[i];
+    };
+    float total = 0;
+    for (int64_t column = 0; column < columns; ++column) {
+      float sum = 0;
+      for (int64_t row = 0; row < rows; ++row) {
+        sum += x[static_cast<size_t>(row * columns + column)] * 0.5f;
+        EXPECT_EQ(at(0, row * columns + column), x[static_cast<size_t>(row * columns + column)] * 0.5f);
+      }
+      // Multiples of a half: exact in any order.
+      EXPECT_EQ(at(1, column), sum);
+      total += sum;
+    }
+    EXPECT_EQ(at(2, 0), total);
+    for (OutputValue &output : outputs) {
+      host.releaseTensor(output.handle);
+    }
+  }
+}
+
+} // namespace
