@@ -27,7 +27,7 @@ def kernels():
         "bias_gelu_residual": (lambda x, b, r: F.gelu(x + b, approximate="tanh") + r,
                                [_randn(rows, columns), _randn(columns), _randn(rows, columns)]),
         "swiglu": (lambda g, u: F.silu(g) * u, [_randn(rows, 14336), _randn(rows, 14336)]),
-        "odd_unaligned": (lambda x: 2.5 * x + 1, [_randn(16383 * 8191 + 1, dtype=torch.float32)[1:].view(16383, 8191)]),
+        "odd_unaligned": (lambda x: 2.5 * x + 1, [_randn(16383 * 8191 + 1, dtype=torch.float32).narrow(0, 1, 16383 * 8191).view(16383, 8191)]),
         "row_sum_long": (lambda x: x.sum(-1), [_randn(rows, columns, dtype=torch.float32)]),
         "row_sum_short": (lambda x: x.float().sum(-1), [_randn(1048576, 128)]),
         "column_sum": (lambda x: x.float().sum(0), [_randn(rows, columns)]),
@@ -105,6 +105,8 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("names", nargs="*")
     chosen = parser.parse_args(arguments)
+    if not torch.cuda.is_available():
+        sys.exit("benchmarks.gpu: torch sees no GPU; this measures nothing without one")
     copy = copy_bandwidth(chosen.seconds)
     print(f"copy {copy:.0f} GB/s")
     rows = {}

@@ -82,11 +82,26 @@ def compile_graph(gm, example_inputs, *, settings, stage):
 def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
-    result = native.compile(captured.json, json.dumps({**settings, "name": name}))
+    result = native.compile(captured.json, json.dumps({**settings, "targets": _targets(captured, settings), "name": name}))
     report = json.loads(result.report)
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     return native.load(result.artifact, captured.constants), report
+
+
+def _targets(captured, settings):
+    """What to generate code for: the device the graph's tensors lie on."""
+    if settings["target"] != "auto":
+        return [settings["target"]]
+    device = next((device for device in captured.devices if device.type == "cuda"), None)
+    if device is None:
+        return ["cpu"]
+    major, minor = torch.cuda.get_device_capability(device)
+    for architecture in (100, 90, 80):
+        # PTX of an older architecture runs on a newer device.
+        if architecture <= 10 * major + minor:
+            return [f"sm_{architecture}"]
+    raise CompileError(f"{device} is an sm_{major}{minor} device; frit generates code for sm_80 and newer, use backend='eager' there")
 
 
 @functools.cache

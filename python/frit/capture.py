@@ -30,13 +30,14 @@ _string = functools.lru_cache(maxsize=65536)(json.dumps)
 
 
 class Captured:
-    """The JSON of one graph, the tensors of its constants in order, and its callback steps."""
+    """The JSON of one graph, the tensors of its constants in order, its callback steps, and the devices it names."""
 
-    def __init__(self, json_text, constants, callbacks, nodes):
+    def __init__(self, json_text, constants, callbacks, nodes, devices=()):
         self.json = json_text
         self.constants = constants
         self.callbacks = callbacks
         self.nodes = nodes
+        self.devices = devices
 
 
 def capture(gm):
@@ -98,6 +99,7 @@ class _GraphWriter:
         self.refs = {}  # node -> (kind, JSON of the argument, JSON of its name)
         self.constant_names = {}
         self.metas = {}
+        self.devices = {}  # in order of appearance
         self.extra_names = 0
         self.single_result = False
 
@@ -121,7 +123,7 @@ class _GraphWriter:
             f'"verifiers":[],"torch_version":{_string(torch.__version__)},"guards_code":[]}}'
         )
         tensors = [tensor for _, tensor in self.constants]
-        return Captured(text, tensors, self.callbacks, len(self.nodes))
+        return Captured(text, tensors, self.callbacks, len(self.nodes), self.devices)
 
     def graph(self):
         """Write every node and return the schema's Graph."""
@@ -288,6 +290,7 @@ class _GraphWriter:
                 graph = inner.graph()
                 if inner.constants or inner.callbacks:
                     raise _Inexpressible
+                self.devices.update(inner.devices)
                 text = f'{{"as_graph":{{"name":{_string(value.target)},"graph":{graph}}}}}'
             else:
                 text = self._argument(node, value, None)
@@ -396,6 +399,7 @@ class _GraphWriter:
             raise CaptureError(f"tensors of layout {value.layout} are not supported; convert with .to_dense()")
         shape, stride, offset = value.shape, value.stride(), value.storage_offset()
         device = value.device
+        self.devices[device] = True
         key = None
         if type(offset) is int and all(type(s) is int for s in shape) and all(type(s) is int for s in stride):
             key = (value.dtype, shape, stride, offset, device, value.requires_grad)

@@ -41,6 +41,13 @@ REGISTRY = {
             ("default", "eager"),
         ),
         Option("fusion", bool, True, "merge operators into kernels; off gives one kernel an operator, for bisecting"),
+        Option(
+            "target",
+            str,
+            "auto",
+            "'simt' runs the kernels a GPU would get on the CPU, in an emulation that checks every access: slow, to find errors",
+            ("auto", "simt"),
+        ),
         Option("cpu", str, "host", "the CPU to generate code for", ("host", "x86-64-v3", "x86-64-v4")),
         Option("cuda_graphs", bool, False, "capture GPU launches in CUDA graphs where possible"),
         Option("autotune", bool, False, "measure schedule candidates instead of taking the first"),

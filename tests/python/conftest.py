@@ -1,9 +1,11 @@
 """Shared set-up: a fresh Dynamo state per test, two threads, and the switch to the JSON interpreter.
 
 With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: what fails
-then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime.
+then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime. With
+FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulation (scripts/gpu-sweep).
 """
 
+import functools
 import os
 import sys
 
@@ -38,10 +40,27 @@ def interpreted(monkeypatch):
 def fresh_dynamo(monkeypatch):
     if os.environ.get("FRIT_TEST_ORACLE"):
         monkeypatch.setattr(backend, "build", build_interpreted)
+    if os.environ.get("FRIT_TEST_TARGET") == "simt":
+        monkeypatch.setattr(backend, "build", _sweep().build)
     torch.manual_seed(0)
     torch.compiler.reset()
     yield
     torch.compiler.reset()
+
+
+@functools.cache
+def _sweep():
+    import emulation
+
+    return emulation.Emulation()
+
+
+def pytest_sessionfinish(session):
+    """What a sweep compiled is assembled at its end; the table goes to FRIT_TEST_PTX_TABLE."""
+    if os.environ.get("FRIT_TEST_TARGET") == "simt":
+        rows = _sweep().assemble()
+        with open(os.environ["FRIT_TEST_PTX_TABLE"], "w", encoding="utf-8") as table:
+            table.writelines(f"{name} sm_{arch} {registers}\n" for name, arch, registers in sorted(rows))
 
 
 def _known_gaps():

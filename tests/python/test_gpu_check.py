@@ -1,0 +1,102 @@
+"""What is made for a machine with a GPU, up to the point where one is asked for: the benchmark's kernels at their real sizes compile
+and assemble, the marked tests are found, and the scripts say what they miss."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import emulation
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from benchmarks import gpu
+from frit import backend, options
+from frit.capture import capture
+from frit.decompositions import decomposition_table
+
+ROOT = Path(__file__).resolve().parents[2]
+without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="only where there is no GPU")
+
+
+def fake_kernels():
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        return gpu.kernels()
+
+
+@pytest.mark.parametrize("name", list(fake_kernels()))
+def test_benchmark_kernels_compile_and_assemble(name):
+    """Tensors of gigabytes on a device that is not there: nothing is allocated, everything is compiled."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        function, arguments = gpu.kernels()[name]
+        graph = make_fx(function, decomposition_table=decomposition_table(), tracing_mode="real")(*arguments)
+        del mode
+    captured = capture(graph)
+    assert {device.type for device in captured.devices} == {"cuda"}
+    settings = options.resolve()
+    result = backend._native().compile(captured.json, json.dumps({**settings, "targets": ["sm_80", "sm_90", "sm_100"], "name": "b"}))
+    report = json.loads(result.report)
+    assert report["aten_calls"] == []
+    assert len(report["kernels"]) == 1
+    texts = emulation.ptx_of(result.artifact)
+    assert len(texts) == 3
+    for text in texts:
+        # Whole 16-byte accesses through the read-only path, and nothing that divides by what is not known.
+        if name != "odd_unaligned":
+            assert "ld.global.nc.v4.b32" in text or "ld.global.nc.v2.b64" in text, text
+        assert ".local" not in text
+    if emulation.PTXAS:
+        rows = [row for text in texts for row in emulation.assemble(text)]
+        assert not [row for row in rows if row[3]], rows
+
+
+def test_a_cuda_graph_is_compiled_for_its_device(monkeypatch):
+    settings = options.resolve()
+    captured = type("Captured", (), {"devices": {torch.device("cpu"): True, torch.device("cuda", 0): True}})
+    for capability, target in [((8, 6), "sm_80"), ((9, 0), "sm_90"), ((12, 1), "sm_100")]:
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
+        assert backend._targets(captured, settings) == [target]
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    with pytest.raises(backend.CompileError, match="sm_75 device; frit generates code for sm_80 and newer"):
+        backend._targets(captured, settings)
+    assert backend._targets(captured, {**settings, "target": "simt"}) == ["simt"]
+    captured.devices = {torch.device("cpu"): True}
+    assert backend._targets(captured, settings) == ["cpu"]
+
+
+def test_the_emulation_as_an_option():
+    compiled = torch.compile(lambda x: torch.softmax(x, -1), backend="frit", options={"target": "simt"})
+    x = torch.randn(3, 40)
+    torch.testing.assert_close(compiled(x), torch.softmax(x, -1))
+
+
+@without_gpu
+def test_marked_tests_are_found_and_ask_for_a_gpu():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-m", "gpu", "-p", "no:xdist", str(ROOT / "tests/python/test_gpu.py")],
+        capture_output=True, text=True, cwd=ROOT, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")),
+    )
+    assert done.returncode == 0 and "needs a GPU" in done.stdout and " passed" not in done.stdout, done.stdout
+
+
+@without_gpu
+def test_scripts_say_that_there_is_no_gpu():
+    for command in (["-m", "benchmarks.gpu"], ["scripts/gpu-check"]):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 1 and "torch sees no GPU" in done.stderr, done.stderr
+
+
+def test_the_parts_of_gpu_check():
+    loader = importlib.machinery.SourceFileLoader("gpu_check", str(ROOT / "scripts/gpu-check"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+    loader.exec_module(module)
+    found = module.describe()
+    assert found["torch"] == torch.__version__ and isinstance(found["devices"], list)
+    assert module.crypto().exists()
+    step = module.run([sys.executable, "-c", "print('seen')"])
+    assert step["status"] == 0 and step["output"] == "seen\n"

@@ -1,0 +1,289 @@
+"""The GPU path without a GPU: every kernel of these graphs is emulated with bounds, races, barriers and first writes checked, agrees
+with eager, and is assembled by ptxas without a byte of local memory. The whole suite goes the same way in `scripts/gpu-sweep`."""
+
+import math
+
+import emulation as emulator
+import pytest
+import torch
+import torch.nn.functional as F
+from test_operators import BINARY, DIVISIONS, REDUCTIONS, UNARY
+
+from benchmarks.programs import programs
+from frit import backend
+
+EDGES = (2, 3, 31, 33, 255, 256, 257, 1023, 1025)
+# Kernels that return IEEE's or the library's result on the CPU, and an instruction of the GPU's on the GPU.
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+
+
+@pytest.fixture(scope="module")
+def emulation():
+    return emulator.Emulation()
+
+
+# Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place")
+
+
+@pytest.fixture(autouse=True)
+def emulated(request, monkeypatch, emulation):
+    emulation.architectures = emulator.ARCHITECTURES if request.node.originalname in FOR_EVERY_ARCHITECTURE else (90,)
+    monkeypatch.setattr(backend, "build", emulation.build)
+
+
+def agree(function, *inputs, dynamic=None):
+    compiled = torch.compile(function, backend="frit", dynamic=dynamic)
+    compare(compiled(*inputs), function(*inputs))
+    return compiled
+
+
+def compare(actual, expected):
+    expected = [x for x in torch.utils._pytree.tree_leaves(expected)]
+    actual = torch.utils._pytree.tree_leaves(actual)
+    assert len(actual) == len(expected)
+    for number, (a, e) in enumerate(zip(actual, expected)):
+        limit = TOLERANCE.get(getattr(e, "dtype", None), 0)
+        torch.testing.assert_close(
+            a, e, rtol=limit, atol=limit, equal_nan=True, msg=lambda text, number=number: f"result {number}: {text}"
+        )
+
+
+def groups(table, size=8):
+    names = [name for name in table if table[name] is not None]
+    return [names[at : at + size] for at in range(0, len(names), size)]
+
+
+def values(size, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    if dtype == torch.bool:
+        return torch.rand(size, generator=generator) > 0.5
+    if dtype.is_floating_point:
+        # Within the domain of all functions.
+        return (torch.rand(size, generator=generator, dtype=torch.float64) * 0.9 + 0.05).to(dtype)
+    return torch.randint(1, 9, size if isinstance(size, tuple) else (size,), generator=generator).to(dtype)
+
+
+def applied(table, names):
+    def function(*inputs):
+        return [table[name][0](*inputs) for name in names]
+
+    return function
+
+
+@pytest.mark.parametrize("names", groups({k: None if "not" in k else v for k, v in UNARY.items()}), ids=lambda n: f"{n[0]} to {n[-1]}")
+def test_unary(names):
+    """One kernel for all sizes, at the edges of vectors, warps and blocks; sizes 0 and 1 get their own."""
+    if names[0] == "abs":
+        names = [*names, "logical_not"]
+    compiled = agree(applied(UNARY, names), values(EDGES[-1]), dynamic=True)
+    for size in (*EDGES, 0, 1):
+        compare(compiled(values(size)), applied(UNARY, names)(values(size)))
+    # Off by one element: no access can be a vector.
+    compare(compiled(values(66)[1:]), applied(UNARY, names)(values(66)[1:]))
+
+
+SPECIAL = [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 1e-3, 7.0, -7.0, 3e-39]
+
+
+def test_special_values():
+    names = ["abs", "neg", "sign", "floor", "ceil", "trunc", "round", "relu", "isnan", "isinf", "hardtanh", "clamp", "exp", "log", "tanh"]
+    agree(applied(UNARY, names), torch.tensor(SPECIAL))
+    x = torch.tensor(SPECIAL)
+    agree(lambda x, y: [x > y, x == y, torch.maximum(x, y) != 0, torch.where(x < y, x, y)], x[:, None], x[None, :])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_floating_types(dtype):
+    names = ["abs", "floor", "relu", "exp", "log", "tanh", "erf", "sigmoid", "gelu tanh", "rsqrt", "div scalar", "eq scalar"]
+    compiled = agree(applied(UNARY, names), values(130, dtype), dynamic=True)
+    compare(compiled(values(77, dtype)), applied(UNARY, names)(values(77, dtype)))
+    agree(lambda x: [x.sum(-1), x.amax(0), x.mean(), torch.softmax(x, -1), x.cumsum(-1)], values((7, 33), dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool], ids=str)
+def test_integer_types(dtype):
+    x, y = values(130, dtype), values(130, dtype, 1)
+    names = ["eq", "lt", "logical_and", "bitwise_xor", "maximum"] + ([] if dtype == torch.bool else ["add", "sub", "mul"])
+    agree(applied(BINARY, names), x, y)
+    if dtype != torch.bool:
+        agree(lambda x, y: [x // y, x % y, torch.fmod(x, y), x << (y % 4), x >> (y % 4), ~x], x * 3, y)
+    agree(lambda x: [x.sum(-1), x.amax(0), x.any(-1), x.all(0), x.to(torch.float32).mean()], values((6, 35), dtype))
+    if dtype != torch.bool:
+        agree(lambda x: [x.argmax(-1), x.argmin(0), x.prod(0)], values((6, 35), dtype))
+
+
+def test_casts():
+    types = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
+    agree(lambda *all: [x.to(d) for x in all for d in types], *[values(37, d) * 3 if d != torch.bool else values(37, d) for d in types])
+
+
+@pytest.mark.parametrize("names", groups(BINARY), ids=lambda n: f"{n[0]} to {n[-1]}")
+def test_binary(names):
+    names = [name for name in names if "bitwise" not in name]
+    for x, y in [(values(67), values(67, seed=1)), (values((9, 33)), values(33, seed=1)), (values((8, 5, 4)), values((5, 1), seed=1))]:
+        agree(applied(BINARY, names), x, y)
+    agree(applied(BINARY, names), values((33, 8)).t(), values((8, 33), seed=1))
+
+
+def test_division():
+    agree(applied(DIVISIONS, list(DIVISIONS)), values(130) * 9 - 4, values(130, seed=1))
+
+
+SHAPES = [(1, 1), (2, 3), (5, 31), (3, 33), (4, 128), (33, 4), (2, 1025), (257, 3), (40, 24)]
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reduction(name):
+    function = REDUCTIONS[name][0]
+    for part in (SHAPES[:5], SHAPES[5:]):
+        agree(lambda *all: [function(x) for x in all], *[values(shape) for shape in part if "var" not in name or shape[-1] > 1])
+
+
+@pytest.mark.parametrize("dim", [0, 1, (0, 1), 2, (0, 2)], ids=str)
+def test_reductions_of_any_size(dim):
+    """The same kernel at many sizes, empty ones among them."""
+
+    def function(x):
+        return x.sum(dim), (x * 2).amax(dim) if x.numel() else x.sum(dim), x.exp().mean(dim)
+
+    compiled = agree(function, values((5, 9, 33)), dynamic=True)
+    for shape in [(2, 3, 4), (3, 2, 257), (33, 40, 2), (7, 2, 128), (2, 65, 33), (0, 3, 4), (3, 4, 0)]:
+        compare(compiled(values(shape)), function(values(shape)))
+
+
+@pytest.mark.parametrize("size", [70_001, 1 << 18])
+def test_long_full_reductions(size):
+    """Partial results of many blocks, folded in fixed order."""
+    x = torch.randn(size, generator=torch.Generator().manual_seed(1))
+
+    def function(x):
+        return x.amax(), x.argmin(), (x > 0).sum(), (x - x.mean()).square().mean()
+
+    compiled = agree(function, x)
+    again = compiled(x)
+    assert all(torch.equal(a, b) for a, b in zip(compiled(x), again))
+
+
+def test_rows_of_any_length():
+    def function(x):
+        return torch.softmax(x, -1), F.layer_norm(x, x.shape[-1:]), x.argmax(-1), torch.logsumexp(x, -1)
+
+    compiled = agree(function, values((3, 40)), dynamic=True)
+    for shape in [(1, 8), (4, 2), (9, 31), (2, 1024), (2, 1027), (130, 5), (2, 5000), (0, 7)]:
+        compare(compiled(values(shape)), function(values(shape)))
+    for columns in (8, 64, 100, 768, 1024, 4096, 4100):
+        agree(function, values((3, columns)))
+
+
+def test_moving():
+    def function(x, y):
+        return [
+            x.permute(2, 0, 1).reshape(5, 24) + 1,
+            x.transpose(0, 2).contiguous(),
+            x[1:3, ::2, -2:] * 2,
+            torch.stack(x.unbind(0), -1),
+            torch.cat(x.split([1, 3, 2], 1)[::-1], 1),
+            x.flip(0, 2),
+            x.roll((1, -2), (0, 2)),
+            torch.cat([x, y], 0),
+            torch.cat([x, x.new_empty(4, 0, 5), x * 2], 1),
+            x.repeat(2, 1, 3),
+            F.pad(x, (1, 2, 0, 3)),
+            F.pad(x, (-1, 1)),
+            torch.select_scatter(x, x[0] * 3, 0, 2),
+            torch.tril(x),
+            torch.triu(x, 1),
+            x.unfold(2, 2, 2) * 2,
+            x.unsqueeze(1).expand(4, 3, 6, 5).contiguous(),
+        ]
+
+    for dtype in (torch.float32, torch.uint8):
+        agree(function, values((4, 6, 5), dtype), values((3, 6, 5), dtype, 1))
+    agree(lambda x: [torch.full_like(x, 2), torch.arange(33), torch.eye(4), x.new_zeros(0, 3), torch.arange(7) * x.shape[0]], values((3, 5)))
+
+
+def test_reading_by_index():
+    table, index = values((11, 7)), torch.randint(0, 11, (3, 4), generator=torch.Generator().manual_seed(1))
+
+    def function(table, index, x):
+        return [
+            F.embedding(index, table),
+            table.index_select(0, index.flatten()) + 1,
+            table[index],
+            table[index[0], index[0] % 7],
+            x.gather(1, index % 5),
+            x[index % 3 - 2],
+            table[-1] * 2,
+        ]
+
+    agree(function, table, index, values((3, 5)))
+
+
+def test_an_index_out_of_range_is_an_error_of_the_emulation():
+    compiled = torch.compile(lambda t, i: F.embedding(i, t) * 2, backend="frit")
+    table = values((5, 3))
+    compiled(table, torch.tensor([0, 4]))
+    with pytest.raises(IndexError, match="out of (range|bounds)"):
+        compiled(table, torch.tensor([0, 5]))
+
+
+def test_in_place():
+    """Results that overwrite an operand; readers of the old value come first."""
+
+    def function(x, y):
+        x.mul_(2)
+        y.add_(x)
+        t = (x + y).exp()
+        t = t @ t.t()
+        return (t * 2 + 1).relu()
+
+    for size in (4, 33):
+        one, two = [values((size, size), seed=s) for s in (0, 1)], [values((size, size), seed=s) for s in (0, 1)]
+        compare(torch.compile(function, backend="frit")(*one), function(*two))
+        compare(one, two)
+
+
+SMALL = [
+    name
+    for name in programs()
+    if not any(word in name for word in ("gpt2", "vit", "captioning", "bert")) and not programs()[name].random
+]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_program(name):
+    program = programs()[name]
+    function, inputs = program.make("test")
+    _, expected_inputs = program.make("test")
+    expected = function(*expected_inputs)
+    actual = torch.compile(function, backend="frit", fullgraph=program.fullgraph)(*inputs)
+    compare(torch.utils._pytree.tree_map(_plain, actual), torch.utils._pytree.tree_map(_plain, expected))
+
+
+def _plain(x):
+    return x.detach() if isinstance(x, torch.Tensor) else x
+
+
+def test_training_a_small_network():
+    def loss(w, v, b, x, target):
+        h = F.gelu(F.layer_norm(x @ w + b, b.shape))
+        return F.cross_entropy(h @ v, target)
+
+    def run(function):
+        weights = [values(s, seed=i).requires_grad_() for i, s in enumerate([(12, 24), (24, 7), (24,)])]
+        result = function(*weights, values((9, 12), seed=5), torch.arange(9) % 7)
+        return result.detach(), *torch.autograd.grad(result, weights)
+
+    compare(run(torch.compile(loss, backend="frit")), run(loss))
+
+
+@pytest.mark.skipif(emulator.PTXAS is None, reason="needs ptxas")
+def test_every_kernel_of_this_file_assembles(emulation):
+    """The last test of the file: what all the others compiled."""
+    rows = emulation.assemble()
+    # A kernel of several launches is several entries, numbered.
+    assembled = {name if name in emulation.seen else name.rpartition("_")[0] for name, *_ in rows}
+    assert assembled == emulation.seen
+    if len(emulation.seen) > 300:
+        assert {arch for _, arch, _ in rows} == {80, 90, 100}
