@@ -507,7 +507,7 @@ Value Emitter::emitCheck(Frame &frame, unsigned id, const Node &node) {
     active = conjunction(loc, active, frame.mask, frame.lanes);
   }
   Value culprit = conjunction(loc, failed, active, frame.lanes);
-  target.fail(builder, loc, culprit, ErrorCode::IndexOutOfRange, node.dimension,
+  target.fail(builder, loc, culprit, node.error, node.dimension,
               isa<VectorType>(culprit.getType()) ? splat(frame, at) : at, extent);
   frame.valid[id] = valid;
   return wrapped;

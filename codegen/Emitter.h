@@ -48,9 +48,6 @@ struct Access {
   Value mask;
 };
 
-/// Failures that a kernel can report; the numbers are the ABI's.
-enum class ErrorCode : int32_t { IndexOutOfRange = 1, DivisionByZero = 2 };
-
 class EmitterTarget {
 public:
   virtual ~EmitterTarget();

@@ -32,6 +32,19 @@ struct Bound {
   SizeExpr expr, low, high;
 };
 
+/// Failures that a kernel can report; the numbers are the ABI's. A gather whose
+/// attribute `frit.raises` is "embedding", "gather", "target" or "index_select" fails as
+/// that operator does in eager, at dimension `frit.dimension` if there is one; others
+/// fail as indexing by tensors does.
+enum class ErrorCode : int32_t {
+  IndexOutOfRange = 1,
+  DivisionByZero = 2,
+  EmbeddingIndexOutOfRange = 4,
+  GatherIndexOutOfRange = 5,
+  TargetOutOfRange = 6,
+  SelectedIndexOutOfRange = 7
+};
+
 enum class NodeKind {
   /// `value`.
   Constant,
@@ -67,8 +80,9 @@ struct Node {
   SizeExpr expr;
   SmallVector<Bound, 1> bounds;
   IndexCheck check = IndexCheck::Unchecked;
-  /// Check: the dimension of the source that the index belongs to.
+  /// Check: the dimension that the error names, and which error it is.
   unsigned dimension = 0;
+  ErrorCode error = ErrorCode::IndexOutOfRange;
   /// The domain dims that the value depends on, as a bit mask.
   uint32_t dims = 0;
   /// How many rounds of reductions lie before the value: a Reduce of level k is

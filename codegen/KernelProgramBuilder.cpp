@@ -1,6 +1,8 @@
 // Nodes for values at indices.
 #include "codegen/KernelProgramBuilder.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -325,6 +327,17 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
   return result;
 }
 
+/// Which of eager's errors the check of a gather stands for.
+static ErrorCode getIndexError(Operation *op) {
+  auto raises = op ? op->getAttrOfType<StringAttr>("frit.raises") : StringAttr();
+  return llvm::StringSwitch<ErrorCode>(raises ? raises.getValue() : "")
+      .Case("embedding", ErrorCode::EmbeddingIndexOutOfRange)
+      .Case("gather", ErrorCode::GatherIndexOutOfRange)
+      .Case("target", ErrorCode::TargetOutOfRange)
+      .Case("index_select", ErrorCode::SelectedIndexOutOfRange)
+      .Default(ErrorCode::IndexOutOfRange);
+}
+
 std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request, GatherOp op) {
   Exprs index = unpack(request.index);
   auto sizes = getSizes(cast<RankedTensorType>(op.getSource().getType()));
@@ -360,7 +373,10 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       check.op = op;
       check.expr = sizes[dimension];
       check.check = op.getCheck();
-      check.dimension = dimension;
+      check.error = getIndexError(op);
+      // Indexing by tensors counts its index tensors, other operators the source's dims.
+      auto told = op->getAttrOfType<IntegerAttr>("frit.dimension");
+      check.dimension = told ? told.getInt() : op.getCheck() == IndexCheck::Wrap ? i : dimension;
       check.bounds = unpackGuards(request.guards);
       known = checks[key] = add(std::move(check));
       program.facts.setExtent("v" + std::to_string(*known), sizes[dimension]);

@@ -6,7 +6,8 @@ using namespace mlir::frit;
 using Sizes = SmallVector<SizeExpr>;
 
 static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indices,
-                         ArrayRef<SizeExpr> results, ArrayRef<SizeExpr> sizes, IndexCheck check) {
+                         ArrayRef<SizeExpr> results, ArrayRef<SizeExpr> sizes, IndexCheck check,
+                         StringRef raises = "") {
   SmallVector<SizeAttr> attrs(results.begin(), results.end());
   SmallVector<Value> values;
   for (Tensor index : indices) {
@@ -14,8 +15,11 @@ static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indic
   }
   auto map = MapAttr::get(b.getContext(), sizes.size(), indices.size(), attrs, {}, {}, {});
   RankedTensorType type = getTensorType(sizes, source.type().getElementType());
-  return {GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check),
-          source.dtype};
+  auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check);
+  if (!raises.empty()) {
+    gather->setAttr("frit.raises", b.getBuilder().getStringAttr(raises));
+  }
+  return {gather, source.dtype};
 }
 
 /// `index`, whose dims are the result's from `at` on, over all of the result.
@@ -29,7 +33,7 @@ static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeE
 
 /// One index tensor in the place of one dim: the index's dims stand there.
 static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t dim, Tensor index,
-                        IndexCheck check) {
+                        StringRef raises) {
   Sizes sizes = call.resultSizes(), results;
   if (!isInteger(index.dtype)) {
     call.refuse("the index is not an integer");
@@ -42,7 +46,8 @@ static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t
       results.push_back(b.dim(i < dim ? i : i - 1 + index.rank()));
     }
   }
-  return makeGather(b, source, {spread(b, index, dim, sizes)}, results, sizes, check);
+  return makeGather(b, source, {spread(b, index, dim, sizes)}, results, sizes,
+                    IndexCheck::NonNegative, raises);
 }
 
 // gather(self, dim, index)
@@ -57,7 +62,7 @@ static Tensor gather(AtenCall &call, TensorBuilder &b) {
   for (int64_t i = 0; i < source.rank(); ++i) {
     results.push_back(i == dim ? SizeExpr::value(b.getContext(), 0) : b.dim(i));
   }
-  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative);
+  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative, "gather");
 }
 
 // index(self, indices): index tensors broadcast together and stand where the first of
@@ -107,7 +112,7 @@ static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
 void mlir::frit::addIndexingRules(RuleTable &table) {
   // embedding(weight, indices, padding_idx, ...)
   table.addSingle({"aten.embedding.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), IndexCheck::NonNegative);
+    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), "embedding");
   });
   // index_select(self, dim, index)
   table.addSingle({"aten.index_select.default"}, [](AtenCall &call, TensorBuilder &b) {
@@ -119,7 +124,9 @@ void mlir::frit::addIndexingRules(RuleTable &table) {
     if (index.rank() == 0) {
       index = b.unsqueeze(index, 0);
     }
-    return takeAlong(call, b, source, call.dim(1, source.rank()), index, IndexCheck::NonNegative);
+    // Along the second dimension eager has a loop, and an error, of its own.
+    int64_t dim = call.dim(1, source.rank());
+    return takeAlong(call, b, source, dim, index, dim == 1 ? "index_select" : "embedding");
   });
   table.addSingle({"aten.gather.default"}, gather);
   table.addSingle({"aten.index.Tensor"}, indexByTensors);

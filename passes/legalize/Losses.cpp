@@ -19,9 +19,10 @@ static Tensor pick(TensorBuilder &b, Tensor values, Tensor index) {
   auto map = MapAttr::get(b.getContext(), index.rank(), 1,
                           {SizeExpr::value(b.getContext(), 0).getAttr()}, {}, {}, {});
   auto type = getTensorType(index.sizes(), values.type().getElementType());
-  return {GatherOp::create(b.getBuilder(), b.getLoc(), type, values.value, index.value, map,
-                           IndexCheck::NonNegative),
-          values.dtype};
+  auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, values.value, index.value, map,
+                                 IndexCheck::NonNegative);
+  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  return {gather, values.dtype};
 }
 
 static Target readTarget(AtenCall &call, Tensor index, Tensor weights, Scalar ignored,
@@ -58,9 +59,10 @@ static Values nllForward(AtenCall &call) {
   at.push_back(SizeExpr::value(context, 0));
   auto map = MapAttr::get(context, index.rank(), 1, at, {}, {}, {});
   auto type = getTensorType(index.sizes(), scores.type().getElementType());
-  Tensor picked{GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value,
-                                 target.safe.value, map, IndexCheck::NonNegative),
-                scores.dtype};
+  auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value, target.safe.value,
+                                 map, IndexCheck::NonNegative);
+  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  Tensor picked{gather, scores.dtype};
   Tensor zero = b.constant(scores.dtype, 0);
   // By select, not by the weight: an ignored row of -inf must not become NaN.
   Tensor loss = b.select(target.valid, b.neg(b.mul(picked, target.weight)), zero);

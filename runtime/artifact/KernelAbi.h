@@ -38,7 +38,8 @@ struct Callbacks {
 /// Why a kernel stopped; the runtime words it as eager does.
 enum class KernelError : int32_t {
   None = 0,
-  /// `index` is not in [-size, size); text of indexing: "index 5 is out of bounds for dimension 0 with size 3".
+  /// `index` is not in [-size, size); text of indexing: "index 5 is out of bounds for dimension 0 with size 3", the dimension
+  /// counted among the index tensors.
   IndexOutOfRange = 1,
   /// Integer division or remainder by zero: "ZeroDivisionError".
   DivisionByZero = 2,
@@ -50,6 +51,8 @@ enum class KernelError : int32_t {
   GatherIndexOutOfRange = 5,
   /// cross-entropy's target: "Target 5 is out of bounds."
   TargetOutOfRange = 6,
+  /// index_select along the second dimension, which checks in a loop of its own: "INDICES element is out of DATA bounds, ...".
+  SelectedIndexOutOfRange = 7,
 };
 
 /// The first error of a launch. `operand` is the dimension the index belongs to.

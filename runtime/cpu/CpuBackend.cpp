@@ -84,6 +84,9 @@ Status kernelError(const ErrorRecord &record) {
     return Status::error(ErrorKind::Runtime, outOfBounds);
   case KernelError::TargetOutOfRange:
     return Status::error(ErrorKind::Index, "Target " + std::to_string(record.index) + " is out of bounds.");
+  case KernelError::SelectedIndexOutOfRange:
+    return Status::error(ErrorKind::Runtime, "INDICES element is out of DATA bounds, id=" + std::to_string(record.index) +
+                                                 " axis_dim=" + std::to_string(record.size));
   case KernelError::DivisionByZero:
     return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
   case KernelError::NegativeValue:

@@ -1,5 +1,6 @@
 #include "runtime/simt/SimtGrid.h"
 
+#include "runtime/cpu/CpuBackend.h"
 #include "runtime/simt/Fibre.h"
 
 #include <algorithm>
@@ -262,13 +263,8 @@ const SimtOperations kOperations = {
     },
     [](const SimtContext *context, int32_t code, int32_t dimension, int64_t index, int64_t size) {
       Thread &thread = threadOf(context);
-      if (code == static_cast<int32_t>(KernelError::DivisionByZero)) {
-        thread.block->stop(thread, "ZeroDivisionError", ErrorKind::ZeroDivision);
-      }
-      thread.block->stop(thread,
-                         "index " + std::to_string(index) + " is out of bounds for dimension " + std::to_string(dimension) +
-                             " with size " + std::to_string(size),
-                         ErrorKind::Index);
+      Status failure = kernelError({code, dimension, index, size});
+      thread.block->stop(thread, failure.message(), failure.kind());
     }};
 
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {

@@ -267,4 +267,8 @@ TEST(CpuBackend, ErrorsReadAsEager) {
   EXPECT_EQ(kernelError({1, 0, 5, 3}).kind(), ErrorKind::Index);
   EXPECT_EQ(kernelError({2, 0, 0, 0}).message(), "ZeroDivisionError");
   EXPECT_EQ(kernelError({4, 0, 7, 3}).message(), "index out of range in self");
+  EXPECT_EQ(kernelError({5, 1, 7, 3}).message(), "index 7 is out of bounds for dimension 1 with size 3");
+  EXPECT_EQ(kernelError({5, 1, 7, 3}).kind(), ErrorKind::Runtime);
+  EXPECT_EQ(kernelError({6, 0, -8, 3}).message(), "Target -8 is out of bounds.");
+  EXPECT_EQ(kernelError({7, 1, 7, 3}).message(), "INDICES element is out of DATA bounds, id=7 axis_dim=3");
 }
