@@ -41,7 +41,8 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
       return valueOf(ValueKind::None);
     }
     if (isa<RankedTensorType>(value.getType())) {
-      return valueOf(ValueKind::Tensor, tensors.find(value)->second.reg);
+      auto copy = passed.find(operand.getIndex());
+      return valueOf(ValueKind::Tensor, copy == passed.end() ? tensors.find(value)->second.reg : copy->second);
     }
     if (isa<FloatType>(value.getType())) {
       return valueOf(ValueKind::FloatReg, floatRegister(value));
@@ -116,7 +117,41 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
   return valueOf(type.isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, ints[result]);
 }
 
+Value mutatedInPlace(OpResult result) {
+  auto call = dyn_cast<AtenOp>(result.getOwner());
+  if (!call || !call.getMutatedOperands()) {
+    return {};
+  }
+  ArrayRef<int64_t> mutated = *call.getMutatedOperands();
+  unsigned own = call.getNumResults() - mutated.size();
+  if (result.getResultNumber() < own) {
+    return {};
+  }
+  Value operand = call.getOperands()[mutated[result.getResultNumber() - own]];
+  return operand.hasOneUse() && operand.getDefiningOp<LaunchOp>() && !isWrittenOver(operand) ? operand : Value();
+}
+
+void PlanWriter::passMutated(AtenOp op) {
+  passed.clear();
+  ArrayRef<int64_t> mutated = op.getMutatedOperands().value_or(ArrayRef<int64_t>());
+  unsigned own = op.getNumResults() - mutated.size();
+  for (auto [index, operand] : llvm::enumerate(mutated)) {
+    OpResult result = op->getResult(own + index);
+    Value before = op.getOperands()[operand];
+    if (mutatedInPlace(result)) {
+      tensors[result] = tensors.find(before)->second;
+    } else {
+      LayoutAttr layout = getCallResultLayout(op, result.getResultNumber());
+      uint32_t reg = writeClone(before, layout, "the call writes to an operand that is read again");
+      tensors[result] = {reg, LayoutAttr::get(op.getContext(), layout.getStrides(), SizeExpr::constant(op.getContext(), 0).getAttr()), result};
+      passed[operand] = reg;
+    }
+    dtypes[result] = dtypes.lookup(before);
+  }
+}
+
 LogicalResult PlanWriter::writeAten(AtenOp op) {
+  passMutated(op);
   format::AtenT call;
   auto [space, rest] = op.getOpName().split('.');
   auto [name, overload] = rest.split('.');
@@ -138,15 +173,19 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   }
 
   std::vector<std::unique_ptr<format::ValueT>> results;
-  for (unsigned i = 0; i != op.getNumResults(); ++i) {
+  size_t mutatedCount = op.getMutatedOperands() ? op.getMutatedOperands()->size() : 0;
+  for (unsigned i = 0; i != op.getNumResults() - mutatedCount; ++i) {
     results.push_back(resultValue(op, i));
   }
-  // The schema says where in the results a list stands; all results that the others leave are its items.
+  // The importer, or else the schema, says where in the results a list stands; in a schema with one list, all results that the
+  // others leave are its items.
   auto schema = AtenSchema::lookup(op.getOpName());
-  size_t returns = schema ? schema->returns.size() : results.size();
+  auto lengths = op->getAttrOfType<DenseI64ArrayAttr>("frit.result_lists");
+  size_t returns = schema ? schema->returns.size() : lengths ? lengths.size() - mutatedCount : results.size();
   for (size_t i = 0, next = 0; i != returns; ++i) {
-    if (schema && schema->returns[i].isList()) {
-      size_t items = results.size() - (returns - 1);
+    bool isList = schema ? schema->returns[i].isList() : lengths && lengths[i] >= 0;
+    if (isList) {
+      size_t items = lengths && i < size_t(lengths.size()) && lengths[i] >= 0 ? lengths[i] : results.size() - (returns - 1);
       auto list = valueOf(ValueKind::List);
       for (size_t k = 0; k != items; ++k) {
         list->items.push_back(std::move(results[next++]));
@@ -160,7 +199,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
     // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's business, its flag the plan's.
     for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
       auto operand = dyn_cast<OperandAttr>(argument);
-      if (operand && index < schema->arguments.size() && schema->arguments[index].isWrite) {
+      if (operand && !passed.contains(operand.getIndex()) && index < schema->arguments.size() &&
+          schema->arguments[index].isWrite) {
         mutated.insert(rootOf(op.getOperands()[operand.getIndex()]));
       }
     }
@@ -169,10 +209,10 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   return success();
 }
 
-uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout) {
+uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout, StringRef reason) {
   format::AtenT call;
   call.name = "aten::clone";
-  call.reason = "the graph promises a result with storage or strides of its own";
+  call.reason = reason.str();
   call.arguments.push_back(valueOf(ValueKind::Tensor, tensors.find(value)->second.reg));
   call.arguments.push_back(valueOf(ValueKind::None));
   uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout, rootOf(value));

@@ -139,6 +139,20 @@ uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layo
   return reg;
 }
 
+/// Where eager's result begins in its storage; null for the start.
+static SizeAttr promisedOffset(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    if (auto op = dyn_cast<ReturnOp>(use.getOwner())) {
+      auto promised =
+          op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(use.getOperandNumber(), "frit.layout");
+      if (promised && !SizeExpr(promised.getOffset()).isConstant(0)) {
+        return promised.getOffset();
+      }
+    }
+  }
+  return {};
+}
+
 void PlanWriter::allocate(Value value, format::StorageClass storage) {
   const TensorValue &tensor = tensors.find(value)->second;
   auto type = cast<RankedTensorType>(value.getType());
@@ -152,11 +166,17 @@ void PlanWriter::allocate(Value value, format::StorageClass storage) {
     }
     elements = span == elements ? elements : elements.max(span);
   }
+  uint32_t offset = kNoRegister;
+  if (SizeAttr promised = storage == format::StorageClass::Output ? promisedOffset(value) : SizeAttr()) {
+    elements = elements + SizeExpr(promised);
+    offset = sizeRegister(promised);
+  }
   uint32_t bytes = sizeRegister(elements * int64_t(bytesOfElement(dtypes.lookup(value))));
   auto &step = builder.step<format::AllocT>();
   step.tensor = tensor.reg;
   step.storage = storage;
   step.bytes = bytes;
+  step.offset = offset;
 }
 
 Value PlanWriter::rootOf(Value value) {
@@ -224,10 +244,16 @@ static Value writtenOver(OpResult result) {
   return {};
 }
 
+bool isWrittenOver(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  return result && writtenOver(result);
+}
+
 /// The value whose storage another one lives in, by definitions alone.
 static Value definedRoot(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Value under = isView(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
+    under = under ? under : mutatedInPlace(result);
     if (!under) {
       break;
     }

@@ -352,7 +352,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
                  !satisfies(layout, cast<RankedTensorType>(type), demand);
       output->kind = format::OutputKind::Tensor;
       if (own) {
-        output->reg = writeClone(value, demand.layout);
+        output->reg = writeClone(value, demand.layout, "the graph promises a result with storage or strides of its own");
       } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
         output->kind = format::OutputKind::Input;
         unsigned before = 0;

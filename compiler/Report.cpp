@@ -33,11 +33,17 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
   }
 }
 
+/// As torch spells an operator in a graph: "aten.mm.default".
+static std::string operatorName(const format::AtenT &call) {
+  auto [space, name] = llvm::StringRef(call.name).split("::");
+  return (space + "." + name + "." + (call.overload.empty() ? "default" : call.overload)).str();
+}
+
 static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artifact, const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
     if (const auto *call = step->action.AsAten()) {
       json.object([&] {
-        json.attribute("op", call->overload.empty() ? call->name : call->name + "." + call->overload);
+        json.attribute("op", operatorName(*call));
         json.attribute("reason", call->reason);
         if (call->source != kNoRegister) {
           json.attribute("source", artifact.sources[call->source]);

@@ -374,6 +374,11 @@ private:
       FRIT_RETURN_IF_ERROR(checkShaped(alloc.tensor()));
       FRIT_RETURN_IF_ERROR(checkInt(alloc.bytes()));
       FRIT_RETURN_IF_ERROR(checkInt(alloc.arena_offset(), true));
+      FRIT_RETURN_IF_ERROR(checkInt(alloc.offset(), true));
+      if (alloc.offset() != kNoRegister && alloc.storage() == StorageClass::Temporary) {
+        return wrong("only a result can begin inside of its storage");
+      }
+      plan.tensors[alloc.tensor()].offset = alloc.offset();
       if (alloc.storage() != StorageClass::Temporary) {
         plan.tensors[alloc.tensor()].needsHandle = true;
         if (alloc.arena_offset() != kNoRegister) {

@@ -31,6 +31,8 @@ struct TensorType {
   bool hasStrides;
   /// Must be a tensor of the host, not bare memory.
   bool needsHandle = false;
+  /// Where a result begins in the storage made for it, kNoRegister for its start.
+  uint32_t offset = kNoRegister;
 };
 
 enum class StepKind : uint8_t {

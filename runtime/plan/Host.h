@@ -30,6 +30,7 @@ struct TensorSlot {
   void *handle = nullptr;
   void *allocation = nullptr;
   uint64_t bytes = 0;
+  bool isTemporary = false;
   Owner owner = Owner::Nothing;
 };
 
@@ -50,6 +51,8 @@ struct TensorShape {
   std::span<const int64_t> strides;
   format::Dtype dtype;
   format::Device device;
+  /// Elements of the storage before the first one.
+  int64_t offset = 0;
 };
 
 /// What was done, over all calls of an executable.
@@ -57,6 +60,8 @@ struct Counters {
   std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0}, sizeEvaluations{0};
   /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
   std::atomic<uint64_t> peakBytes{0};
+  /// The same without results: what the plan takes only for the time of a call, workspace of kernels included.
+  std::atomic<uint64_t> temporaryBytes{0};
 };
 
 struct RunState;

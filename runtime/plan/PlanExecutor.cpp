@@ -224,11 +224,19 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     return Status::ok();
   }
   state.allocations += 1;
-  state.currentBytes += bytes;
-  state.peakBytes = std::max(state.peakBytes, state.currentBytes);
+  state.held.add(bytes);
   slot.bytes = bytes;
+  slot.isTemporary = step.flag == static_cast<uint8_t>(format::StorageClass::Temporary);
+  if (slot.isTemporary) {
+    state.heldTemporaries.add(bytes);
+  }
   if (type.needsHandle) {
-    FRIT_RETURN_IF_ERROR(host.allocateTensor(shapeOf(state, step.a), slot));
+    TensorShape shape = shapeOf(state, step.a);
+    shape.offset = type.offset == kNoRegister ? 0 : state.ints[type.offset];
+    if (shape.offset < 0) {
+      return Status::error(ErrorKind::BadArtifact, "a result begins before its storage");
+    }
+    FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, slot));
     slot.owner = TensorSlot::Owner::Handle;
     return Status::ok();
   }
@@ -259,6 +267,7 @@ Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
     FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0));
     // The storage lives on under the new name: its bytes move along and are counted until that is freed.
     state.tensors[tensor].bytes = std::exchange(state.tensors[from].bytes, 0);
+    state.tensors[tensor].isTemporary = state.tensors[from].isTemporary;
     release(state, from);
     return Status::ok();
   }
@@ -296,7 +305,10 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
     if (!arguments.workspace) {
       return outOfMemory(static_cast<uint64_t>(workspaceBytes));
     }
-    state.peakBytes = std::max(state.peakBytes, state.currentBytes + static_cast<uint64_t>(workspaceBytes));
+    for (HeldBytes *held : {&state.held, &state.heldTemporaries}) {
+      held->add(static_cast<uint64_t>(workspaceBytes));
+      held->drop(static_cast<uint64_t>(workspaceBytes));
+    }
   }
   state.kernelLaunches += 1;
   const auto *name = decoded->source->kernels()->Get(site.kernel)->name();
@@ -378,7 +390,10 @@ Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs, std:
 
 void PlanExecutor::release(RunState &state, uint32_t tensor) {
   TensorSlot &slot = state.tensors[tensor];
-  state.currentBytes -= std::min(slot.bytes, state.currentBytes);
+  state.held.drop(slot.bytes);
+  if (slot.isTemporary) {
+    state.heldTemporaries.drop(slot.bytes);
+  }
   switch (slot.owner) {
   case TensorSlot::Owner::Nothing:
     break;
@@ -414,10 +429,14 @@ void PlanExecutor::leave(RunState &state) {
   add(counts.kernelLaunches, state.kernelLaunches);
   add(counts.atenCalls, state.atenCalls);
   add(counts.allocations, state.allocations);
-  uint64_t peak = counts.peakBytes.load(std::memory_order_relaxed);
-  while (state.peakBytes > peak && !counts.peakBytes.compare_exchange_weak(peak, state.peakBytes)) {
-  }
-  state.currentBytes = state.peakBytes = 0;
+  auto raise = [](std::atomic<uint64_t> &counter, HeldBytes &held) {
+    uint64_t known = counter.load(std::memory_order_relaxed);
+    while (held.peak > known && !counter.compare_exchange_weak(known, held.peak, std::memory_order_relaxed)) {
+    }
+    held = HeldBytes();
+  };
+  raise(counts.peakBytes, state.held);
+  raise(counts.temporaryBytes, state.heldTemporaries);
 }
 
 } // namespace frit

@@ -9,6 +9,7 @@
 
 #include "runtime/plan/Host.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace frit {
@@ -29,6 +30,13 @@ struct OutputValue {
   void *handle = nullptr;
 };
 
+/// What a call has allocated and not dropped yet, and the most of it.
+struct HeldBytes {
+  uint64_t now = 0, peak = 0;
+  void add(uint64_t bytes) { peak = std::max(peak, now += bytes); }
+  void drop(uint64_t bytes) { now -= std::min(bytes, now); }
+};
+
 /// Everything a call needs that is not in the plan.
 struct RunState {
   std::vector<int64_t> ints;
@@ -44,7 +52,7 @@ struct RunState {
   bool sizesValid = false;
   void *arena = nullptr;
   uint64_t arenaBytes = 0;
-  uint64_t currentBytes = 0, peakBytes = 0;
+  HeldBytes held, heldTemporaries;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
 };
 

@@ -108,7 +108,7 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
   case InputKind::Int:
   case InputKind::Bool:
     if (input.kind != Kind::Int && input.kind != Kind::Bool) {
-      return badInput(number, "an integer is needed");
+      return badInput(number, "an integer is needed; ragged sizes of nested tensors are not supported, pad them");
     }
     set(spec.reg, input.integer);
     return Status::ok();
@@ -185,7 +185,8 @@ Status PlanExecutor::prepareArena(RunState &state) {
   }
   state.arenaBytes = static_cast<uint64_t>(bytes);
   state.allocations += 1;
-  state.currentBytes = state.peakBytes = state.arenaBytes;
+  state.held.add(state.arenaBytes);
+  state.heldTemporaries.add(state.arenaBytes);
   return Status::ok();
 }
 

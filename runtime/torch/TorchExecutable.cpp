@@ -160,7 +160,12 @@ std::string TorchExecutable::stats() const {
   };
   std::map<std::string, uint64_t> byName;
   for (const AtenCall &call : host->atenCalls()) {
-    byName[call.name() + (call.overload().empty() ? "" : "." + call.overload())] += call.count.load();
+    // As torch spells an operator in a graph: "aten.mm.default".
+    std::string name = call.name();
+    if (size_t colons = name.find("::"); colons != std::string::npos) {
+      name.replace(colons, 2, ".");
+    }
+    byName[name + "." + (call.overload().empty() ? "default" : call.overload())] += call.count.load();
   }
   std::string calls;
   for (const auto &[name, count] : byName) {
@@ -168,7 +173,8 @@ std::string TorchExecutable::stats() const {
   }
   return "{" + field("calls", counters.calls) + ", " + field("kernel_launches", counters.kernelLaunches) + ", " +
          field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
-         field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) +
+         field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
+         field("temporary_bytes", counters.temporaryBytes) +
          ", \"aten\": {" + calls + "}}";
 }
 

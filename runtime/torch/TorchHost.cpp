@@ -107,9 +107,24 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
   try {
     at::IntArrayRef sizes(shape.sizes.data(), shape.sizes.size()), strides(shape.strides.data(), shape.strides.size());
     c10::ScalarType type = scalarTypeOf(shape.dtype);
-    setSlot(slot, shape.device == format::Device::Cpu
-                      ? at::detail::empty_strided_cpu(sizes, strides, type)
-                      : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type))));
+    auto make = [&](at::IntArrayRef sizes, at::IntArrayRef strides) {
+      return shape.device == format::Device::Cpu
+                 ? at::detail::empty_strided_cpu(sizes, strides, type)
+                 : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type)));
+    };
+    if (shape.offset == 0) {
+      setSlot(slot, make(sizes, strides));
+      return Status::ok();
+    }
+    // The elements before the first are never touched: they cost addresses, not memory.
+    int64_t span = 1;
+    for (size_t dim = 0; dim < sizes.size() && span != 0; ++dim) {
+      span = sizes[dim] == 0 ? 0 : span + (sizes[dim] - 1) * strides[dim];
+    }
+    span += shape.offset;
+    at::TensorBase tensor = make({span}, {1});
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, shape.offset);
+    setSlot(slot, std::move(tensor));
     return Status::ok();
   } catch (...) {
     return keepException();

@@ -198,7 +198,7 @@ def test_aten_call_with_defaults_lists_and_keywords():
     x = torch.randn(2, 3)
     y, z = run([x])
     assert torch.equal(y, torch.cat([x, x], 1)) and torch.equal(z, y.sum(1, dtype=torch.float64))
-    assert json.loads(run.stats())["aten"] == {"aten::cat": 1, "aten::sum.dim_IntList": 1}
+    assert json.loads(run.stats())["aten"] == {"aten.cat.default": 1, "aten.sum.dim_IntList": 1}
 
 
 def test_numbers_where_tensors_are_wanted():
@@ -327,6 +327,40 @@ def test_arena():
     plan.plan["arena_bytes"] = plan.int(60)
     with pytest.raises(RuntimeError, match="outside of the arena"):
         _C.load(plan.bytes(), [])([torch.zeros(4)])
+
+
+def test_results_that_begin_inside_of_their_storage():
+    plan = Plan()
+    x, y = plan.tensor([4], [1]), plan.tensor([4], [1])
+    plan.input("Tensor", x)
+    plan.step("Alloc", tensor=y, bytes=plan.int(36), storage="Output", offset=plan.int(5))
+    plan.launch(plan.kernel(ADD_ONE), [x, y], plan.int(4))
+    plan.output("Tensor", y)
+    (y,) = _C.load(plan.bytes(), [])([torch.zeros(4)])
+    assert y.tolist() == [1] * 4 and y.storage_offset() == 5 and y.untyped_storage().nbytes() == 36
+    plan.plan["steps"][0]["action"]["offset"] = plan.int(-1)
+    with pytest.raises(RuntimeError, match="begins before its storage"):
+        _C.load(plan.bytes(), [])([torch.zeros(4)])
+    plan.plan["steps"][0]["action"].update(storage="Temporary")
+    with pytest.raises(RuntimeError, match="only a result can begin inside"):
+        _C.load(plan.bytes(), [])
+
+
+def test_temporaries_are_told_from_results():
+    plan = Plan()
+    x, t, y = (plan.tensor([4], [1]) for _ in range(3))
+    kernel = plan.kernel(ADD_ONE)
+    plan.input("Tensor", x)
+    plan.alloc(t, 4, storage="Temporary")
+    plan.launch(kernel, [x, t], plan.int(4))
+    plan.alloc(y, 4)
+    plan.launch(kernel, [t, y], plan.int(4))
+    plan.step("Free", tensor=t)
+    plan.output("Tensor", y)
+    run = _C.load(plan.bytes(), [])
+    run([torch.zeros(4)])
+    stats = json.loads(run.stats())
+    assert stats["temporary_bytes"] == 16 and stats["peak_bytes"] == 32
 
 
 def test_writes_to_inputs_bump_their_version():
