@@ -55,8 +55,14 @@ bool readArgument(PyObject *object, size_t number, InputValue &input) {
   } else if (PyLong_Check(object) || PyIndex_Check(object)) {
     input.kind = Kind::Int;
     PyObject *integer = PyNumber_Index(object);
-    input.integer = integer ? PyLong_AsLongLong(integer) : -1;
-    Py_XDECREF(integer);
+    if (!integer) {
+      // A size that is no number (of a nested tensor): nothing, which the executor refuses by name where a number is read.
+      PyErr_Clear();
+      input.kind = Kind::None;
+      return true;
+    }
+    input.integer = PyLong_AsLongLong(integer);
+    Py_DECREF(integer);
     if (PyErr_Occurred()) {
       return false;
     }

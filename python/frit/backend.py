@@ -75,7 +75,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
     )
     _count(name, stage, captured, report)
     for observe in _OBSERVERS:
-        observe(name, stage, captured, report)
+        observe(name, stage, captured, report, executable)
     return _keeping(executable, captured.callbacks) if captured.callbacks else executable
 
 
@@ -118,10 +118,20 @@ def _count(name, stage, captured, report):
     tally["graphs"] += 1
     tally[f"graphs_{stage}"] += 1
     tally["nodes"] += captured.nodes
+    calls = report.get("aten_calls", ())
+    left = ", ".join(sorted({call["op"] for call in calls}))
+    log.info(
+        "%s: %d nodes, %d kernels, %d ATen calls%s",
+        name,
+        captured.nodes,
+        len(report.get("kernels", ())),
+        len(calls),
+        f" ({left})" if left else "",
+    )
     for kernel in report.get("kernels", ()):
         tally["kernels"] += 1
         artifact("kernels").debug("%s: %s", name, json.dumps(kernel))
-    for call in report.get("aten_calls", ()):
+    for call in calls:
         tally["aten_calls"] += 1
         tally[f"aten:{call['op']}"] += 1
         artifact("fallbacks").debug("%s: %s", name, json.dumps(call))
@@ -134,11 +144,13 @@ def _count(name, stage, captured, report):
 
 def _dump(directory, name, json_text, artifact_bytes, report):
     os.makedirs(directory, exist_ok=True)
-    for suffix, content in (("json", json_text.encode()), ("frit", artifact_bytes)):
-        with open(os.path.join(directory, f"{name}.{suffix}"), "wb") as file:
+    shown = json.dumps(report, indent=1).encode()
+    for suffix, content in (("json", json_text.encode()), ("frit", artifact_bytes), ("report.json", shown)):
+        path = os.path.join(directory, f"{name}.{suffix}")
+        with open(f"{path}.partial", "wb") as file:
             file.write(content)
-    with open(os.path.join(directory, f"{name}.report.json"), "w", encoding="utf-8") as file:
-        json.dump(report, file, indent=1)
+        # Whoever watches the directory sees whole files or none.
+        os.replace(f"{path}.partial", path)
 
 
 def _fenced(executable):

@@ -19,7 +19,7 @@ import torch
 
 from .callbacks import Callback
 from .errors import CaptureError
-from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, SCALAR_OPERATORS, SCHEMA_VERSION
+from .schema import DEVICES, DTYPES, LAYOUTS, MEMORY_FORMATS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
 from .sizes import SizeWriter, float_text, literal_text
 from .sources import of_node
 
@@ -132,6 +132,8 @@ class _GraphWriter:
                 self._node(node)
             except CaptureError:
                 raise
+            except _Refused as refusal:
+                raise self._error(node, str(refusal)) from None
             except Exception as error:
                 raise self._error(node, f"{type(error).__name__}: {error}") from error
         constant_inputs = [f'{{"as_tensor":{{"name":{name}}}}}' for name, _ in self.constants]
@@ -396,7 +398,7 @@ class _GraphWriter:
 
     def _tensor_meta(self, value):
         if value.layout is not torch.strided:
-            raise CaptureError(f"tensors of layout {value.layout} are not supported; convert with .to_dense()")
+            raise _Refused(f"tensors of layout {value.layout} are not supported; convert with .to_dense()")
         shape, stride, offset = value.shape, value.stride(), value.storage_offset()
         device = value.device
         self.devices[device] = True
@@ -406,9 +408,10 @@ class _GraphWriter:
             text = self.metas.get(key)
             if text is not None:
                 return text
-        dtype = DTYPES.get(value.dtype)
-        if dtype is None:
-            raise CaptureError(f"the export schema has no tensors of type {value.dtype}; cast to a standard type")
+        dtype = _dtype_code(value.dtype)
+        if device.type not in DEVICES:
+            known = " and ".join(DEVICES)
+            raise _Refused(f"tensors on device {device.type!r} are not supported; move them to {known}")
         size = self.sizes.size
         text = (
             f'{{"dtype":{dtype},"sizes":[{",".join(map(size, shape))}],'
@@ -445,12 +448,14 @@ class _GraphWriter:
         if kind is str:
             return f'{{"as_string":{_string(value)}}}'
         if kind is torch.dtype:
-            return f'{{"as_scalar_type":{DTYPES[value]}}}'
+            return f'{{"as_scalar_type":{_dtype_code(value)}}}'
         if kind is torch.device:
             return f'{{"as_device":{_device_text(value)}}}'
         if kind is torch.memory_format:
             return f'{{"as_memory_format":{MEMORY_FORMATS[value]}}}'
         if kind is torch.layout:
+            if value not in LAYOUTS:
+                raise _Refused(f"tensors of layout {value} are not supported; convert with .to_dense()")
             return f'{{"as_layout":{LAYOUTS[value]}}}'
         if kind is complex:
             return f'{{"as_complex":{{"real":{float_text(value.real)},"imag":{float_text(value.imag)}}}}}'
@@ -484,6 +489,17 @@ class _GraphWriter:
 
 class _Inexpressible(Exception):
     """An argument that the schema cannot say; the node becomes a callback step."""
+
+
+class _Refused(Exception):
+    """A tensor that frit has no place for; the message names the way out."""
+
+
+def _dtype_code(dtype):
+    code = DTYPES.get(dtype)
+    if code is None or dtype in REFUSED_DTYPES:
+        raise _Refused(f"tensors of type {dtype} are not supported; cast to a standard type before this line")
+    return code
 
 
 _PLURAL = {"INT": "as_ints", "FLOAT": "as_floats", "BOOL": "as_bools", "STRING": "as_strings"}

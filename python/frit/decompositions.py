@@ -20,8 +20,9 @@ KEPT_WHOLE = {
     "aten.im2col.default",
     "aten.col2im.default",
     "aten.grid_sampler.default",
-    # eager's strides, which an as_strided behind them reads: the decomposed form is contiguous
-    "aten.roll.default",
+    # eager's error for a target out of range: the decomposed forms gather
+    "aten.nll_loss_forward.default",
+    "aten.nll_loss_backward.default",
     # eager's rounding: the decomposed forms compute the points in another order
     "aten.linspace.default",
     "aten.logspace.default",
@@ -33,11 +34,32 @@ KEPT_WHOLE = {
 @functools.cache
 def decomposition_table():
     """OpOverload -> decomposition; computed once a process, never modified."""
+    import torch
     from torch._decomp import core_aten_decompositions
 
     # Other namespaces come and go with what the process has imported.
-    return {
+    table = {
         op: rule
         for op, rule in core_aten_decompositions().items()
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE
     }
+    table[torch.ops.aten.roll.default] = _roll
+    return table
+
+
+def _roll(x, shifts, dims=()):
+    """As eager does it, by slices and cat: torch's own decomposition is contiguous, eager's result keeps the memory format, and
+    an as_strided behind it reads that."""
+    import torch
+
+    shifts = [shifts] if not isinstance(shifts, (list, tuple)) else shifts
+    dims = [dims] if not isinstance(dims, (list, tuple)) else dims
+    if x.numel() == 0:
+        return x.clone(memory_format=torch.preserve_format)
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).view(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = x.shape[dim]
+        start = (size - shift) % size
+        x = torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
+    return x

@@ -2,7 +2,7 @@
 
 It compiles and runs `fn` once under a fresh Dynamo state with the real backend and collects each graph's
 report: the kernels and the operators they hold, the operators left to ATen or Python with the
-reason, and the user's source lines.
+reason, the user's source lines, and how much memory the run took beyond its arguments.
 """
 
 import functools
@@ -37,6 +37,7 @@ class Explanation:
         for graph in self.graphs:
             head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
             lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
+            lines.append(f"  {_memory(graph)}")
             for kernel in graph["kernels"]:
                 lines.append(f"  kernel {kernel['name']}: {', '.join(kernel.get('ops', ()))}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
@@ -47,6 +48,20 @@ class Explanation:
         return "\n".join(lines)
 
 
+def _memory(graph):
+    if not graph.get("runs"):
+        return "memory: not known, the graph did not run"
+    return f"memory: {_bytes(graph['temporary_bytes'])} of temporaries, {_bytes(graph['peak_bytes'])} at the peak with results"
+
+
+def _bytes(count):
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} GiB"
+
+
 def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
     """A function that takes `fn`'s arguments, runs it once compiled, and returns an Explanation."""
 
@@ -55,7 +70,10 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
 
         graphs = []
 
-        def observe(name, stage, captured, report):
+        executables = []
+
+        def observe(name, stage, captured, report, executable):
+            executables.append(executable)
             graphs.append(
                 {
                     "name": name,
@@ -73,6 +91,11 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
             chosen = functools.partial(_backend.frit, mode=mode, options=options)
             compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
             compiled(*args, **kwargs)
+            for graph, executable in zip(graphs, executables):
+                stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
+                graph["runs"] = stats["calls"]
+                graph["peak_bytes"] = stats.get("peak_bytes", 0)
+                graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
         finally:
             _backend._OBSERVERS.remove(observe)
             torch.compiler.reset()

@@ -35,6 +35,12 @@ DTYPES = {
     torch.uint64: 35,
 }
 
+# Types of the schema that a plan cannot hold.
+REFUSED_DTYPES = {torch.float8_e8m0fnu}
+
+# Where a plan can run.
+DEVICES = ("cpu", "cuda")
+
 LAYOUTS = {
     torch.sparse_coo: 1,
     torch.sparse_csr: 2,
