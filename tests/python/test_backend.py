@@ -1,6 +1,8 @@
 """The backend as users meet it: boxed calls, mutation and aliasing, explain, counters, errors at run time."""
 
+import json
 import logging
+import threading
 import time
 
 import checker
@@ -96,6 +98,10 @@ def test_explain_lists_kernels_calls_and_sources():
     text = str(explanation)
     assert "aten.mm.default" in text and "test_backend.py" in text
     assert '"kernels"' in explanation.to_json()
+    (graph,) = explanation.graphs
+    # The product of matrices is ATen's own; what frit allocates is the result and what lies between kernels.
+    assert graph["runs"] == 1 and graph["peak_bytes"] >= graph["temporary_bytes"] + 4 * 4
+    assert "of temporaries" in text and "at the peak with results" in text
 
 
 def test_operators_left_to_aten_are_counted_and_named():
@@ -116,6 +122,33 @@ def test_fallbacks_are_logged():
         logs.silence()
         logs.log.handlers.clear()
     assert any("aten.sort" in record.getMessage() for record in records)
+
+
+def test_one_line_a_graph_is_logged():
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    try:
+        logs.apply("frit")
+        logs.log.addHandler(handler)
+        torch.compile(lambda x: torch.sort(x.sin()).values * 2, backend="frit")(torch.randn(5))
+    finally:
+        logs.silence()
+        logs.log.handlers.clear()
+    (line,) = [record.getMessage() for record in records if record.name == "frit"]
+    assert "2 kernels, 1 ATen calls (aten.sort.default)" in line
+
+
+def test_reset_forgets_and_is_called_by_torchs(executables):
+    function = torch.compile(lambda x: x + 1, backend="frit")
+    function(torch.ones(3))
+    assert counters["frit"]["graphs"] == 1
+    frit.reset()
+    assert not counters["frit"]
+    function(torch.ones(3))
+    torch.compiler.reset()
+    function(torch.ones(3))
+    assert len(executables) == 2 and counters["frit"]["graphs"] == 1
 
 
 def test_dump_dir_receives_json_artifact_and_report(tmp_path):
@@ -185,3 +218,61 @@ def test_a_long_chain_compiles_in_linear_time():
     seconds(10)
     short, long = seconds(500), seconds(5000)
     assert long < 25 * short + 0.5, f"{short:.2f} s for 1,000 operators, {long:.2f} s for 10,000"
+
+
+def test_calls_from_several_threads(executables):
+    """The first call and all later ones, at sizes of their own, forward and backward."""
+    layer = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.GELU(), torch.nn.LayerNorm(9))
+    compiled = torch.compile(lambda x: torch.softmax(layer(x), -1).sort(-1).values.square(), backend="frit", dynamic=True)
+    wrong = []
+
+    def work(seed):
+        try:
+            generator = torch.Generator().manual_seed(seed)
+            for n in range(seed + 2, seed + 14):
+                x = torch.randn(n, 6, generator=generator, requires_grad=True)
+                compiled(x).sum().backward()
+                y = x.detach().clone().requires_grad_()
+                torch.softmax(layer(y), -1).sort(-1).values.square().sum().backward()
+                torch.testing.assert_close(x.grad, y.grad)
+        except Exception as error:
+            wrong.append((seed, error))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong
+
+
+def test_one_executable_in_several_threads(executables):
+    """Calls of one graph at once, with ATen calls, temporaries and errors among them."""
+    x = torch.randn(64, 33)
+    index = torch.randint(0, 64, (50,))
+    function = lambda x, index: torch.sort(x.tanh()[index], -1).values.cumsum(0) * 2 + x.mean()  # noqa: E731
+    expected = torch.compile(function, backend="frit")(x, index)
+    (run,) = executables
+    bad = index.clone()
+    bad[7] = 64
+    wrong = []
+
+    def work(seed):
+        for i in range(60):
+            if (i + seed) % 5 == 0:
+                try:
+                    run([x, bad])
+                    wrong.append("no error")
+                except IndexError as error:
+                    if "index 64 is out of bounds for dimension 0 with size 64" not in str(error):
+                        wrong.append(str(error))
+            elif not torch.equal(run([x, index])[0], expected):
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[:3]
+    assert json.loads(run.stats())["calls"] == 481

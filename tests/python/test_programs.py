@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from benchmarks.programs import models, programs
-from benchmarks.programs.optimizer import torch_adamw_step
+from benchmarks.programs import giou, programs
 
 
 @pytest.mark.parametrize("name", programs())
@@ -58,79 +57,99 @@ def test_kernels_of_the_padded_loss():
     assert counters["frit"]["kernels"] - before <= 3
 
 
-def trained(make, steps, backend, batches):
-    """Losses of a training loop from fixed weights."""
-    model, loss_of = make()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    run = loss_of if backend is None else torch.compile(loss_of, backend=backend, dynamic=None)
-    losses = []
-    for step in range(steps):
-        loss = run(*batches[step % len(batches)])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+@pytest.mark.parametrize("name", ["giou, loop", "giou, concatenated"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients_of_the_ragged_losses(name, dynamic):
+    function, (predicted, targets) = programs()[name].make("test")
+    checker.check(function, predicted.requires_grad_(), targets, training=True, dynamic=dynamic)
 
 
-def assert_same_course(make, steps, batches, tolerance):
-    expected = trained(make, steps, None, batches)
-    torch.compiler.reset()
-    actual = trained(make, steps, "frit", batches)
-    assert expected[-1] < expected[0]
-    for step, (a, e) in enumerate(zip(actual, expected)):
-        assert abs(a - e) <= tolerance * max(1.0, abs(e)), f"step {step}: {a} instead of {e}"
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16], ids=str)
+def test_boxes_in_narrow_types_need_no_cast_pass(dtype):
+    """The padded loss on integer and bf16 boxes: the casts are in the kernels."""
+    predicted, target = (torch.randint(0, 200, (5, 9, 4)) for _ in range(2))
+    for boxes in (predicted, target):
+        boxes[..., 2:] = boxes[..., :2] + 1 + boxes[..., 2:] % 50
+    target[:, 6:] = 0
+
+    def function(predicted, target):
+        return giou.loss_padded(predicted.float(), target.float())
+
+    checker.check(function, predicted.to(dtype), target.to(dtype))
+    assert counters["frit"]["kernels"] <= 2 and counters["frit"]["aten_calls"] == 0
 
 
-def test_training_gpt2():
-    def make():
-        model = models.gpt2()
-        return model, lambda tokens: model(input_ids=tokens, labels=tokens, return_dict=False)[0]
+def test_an_operator_of_the_users_own_sees_eagers_strides():
+    seen = []
 
-    torch.manual_seed(2)
-    assert_same_course(make, 8, [(torch.randint(0, 101, (3, n)),) for n in (12, 12, 9, 17)], 1e-4)
+    @torch.library.custom_op("frit_test::note_strides", mutates_args=())
+    def note_strides(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        seen.append((x.stride(), y.stride(), x.storage_offset()))
+        return x + y.sum()
 
+    @note_strides.register_fake
+    def _(x, y):
+        return torch.empty_like(x)
 
-def test_training_vit():
-    def make():
-        model = models.vit()
-        return model, lambda images, labels: model(pixel_values=images, labels=labels, return_dict=False)[0]
+    def function(x, images):
+        moved = (x * 2).permute(2, 0, 1)
+        kept = note_strides(moved, torch.relu(images) + 1)
+        return note_strides(kept[:, 1:] * 3, images.mT).contiguous() - 1
 
-    torch.manual_seed(2)
-    batches = [(torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,))) for _ in range(2)]
-    assert_same_course(make, 8, batches, 1e-4)
-
-
-def test_training_the_captioning_model():
-    def make():
-        model = models.captioning(layers=1)
-        for module in model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
-        return model, lambda images, labels: model(pixel_values=images, labels=labels, return_dict=False)[0]
-
-    generator = torch.Generator().manual_seed(2)
-    lengths = [7, 12, 5, 31, 9, 18, 64, 11, 6, 23]
-    batches = [
-        (torch.randn(2, 3, 32, 32, generator=generator), models.captions(2, n, 64, generator)) for n in lengths
-    ]
-    assert_same_course(make, 20, batches, 1e-3)
+    images = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        seen.clear()
+        checker.check(function, torch.randn(3, 4, 5), images, dynamic=dynamic)
+        eager, compiled = seen[:2], seen[2:4]
+        assert [calls[:2] for calls in compiled] == [calls[:2] for calls in eager]
 
 
-def test_torchs_adamw_step_compiled():
-    def parameters():
-        torch.manual_seed(3)
-        values = [torch.nn.Parameter(torch.randn(s)) for s in [(17, 5), (33,), (2, 3, 4)]]
-        for value in values:
-            value.grad = torch.randn_like(value)
-        return values
+def test_an_operator_of_the_users_own_with_lists_and_gradients():
+    @torch.library.custom_op("frit_test::halves", mutates_args=())
+    def halves(x: torch.Tensor, scale: float) -> list[torch.Tensor]:
+        return [x[: len(x) // 2] * scale, x[len(x) // 2 :] * scale]
 
-    expected, actual = parameters(), parameters()
-    for values, backend in ((expected, None), (actual, "frit")):
-        optimizer = torch.optim.AdamW(values, lr=1e-2, foreach=True)
-        step = torch_adamw_step(optimizer)
-        run = step if backend is None else torch.compile(step, backend=backend)
-        for _ in range(3):
-            run()
-    for a, e in zip(actual, expected):
-        torch.testing.assert_close(a, e)
+    @halves.register_fake
+    def _(x, scale):
+        return [torch.empty_like(x[: x.shape[0] // 2]), torch.empty_like(x[x.shape[0] // 2 :])]
+
+    halves.register_autograd(
+        lambda ctx, gradients: (torch.cat(gradients) * ctx.scale, None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "scale", inputs[1]),
+    )
+
+    def function(x):
+        low, high = halves(x.sin(), 0.5)
+        return low.exp() + 1, high * 2
+
+    checker.check(function, torch.randn(6, 3, requires_grad=True), training=True)
+
+
+def test_maps_over_lists_of_tensors():
+    from torch._higher_order_ops import foreach_map
+
+    def step(parameter, gradient, average):
+        return parameter - 0.1 * (average * 0.9 + gradient * 0.1) / (gradient.abs() + 1e-3)
+
+    def function(parameters, gradients, averages):
+        moved = foreach_map(step, parameters, gradients, averages)
+        return moved, torch._foreach_norm(moved), torch._foreach_add(moved, gradients, alpha=0.5)
+
+    lists = [[torch.randn(shape) for shape in [(17, 5), (33,), (2, 3, 4), (1,), (0,)]] for _ in range(3)]
+    checker.check(function, *lists)
+
+
+def test_autocast():
+    layer = torch.nn.Sequential(torch.nn.Linear(12, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 5))
+
+    def function(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = layer(x)
+            with torch.autocast("cpu", enabled=False):
+                z = torch.softmax(y.float(), -1)
+            return y, z @ z.t(), (x @ x.t()).relu()
+
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        checker.check(function, torch.randn(9, 12), training=True, module=layer, dynamic=dynamic)
