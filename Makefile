@@ -8,5 +8,5 @@ demo: build
 	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
 bench: build
 	@scripts/in-tree-python -m benchmarks.run $(ARGS)
-portable: build
+portable:
 	@scripts/portable
