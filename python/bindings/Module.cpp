@@ -28,7 +28,12 @@ PyObject *raise(const char *name, const std::string &message) {
   if (!type) {
     PyErr_Clear();
   }
-  PyErr_SetString(type ? type : PyExc_RuntimeError, message.c_str());
+  // A damaged file's names are quoted as they are, and need not be text.
+  PyObject *text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace");
+  if (text) {
+    PyErr_SetObject(type ? type : PyExc_RuntimeError, text);
+  }
+  Py_XDECREF(text);
   Py_XDECREF(type);
   return nullptr;
 }
