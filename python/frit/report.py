@@ -1,7 +1,7 @@
 """`frit.explain(fn)(*args)`: what a function compiles to, without reading logs.
 
-It compiles and runs `fn` once under a fresh Dynamo state with the real backend and collects each graph's
-report: the kernels and the operators they hold, the operators left to ATen or Python with the
+It compiles and runs `fn` once under a fresh Dynamo state with the real backend, and its backward where results
+need gradients (no `.grad` is written), and collects each graph's report: the kernels and the operators they hold, the operators left to ATen or Python with the
 reason, the user's source lines, and how much memory the run took beyond its arguments.
 """
 
@@ -62,6 +62,25 @@ def _bytes(count):
     return f"{count:.4g} GiB"
 
 
+def _differentiate(results):
+    """Runs the backward graphs, without leaving gradients behind."""
+    import torch
+    import torch.utils._pytree as pytree
+
+    roots = [x for x in pytree.tree_leaves(results) if isinstance(x, torch.Tensor) and x.grad_fn is not None]
+    leaves, seen, pending = [], set(), [x.grad_fn for x in roots]
+    while pending:
+        function = pending.pop()
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        if hasattr(function, "variable"):
+            leaves.append(function.variable)
+        pending.extend(following for following, _ in function.next_functions)
+    if leaves:
+        torch.autograd.grad(roots, leaves, [torch.ones_like(x) for x in roots], allow_unused=True)
+
+
 def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
     """A function that takes `fn`'s arguments, runs it once compiled, and returns an Explanation."""
 
@@ -89,8 +108,9 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
         _backend._OBSERVERS.append(observe)
         try:
             chosen = functools.partial(_backend.frit, mode=mode, options=options)
+            chosen.reset = _backend.reset
             compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
-            compiled(*args, **kwargs)
+            _differentiate(compiled(*args, **kwargs))
             for graph, executable in zip(graphs, executables):
                 stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
                 graph["runs"] = stats["calls"]
