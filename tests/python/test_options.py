@@ -1,6 +1,7 @@
 """Options, modes and log names: what exists is accepted, what does not names its nearest neighbour."""
 
 import logging
+import os
 import subprocess
 import sys
 
@@ -77,3 +78,16 @@ def test_looking_the_backend_up_loads_no_native_library():
         "print(lookup_backend('frit').__name__, 'frit._C' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["frit", "False"]
+
+
+def test_frit_logs_is_read_from_the_environment():
+    code = "import torch; torch.compile(lambda x: x.cumsum(0) * 2, backend='frit')(torch.ones(3))"
+    child = {**os.environ, "FRIT_LOGS": "frit,fallbacks,timing"}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=child)
+    assert said.returncode == 0, said.stderr
+    assert "I frit: graph0_inference: 2 nodes, 1 kernels, 1 ATen calls (aten.cumsum.default)" in said.stderr
+    assert 'D frit.artifact.fallbacks: graph0_inference: {"op": "aten.cumsum.default", "reason": ' in said.stderr
+    assert "D frit.artifact.timing: graph0_inference: 2 nodes, capture " in said.stderr and not said.stdout
+    child["FRIT_LOGS"] = "fallback"
+    said = subprocess.run([sys.executable, "-c", "import frit.logs"], capture_output=True, text=True, env=child)
+    assert said.returncode != 0 and "FRIT_LOGS: unknown name 'fallback'; did you mean 'fallbacks'?" in said.stderr

@@ -53,6 +53,8 @@ def test_class_17_empty_tensors():
             )
 
         both(function, x)
+        if len(shape) == 2:
+            both(function, x.bfloat16())
 
 
 def test_class_17_reductions_without_identity_raise_as_eager():
@@ -81,6 +83,7 @@ def test_class_18_rank_zero_with_a_dim():
         )
 
     both(function, torch.tensor(2.5))
+    both(function, torch.tensor(2.5, dtype=torch.bfloat16))
 
 
 def test_class_19_overlapping_inputs():
@@ -118,6 +121,7 @@ def test_class_20_views_of_non_contiguous_inputs():
             )
 
         both(function, view)
+    both(function, x.bfloat16().permute(2, 0, 1))
 
 
 def test_class_21_strides_of_results():
@@ -138,6 +142,7 @@ def test_class_21_strides_of_results():
         )
 
     both(function, x, w)
+    both(function, x.bfloat16(), w.bfloat16())
 
 
 def test_class_22_as_strided_on_relaid_tensors():
@@ -177,6 +182,7 @@ def test_class_24_order_of_mutations():
         return before, between, joined, x.view(torch.int32) + 1
 
     both(function, torch.randn(6), torch.randn(6))
+    both(function, torch.randn(6).half(), torch.randn(6).half(), compare="exact")
 
 
 def test_class_24_reading_a_shifted_input_that_is_overwritten():
@@ -218,6 +224,7 @@ def test_class_26_reused_buffers():
         return x, x.sum()
 
     both(function, torch.randn(7, 33))
+    both(function, torch.randn(7, 33).bfloat16())
 
 
 def test_class_27_repeated_runs_agree_bit_for_bit():
@@ -270,8 +277,9 @@ def test_class_29_specialisation_does_not_outlive_its_guard():
         checker.check(function, torch.randn(n), compiled=compiled)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("poison", [float("nan"), 3e38, -3e38], ids=str)
-def test_class_30_what_lies_beside_a_tensor_is_never_seen(poison):
+def test_class_30_what_lies_beside_a_tensor_is_never_seen(poison, dtype):
     """Inputs lie inside storage full of poison, at sizes around the widths of vectors and tiles: no lane beyond the logical size
     may reach a result."""
 
@@ -298,7 +306,7 @@ def test_class_30_what_lies_beside_a_tensor_is_never_seen(poison):
 
     compiled = torch.compile(function, backend="frit", dynamic=True)
     for rows, columns in [(3, 2), (7, 17), (16, 33), (5, 255), (65, 31)]:
-        storage = torch.full((2, rows + 6, columns + 9), poison)
+        storage = torch.full((2, rows + 6, columns + 9), poison, dtype=dtype)
         inputs = storage[:, 3 : 3 + rows, 5 : 5 + columns]
         torch.manual_seed(rows)
         inputs.copy_(torch.randint(-9, 10, (2, rows, columns)))
