@@ -2,8 +2,12 @@
 
 #include "compiler/ArtifactWriter.h"
 
+#include "ir/FritOps.h"
+
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <map>
 
 namespace frit {
 
@@ -53,7 +57,44 @@ static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artif
   }
 }
 
-std::string writeReport(const format::ArtifactT &artifact, llvm::ArrayRef<std::pair<std::string, double>> phases) {
+/// Steps of the plan by what they do: a view that costs a kernel or a copy shows here.
+static void writeStepKinds(llvm::json::OStream &json, const format::PlanT &plan) {
+  std::map<std::string, int64_t> kinds;
+  for (const auto &step : plan.steps) {
+    ++kinds[format::EnumNameAction(step->action.type)];
+  }
+  for (const auto &[kind, count] : kinds) {
+    json.attribute(kind, count);
+  }
+}
+
+/// What `legalize-aten` turned into vocabulary, by operator, over all graphs.
+static void writeLegalized(llvm::json::OStream &json, mlir::ModuleOp module) {
+  std::map<std::string, int64_t> counts;
+  for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
+    if (auto known = graph->getAttrOfType<mlir::DictionaryAttr>("frit.legalized")) {
+      for (mlir::NamedAttribute entry : known) {
+        counts[entry.getName().str()] += mlir::cast<mlir::IntegerAttr>(entry.getValue()).getInt();
+      }
+    }
+  }
+  for (const auto &[name, count] : counts) {
+    json.attribute(name, count);
+  }
+}
+
+static int64_t countCopies(mlir::ModuleOp module) {
+  int64_t copies = 0;
+  for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
+    if (auto known = graph->getAttrOfType<mlir::IntegerAttr>("frit.copies")) {
+      copies += known.getInt();
+    }
+  }
+  return copies;
+}
+
+std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
+                        llvm::ArrayRef<std::pair<std::string, double>> phases) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
@@ -62,7 +103,10 @@ std::string writeReport(const format::ArtifactT &artifact, llvm::ArrayRef<std::p
     const format::PlanT &plan = *artifact.plans.front();
     json.attributeArray("kernels", [&] { writeKernels(json, artifact, plan); });
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
+    json.attributeObject("legalized", [&] { writeLegalized(json, module); });
+    json.attribute("copies", countCopies(module));
     json.attribute("steps", int64_t(plan.steps.size()));
+    json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeObject("phases_ms", [&] {
       for (const auto &[name, milliseconds] : phases) {
         json.attribute(name, milliseconds);

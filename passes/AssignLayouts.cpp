@@ -19,9 +19,12 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   /// The value whose storage another one looks at: itself for all but views.
   llvm::DenseMap<Value, Value> bases;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
+  /// As the statistic `copies`, which may be compiled out.
+  int64_t numCopies = 0;
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
+    numCopies = 0;
     layouts.clear();
     bases.clear();
     copiesMade.clear();
@@ -42,6 +45,10 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       if (isView(&op) && op.use_empty()) {
         op.erase();
       }
+    }
+    // Nothing silent: the report says how many kernels only change strides.
+    if (numCopies > 0) {
+      graph->setAttr("frit.copies", IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
     }
   }
 
@@ -154,8 +161,21 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
+  /// Storage that is not the graph's own: an argument's, or what a call gave as a
+  /// view of an operand.
+  static bool isBorrowed(Value base) {
+    auto call = base.getDefiningOp<AtenOp>();
+    if (!call) {
+      return isa<BlockArgument>(base);
+    }
+    ArrayAttr known = call.getResultStorageAttr();
+    unsigned number = cast<OpResult>(base).getResultNumber();
+    auto storage = known && number < known.size() ? dyn_cast<StorageAttr>(known[number]) : StorageAttr();
+    return storage && storage.getKind() != StorageKind::Fresh;
+  }
+
   /// Results of distinct storage classes never share storage, and a fresh one
-  /// never lies in an argument.
+  /// never lies in borrowed storage.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
     for (OpOperand &use : op->getOpOperands()) {
@@ -166,7 +186,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       }
       Value base = bases.lookup(use.get());
       auto [owner, isNew] = owners.try_emplace(base, storage);
-      if (isa<BlockArgument>(base) || (!isNew && owner->second != storage)) {
+      if (isBorrowed(base) || (!isNew && owner->second != storage)) {
         LayoutDemand demand = getLayoutDemand(use);
         Value made = copy(op, use.get(), isDense(demand.layout, type) ? demand.layout
                                                                       : getContiguousLayout(type),
@@ -180,9 +200,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   Value copy(Operation *before, Value value, LayoutAttr layout, bool shared = true) {
     MLIRContext *context = &getContext();
     layout = LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
-    Value &made = copiesMade[{value, layout}];
-    if (made && shared) {
-      return made;
+    Value &known = copiesMade[{value, layout}];
+    if (known && shared) {
+      return known;
     }
     OpBuilder builder(before);
     auto region = RegionOp::create(builder, value.getLoc(), TypeRange{value.getType()},
@@ -195,8 +215,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     setLayout(region.getResult(0), layout, region.getResult(0));
     annotate(region);
     ++copies;
+    ++numCopies;
     if (shared) {
-      made = region.getResult(0);
+      known = region.getResult(0);
     }
     return region.getResult(0);
   }
@@ -216,6 +237,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     YieldOp::create(builder, view->getLoc(), view->getResults());
     assignRegion(region);
     ++copies;
+    ++numCopies;
   }
 };
 } // namespace

@@ -78,10 +78,17 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
     Integer division is the bare `divsi` or `divui`: a zero divisor raises at run
     time as in eager, and the most negative number over -1 wraps; both are the
     code generator's to guard.
+
+    The graph's `frit.legalized` counts the operators that became vocabulary, by
+    name; those that stay are there to be counted.
   }];
   let options = [
     Option<"eagerNumerics", "eager-numerics", "bool", "false",
-           "allow no contraction of a multiply and an add">];
+           "allow no contraction of a multiply and an add">,
+    Option<"markOperators", "mark-operators", "bool", "false",
+           "number the operations of each operator in 'frit.operator'">,
+    Option<"listRules", "list-rules", "bool", "false",
+           "print the names of all operators with a rule">];
   let statistics = [
     Statistic<"numLegalized", "legalized", "operators written in the vocabulary">,
     Statistic<"numKept", "kept", "operators left to the dispatcher">];
@@ -176,7 +183,12 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
       frit.yield %y : tensor<4x8xf32>
     }
     ```
+
+    Without `merge` only operations of one operator (equal `frit.operator`, as
+    `frit-legalize-aten{mark-operators}` writes it) share a region.
   }];
+  let options = [
+    Option<"merge", "merge", "bool", "true", "let operators share regions">];
   let statistics = [
     Statistic<"regions", "regions", "regions made">,
     Statistic<"operations", "operations", "operations in regions">,
@@ -188,7 +200,8 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
     Statistic<"columnEpilogue", "no-column-epilogue", "refused: needs a column reduction at every row">,
     Statistic<"tooManyOperations", "no-too-many-operations", "refused: too many operations">,
     Statistic<"tooManyPointers", "no-too-many-pointers", "refused: too many operands and results">,
-    Statistic<"wouldMakeCycle", "no-would-make-cycle", "refused: would make a cycle">
+    Statistic<"wouldMakeCycle", "no-would-make-cycle", "refused: would make a cycle">,
+    Statistic<"otherOperator", "no-other-operator", "refused: another operator, and fusion is off">
   ];
 }
 

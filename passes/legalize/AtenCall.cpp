@@ -274,13 +274,31 @@ const Rule *RuleTable::find(StringRef name) const {
   return it == rules.end() ? nullptr : &it->second;
 }
 
+std::vector<std::string> RuleTable::getNames() const {
+  std::vector<std::string> names;
+  for (const auto &entry : rules) {
+    names.push_back(entry.getKey().str());
+  }
+  llvm::sort(names);
+  return names;
+}
+
+std::string RuleTable::findOverload(StringRef prefix) const {
+  for (const std::string &name : getNames()) {
+    if (StringRef(name).starts_with(prefix)) {
+      return name;
+    }
+  }
+  return {};
+}
+
 const RuleTable &mlir::frit::getRules() {
   static const RuleTable table = [] {
     RuleTable rules;
     for (auto add : {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules,
                      addCastRules, addMakingRules, addMovingRules, addScatteringRules,
                      addIndexingRules, addReductionRules, addNormRules, addSoftmaxRules,
-                     addLossRules, addBackwardRules, addForeachRules, addCompositeRules}) {
+                     addLossRules, addBackwardRules, addCompositeRules}) {
       add(rules);
     }
     return rules;

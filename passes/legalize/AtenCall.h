@@ -88,6 +88,10 @@ public:
   /// The result is converted to the result's dtype and broadcast to its sizes.
   void addSingle(std::initializer_list<StringRef> names, SingleRule rule);
   const Rule *find(StringRef name) const;
+  /// An operator with a rule whose name begins so, or empty.
+  std::string findOverload(StringRef prefix) const;
+  /// All operators with a rule, sorted.
+  std::vector<std::string> getNames() const;
   size_t size() const { return rules.size(); }
 
 private:
@@ -108,7 +112,6 @@ void addNormRules(RuleTable &table);
 void addSoftmaxRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addBackwardRules(RuleTable &table);
-void addForeachRules(RuleTable &table);
 void addCompositeRules(RuleTable &table);
 
 /// Every rule of the room; built once.

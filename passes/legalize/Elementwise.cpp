@@ -66,6 +66,10 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
   addRounding<math::TruncOp>(table, "aten.fix.default");
   addRounding<math::RoundEvenOp>(table, "aten.round.default");
 
+  table.addSingle({"aten.frac.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    return isFloating(x.dtype) ? b.sub(x, b.math<math::TruncOp>(x)) : b.constantInt(x.dtype, 0);
+  });
   table.addSingle({"aten.abs.default"}, [](AtenCall &call, TensorBuilder &b) {
     return b.abs(b.toMath(call.tensor(0)));
   });

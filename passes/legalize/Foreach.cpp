@@ -1,164 +1,110 @@
-// `_foreach_` arithmetic: one elementwise rule over each tensor of the list. Fusion
-// puts the results of equal types into one kernel again.
-#include "passes/legalize/AtenCall.h"
+// `_foreach_` arithmetic: a call on lists is one call of the plain operator an
+// element, which is what eager does on the CPU. Each is then legalised by the rule of
+// the plain operator; fusion puts elements of equal types into one kernel again.
+#include "passes/legalize/Foreach.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-namespace {
-using Unary = std::function<Tensor(TensorBuilder &, Tensor)>;
-using Binary = std::function<Tensor(TensorBuilder &, Tensor, Tensor)>;
+/// The plain operator of `_foreach_<name>.<overload>`, or empty.
+static std::string getElementName(StringRef name, StringRef overload) {
+  bool tensors = overload == "List" || overload == "Tensor";
+  if (overload == "default") {
+    static const llvm::StringSet<> unary = {
+        "abs",  "acos", "asin", "atan",  "ceil", "cos",   "cosh",       "erf",   "erfc",
+        "exp",  "expm1", "floor", "frac", "log",  "log10", "log1p",      "log2",  "neg",
+        "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
+        "tanh", "trunc", "copy", "clone", "zero", "max"};
+    return unary.contains(name) ? ("aten." + name + ".default").str() : "";
+  }
+  if (name == "add" || name == "sub" || name == "mul" || name == "div") {
+    return ("aten." + name + (tensors ? ".Tensor" : ".Scalar")).str();
+  }
+  if (name == "maximum" || name == "minimum") {
+    StringRef clamp = name == "maximum" ? "aten.clamp_min.default" : "aten.clamp_max.default";
+    return tensors ? ("aten." + name + ".default").str() : clamp.str();
+  }
+  if (name == "clamp_min" || name == "clamp_max") {
+    return ("aten." + name + (tensors ? ".Tensor" : ".default")).str();
+  }
+  if (name == "lerp") {
+    return tensors ? "aten.lerp.Tensor" : "aten.lerp.Scalar";
+  }
+  if (name == "addcmul" || name == "addcdiv") {
+    return overload == "Tensor" ? "" : ("aten." + name + ".default").str();
+  }
+  if (name == "pow") {
+    return overload == "ScalarAndTensor" ? "aten.pow.Scalar"
+           : tensors                     ? "aten.pow.Tensor_Tensor"
+                                         : "aten.pow.Tensor_Scalar";
+  }
+  return name == "norm" && overload == "Scalar" ? "aten.linalg_vector_norm.default" : "";
+}
 
-/// The second operand of element i of a list, in the dtype the element computes in.
-enum class Second { Scalar, ScalarList, List, Tensor };
-} // namespace
+/// What stands behind the arguments of the list form in the plain one.
+static void addMissing(StringRef element, SmallVectorImpl<Attribute> &arguments, OpBuilder &builder) {
+  bool scaled = element.starts_with("aten.add.") || element.starts_with("aten.sub.");
+  if (scaled && arguments.size() == 2) {
+    arguments.push_back(builder.getI64IntegerAttr(1));
+  }
+  // linalg_vector_norm(self, ord, dim, keepdim, dtype) of (self, ord, dtype)
+  if (element == "aten.linalg_vector_norm.default") {
+    arguments.insert(arguments.begin() + 2, {builder.getUnitAttr(), builder.getBoolAttr(false)});
+  }
+}
 
-/// Element i of result i's dtype, in the dtype it computes in.
-static DType mathDtype(AtenCall &call, unsigned i) { return getMathDtype(call.resultDtype(i)); }
+static ArrayAttr only(OpBuilder &builder, ArrayAttr all, size_t i) {
+  return all && i < all.size() ? builder.getArrayAttr({all[i]}) : ArrayAttr();
+}
 
-static Tensor second(AtenCall &call, Second kind, unsigned argument, unsigned i, DType dtype) {
-  TensorBuilder &b = call.build();
-  switch (kind) {
-  case Second::Scalar:
-    return b.scalar(call.scalar(argument), dtype);
-  case Second::ScalarList: {
-    auto scalars = call.scalarList(argument);
-    if (i >= scalars.size()) {
-      call.refuse("list of scalars is shorter than the list of tensors");
-      return b.constant(dtype, 0);
+bool mlir::frit::expandForeach(AtenOp op, SmallVectorImpl<AtenOp> &elements) {
+  StringRef full = op.getOpName();
+  if (!full.consume_front("aten._foreach_")) {
+    return false;
+  }
+  auto [name, overload] = full.split('.');
+  std::string element = getElementName(name, overload);
+  if (element.empty()) {
+    return false;
+  }
+  size_t count = op->getNumResults();
+  for (Attribute attr : op.getArguments()) {
+    if (auto list = dyn_cast<ArrayAttr>(attr); list && list.size() != count) {
+      return false;
     }
-    return b.scalar(scalars[i], dtype);
   }
-  case Second::List: {
-    auto tensors = call.tensorList(argument);
-    if (i >= tensors.size()) {
-      call.refuse("lists of tensors differ in length");
-      return b.constant(dtype, 0);
-    }
-    return b.cast(tensors[i], dtype);
-  }
-  case Second::Tensor:
-    return b.cast(call.tensor(argument), dtype);
-  }
-  llvm_unreachable("kind of second operand");
-}
-
-/// `make` gives element i of the result from self[i].
-static Values each(AtenCall &call, unsigned listArgument,
-                   llvm::function_ref<Tensor(TensorBuilder &, Tensor, unsigned, DType)> make) {
-  TensorBuilder &b = call.build();
-  SmallVector<Tensor> self = call.tensorList(listArgument), results;
-  if (call.refused() || self.size() != call.getNumResults()) {
-    return call.refuse("number of results is not that of the tensors");
-  }
-  for (auto [i, x] : llvm::enumerate(self)) {
-    DType dtype = mathDtype(call, i);
-    Tensor result = make(b, b.cast(x, dtype), i, dtype);
-    if (call.refused()) {
-      return std::nullopt;
-    }
-    results.push_back(call.finish(result, i));
-  }
-  return results;
-}
-
-static void addUnary(RuleTable &table, StringRef name, Unary rule) {
-  table.add({("aten._foreach_" + name + ".default").str()}, [rule](AtenCall &call) {
-    return each(call, 0, [&](TensorBuilder &b, Tensor x, unsigned, DType) { return rule(b, x); });
-  });
-}
-
-/// The overloads Scalar, ScalarList, List and, with `alpha` after the second operand
-/// where the operator has one, Tensor.
-static void addBinary(RuleTable &table, StringRef name, Binary rule, bool hasAlpha = false) {
-  std::pair<StringRef, Second> overloads[] = {{"Scalar", Second::Scalar},
-                                              {"ScalarList", Second::ScalarList},
-                                              {"List", Second::List},
-                                              {"Tensor", Second::Tensor}};
-  for (auto [overload, kind] : overloads) {
-    bool scaled = hasAlpha && (kind == Second::List || kind == Second::Tensor);
-    table.add({("aten._foreach_" + name + "." + overload).str()},
-              [rule, kind = kind, scaled](AtenCall &call) {
-                return each(call, 0, [&](TensorBuilder &b, Tensor x, unsigned i, DType dtype) {
-                  Tensor other = second(call, kind, 1, i, dtype);
-                  if (scaled && call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
-                    other = b.mul(other, b.scalar(call.scalar(2), dtype));
-                  }
-                  return rule(b, x, other);
-                });
-              });
-  }
-}
-
-/// self + value * (tensor1 op tensor2), as `(value * tensor1) op tensor2`.
-static void addFused(RuleTable &table, StringRef name, Binary rule) {
-  std::pair<StringRef, Second> overloads[] = {{"Scalar", Second::Scalar},
-                                              {"ScalarList", Second::ScalarList}};
-  for (auto [overload, kind] : overloads) {
-    table.add({("aten._foreach_" + name + "." + overload).str()},
-              [rule, kind = kind](AtenCall &call) {
-                return each(call, 0, [&](TensorBuilder &b, Tensor x, unsigned i, DType dtype) {
-                  Tensor first = second(call, Second::List, 1, i, dtype);
-                  Tensor other = second(call, Second::List, 2, i, dtype);
-                  Tensor value = second(call, kind, 3, i, dtype);
-                  return b.add(x, rule(b, b.mul(value, first), other));
-                });
-              });
-  }
-}
-
-static Tensor lerp(TensorBuilder &b, Tensor start, Tensor end, Tensor weight) {
-  // The end that is nearer is the one that is moved: both ends are then exact.
-  Tensor difference = b.sub(end, start);
-  Tensor one = b.constant(start.dtype, 1);
-  Tensor fromStart = b.add(start, b.mul(weight, difference));
-  Tensor fromEnd = b.sub(end, b.mul(difference, b.sub(one, weight)));
-  return b.select(b.compare(TensorBuilder::Compare::LT, b.abs(weight), 0.5), fromStart, fromEnd);
-}
-
-void mlir::frit::addForeachRules(RuleTable &table) {
-  addUnary(table, "neg", [](TensorBuilder &b, Tensor x) { return b.neg(x); });
-  addUnary(table, "abs", [](TensorBuilder &b, Tensor x) { return b.abs(x); });
-  addUnary(table, "sqrt", [](TensorBuilder &b, Tensor x) { return b.math<math::SqrtOp>(x); });
-  addUnary(table, "rsqrt", [](TensorBuilder &b, Tensor x) { return b.math<math::RsqrtOp>(x); });
-  addUnary(table, "exp", [](TensorBuilder &b, Tensor x) { return b.math<math::ExpOp>(x); });
-  addUnary(table, "log", [](TensorBuilder &b, Tensor x) { return b.math<math::LogOp>(x); });
-  addUnary(table, "reciprocal", [](TensorBuilder &b, Tensor x) {
-    return b.div(b.constant(x.dtype, 1), x);
-  });
-  addBinary(table, "add", [](TensorBuilder &b, Tensor x, Tensor y) { return b.add(x, y); }, true);
-  addBinary(table, "sub", [](TensorBuilder &b, Tensor x, Tensor y) { return b.sub(x, y); }, true);
-  addBinary(table, "mul", [](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); });
-  addBinary(table, "div", [](TensorBuilder &b, Tensor x, Tensor y) { return b.div(x, y); });
-  Binary larger = [](TensorBuilder &b, Tensor x, Tensor y) { return b.maximum(x, y); };
-  Binary smaller = [](TensorBuilder &b, Tensor x, Tensor y) { return b.minimum(x, y); };
-  addBinary(table, "maximum", larger);
-  addBinary(table, "minimum", smaller);
-  addBinary(table, "clamp_min", larger);
-  addBinary(table, "clamp_max", smaller);
-  addFused(table, "addcmul", [](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); });
-  addFused(table, "addcdiv", [](TensorBuilder &b, Tensor x, Tensor y) { return b.div(x, y); });
-
-  std::pair<StringRef, Second> weights[] = {{"Scalar", Second::Scalar},
-                                            {"ScalarList", Second::ScalarList},
-                                            {"List", Second::List}};
-  for (auto [overload, kind] : weights) {
-    table.add({("aten._foreach_lerp." + overload).str()}, [kind = kind](AtenCall &call) {
-      return each(call, 0, [&](TensorBuilder &b, Tensor x, unsigned i, DType dtype) {
-        return lerp(b, x, second(call, Second::List, 1, i, dtype),
-                    second(call, kind, 2, i, dtype));
-      });
-    });
-  }
-  table.add({"aten._foreach_pow.ScalarAndTensor"}, [](AtenCall &call) {
-    return each(call, 1, [&](TensorBuilder &b, Tensor x, unsigned, DType dtype) {
-      if (!isFloating(dtype)) {
-        call.refuse("power of integers");
-        return x;
+  OpBuilder builder(op);
+  for (size_t i = 0; i < count; ++i) {
+    SmallVector<Attribute> arguments, dtypes, layouts;
+    SmallVector<Value> operands;
+    for (Attribute attr : op.getArguments()) {
+      auto list = dyn_cast<ArrayAttr>(attr);
+      Attribute own = list ? list[i] : attr;
+      if (auto operand = dyn_cast<OperandAttr>(own)) {
+        size_t from = operand.getIndex();
+        own = OperandAttr::get(builder.getContext(), operands.size());
+        operands.push_back(op.getOperands()[from]);
+        dtypes.push_back(op.getOperandDtypes()[from]);
+        if (ArrayAttr known = op.getOperandLayoutsAttr(); known && from < known.size()) {
+          layouts.push_back(known[from]);
+        }
       }
-      return b.math<math::PowFOp>(b.scalar(call.scalar(0), dtype), x);
-    });
-  });
+      arguments.push_back(own);
+    }
+    addMissing(element, arguments, builder);
+    ArrayAttr operandLayouts =
+        layouts.size() == operands.size() ? builder.getArrayAttr(layouts) : ArrayAttr();
+    elements.push_back(AtenOp::create(
+        builder, op.getLoc(), TypeRange{op->getResult(i).getType()}, builder.getStringAttr(element),
+        operands, builder.getArrayAttr(arguments), ArrayAttr(), builder.getArrayAttr(dtypes),
+        only(builder, op.getResultDtypes(), i), operandLayouts,
+        only(builder, op.getResultLayoutsAttr(), i), only(builder, op.getResultStorageAttr(), i),
+        StringAttr()));
+    op->getResult(i).replaceAllUsesWith(elements.back()->getResult(0));
+  }
+  op.erase();
+  return true;
 }

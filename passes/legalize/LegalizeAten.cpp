@@ -3,10 +3,14 @@
 // is erased again, so a refusal leaves no trace but its reason.
 #include "passes/Passes.h"
 #include "passes/legalize/AtenCall.h"
+#include "passes/legalize/Foreach.h"
+#include "passes/legalize/Reasons.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+
+#include <map>
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_LEGALIZEATENPASS
@@ -30,22 +34,8 @@ struct Recorder : OpBuilder::Listener {
   SmallVector<Operation *> built;
 };
 
-StringRef name(DType dtype) { return stringifyDType(dtype); }
-
-/// The dtype that keeps an operator out of the vocabulary, as a reason.
-std::string unsupportedDtype(AtenOp op) {
-  auto check = [](ValueRange values, ArrayAttr dtypes) -> std::string {
-    for (auto [value, attr] : llvm::zip(values, dtypes)) {
-      DType dtype = cast<DTypeAttr>(attr).getValue();
-      if (isa<RankedTensorType>(value.getType()) && !isSupported(dtype)) {
-        return ("dtype " + name(dtype) + " is not in the vocabulary").str();
-      }
-    }
-    return {};
-  };
-  std::string why = check(op.getOperands(), op.getOperandDtypes());
-  return why.empty() ? check(op.getResults(), op.getResultDtypes()) : why;
-}
+/// How often each operator became vocabulary.
+using Counts = std::map<std::string, int64_t>;
 
 /// Kernels run on the graph's device: what lies elsewhere is the dispatcher's, but for numbers.
 bool crossesDevices(AtenOp op) {
@@ -68,20 +58,54 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
   using LegalizeAtenPassBase::LegalizeAtenPassBase;
 
   void runOnOperation() override {
+    if (listRules) {
+      for (const std::string &name : getRules().getNames()) {
+        llvm::outs() << name << "\n";
+      }
+    }
     for (GraphOp graph : getOperation().getOps<GraphOp>()) {
+      Counts legalized;
       SizeFacts facts = graph.getSizeFacts();
+      SmallVector<AtenOp> elements;
       for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
-        if (auto aten = dyn_cast<AtenOp>(op)) {
-          std::string reason = legalize(aten, facts);
-          if (reason.empty()) {
-            ++numLegalized;
-            aten.erase();
-          } else {
-            ++numKept;
-            aten.setReason(reason);
-          }
+        auto aten = dyn_cast<AtenOp>(op);
+        if (!aten) {
+          continue;
+        }
+        elements.clear();
+        if (!expandForeach(aten, elements)) {
+          elements.push_back(aten);
+        }
+        for (AtenOp element : elements) {
+          visit(element, facts, legalized);
         }
       }
+      writeCounts(graph, legalized);
+    }
+  }
+
+  void visit(AtenOp op, const SizeFacts &facts, Counts &legalized) {
+    ++visited;
+    std::string reason = legalize(op, facts);
+    if (reason.empty()) {
+      ++numLegalized;
+      ++legalized[op.getOpName().str()];
+      op.erase();
+    } else {
+      ++numKept;
+      op.setReason(reason);
+    }
+  }
+
+  /// For the report: the operators that leave no call behind.
+  static void writeCounts(GraphOp graph, const Counts &counts) {
+    Builder builder(graph.getContext());
+    SmallVector<NamedAttribute> entries;
+    for (const auto &[name, number] : counts) {
+      entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(number)));
+    }
+    if (!entries.empty()) {
+      graph->setAttr("frit.legalized", builder.getDictionaryAttr(entries));
     }
   }
 
@@ -89,9 +113,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
   std::string legalize(AtenOp op, const SizeFacts &facts) {
     const Rule *rule = getRules().find(op.getOpName());
     if (!rule) {
-      return "no rule";
+      return reasonWithoutRule(op);
     }
-    if (std::string why = unsupportedDtype(op); !why.empty()) {
+    if (std::string why = reasonOfDtype(op); !why.empty()) {
       return why;
     }
     if (crossesDevices(op)) {
@@ -108,6 +132,10 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     }
     if (!reason.empty()) {
       recorder.undo();
+    } else if (markOperators) {
+      for (Operation *built : recorder.built) {
+        built->setAttr("frit.operator", builder.getI64IntegerAttr(visited));
+      }
     }
     return reason;
   }
@@ -124,12 +152,12 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
         }
         continue;
       }
-      if (tensor.value.getType() != result.getType() ||
-          tensor.dtype != cast<DTypeAttr>(dtype).getValue()) {
+      DType wanted = cast<DTypeAttr>(dtype).getValue();
+      if (tensor.value.getType() != result.getType() || tensor.dtype != wanted) {
         std::string text;
         llvm::raw_string_ostream(text)
-            << "its rule gives " << tensor.value.getType() << " of " << name(tensor.dtype)
-            << " for " << result.getType() << " of " << name(cast<DTypeAttr>(dtype).getValue());
+            << "its rule gives " << tensor.value.getType() << " of " << stringifyDType(tensor.dtype)
+            << " for " << result.getType() << " of " << stringifyDType(wanted);
         return text;
       }
     }
@@ -143,5 +171,8 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     }
     return {};
   }
+
+  /// Numbers operators; statistics may be compiled out.
+  int64_t visited = 0;
 };
 } // namespace

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "ir/FritOps.h"
+
+#include <string>
+
+/// Why an operator stays a call, where no rule could say it.
+namespace mlir::frit {
+
+/// The reason of an operator that has no rule: what it is (a library's kernel, random
+/// numbers, a sort ...), or that another overload has one.
+std::string reasonWithoutRule(AtenOp op);
+
+/// The dtype of an operand or result that the vocabulary lacks, as a reason; empty if
+/// it has them all.
+std::string reasonOfDtype(AtenOp op);
+
+} // namespace mlir::frit
