@@ -120,7 +120,10 @@ private:
     }
     // A module that has kernels is in the outlined form already, for whatever it is.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
-    if (!isOutlined && !runPasses(*module, buildFusionPipeline)) {
+    auto fuse = [&](OpPassManager &passes) {
+      buildFusionPipeline(passes, {.eagerNumerics = options.numerics == "eager", .merge = options.fusion});
+    };
+    if (!isOutlined && !runPasses(*module, fuse)) {
       return finish();
     }
     std::vector<TargetCode> code;
@@ -156,7 +159,7 @@ private:
     time("artifact", [&] {
       if (auto artifact = writeArtifact(std::move(code))) {
         artifact->weights = std::move(weights.entries);
-        artifact->report = writeReport(*artifact, result.phases);
+        artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())], result.phases);
         result.report = artifact->report;
         result.artifact = packArtifact(*artifact, weights.bytes);
       }

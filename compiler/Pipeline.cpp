@@ -11,21 +11,23 @@
 namespace frit {
 using namespace mlir::frit;
 
-void buildFusionPipeline(mlir::OpPassManager &passes) {
+void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
   passes.addPass(createVerifyImportedFormPass());
   passes.addPass(createInlineCallsPass());
 
   // ATen to the vocabulary.
   passes.addNestedPass<GraphOp>(createFunctionalizePass());
-  passes.addPass(createLegalizeAtenPass());
+  passes.addPass(createLegalizeAtenPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 
   // What runs together.
-  passes.addNestedPass<GraphOp>(createFuseRegionsPass());
-  passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
+  passes.addNestedPass<GraphOp>(createFuseRegionsPass({.merge = options.merge}));
+  if (!options.eagerNumerics) {
+    passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
+  }
 }
 
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family) {
@@ -43,6 +45,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family) {
 namespace {
 struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
+  Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
+  Option<bool> fusion{*this, "fusion", llvm::cl::desc("let operators share kernels"), llvm::cl::init(true)};
 };
 } // namespace
 
@@ -50,7 +54,7 @@ void registerPipelines() {
   mlir::PassPipelineRegistration<GraphPipelineOptions>(
       "frit-graph-pipeline", "imported form to outlined form, as the compiler runs it",
       [](mlir::OpPassManager &passes, const GraphPipelineOptions &options) {
-        buildFusionPipeline(passes);
+        buildFusionPipeline(passes, {.eagerNumerics = options.eagerNumerics, .merge = options.fusion});
         buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu);
       });
 }

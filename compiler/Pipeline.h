@@ -11,13 +11,21 @@ namespace frit {
 /// Whose schedules a module carries. The emulation runs what a GPU would.
 enum class Family { Cpu, Gpu };
 
+/// The compile options that decide about fused regions.
+struct FusionOptions {
+  /// Every rounding of eager stays, and no multiply and add become one.
+  bool eagerNumerics = false;
+  /// Operators share kernels.
+  bool merge = true;
+};
+
 /// Imported form to fused regions: the same for every target.
-void buildFusionPipeline(mlir::OpPassManager &passes);
+void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family);
 
-/// `--frit-graph-pipeline[=target=gpu]` for frit-opt: both.
+/// `--frit-graph-pipeline[=target=gpu eager-numerics fusion=false]` for frit-opt: both.
 void registerPipelines();
 
 } // namespace frit

@@ -214,9 +214,11 @@ private:
 };
 
 struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
+  using FuseRegionsPassBase::FuseRegionsPassBase;
+
   void runOnOperation() override {
     GraphOp graph = getOperation();
-    LoopNests nests(graph);
+    LoopNests nests(graph, merge);
     FusionClusters clusters(graph, nests);
     RegionBuilder builder(graph, nests, clusters);
     if (failed(builder.run())) {
@@ -233,6 +235,10 @@ struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
     tooManyOperations += clusters.count(FusionRefusal::TooManyOperations);
     tooManyPointers += clusters.count(FusionRefusal::TooManyPointers);
     wouldMakeCycle += clusters.count(FusionRefusal::WouldMakeCycle);
+    otherOperator += clusters.count(FusionRefusal::OtherOperator);
+    if (!merge) {
+      graph.walk([](Operation *op) { op->removeAttr("frit.operator"); });
+    }
   }
 };
 } // namespace

@@ -161,6 +161,10 @@ bool FusionClusters::depends(unsigned from, unsigned on, bool directly) const {
 }
 
 bool FusionClusters::fits(const Unit &a, const Unit &b, FusionRefusal &refusal) const {
+  if (!nests.mayMerge(a.loops.front(), b.loops.front())) {
+    refusal = FusionRefusal::OtherOperator;
+    return false;
+  }
   if (a.operations + b.operations > rules.getLimits().operations) {
     refusal = FusionRefusal::TooManyOperations;
     return false;

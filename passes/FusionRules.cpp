@@ -53,6 +53,8 @@ StringRef mlir::frit::stringify(FusionRefusal refusal) {
     return "too many operands and results";
   case FusionRefusal::WouldMakeCycle:
     return "would make a cycle";
+  case FusionRefusal::OtherOperator:
+    return "another operator, and fusion is off";
   }
   return "unknown";
 }

@@ -50,7 +50,9 @@ enum class FusionRefusal {
   ColumnEpilogue,
   TooManyOperations,
   TooManyPointers,
-  WouldMakeCycle
+  WouldMakeCycle,
+  /// Fusion is off and the other operation comes from another operator.
+  OtherOperator
 };
 llvm::StringRef stringify(FusionRefusal refusal);
 

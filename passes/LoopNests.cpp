@@ -98,11 +98,28 @@ double SizeEstimate::ofElements(Type tensor) const {
 // The walk
 //===----------------------------------------------------------------------===//
 
-LoopNests::LoopNests(GraphOp graph) : graph(graph), estimate(graph) {
+LoopNests::LoopNests(GraphOp graph, bool merge) : graph(graph), merge(merge), estimate(graph) {
   computeLayouts();
   for (Operation &op : llvm::reverse(graph.getBody().front())) {
     decide(&op);
   }
+}
+
+bool LoopNests::mayMerge(Operation *a, Operation *b) const {
+  return merge || a->getAttr("frit.operator") == b->getAttr("frit.operator");
+}
+
+bool LoopNests::isReadByOtherOperator(Operation *op) const {
+  SmallVector<Operation *> readers(op->user_begin(), op->user_end());
+  while (!readers.empty()) {
+    Operation *reader = readers.pop_back_val();
+    if (isView(reader)) {
+      readers.append(reader->user_begin(), reader->user_end());
+    } else if (!mayMerge(op, reader)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// Layouts as they will be if no view is copied: strided views of arguments and
@@ -291,7 +308,7 @@ void LoopNests::decide(Operation *op) {
     loopOps[op] = 1;
     return;
   }
-  if (outside || isa<ReduceOp>(op)) {
+  if (outside || isa<ReduceOp>(op) || (!merge && isReadByOtherOperator(op))) {
     roles[op] = NestRole::Loop;
     loopOps[op] = 1;
     return;

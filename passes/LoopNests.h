@@ -50,8 +50,11 @@ private:
 
 class LoopNests {
 public:
-  explicit LoopNests(GraphOp graph);
+  /// Without `merge` an operation is inlined only into its own operator's.
+  explicit LoopNests(GraphOp graph, bool merge = true);
 
+  /// Whether two operations may be computed in one kernel, as far as `merge` goes.
+  bool mayMerge(Operation *a, Operation *b) const;
   NestRole getRole(Operation *op) const { return roles.lookup(op); }
   /// Whether something outside of kernels reads the value.
   bool isReadOutside(Operation *op) const { return readOutside.contains(op); }
@@ -76,7 +79,10 @@ private:
   void collect(OpOperand &use, Demands &demands);
   double evaluationsOf(const Demand &demand) const;
 
+  bool isReadByOtherOperator(Operation *op) const;
+
   GraphOp graph;
+  bool merge;
   SizeEstimate estimate;
   llvm::DenseMap<Operation *, NestRole> roles;
   llvm::DenseMap<Operation *, Demands> demands;
