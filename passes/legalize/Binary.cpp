@@ -47,23 +47,32 @@ DType mlir::frit::promoted(ArrayRef<Operand> operands) {
   return promotion.get();
 }
 
-static Sides makeSides(AtenCall &call, unsigned lhs, unsigned rhs, bool wantFloating) {
+Tensor Operand::rounded(TensorBuilder &b, DType dtype) const {
+  return b.cast(as(b, dtype), getMathDtype(dtype));
+}
+
+static Sides makeSides(AtenCall &call, unsigned lhs, unsigned rhs, bool wantFloating,
+                       bool exactScalar) {
+  TensorBuilder &b = call.build();
   Operand left = Operand::get(call, lhs), right = Operand::get(call, rhs);
   DType dtype = promoted({left, right});
   if (wantFloating && !isFloating(dtype)) {
     dtype = call.resultDtype();
   }
-  DType math = getMathDtype(dtype);
-  return {left.as(call.build(), math), right.as(call.build(), math), dtype};
+  bool exact = exactScalar && right.isRankZero();
+  return {left.rounded(b, dtype),
+          exact ? right.as(b, getMathDtype(dtype)) : right.rounded(b, dtype), dtype};
 }
 
 Sides Sides::get(AtenCall &call, unsigned lhs, unsigned rhs) {
-  return makeSides(call, lhs, rhs, /*wantFloating=*/false);
+  return makeSides(call, lhs, rhs, /*wantFloating=*/false, /*exactScalar=*/false);
 }
 
-Sides Sides::getFloating(AtenCall &call, unsigned lhs, unsigned rhs) {
-  return makeSides(call, lhs, rhs, /*wantFloating=*/true);
-}
+Sides Sides::getWithExactScalar(AtenCall &call) { return makeSides(call, 0, 1, false, true); }
+
+Sides Sides::getForDivision(AtenCall &call) { return makeSides(call, 0, 1, true, true); }
+
+Sides Sides::getFloating(AtenCall &call) { return makeSides(call, 0, 1, true, false); }
 
 //===----------------------------------------------------------------------===//
 // Division
@@ -76,8 +85,11 @@ static Tensor signsDiffer(TensorBuilder &b, Tensor value, Tensor divisor) {
 }
 
 /// Floats as c10::div_floor_floating: from the exact remainder, then corrected, so that
-/// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's.
-Tensor mlir::frit::floorDivide(TensorBuilder &b, Tensor lhs, Tensor rhs) {
+/// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's. The half types
+/// round each step: a quotient of several thousand is another one otherwise.
+Tensor mlir::frit::floorDivide(TensorBuilder &b, Sides sides) {
+  Tensor lhs = sides.lhs, rhs = sides.rhs;
+  auto round = [&](Tensor x) { return b.toMath(b.cast(x, sides.dtype)); };
   if (isUnsigned(lhs.dtype)) {
     return b.div(lhs, rhs);
   }
@@ -88,8 +100,8 @@ Tensor mlir::frit::floorDivide(TensorBuilder &b, Tensor lhs, Tensor rhs) {
     return b.sub(quotient, b.cast(signsDiffer(b, rest, rhs), lhs.dtype));
   }
   Tensor exact = b.div(lhs, rhs), rest = b.rem(lhs, rhs);
-  Tensor quotient = b.div(b.sub(lhs, rest), rhs);
-  quotient = b.select(signsDiffer(b, rest, rhs), b.sub(quotient, 1), quotient);
+  Tensor quotient = round(b.div(round(b.sub(lhs, rest)), rhs));
+  quotient = b.select(signsDiffer(b, rest, rhs), round(b.sub(quotient, 1)), quotient);
   Tensor floored = b.math<math::FloorOp>(quotient);
   Tensor tooLow = b.compare(Compare::GT, b.sub(quotient, floored), 0.5);
   floored = b.select(tooLow, b.add(floored, 1), floored);
@@ -110,12 +122,12 @@ Tensor mlir::frit::remainder(TensorBuilder &b, Tensor lhs, Tensor rhs) {
 static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
   StringRef rounding = call.string(mode);
   if (rounding.empty()) {
-    Sides sides = Sides::getFloating(call);
+    Sides sides = Sides::getForDivision(call);
     return b.div(sides.lhs, sides.rhs);
   }
-  Sides sides = Sides::get(call);
+  Sides sides = Sides::getWithExactScalar(call);
   if (rounding == "floor") {
-    return floorDivide(b, sides.lhs, sides.rhs);
+    return floorDivide(b, sides);
   }
   Tensor quotient = b.div(sides.lhs, sides.rhs);
   return isFloating(quotient.dtype) ? b.math<math::TruncOp>(quotient) : quotient;
@@ -214,9 +226,10 @@ Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double expo
 
 static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
   if (!call.isTensor(1)) {
-    if (auto literal = call.scalar(1).literal()) {
+    if (Scalar exponent = call.scalar(1); exponent.literal()) {
       Sides sides = Sides::get(call);
-      return power(call, b, sides.lhs, *literal);
+      auto rounded = dyn_cast<FloatAttr>(b.elementAttr(sides.dtype, exponent));
+      return power(call, b, sides.lhs, rounded ? rounded.getValueAsDouble() : *exponent.literal());
     }
   }
   if (!call.isTensor(0) && call.scalar(0).isLiteral(1)) {
@@ -253,9 +266,11 @@ static SingleRule addition(bool subtract, bool reversed) {
 
 using Function = Tensor (*)(TensorBuilder &, Tensor, Tensor);
 
-static SingleRule onSides(Function function) {
+static SingleRule onSides(Function function, Sides (*get)(AtenCall &) = [](AtenCall &call) {
+  return Sides::get(call);
+}) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Sides sides = Sides::get(call);
+    Sides sides = get(call);
     return function(b, sides.lhs, sides.rhs);
   };
 }
@@ -265,15 +280,18 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
   table.addSingle({"aten.sub.Tensor", "aten.sub.Scalar"}, addition(true, false));
   table.addSingle({"aten.rsub.Tensor", "aten.rsub.Scalar"}, addition(true, true));
   table.addSingle({"aten.mul.Tensor", "aten.mul.Scalar"},
-                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); }));
-  table.addSingle({"aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor"},
-                  [](AtenCall &call, TensorBuilder &b) {
-                    Sides sides = Sides::getFloating(call);
-                    return b.div(sides.lhs, sides.rhs);
-                  });
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); },
+                          Sides::getWithExactScalar));
+  table.addSingle({"aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor",
+                   "aten.true_divide.Scalar"},
+                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.div(x, y); },
+                          Sides::getForDivision));
   table.addSingle({"aten.div.Tensor_mode", "aten.div.Scalar_mode"},
                   [](AtenCall &call, TensorBuilder &b) { return divide(call, b, 2); });
-  table.addSingle({"aten.floor_divide.default", "aten.floor_divide.Scalar"}, onSides(floorDivide));
+  table.addSingle({"aten.floor_divide.default", "aten.floor_divide.Scalar"},
+                  [](AtenCall &call, TensorBuilder &b) {
+                    return floorDivide(b, Sides::getWithExactScalar(call));
+                  });
   table.addSingle({"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"},
                   onSides(remainder));
   table.addSingle({"aten.fmod.Tensor", "aten.fmod.Scalar"},

@@ -12,10 +12,11 @@ struct Operand {
 
   static Operand get(AtenCall &call, unsigned i);
   void addTo(Promotion &promotion) const;
-  /// In this dtype; a scalar becomes rank 0. For a half dtype call it with f32:
-  /// a literal is then not rounded to the half type first, as in eager's
-  /// arithmetic.
+  bool isRankZero() const { return !tensor.value || tensor.rank() == 0; }
+  /// In this dtype; a scalar becomes rank 0.
   Tensor as(TensorBuilder &b, DType dtype) const;
+  /// In the math dtype of `dtype`, rounded to `dtype` on the way.
+  Tensor rounded(TensorBuilder &b, DType dtype) const;
   /// A literal an integer dtype can hold; eager raises on others where it compares.
   bool fits(DType dtype) const;
 };
@@ -24,17 +25,24 @@ struct Operand {
 DType promoted(ArrayRef<Operand> operands);
 
 /// The two sides of a binary function, promoted; in f32 for the half types.
+///
+/// Eager brings both operands to the common dtype first, so an int64 or a Python
+/// scalar in half arithmetic is rounded (and may overflow) before it takes part.
+/// Only products and quotients read a scalar on the right as it is.
 struct Sides {
   Tensor lhs, rhs;
   /// torch's dtype of the computation, a half type included.
   DType dtype;
 
   static Sides get(AtenCall &call, unsigned lhs = 0, unsigned rhs = 1);
-  /// As a true division promotes: integers become the default dtype.
-  static Sides getFloating(AtenCall &call, unsigned lhs = 0, unsigned rhs = 1);
+  static Sides getWithExactScalar(AtenCall &call);
+  /// The latter as a true division promotes: integers become the default dtype.
+  static Sides getForDivision(AtenCall &call);
+  /// The former, promoted so.
+  static Sides getFloating(AtenCall &call);
 };
 
-Tensor floorDivide(TensorBuilder &b, Tensor lhs, Tensor rhs);
+Tensor floorDivide(TensorBuilder &b, Sides sides);
 Tensor remainder(TensorBuilder &b, Tensor lhs, Tensor rhs);
 /// Eager's order on ties and NaN: x stays unless it is strictly beyond the bound.
 Tensor clampLow(TensorBuilder &b, Tensor x, Tensor low);
