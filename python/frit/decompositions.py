@@ -1,6 +1,6 @@
 """The decomposition table frit hands to AOTAutograd.
 
-It is torch's core-ATen table without the entries below. An entry is removed when the whole operator is
+It is torch's core-ATen table without the entries below, and with those of `eager_strides`. An entry is removed when the whole operator is
 worth more than its parts: torch has a fast kernel for it that the parts would not meet again, or
 the parts draw random numbers in another order than eager does. What stays whole is called through the
 dispatcher, with eager's own result. `tests/python/test_decompositions.py` holds the resulting list of
@@ -8,6 +8,8 @@ names against a committed file, so that a new torch cannot change it unseen.
 """
 
 import functools
+
+from .eager_strides import decompositions as with_eager_strides
 
 KEPT_WHOLE = {
     # attention: torch picks the fused kernel, and its backward needs the fused forward's results
@@ -43,23 +45,5 @@ def decomposition_table():
         for op, rule in core_aten_decompositions().items()
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE
     }
-    table[torch.ops.aten.roll.default] = _roll
+    table.update(with_eager_strides())
     return table
-
-
-def _roll(x, shifts, dims=()):
-    """As eager does it, by slices and cat: torch's own decomposition is contiguous, eager's result keeps the memory format, and
-    an as_strided behind it reads that."""
-    import torch
-
-    shifts = [shifts] if not isinstance(shifts, (list, tuple)) else shifts
-    dims = [dims] if not isinstance(dims, (list, tuple)) else dims
-    if x.numel() == 0:
-        return x.clone(memory_format=torch.preserve_format)
-    if not dims:
-        return _roll(x.reshape(-1), shifts, [0]).view(x.shape)
-    for shift, dim in zip(shifts, dims, strict=True):
-        size = x.shape[dim]
-        start = (size - shift) % size
-        x = torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
-    return x

@@ -1,0 +1,90 @@
+"""Operators whose fake kernels promise other strides than eager gives, and decompositions that mend the promise.
+
+Graph results, and every `as_strided` behind such an operator, mean eager's strides: with the fake ones an
+`as_strided` reads other elements. Each decomposition keeps the operator and puts the layout behind it, as a copy in
+another order between two permutes; legalisation makes a view of that and fusion nothing at all.
+`tests/python/test_eager_strides.py` holds fake strides against eager's over all operators that are legalised, so a
+torch that mends one of these, or breaks another, is seen.
+"""
+
+import functools
+import threading
+
+import torch
+
+aten = torch.ops.aten
+_nested = threading.local()
+
+
+def _contiguous(_, x):
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def _suggested(x, *_):
+    channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    return torch.empty_like(x, memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+
+
+def _sum(x, y, **_):
+    return x + y
+
+
+# operator -> a function of its arguments whose (first) result has eager's strides
+EAGER_LAYOUT = {
+    aten.pow.Scalar: _contiguous,
+    aten.logical_and.default: _sum,
+    aten.logical_or.default: _sum,
+    aten.logical_xor.default: _sum,
+    aten.div.Tensor_mode: _sum,
+    aten.floor_divide.default: _sum,
+    aten._native_batch_norm_legit_no_training.default: _suggested,
+}
+
+
+def _relaid(x, like):
+    """`x` with the strides of `like`, which is dense."""
+    from torch._prims_common import compute_elementwise_output_logical_to_physical_perm
+
+    order, _ = compute_elementwise_output_logical_to_physical_perm(like)
+    back = sorted(range(x.dim()), key=order.__getitem__)
+    return x.permute(order).contiguous().permute(back)
+
+
+def _keeping(op, layout, *args, **kwargs):
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+    if getattr(_nested, "active", False):
+        return NotImplemented
+    with disable_proxy_modes_tracing():
+        like = layout(*args, **kwargs)
+    _nested.active = True
+    try:
+        result = op(*args, **kwargs)
+    finally:
+        _nested.active = False
+    several = isinstance(result, (tuple, list))
+    first = result[0] if several else result
+    if first.dim() < 2 or first.stride() == like.stride():
+        return result
+    relaid = _relaid(first, like)
+    return (relaid, *result[1:]) if several else relaid
+
+
+def roll(x, shifts, dims=()):
+    """As ATen does it, by joining two pieces; torch's own form reads by index and is always contiguous."""
+    if x.numel() == 0:
+        return x.clone()
+    if not dims:
+        return roll(x.contiguous().view(-1), shifts, (0,)).view(x.shape)
+    for shift, dim in zip(shifts, dims):
+        size = x.shape[dim]
+        start = (size - shift) % size
+        x = torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
+    return x
+
+
+def decompositions():
+    """OpOverload -> decomposition, to be laid over torch's table."""
+    table = {op: functools.partial(_keeping, op, layout) for op, layout in EAGER_LAYOUT.items()}
+    table[aten.roll.default] = roll
+    return table
