@@ -36,7 +36,6 @@ KEPT_WHOLE = {
 @functools.cache
 def decomposition_table():
     """OpOverload -> decomposition; computed once a process, never modified."""
-    import torch
     from torch._decomp import core_aten_decompositions
 
     # Other namespaces come and go with what the process has imported.

@@ -2,7 +2,10 @@
 
 Values, exact class: equal bit for bit once every NaN is the same NaN. Values, float class: the error
 against an fp64 run is at most twice eager's own (or 2 ulp of the result's norm), and no element is off by
-more than 64 ulp plus eight times eager's largest error. Always: type, shape, strides, storage
+more than 64 ulp plus eight times eager's largest error. An fp64 run cannot tell its own error: there the error
+of the same program in fp32, in ulps, stands for eager's. A result of a few elements is a poor sample: of two
+equally good sums one errs twice as much as the other three times in ten. Where such a result fails, eager's error is
+the largest of several runs on inputs and parameters that differ by a rounding. Always: type, shape, strides, storage
 offset, which tensors share storage, and what became of the inputs.
 """
 
@@ -10,6 +13,14 @@ import contextlib
 
 import torch
 import torch.utils._pytree as pytree
+
+
+SMALL = 10
+DRAWS = 24
+
+
+class SmallSample(AssertionError):
+    """A tensor of a few elements errs more than twice as much as eager did once."""
 
 
 class Outcome:
@@ -52,6 +63,80 @@ def widened(inputs):
         return x.detach().clone() if isinstance(x, torch.Tensor) else x
 
     return pytree.tree_map(widen, inputs)
+
+
+def narrowed(inputs):
+    """fp64 tensors as fp32."""
+
+    def narrow(x):
+        if isinstance(x, torch.Tensor) and x.dtype == torch.float64:
+            return x.detach().float().requires_grad_(x.requires_grad)
+        return x
+
+    return pytree.tree_map(narrow, inputs)
+
+
+def fp64_errors(call, inputs, seed):
+    """Eager's errors in fp64, from those of the same program in fp32; None for what is not fp64."""
+    narrow = run(call, copied(narrowed(inputs)), seed)
+    wide = run(call, widened(narrowed(inputs)), seed)
+
+    def error(x, y):
+        if not _is_float(x) or x.dtype != torch.float32:
+            return None
+        difference = (x.detach().double() - y.detach().double()).abs()
+        ratio = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
+        return torch.where(difference.isfinite(), difference, torch.zeros_like(difference)) * ratio
+
+    return Outcome(_each(error, narrow.leaves, wide.leaves), _each(error, narrow.inputs, wide.inputs))
+
+
+def drawn_errors(call, inputs, seed, module):
+    """Eager's largest errors over runs a rounding apart, for results of a few elements; else None."""
+    generator = torch.Generator().manual_seed(0)
+
+    def shaken(x):
+        if not _is_float(x):
+            return x
+        noise = torch.rand(x.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        return (x.detach().double() * (1 + torch.finfo(x.dtype).eps * noise)).to(x.dtype).requires_grad_(x.requires_grad)
+
+    def error(x, y):
+        if not _is_float(x) or x.numel() > SMALL:
+            return None
+        difference = (x.detach().double() - y.detach().double()).abs()
+        return torch.where(difference.isfinite(), difference, torch.zeros_like(difference))
+
+    parameters = [] if module is None else list(module.parameters())
+    kept = [parameter.data for parameter in parameters]
+    worst = None
+    try:
+        for _ in range(DRAWS):
+            moved = pytree.tree_map(shaken, inputs)
+            for parameter, data in zip(parameters, kept):
+                parameter.data = shaken(data)
+            once = run(call, copied(moved), seed)
+            with module_in_fp64(module):
+                exact = run(call, widened(moved), seed)
+            drawn = Outcome(_each(error, once.leaves, exact.leaves), _each(error, once.inputs, exact.inputs))
+            worst = drawn if worst is None else _largest(worst, drawn)
+    finally:
+        for parameter, data in zip(parameters, kept):
+            parameter.data = data
+    return worst
+
+
+def _each(function, *lists):
+    return [function(*each) for each in zip(*lists)]
+
+
+def _largest(one, other):
+    """Of two outcomes that are errors."""
+
+    def larger(a, b):
+        return a if b is None else b if a is None else torch.maximum(a, b)
+
+    return Outcome(_each(larger, one.leaves, other.leaves), _each(larger, one.inputs, other.inputs))
 
 
 @contextlib.contextmanager
@@ -118,7 +203,15 @@ def check(
     if compare != "exact" and any(_is_float(x) for x in expected.tensors):
         with module_in_fp64(module):
             reference = run(eager_call, widened(inputs), seed)
-    compare_outcomes(actual, expected, reference, strides=strides)
+    errors = None
+    if reference is not None and module is None and any(_is_float(x) and x.dtype == torch.float64 for x in expected.inputs):
+        errors = fp64_errors(eager_call, inputs, seed)
+    try:
+        compare_outcomes(actual, expected, reference, strides=strides, errors=errors)
+    except SmallSample:
+        drawn = drawn_errors(eager_call, inputs, seed, module)
+        errors = drawn if errors is None else _largest(drawn, errors)
+        compare_outcomes(actual, expected, reference, strides=strides, errors=errors)
     return compiled
 
 
@@ -141,15 +234,16 @@ def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **co
     return compiled
 
 
-def compare_outcomes(actual, expected, reference=None, strides=True):
-    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies."""
+def compare_outcomes(actual, expected, reference=None, strides=True, errors=None):
+    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies, `errors` eager's in fp64."""
     for part in ("inputs", "leaves"):
         got, wanted = getattr(actual, part), getattr(expected, part)
         assert len(got) == len(wanted), f"{part}: {len(got)} instead of {len(wanted)}"
         precise = getattr(reference, part) if reference is not None else [None] * len(wanted)
-        for i, (a, e, r) in enumerate(zip(got, wanted, precise)):
+        own = getattr(errors, part) if errors is not None else [None] * len(wanted)
+        for i, (a, e, r, error) in enumerate(zip(got, wanted, precise, own)):
             place = f"{'input' if part == 'inputs' else 'result'} {i}"
-            compare_values(a, e, r, place)
+            compare_values(a, e, r, place, error)
             if strides and isinstance(e, torch.Tensor):
                 compare_layout(a, e, place)
     assert sharing(actual.tensors) == sharing(expected.tensors), (
@@ -179,7 +273,7 @@ def compare_layout(actual, expected, place):
     )
 
 
-def compare_values(actual, expected, reference, place):
+def compare_values(actual, expected, reference, place, error=None):
     """Type, shape and values of one leaf."""
     if not isinstance(expected, torch.Tensor):
         assert type(actual) is type(expected), f"{place}: {actual!r} instead of {expected!r}"
@@ -194,7 +288,7 @@ def compare_values(actual, expected, reference, place):
     if not _is_float(expected) or not isinstance(reference, torch.Tensor):
         compare_bits(actual, expected, place)
     else:
-        compare_floats(actual, expected, reference.detach(), place)
+        compare_floats(actual, expected, reference.detach(), place, error)
 
 
 def compare_bits(actual, expected, place):
@@ -207,11 +301,14 @@ def compare_bits(actual, expected, place):
     _demand(same, actual, expected, place, "differ")
 
 
-def compare_floats(actual, expected, reference, place):
-    """The fp64 rule."""
+def compare_floats(actual, expected, reference, place, known_error=None):
+    """The fp64 rule. `known_error` is eager's where the reference cannot measure it."""
     reference = reference.to(torch.float64)
     wide, eager = actual.double(), expected.double()
-    _demand(actual.isnan() == expected.isnan(), actual, expected, place, "differ in where NaN is")
+    # A NaN of eager's that its own fp64 run does not have (gelu of an infinity in AVX-512 code) is an error like
+    # another: who has a number there is held to the reference.
+    eager = torch.where(eager.isnan() & ~reference.isnan() & ~wide.isnan(), reference, eager)
+    _demand(wide.isnan() == eager.isnan(), actual, expected, place, "differ in where NaN is")
     odd = eager.isinf() | wide.isinf() | reference.isinf() | reference.isnan() | eager.isnan()
     # Where a value overflows only in the narrow type, the rule has nothing to measure: eager decides.
     _demand(~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is")
@@ -220,10 +317,14 @@ def compare_floats(actual, expected, reference, place):
     ulp = torch.finfo(expected.dtype).eps
     tiny = torch.finfo(expected.dtype).smallest_normal
     error, own = (wide - reference).abs(), (eager - reference).abs()
+    if known_error is not None:
+        own = torch.maximum(own, known_error)
     norm_bound = max(2 * own.norm().item(), 2 * ulp * reference.norm().item(), tiny)
-    assert error.norm().item() <= norm_bound, (
-        f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}"
-    )
+    if error.norm().item() > norm_bound:
+        unsure = known_error is None and error.numel() <= SMALL
+        raise (SmallSample if unsure else AssertionError)(
+            f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}"
+        )
     worst = own.max().item() if own.numel() else 0.0
     bound = 64 * ulp * reference.abs() + 8 * worst + tiny
     _demand(error <= bound, actual, expected, place, "are off by more than 64 ulp + 8x eager's own error")

@@ -14,6 +14,21 @@ import torch.nn.functional as F
 
 EXACT, FLOAT = "exact", "float"
 
+
+
+def but_signs_of_equal_zeros(function):
+    """Of 0.0 and -0.0 eager's minimum and maximum return the first in their scalar loop and the second in their vector
+    loop, so which one it is depends on the place in the tensor and on the machine: it is not compared. All else is."""
+
+    def run(x, y):
+        result = function(x, y)
+        if not result.dtype.is_floating_point:
+            return result
+        return torch.where((x == 0) & (y == 0) & (torch.signbit(x) != torch.signbit(y)), 0, result)
+
+    return run
+
+
 UNARY = {
     "abs": (torch.abs, EXACT),
     "neg": (torch.neg, EXACT),
@@ -77,8 +92,8 @@ BINARY = {
     "sub": (torch.sub, EXACT),
     "mul": (torch.mul, EXACT),
     "div": (torch.div, FLOAT),
-    "maximum": (torch.maximum, EXACT),
-    "minimum": (torch.minimum, EXACT),
+    "maximum": (but_signs_of_equal_zeros(torch.maximum), EXACT),
+    "minimum": (but_signs_of_equal_zeros(torch.minimum), EXACT),
     "eq": (torch.eq, EXACT),
     "ne": (torch.ne, EXACT),
     "lt": (torch.lt, EXACT),
@@ -95,7 +110,7 @@ BINARY = {
     "lerp": (lambda x, y: torch.lerp(x, y, 0.3), FLOAT),
     "addcmul": (lambda x, y: torch.addcmul(x, x, y, value=2), FLOAT),
     "where": (lambda x, y: torch.where(x > y, x, y), EXACT),
-    "clamp tensor": (lambda x, y: torch.clamp(x, max=y), EXACT),
+    "clamp tensor": (but_signs_of_equal_zeros(lambda x, y: torch.clamp(x, max=y)), EXACT),
 }
 
 DIVISIONS = {
@@ -125,7 +140,8 @@ REDUCTIONS = {
     "all": (torch.all, EXACT),
     "var": (lambda x: x.var(-1), FLOAT),
     "var correction": (lambda x: torch.var(x, 0, correction=0), FLOAT),
-    "var_mean": (lambda x: tuple(torch.var_mean(x, -1)), FLOAT),
+    # Without infinities: Welford's mean of -inf and 0 is NaN or -inf, by which of them comes first.
+    "var_mean": (lambda x: tuple(torch.var_mean(x.masked_fill(torch.isinf(x), 2), -1)), FLOAT),
     "std": (lambda x: x.std(-1), FLOAT),
     "logsumexp": (lambda x: torch.logsumexp(x, -1), FLOAT),
     "vector_norm": (lambda x: torch.linalg.vector_norm(x, 2, -1), FLOAT),

@@ -83,7 +83,9 @@ def test_class_05_division_by_zero_and_of_the_minimum(dtype):
 
 def test_class_06_float_floor_division_and_remainder():
     values = [1.0, 0.1, 6.0, 0.2, -1.0, math.inf, -math.inf, 0.0, -0.0, math.nan, 7.5, -7.5, 3.0, 1e-30, 5e30]
-    x, y = (torch.tensor(column) for column in zip(*itertools.product(values, values)))
+    # Without quotients beyond f32: there eager's vector loop says NaN and its scalar loop the exact remainder.
+    pairs = [(a, b) for a, b in itertools.product(values, values) if not (abs(a) == 5e30 and abs(b) == 1e-30)]
+    x, y = (torch.tensor(column) for column in zip(*pairs))
 
     def function(x, y):
         return x // y, torch.remainder(x, y), torch.fmod(x, y), torch.div(x, y, rounding_mode="trunc"), x // 0.1, x % 0.3
@@ -108,7 +110,7 @@ def test_class_07_signs_of_zero():
             torch.round(x),
             torch.trunc(x) * 1,
             torch.nn.functional.elu(torch.ceil(x)),
-            torch.maximum(x * 0, -(x * 0)) * 1,
+            torch.maximum(x * 0, x * 0) * 1,  # of 0.0 and -0.0 eager's own loops disagree: see test_operators
             torch.sum(-torch.zeros(3) + x[1]),
         )
 
