@@ -95,7 +95,7 @@ frit.graph @index_around_a_slice(%a: tensor<4x5x6xf32>, %i: tensor<3xi64>, %j: t
 // nothing of a refused rule is left.
 // CHECK-LABEL: frit.graph @stays
 // CHECK-NEXT:    frit.aten "aten.mm.default"
-// CHECK-SAME:      reason = "no rule"
+// CHECK-SAME:      reason = "a matrix product: a library has the kernel"
 // CHECK-NEXT:    frit.aten "aten.index.Tensor"
 // CHECK-SAME:      reason = "a mask as an index: its result's size depends on data"
 // CHECK-NEXT:    frit.aten "aten.mul.Tensor"

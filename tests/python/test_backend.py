@@ -293,3 +293,66 @@ def test_one_executable_in_several_threads(executables):
         thread.join()
     assert not wrong, wrong[:3]
     assert json.loads(run.stats())["calls"] == 481
+
+
+def test_fusion_off_gives_one_kernel_an_operator():
+    def function(x):
+        return torch.softmax(x * 2 + 1, -1).tanh().view(-1)
+
+    x = torch.randn(8, 33)
+    for fusion, kernels in ((True, 1), (False, 4)):
+        torch.compiler.reset()
+        checker.check(function, x, options={"fusion": fusion})
+        assert len(frit.explain(function, options={"fusion": fusion})(x).kernels) == kernels
+
+
+def report_of(function, *inputs):
+    """The compiler's own report of the only graph."""
+    reports = []
+
+    def observe(name, stage, captured, report):
+        reports.append(report)
+
+    backend._OBSERVERS.append(observe)
+    try:
+        torch.compiler.reset()
+        torch.compile(function, backend="frit", fullgraph=True)(*inputs)
+    finally:
+        backend._OBSERVERS.remove(observe)
+    (report,) = reports
+    return report
+
+
+def test_the_report_counts_what_was_legalised():
+    def function(xs, y):
+        return torch._foreach_add(xs, 1.5), torch.relu(y) + y, torch.sort(y).values
+
+    report = report_of(function, [torch.randn(3), torch.randn(4)], torch.randn(5))
+    assert report["legalized"] == {"aten.add.Scalar": 2, "aten.relu.default": 1, "aten.add.Tensor": 1}
+    assert [call["reason"] for call in report["aten_calls"]] == ["a sort or a search: not in the vocabulary"]
+
+
+def test_views_make_no_kernel_and_no_copy():
+    def function(x):
+        y = x.view(4, 2, 3, 5).permute(2, 0, 3, 1).transpose(0, 1)[1:].unsqueeze(0).squeeze(0)
+        return y.unflatten(0, (3, 1)).squeeze(1).permute(0, 2, 1, 3)
+
+    def heads(x, w):
+        # What attention does between its products: the permuted operands need only one unit stride.
+        q = (x @ w).view(2, 6, 3, 4).transpose(1, 2).reshape(6, 6, 4)
+        return q.view(2, 3, 6, 4)[0] @ q.view(2, 3, 6, 4)[1].transpose(-2, -1)
+
+    for f, inputs in ((function, (torch.randn(8, 3, 5),)), (heads, (torch.randn(12, 12), torch.randn(12, 12)))):
+        report = report_of(f, *inputs)
+        assert (report["kernels"], report["copies"]) == ([], 0)
+        torch.compiler.reset()
+        checker.check(f, *inputs)
+
+
+def test_copies_for_strides_are_counted():
+    # A product may read a transposed operand; the sort reads what the trace promised.
+    def function(x, y):
+        return torch.mm(x.t(), y), torch.sort(x.t().contiguous(), 1).values
+
+    report = report_of(function, torch.randn(4, 3), torch.randn(4, 5))
+    assert len(report["kernels"]) == 1 and report["step_kinds"]["Launch"] == 1

@@ -1,0 +1,76 @@
+// RUN: frit-opt %s --frit-legalize-aten --split-input-file | FileCheck %s
+
+// Functions of one tensor: half types in f32, integers promoted, roundings of integers nothing.
+
+// CHECK-LABEL: frit.graph @exp_of_half
+// CHECK:         %[[W:.+]] = arith.extf %arg0
+// CHECK:         %[[E:.+]] = math.exp %[[W]] : tensor<4xf32>
+// CHECK:         arith.truncf %[[E]] {frit.implicit}
+frit.graph @exp_of_half(%a: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bf16>], result_dtypes = [#frit.dtype<bf16>]} : (tensor<4xbf16>) -> tensor<4xbf16>
+  frit.return %0 : tensor<4xbf16>
+}
+
+// -----
+
+// An integer becomes the default dtype first.
+// CHECK-LABEL: frit.graph @sqrt_of_integers
+// CHECK:         %[[F:.+]] = arith.sitofp %arg0 : tensor<4xi32> to tensor<4xf32>
+// CHECK:         math.sqrt %[[F]]
+frit.graph @sqrt_of_integers(%a: tensor<4xi32>) -> tensor<4xf32> {
+  %0 = frit.aten "aten.sqrt.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xi32>) -> tensor<4xf32>
+  frit.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @floor_of_integers
+// CHECK-NEXT:    frit.return %arg0
+frit.graph @floor_of_integers(%a: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = frit.aten "aten.floor.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i32>], result_dtypes = [#frit.dtype<i32>]} : (tensor<4xi32>) -> tensor<4xi32>
+  frit.return %0 : tensor<4xi32>
+}
+
+// -----
+
+// Without sign there is nothing to do.
+// CHECK-LABEL: frit.graph @abs_of_bytes
+// CHECK-NEXT:    frit.return %arg0
+frit.graph @abs_of_bytes(%a: tensor<4xi8>) -> tensor<4xi8> {
+  %0 = frit.aten "aten.abs.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<u8>], result_dtypes = [#frit.dtype<u8>]} : (tensor<4xi8>) -> tensor<4xi8>
+  frit.return %0 : tensor<4xi8>
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @isnan_of_integers
+// CHECK:         arith.constant dense<false> : tensor<i1>
+// CHECK:         frit.reindex
+frit.graph @isnan_of_integers(%a: tensor<4xi64>) -> tensor<4xi1> {
+  %0 = frit.aten "aten.isnan.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<bool>]} : (tensor<4xi64>) -> tensor<4xi1>
+  frit.return %0 : tensor<4xi1>
+}
+
+// -----
+
+// Eager raises, so the operator stays to raise.
+// CHECK-LABEL: frit.graph @negated_bool
+// CHECK-NEXT:    frit.aten "aten.neg.default"
+// CHECK-SAME:      reason = "eager refuses to negate bool"
+// CHECK-NEXT:    frit.return
+frit.graph @negated_bool(%a: tensor<4xi1>) -> tensor<4xi1> {
+  %0 = frit.aten "aten.neg.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bool>], result_dtypes = [#frit.dtype<bool>]} : (tensor<4xi1>) -> tensor<4xi1>
+  frit.return %0 : tensor<4xi1>
+}
+
+// -----
+
+// No rule, and none of another overload.
+// CHECK-LABEL: frit.graph @lgamma
+// CHECK-NEXT:    frit.aten "aten.lgamma.default"
+// CHECK-SAME:      reason = "no rule for this operator"
+// CHECK-NEXT:    frit.return
+frit.graph @lgamma(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = frit.aten "aten.lgamma.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  frit.return %0 : tensor<4xf32>
+}

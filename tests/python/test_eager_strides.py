@@ -1,0 +1,140 @@
+"""What graphs promise about strides is what eager gives, for every operator that is legalised.
+
+torch's fake kernels decide which strides a traced value has; `as_strided` and results rely on them. Each function here
+is traced as frit traces it, nothing is compiled, and the traced strides are held against eager's.
+"""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from functorch.compile import make_boxed_func
+from test_operators import BINARY, DIVISIONS, REDUCTIONS, UNARY
+from torch._functorch.aot_autograd import aot_module_simplified
+
+from frit.decompositions import decomposition_table
+
+
+def transposed():
+    return torch.randn(7, 9).t()
+
+
+def channels_last(*shape):
+    return torch.randn(*shape).to(memory_format=torch.channels_last)
+
+
+def one():
+    return [
+        (transposed(),),
+        (torch.randn(7, 9)[:, ::2],),
+        (torch.randn(5)[:, None].expand(5, 6),),
+        (channels_last(2, 3, 4, 5),),
+        (channels_last(2, 1, 4, 5),),
+        (torch.randn(2, 3, 4, 5).permute(1, 3, 0, 2),),
+    ]
+
+
+def two():
+    x, permuted = channels_last(2, 3, 4, 5), torch.randn(2, 3, 4, 5).permute(1, 3, 0, 2)
+    v, rank_0 = torch.randn(7), torch.randn(())
+    return [
+        (transposed(), v),
+        (v, transposed()),
+        (transposed(), torch.randn(9, 7)),
+        (torch.randn(9, 7), transposed()),
+        (x, torch.randn(5)),
+        (x, torch.randn(2, 3, 4, 5)),
+        (torch.randn(2, 3, 4, 5), x),
+        (permuted, permuted.contiguous()),
+        (x, rank_0),
+        (rank_0, x),
+        (rank_0, transposed()),
+    ]
+
+
+MORE = {
+    "roll": lambda x: x.roll(1, 0),
+    "roll flat": lambda x: x.roll(1),
+    "roll dims": lambda x: x.roll((1, -1), (0, 1)),
+    "flip": lambda x: x.flip(0),
+    "repeat": lambda x: x.repeat(*([2] * x.dim())),
+    "clone": lambda x: x.clone(),
+    "tril": lambda x: x.tril(),
+    "pad": lambda x: F.pad(x, (1, 1)),
+    "cat": lambda x: torch.cat([x, x]),
+    "stack": lambda x: torch.stack([x, x]),
+    "index_select": lambda x: x.index_select(0, torch.tensor([0, 1])),
+    "index": lambda x: x[torch.tensor([0, 1])],
+    "index second": lambda x: x[:, torch.tensor([0, 0])],
+    "gather": lambda x: x.gather(0, torch.zeros(x.shape, dtype=torch.long)),
+    "slice_scatter": lambda x: torch.slice_scatter(x, x[:1], 0, 0, 1),
+    "select_scatter": lambda x: torch.select_scatter(x, x[0], 0, 0),
+    "scatter": lambda x: x.scatter(0, torch.zeros(x[:1].shape, dtype=torch.long), 1.0),
+    "to": lambda x: x.to(torch.float64),
+    "full_like": lambda x: torch.full_like(x, 1),
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "group_norm": lambda x: F.group_norm(x, 1),
+    "batch_norm": lambda x: F.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1])),
+    "sort": lambda x: tuple(x.sort(0)),
+    "cumsum": lambda x: x.cumsum(0),
+    "as_strided of roll": lambda x: x.roll(1, 0).as_strided((2,), (1,), 1),
+}
+
+GROUPS = {
+    "unary": ({name: f for name, (f, _) in UNARY.items()}, one),
+    "binary": ({name: f for name, (f, _) in (BINARY | DIVISIONS).items()} | {"floor_divide": lambda x, y: x // y}, two),
+    "reductions": ({name: f for name, (f, _) in REDUCTIONS.items()}, one),
+    "moves": (MORE, one),
+}
+
+
+def promised_strides(function, inputs):
+    found = []
+
+    def backend(module, example_inputs):
+        def compiler(graph, _):
+            (output,) = (node for node in graph.graph.nodes if node.op == "output")
+            found.extend(tuple(node.meta["val"].stride()) for node in output.args[0])
+            return make_boxed_func(graph)
+
+        return aot_module_simplified(module, example_inputs, fw_compiler=compiler, decompositions=decomposition_table())
+
+    torch.compile(function, backend=backend, fullgraph=True)(*inputs)
+    return found
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_promised_strides_are_eagers(group):
+    functions, make = GROUPS[group]
+    cases = []
+    for name, function in functions.items():
+        for number, inputs in enumerate(make()):
+            try:
+                function(*inputs)
+            except (RuntimeError, IndexError, ValueError):
+                continue
+            cases.append((f"{name} of inputs {number}", function, number))
+    inputs = make()
+
+    def all_of_them(*inputs):
+        results = []
+        for _, function, number in cases:
+            result = function(*inputs[number])
+            # Views of inputs are not results of the graph; a sum with 0 keeps strides and makes them ones.
+            results += [x + 0 for x in (result if isinstance(result, (tuple, list)) else [result])]
+        return results
+
+    expected = all_of_them(*inputs)
+    promised = promised_strides(all_of_them, inputs)
+    assert len(promised) == len(expected)
+    places = [label for label, function, number in cases for _ in range(count(function, inputs[number]))]
+    wrong = [
+        f"{place}: {have} instead of {want.stride()}"
+        for place, have, want in zip(places, promised, expected)
+        if any(h != w and n > 1 for h, w, n in zip(have, want.stride(), want.shape))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def count(function, inputs):
+    result = function(*inputs)
+    return len(result) if isinstance(result, (tuple, list)) else 1
