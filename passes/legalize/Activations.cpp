@@ -47,6 +47,43 @@ void mlir::frit::addActivationRules(RuleTable &table) {
     Tensor inner = b.math<math::ExpM1Op>(b.mul(x, b.scalar(call.scalar(3), x.dtype)));
     return b.select(b.compare(Compare::LE, x, 0), b.mul(inner, negative), b.mul(x, scale));
   });
+  table.addSingle({"aten.selu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor negative = b.mul(b.math<math::ExpM1Op>(x), b.mul(b.constant(x.dtype, alpha), scale));
+    return b.select(b.compare(Compare::LE, x, 0), negative, b.mul(x, scale));
+  });
+  // celu(x, alpha)
+  table.addSingle({"aten.celu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor alpha = b.scalar(call.scalar(1), x.dtype);
+    Tensor inner = b.math<math::ExpM1Op>(b.mul(x, b.div(b.constant(x.dtype, 1), alpha)));
+    return b.select(b.compare(Compare::LE, x, 0), b.mul(inner, alpha), x);
+  });
+  // hardshrink(x, lambd) and softshrink(x, lambd): NaN stays.
+  table.addSingle({"aten.hardshrink.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    Tensor inside = b.compare(Compare::LE, b.abs(x), b.scalar(call.scalar(1), x.dtype));
+    return b.select(inside, b.constant(x.dtype, 0), x);
+  });
+  table.addSingle({"aten.softshrink.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0)), limit = b.scalar(call.scalar(1), x.dtype);
+    Tensor low = b.compare(Compare::LT, x, b.neg(limit));
+    Tensor inner = b.select(low, b.add(x, limit), b.mul(x, 0.0));
+    return b.select(b.compare(Compare::GT, x, limit), b.sub(x, limit), inner);
+  });
+  // prelu(x, weight): one slope, or one a channel.
+  table.addSingle({"aten.prelu.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0)), weight = b.toMath(call.tensor(1));
+    SmallVector<SizeExpr> sizes(std::max<int64_t>(x.rank(), 1), b.size(1));
+    if (weight.rank() == 1 && !weight.sizes()[0].isConstant(1) && x.rank() > 1) {
+      sizes[1] = weight.sizes()[0];
+    }
+    if (x.rank() == 0) {
+      sizes.clear();
+    }
+    return b.select(b.compare(Compare::GT, x, 0), x, b.mul(b.reshape(weight, sizes), x));
+  });
   // softplus(x, beta, threshold)
   table.addSingle({"aten.softplus.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = b.toMath(call.tensor(0));

@@ -300,6 +300,27 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
                   onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.maximum(x, y); }));
   table.addSingle({"aten.minimum.default", "aten.min.other"},
                   onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.minimum(x, y); }));
+  // outer(self, vec2)
+  table.addSingle({"aten.outer.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Sides sides = Sides::get(call);
+    return b.mul(b.unsqueeze(sides.lhs, 1), sides.rhs);
+  });
+  // isclose(self, other, rtol, atol, equal_nan)
+  table.addSingle({"aten.isclose.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Sides sides = Sides::get(call);
+    Tensor x = sides.lhs, y = sides.rhs;
+    if (!isFloating(x.dtype)) {
+      call.refuse("closeness of integers");
+      return x;
+    }
+    b.unify(x, y);
+    Tensor distance = b.abs(b.sub(x, y));
+    Tensor allowed = b.add(b.abs(b.mul(y, call.number(2))), call.number(3));
+    Tensor near = b.bitAnd(b.compare(Compare::LT, distance, INFINITY),
+                           b.compare(Compare::LE, distance, allowed));
+    Tensor close = b.bitOr(b.compare(Compare::EQ, x, y), near);
+    return call.boolean(4) ? b.bitOr(close, b.bitAnd(b.isNan(x), b.isNan(y))) : close;
+  });
   table.addSingle({"aten.atan2.default"}, [](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::getFloating(call);
     return b.math<math::Atan2Op>(sides.lhs, sides.rhs);
@@ -310,7 +331,8 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
   auto clampRule = [](int low, int high) -> SingleRule {
     return [=](AtenCall &call, TensorBuilder &b) { return clamp(call, b, low, high); };
   };
-  table.addSingle({"aten.clamp.default", "aten.clamp.Tensor", "aten.hardtanh.default"},
+  table.addSingle({"aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default",
+                   "aten.clip.Tensor", "aten.hardtanh.default"},
                   clampRule(1, 2));
   table.addSingle({"aten.clamp_min.default", "aten.clamp_min.Tensor"}, clampRule(1, 0));
   table.addSingle({"aten.clamp_max.default", "aten.clamp_max.Tensor"}, clampRule(0, 1));

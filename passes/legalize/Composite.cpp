@@ -35,12 +35,13 @@ static Tensor rmsNorm(AtenCall &call, TensorBuilder &b) {
   for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
     dims.push_back(i);
   }
-  if (call.isNone(3)) {
-    call.refuse("an epsilon that depends on the dtype");
+  if (call.isNone(3) && isHalf(call.tensor(0).dtype)) {
+    call.refuse("the default epsilon of a half type");
     return x;
   }
+  double epsilon = !call.isNone(3) ? call.number(3) : x.dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
   Tensor mean = meanOver(b, b.square(x), dims, /*keep=*/true);
-  Tensor y = b.mul(x, b.math<math::RsqrtOp>(b.add(mean, call.number(3))));
+  Tensor y = b.mul(x, b.math<math::RsqrtOp>(b.add(mean, epsilon)));
   return call.isNone(2) ? y : b.mul(y, b.toMath(call.tensor(2)));
 }
 
@@ -163,6 +164,77 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
                     }
                     return b.permute(x, order);
                   });
+  // cosine_similarity(x1, x2, dim, eps)
+  table.addSingle({"aten.cosine_similarity.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    Dims dims = {call.dim(2, x.rank())};
+    Tensor least = b.constant(x.dtype, call.number(3));
+    auto unit = [&](Tensor v) {
+      Tensor norm = b.math<math::SqrtOp>(sumOver(b, b.square(v), dims, /*keep=*/true));
+      return b.div(v, b.maximum(norm, least));
+    };
+    return sumOver(b, b.mul(unit(x), unit(y)), dims, /*keep=*/false);
+  });
+  // pairwise_distance(x1, x2, p, eps, keepdim)
+  table.addSingle({"aten.pairwise_distance.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    if (call.number(2) != 2) {
+      call.refuse("a distance of another order than 2");
+    }
+    Tensor difference = b.add(b.sub(x, y), call.number(3));
+    Dims dims = {std::max<int64_t>(x.rank() - 1, 0)};
+    return b.math<math::SqrtOp>(sumOver(b, b.square(difference), dims, call.boolean(4)));
+  });
+  // smooth_l1_loss(self, target, reduction, beta), huber_loss(self, target, reduction, delta)
+  table.addSingle({"aten.smooth_l1_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    double beta = call.number(3);
+    Tensor z = b.abs(b.sub(x, y));
+    if (beta == 0) {
+      return reduceLoss(call, b, z, 2);
+    }
+    Tensor near = b.div(b.mul(b.mul(z, 0.5), z), beta);
+    Tensor loss = b.select(b.compare(Compare::LT, z, beta), near, b.sub(z, 0.5 * beta));
+    return reduceLoss(call, b, loss, 2);
+  });
+  table.addSingle({"aten.huber_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    double delta = call.number(3);
+    Tensor z = b.abs(b.sub(x, y));
+    Tensor near = b.mul(b.mul(z, 0.5), z), far = b.mul(b.sub(z, 0.5 * delta), delta);
+    return reduceLoss(call, b, b.select(b.compare(Compare::LE, z, delta), near, far), 2);
+  });
+  // binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
+  table.addSingle({"aten.binary_cross_entropy_with_logits.default"},
+                  [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    Tensor soft = b.math<math::Log1pOp>(b.math<math::ExpOp>(b.neg(b.abs(x))));
+    Tensor logSigmoid = b.sub(b.minimum(x, b.constant(x.dtype, 0)), soft);
+    Tensor missing = b.mul(b.sub(b.constant(x.dtype, 1), y), x);
+    if (!call.isNone(3)) {
+      Tensor positive = b.cast(call.tensor(3), x.dtype);
+      Tensor factor = b.add(b.mul(b.sub(positive, 1), y), 1);
+      logSigmoid = b.mul(factor, logSigmoid);
+    }
+    Tensor loss = b.sub(missing, logSigmoid);
+    if (!call.isNone(2)) {
+      loss = b.mul(loss, b.cast(call.tensor(2), x.dtype));
+    }
+    return reduceLoss(call, b, loss, 4);
+  });
+  // kl_div(self, target, reduction, log_target); 0 * log(0) is 0.
+  table.addSingle({"aten.kl_div.default"}, [](AtenCall &call, TensorBuilder &b) {
+    auto [x, y] = lossSides(call, b);
+    Tensor loss;
+    if (call.boolean(3)) {
+      loss = b.mul(b.math<math::ExpOp>(y), b.sub(y, x));
+    } else {
+      Tensor entropy = b.mul(y, b.math<math::LogOp>(y));
+      entropy = b.select(b.compare(Compare::EQ, y, 0), b.constant(y.dtype, 0), entropy);
+      loss = b.sub(entropy, b.mul(y, x));
+    }
+    return reduceLoss(call, b, loss, 2);
+  });
   table.addSingle({"aten.mse_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
     return reduceLoss(call, b, b.square(b.sub(x, y)), 2);

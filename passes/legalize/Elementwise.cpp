@@ -66,6 +66,35 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
   addRounding<math::TruncOp>(table, "aten.fix.default");
   addRounding<math::RoundEvenOp>(table, "aten.round.default");
 
+  // round(self, decimals)
+  table.addSingle({"aten.round.decimals"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = b.toMath(call.tensor(0));
+    int64_t decimals = call.integer(1);
+    if (!isFloating(x.dtype) || decimals == 0) {
+      return isFloating(x.dtype) ? b.math<math::RoundEvenOp>(x) : x;
+    }
+    double scale = std::pow(10.0, std::abs(decimals));
+    return decimals < 0 ? b.mul(b.math<math::RoundEvenOp>(b.div(x, scale)), scale)
+                        : b.div(b.math<math::RoundEvenOp>(b.mul(x, scale)), scale);
+  });
+  // nan_to_num(self, nan, posinf, neginf)
+  table.addSingle({"aten.nan_to_num.default"}, [](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    if (!isFloating(x.dtype)) {
+      return x;
+    }
+    auto semantics = [&]() -> const llvm::fltSemantics & {
+      return cast<FloatType>(getElementType(b.getContext(), x.dtype)).getFloatSemantics();
+    };
+    double largest = APFloat::getLargest(semantics()).convertToDouble();
+    auto given = [&](unsigned place, double otherwise) {
+      return b.constant(x.dtype, call.isNone(place) ? otherwise : call.number(place));
+    };
+    Tensor wide = b.toMath(x);
+    Tensor result = b.select(b.compare(Compare::EQ, wide, INFINITY), given(2, largest), x);
+    result = b.select(b.compare(Compare::EQ, wide, -INFINITY), given(3, -largest), result);
+    return b.select(b.isNan(wide), given(1, 0), result);
+  });
   table.addSingle({"aten.frac.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = b.toMath(call.tensor(0));
     return isFloating(x.dtype) ? b.sub(x, b.math<math::TruncOp>(x)) : b.constantInt(x.dtype, 0);

@@ -2,6 +2,8 @@
 // Rows whose target is `ignore_index` weigh nothing and read class 0.
 #include "passes/legalize/AtenCall.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -42,13 +44,16 @@ static Tensor total(TensorBuilder &b, Tensor x) {
   return x.rank() == 0 ? x : b.reduce(ReduceKind::Sum, x, {0}, false);
 }
 
-static Values nllForward(AtenCall &call) {
+/// Loss and total weight of scores that are logarithms, with the arguments of
+/// nll_loss_forward(self, target, weight, reduction, ignore_index).
+static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor scores) {
   TensorBuilder &b = call.build();
-  Tensor scores = b.toMath(call.tensor(0)), index = call.tensor(1);
+  Tensor index = call.tensor(1);
   int64_t reduction = call.integer(3);
   if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
-      index.rank() != scores.rank() - 1) {
-    return call.refuse("scores are not [N, C] or [C] with a target of one index a row");
+      index.rank() != scores.rank() - 1 || !isInteger(index.dtype)) {
+    call.refuse("scores are not [N, C] or [C] with a target of one index a row");
+    return std::nullopt;
   }
   Target target = readTarget(call, index, call.optionalTensor(2), call.scalar(4), scores.dtype);
   MLIRContext *context = b.getContext();
@@ -68,11 +73,38 @@ static Values nllForward(AtenCall &call) {
   Tensor loss = b.select(target.valid, b.neg(b.mul(picked, target.weight)), zero);
   Tensor weight = b.broadcast(target.weight, index.sizes());
   if (reduction == Reduction::None && scores.rank() == 2) {
-    return SmallVector<Tensor>{call.finish(loss, 0), call.finish(zero, 1)};
+    return std::pair(loss, zero);
   }
   Tensor sum = total(b, loss), totalWeight = total(b, weight);
-  Tensor result = reduction == Reduction::Mean ? b.div(sum, totalWeight) : sum;
-  return SmallVector<Tensor>{call.finish(result, 0), call.finish(totalWeight, 1)};
+  return std::pair(reduction == Reduction::Mean ? b.div(sum, totalWeight) : sum, totalWeight);
+}
+
+static Values nllForward(AtenCall &call) {
+  auto results = nll(call, call.build().toMath(call.tensor(0)));
+  if (!results) {
+    return std::nullopt;
+  }
+  return SmallVector<Tensor>{call.finish(results->first, 0), call.finish(results->second, 1)};
+}
+
+// nll_loss_nd(self, target, weight, reduction, ignore_index)
+static Values nllAlone(AtenCall &call) {
+  auto results = nll(call, call.build().toMath(call.tensor(0)));
+  return results ? Values(SmallVector<Tensor>{call.finish(results->first)}) : std::nullopt;
+}
+
+// cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing)
+static Values crossEntropy(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  if (call.refused() || x.rank() < 1 || call.number(5) != 0) {
+    return call.refuse("a cross entropy with smoothed labels");
+  }
+  SmallVector<int64_t> dim = {x.rank() == 1 ? 0 : 1};
+  Tensor shifted = b.sub(x, b.reduce(ReduceKind::Max, x, dim, /*keep=*/true));
+  Tensor sum = b.reduce(ReduceKind::Sum, b.math<math::ExpOp>(shifted), dim, /*keep=*/true);
+  auto results = nll(call, b.sub(shifted, b.math<math::LogOp>(sum)));
+  return results ? Values(SmallVector<Tensor>{call.finish(results->first)}) : std::nullopt;
 }
 
 static Values nllBackward(AtenCall &call) {
@@ -99,5 +131,7 @@ static Values nllBackward(AtenCall &call) {
 
 void mlir::frit::addLossRules(RuleTable &table) {
   table.add({"aten.nll_loss_forward.default"}, nllForward);
+  table.add({"aten.nll_loss_nd.default", "aten.nll_loss.default"}, nllAlone);
+  table.add({"aten.cross_entropy_loss.default"}, crossEntropy);
   table.add({"aten.nll_loss_backward.default"}, nllBackward);
 }

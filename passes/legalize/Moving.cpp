@@ -258,10 +258,10 @@ static Tensor repeat(AtenCall &call, TensorBuilder &b) {
 }
 
 // constant_pad_nd(self, pad, value): pairs from the last dim on, negative ones cut.
-static Tensor constantPad(AtenCall &call, TensorBuilder &b) {
+static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) {
   Tensor x = call.tensor(0);
   Sizes pad = call.sizes(1), from = x.sizes();
-  Scalar fill = call.scalar(2);
+  Scalar fill = call.isNone(fillPlace) ? Scalar{int64_t(0)} : call.scalar(fillPlace);
   if (!fill.literal() || call.refused()) {
     call.refuse("the fill is known at run time only");
     return x;
@@ -285,6 +285,71 @@ static Tensor constantPad(AtenCall &call, TensorBuilder &b) {
   auto map = MapAttr::get(b.getContext(), x.rank(), 0, results, exprs, lows, highs);
   TypedAttr attr = exprs.empty() ? TypedAttr() : b.elementAttr(x.dtype, fill);
   return b.reindex(x, map, call.resultSizes(), attr);
+}
+
+// diagonal(self, offset, dim1, dim2): the other dims, then the diagonal.
+static Tensor diagonal(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  int64_t offset = call.integer(1), first = call.dim(2, x.rank()), second = call.dim(3, x.rank());
+  Sizes results;
+  unsigned next = 0, last = x.rank() - 2;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (i == first) {
+      results.push_back(b.dim(last) + std::max<int64_t>(-offset, 0));
+    } else if (i == second) {
+      results.push_back(b.dim(last) + std::max<int64_t>(offset, 0));
+    } else {
+      results.push_back(b.dim(next++));
+    }
+  }
+  return b.reindex(x, results, call.resultSizes());
+}
+
+// unfold(self, dimension, size, step): windows along a dim, their elements last.
+static Tensor unfold(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  if (x.rank() == 0) {
+    call.refuse("windows of a scalar");
+    return x;
+  }
+  int64_t dim = call.dim(1, x.rank()), step = call.integer(3);
+  Sizes results;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    results.push_back(i == dim ? b.dim(i) * step + b.dim(x.rank()) : b.dim(i));
+  }
+  return b.reindex(x, results, call.resultSizes());
+}
+
+/// The sides flipped by fliplr and flipud.
+static SingleRule flipOf(int64_t dim) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Tensor x = call.tensor(0);
+    Sizes sizes = x.sizes(), results;
+    for (int64_t i = 0; i < x.rank(); ++i) {
+      results.push_back(i == dim ? sizes[i] - 1 - b.dim(i) : b.dim(i));
+    }
+    return b.reindex(x, results, sizes);
+  };
+}
+
+/// hstack (dim 1, of vectors 0) and vstack (dim 0, of vectors as rows).
+static SingleRule stackOf(bool horizontal) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    Sizes sizes = call.resultSizes();
+    SmallVector<Tensor> pieces;
+    for (Tensor piece : call.tensorList(0)) {
+      piece = b.cast(piece, call.resultDtype());
+      while (piece.rank() < (horizontal ? 1 : 2)) {
+        piece = b.unsqueeze(piece, 0);
+      }
+      pieces.push_back(piece);
+    }
+    if (pieces.empty()) {
+      call.refuse("nothing to stack");
+      return b.constantInt(call.resultDtype(), 0);
+    }
+    return b.concat(pieces, horizontal && sizes.size() > 1 ? 1 : 0, sizes);
+  };
 }
 
 static SingleRule triangle(bool lower) {
@@ -333,11 +398,37 @@ void mlir::frit::addMovingRules(RuleTable &table) {
   table.add({"aten.unbind.int"}, unbind);
   table.addSingle({"aten.as_strided.default"}, asStrided);
   table.addSingle({"aten.flip.default"}, flip);
+  table.addSingle({"aten.flipud.default"}, flipOf(0));
+  table.addSingle({"aten.fliplr.default"}, flipOf(1));
+  table.addSingle({"aten.hstack.default"}, stackOf(true));
+  table.addSingle({"aten.vstack.default"}, stackOf(false));
+  table.add({"aten.broadcast_tensors.default"}, [](AtenCall &call) -> Values {
+    // Its schema does not say that the results are views.
+    if (llvm::any_of(call.getOp()->getUsers(), [](Operation *user) { return isa<ReturnOp>(user); })) {
+      return call.refuse("a view that the graph returns as a tensor of its own");
+    }
+    SmallVector<Tensor> results;
+    for (auto [i, x] : llvm::enumerate(call.tensorList(0))) {
+      results.push_back(call.finish(x, i));
+    }
+    return results;
+  });
   table.addSingle({"aten.roll.default"}, roll);
   table.addSingle({"aten.cat.default", "aten.concat.default"}, cat);
   table.addSingle({"aten.stack.default"}, stack);
-  table.addSingle({"aten.repeat.default"}, repeat);
-  table.addSingle({"aten.constant_pad_nd.default"}, constantPad);
+  table.addSingle({"aten.repeat.default", "aten.tile.default"}, repeat);
+  table.addSingle({"aten.constant_pad_nd.default"}, [](AtenCall &call, TensorBuilder &b) {
+    return constantPad(call, b, 2);
+  });
+  // pad(self, pad, mode, value)
+  table.addSingle({"aten.pad.default"}, [](AtenCall &call, TensorBuilder &b) {
+    if (call.string(2) != "constant") {
+      call.refuse("padding by " + call.string(2));
+    }
+    return constantPad(call, b, 3);
+  });
+  table.addSingle({"aten.diagonal.default"}, diagonal);
+  table.addSingle({"aten.unfold.default"}, unfold);
   table.addSingle({"aten.tril.default"}, triangle(true));
   table.addSingle({"aten.triu.default"}, triangle(false));
 }

@@ -213,10 +213,48 @@ static Values batchNormTraining(AtenCall &call) {
                           blend(call.tensor(4), unbiased)});
 }
 
+// _native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)
+static Values batchNormWithoutStatistics(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  if (call.refused() || x.rank() < 2 || !call.boolean(3)) {
+    return call.refuse("batch normalisation in eval without statistics");
+  }
+  SmallVector<int64_t> dims = {0};
+  llvm::append_range(dims, range(2, x.rank()));
+  if (isEmptyRow(x, dims)) {
+    return call.refuse("statistics over no elements");
+  }
+  Moments m = moments(b, x, dims);
+  Tensor invstd = inverseDeviation(b, m.variance, call.number(5));
+  Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
+                    asChannels(b, call.optionalTensor(2), x.rank()));
+  return finishAll(call, {y, asVector(b, m.mean), asVector(b, invstd)});
+}
+
+// instance_norm(input, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn)
+static Values instanceNorm(AtenCall &call) {
+  TensorBuilder &b = call.build();
+  Tensor x = b.toMath(call.tensor(0));
+  if (call.refused() || x.rank() < 3 || !call.boolean(5) || !call.isNone(3) || !call.isNone(4)) {
+    return call.refuse("instance normalisation with running statistics");
+  }
+  SmallVector<int64_t> dims = range(2, x.rank());
+  if (isEmptyRow(x, dims)) {
+    return call.refuse("statistics over no elements");
+  }
+  Moments m = moments(b, x, dims);
+  Tensor y = b.mul(m.centred, inverseDeviation(b, m.variance, call.number(7)));
+  return finishAll(call, {affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
+                                 asChannels(b, call.optionalTensor(2), x.rank()))});
+}
+
 void mlir::frit::addNormRules(RuleTable &table) {
   table.add({"aten.native_layer_norm.default"}, layerNorm);
   table.add({"aten.native_layer_norm_backward.default"}, layerNormBackward);
   table.add({"aten.native_group_norm.default"}, groupNorm);
   table.add({"aten._native_batch_norm_legit_no_training.default"}, batchNormInference);
   table.add({"aten._native_batch_norm_legit_functional.default"}, batchNormTraining);
+  table.add({"aten._native_batch_norm_legit.no_stats"}, batchNormWithoutStatistics);
+  table.add({"aten.instance_norm.default"}, instanceNorm);
 }

@@ -237,6 +237,9 @@ void mlir::frit::addReductionRules(RuleTable &table) {
   table.add({"aten.std.correction"}, variance(true, false, false));
   table.add({"aten.std.dim"}, variance(true, false, true));
   table.add({"aten.var_mean.correction"}, variance(false, true, false));
+  table.add({"aten.var_mean.dim"}, variance(false, true, true));
+  table.add({"aten.std_mean.correction"}, variance(true, true, false));
+  table.add({"aten.std_mean.dim"}, variance(true, true, true));
   table.addSingle({"aten.logsumexp.default"}, logSumExp);
   table.addSingle({"aten.linalg_vector_norm.default"}, vectorNorm);
 }

@@ -99,7 +99,7 @@ static Tensor checkedIndex(TensorBuilder &b, Tensor index, SizeExpr extent, int6
   return {gather, DType::I64};
 }
 
-// scatter(self, dim, index, value) with one index a row is a choice.
+// scatter(self, dim, index, value or src) with one index a row is a choice.
 static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
   Tensor self = call.tensor(0), index = call.tensor(2);
   if (self.rank() == 0 || index.rank() != self.rank()) {
@@ -117,11 +117,12 @@ static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
   index = checkedIndex(b, b.cast(index, DType::I64), sizes[dim], dim);
   Tensor hit = b.compare(Compare::EQ, b.iota(b.dim(dim), sizes), index);
   Tensor value = Operand::get(call, 3).as(b, self.dtype);
-  if (value.rank() != 0) {
-    indexSizes = value.sizes();
-    if (!indexSizes[dim].isConstant(1)) {
-      call.refuse("more than one source a row");
-      return self;
+  if (value.rank() == self.rank()) {
+    // Of a larger source only the part under the index is read.
+    for (int64_t i = 0; i < self.rank(); ++i) {
+      if (value.sizes()[i] != indexSizes[i]) {
+        value = b.slice(value, i, b.size(0), indexSizes[i]);
+      }
     }
   }
   return b.select(hit, value, self);
@@ -130,5 +131,5 @@ static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
 void mlir::frit::addScatteringRules(RuleTable &table) {
   table.addSingle({"aten.slice_scatter.default"}, sliceScatter);
   table.addSingle({"aten.select_scatter.default"}, selectScatter);
-  table.addSingle({"aten.scatter.value"}, scatterValue);
+  table.addSingle({"aten.scatter.value", "aten.scatter.src"}, scatterValue);
 }
