@@ -310,7 +310,7 @@ def report_of(function, *inputs):
     """The compiler's own report of the only graph."""
     reports = []
 
-    def observe(name, stage, captured, report):
+    def observe(name, stage, captured, report, executable):
         reports.append(report)
 
     backend._OBSERVERS.append(observe)
