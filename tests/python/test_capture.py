@@ -121,12 +121,12 @@ def test_torchs_own_serializer_writes_the_same_graph(monkeypatch):
         return captured
 
     monkeypatch.setattr(backend, "capture", compare)
-    for name, dynamic in [("giou, padded, backward", False), ("giou, padded", True), ("adamw step", False), ("gpt2, training", True)]:
+    for name, dynamic in [("giou, padded, backward", False), ("giou, padded", True), ("adamw step", False), ("gpt2, forward", True)]:
         torch.compiler.reset()
         program = programs()[name]
         function, inputs = program.make("test")
         checker.check(function, *inputs, training=program.training, dynamic=dynamic)
-    assert sum(compared) > 500
+    assert sum(compared) > 200
 
 
 def test_cost_is_small_and_linear():
