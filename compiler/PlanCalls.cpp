@@ -41,8 +41,7 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
       return valueOf(ValueKind::None);
     }
     if (isa<RankedTensorType>(value.getType())) {
-      auto copy = passed.find(operand.getIndex());
-      return valueOf(ValueKind::Tensor, copy == passed.end() ? tensors.find(value)->second.reg : copy->second);
+      return valueOf(ValueKind::Tensor, tensors.find(value)->second.reg);
     }
     if (isa<FloatType>(value.getType())) {
       return valueOf(ValueKind::FloatReg, floatRegister(value));
@@ -117,41 +116,7 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
   return valueOf(type.isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, ints[result]);
 }
 
-Value mutatedInPlace(OpResult result) {
-  auto call = dyn_cast<AtenOp>(result.getOwner());
-  if (!call || !call.getMutatedOperands()) {
-    return {};
-  }
-  ArrayRef<int64_t> mutated = *call.getMutatedOperands();
-  unsigned own = call.getNumResults() - mutated.size();
-  if (result.getResultNumber() < own) {
-    return {};
-  }
-  Value operand = call.getOperands()[mutated[result.getResultNumber() - own]];
-  return operand.hasOneUse() && operand.getDefiningOp<LaunchOp>() && !isWrittenOver(operand) ? operand : Value();
-}
-
-void PlanWriter::passMutated(AtenOp op) {
-  passed.clear();
-  ArrayRef<int64_t> mutated = op.getMutatedOperands().value_or(ArrayRef<int64_t>());
-  unsigned own = op.getNumResults() - mutated.size();
-  for (auto [index, operand] : llvm::enumerate(mutated)) {
-    OpResult result = op->getResult(own + index);
-    Value before = op.getOperands()[operand];
-    if (mutatedInPlace(result)) {
-      tensors[result] = tensors.find(before)->second;
-    } else {
-      LayoutAttr layout = getCallResultLayout(op, result.getResultNumber());
-      uint32_t reg = writeClone(before, layout, "the call writes to an operand that is read again");
-      tensors[result] = {reg, LayoutAttr::get(op.getContext(), layout.getStrides(), SizeExpr::constant(op.getContext(), 0).getAttr()), result};
-      passed[operand] = reg;
-    }
-    dtypes[result] = dtypes.lookup(before);
-  }
-}
-
 LogicalResult PlanWriter::writeAten(AtenOp op) {
-  passMutated(op);
   format::AtenT call;
   auto [space, rest] = op.getOpName().split('.');
   auto [name, overload] = rest.split('.');
@@ -174,8 +139,15 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
 
   std::vector<std::unique_ptr<format::ValueT>> results;
   size_t mutatedCount = op.getMutatedOperands() ? op.getMutatedOperands()->size() : 0;
-  for (unsigned i = 0; i != op.getNumResults() - mutatedCount; ++i) {
-    results.push_back(resultValue(op, i));
+  for (OpResult result : op->getResults()) {
+    if (Value operand = getMutatedOperand(result)) {
+      // Not a result of the call: the operand itself, after it.
+      tensors[result] = tensors.find(operand)->second;
+      dtypes[result] = dtypes.lookup(operand);
+      mutated.insert(rootOf(operand));
+    } else {
+      results.push_back(resultValue(op, result.getResultNumber()));
+    }
   }
   // The importer, or else the schema, says where in the results a list stands; in a schema with one list, all results that the
   // others leave are its items.
@@ -199,8 +171,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
     // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's business, its flag the plan's.
     for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
       auto operand = dyn_cast<OperandAttr>(argument);
-      if (operand && !passed.contains(operand.getIndex()) && index < schema->arguments.size() &&
-          schema->arguments[index].isWrite) {
+      if (operand && index < schema->arguments.size() && schema->arguments[index].isWrite) {
         mutated.insert(rootOf(op.getOperands()[operand.getIndex()]));
       }
     }

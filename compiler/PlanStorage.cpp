@@ -244,16 +244,11 @@ static Value writtenOver(OpResult result) {
   return {};
 }
 
-bool isWrittenOver(Value value) {
-  auto result = dyn_cast<OpResult>(value);
-  return result && writtenOver(result);
-}
-
 /// The value whose storage another one lives in, by definitions alone.
 static Value definedRoot(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Value under = isView(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
-    under = under ? under : mutatedInPlace(result);
+    under = under ? under : getMutatedOperand(result);
     if (!under) {
       break;
     }

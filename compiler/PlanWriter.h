@@ -64,8 +64,6 @@ private:
   mlir::LogicalResult writeAten(mlir::frit::AtenOp op);
   std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
-  /// Hands a call what it may write to: the operands themselves where nothing else sees them, copies elsewhere.
-  void passMutated(mlir::frit::AtenOp op);
   /// A copy of `value` with storage of its own and the strides of `layout`.
   uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
 
@@ -118,17 +116,9 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> endsAfter;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint32_t, 1>> viewsOf;
   llvm::DenseSet<mlir::Value> returned, mutated;
-  /// Of the call being written: the register that stands for an operand it mutates.
-  llvm::DenseMap<int64_t, uint32_t> passed;
   /// A dead temporary that the next operation takes over, by buffer number.
   llvm::DenseMap<int64_t, uint32_t> heldBuffers;
 };
-
-/// Whether a launch writes its result over another value's storage.
-bool isWrittenOver(mlir::Value value);
-
-/// The operand whose storage a result of a call is in: one that the call mutates and nobody else reads.
-mlir::Value mutatedInPlace(mlir::OpResult result);
 
 /// The dtype a tensor of this element type has when nothing says otherwise.
 format::Dtype dtypeOf(mlir::Type element);

@@ -417,11 +417,24 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call, ArrayRef<C
   SmallVector<Type> types;
   SmallVector<Attribute> dtypes, layouts, storage, devices;
   bool otherDevice = false;
+  // Classes of new storage are numbered within the call, so that equal calls are equal; a result in the storage of an operand has
+  // none.
+  auto storageClass = [&](size_t number) -> Attribute {
+    StorageAttr own = results[number].storage;
+    if (own && own.getKind() == StorageKind::Fresh) {
+      if (llvm::any_of(call.operands, [&](Value operand) { return storageOf.lookup(operand) == own; })) {
+        return builder.getUnitAttr();
+      }
+      auto first = llvm::find_if(results, [&](const CallResult &result) { return result.storage == own; });
+      return StorageAttr::get(context, StorageKind::Fresh, first - results.begin());
+    }
+    return own ? Attribute(own) : builder.getUnitAttr();
+  };
   for (const CallResult &result : results) {
     types.push_back(result.type);
     dtypes.push_back(result.dtype);
     layouts.push_back(result.layout ? Attribute(result.layout) : builder.getUnitAttr());
-    storage.push_back(result.storage ? Attribute(result.storage) : builder.getUnitAttr());
+    storage.push_back(storageClass(&result - results.begin()));
     devices.push_back(result.device ? Attribute(result.device) : builder.getUnitAttr());
     otherDevice |= result.device && result.device != mainDevice;
   }

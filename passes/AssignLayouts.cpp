@@ -21,6 +21,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
   /// As the statistic `copies`, which may be compiled out.
   int64_t numCopies = 0;
+  /// Stores of what a call has written to the argument already.
+  SmallVector<StoreOp> doneStores;
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
@@ -28,6 +30,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     layouts.clear();
     bases.clear();
     copiesMade.clear();
+    doneStores.clear();
     for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
       if (isa<RankedTensorType>(argument.getType())) {
         layouts[argument] = getArgumentLayout(graph, i);
@@ -39,7 +42,13 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         separateResults(graph, cast<ReturnOp>(op));
       }
       meetDemands(&op);
+      if (auto call = dyn_cast<AtenOp>(op)) {
+        ownMutatedOperands(call);
+      }
       assign(&op);
+    }
+    for (StoreOp store : doneStores) {
+      store.erase();
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
       if (isView(&op) && op.use_empty()) {
@@ -67,7 +76,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       setLayout(op->getResult(0), *layout, bases.lookup(base));
     } else {
       for (OpResult result : op->getResults()) {
-        if (isa<RankedTensorType>(result.getType())) {
+        if (Value operand = getMutatedOperand(result)) {
+          setLayout(result, layouts.lookup(operand), bases.lookup(operand));
+        } else if (isa<RankedTensorType>(result.getType())) {
           setLayout(result, getCallResultLayout(op, result.getResultNumber()), result);
         }
       }
@@ -172,6 +183,99 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     unsigned number = cast<OpResult>(base).getResultNumber();
     auto storage = known && number < known.size() ? dyn_cast<StorageAttr>(known[number]) : StorageAttr();
     return storage && storage.getKind() != StorageKind::Fresh;
+  }
+
+  /// A call that writes to an operand gets a tensor that nobody else looks at:
+  /// a value of the graph that ends here, the argument that the program wants
+  /// written, or else a copy.
+  void ownMutatedOperands(AtenOp call) {
+    if (!call.getMutatedOperands()) {
+      return;
+    }
+    ArrayRef<int64_t> mutated = *call.getMutatedOperands();
+    size_t first = call->getNumResults() - mutated.size();
+    for (auto [i, number] : llvm::enumerate(mutated)) {
+      OpOperand &use = call->getOpOperand(number);
+      auto type = dyn_cast<RankedTensorType>(use.get().getType());
+      if (!type) {
+        continue;
+      }
+      Value base = bases.lookup(use.get());
+      StoreOp store;
+      if (isa<BlockArgument>(base) && use.get() == base) {
+        store = storeOf(call->getResult(first + i), base);
+      }
+      bool owned = store || (!isa<BlockArgument>(base) && isOwnStorage(base));
+      if (owned && isLastReader(call, number, base, store) &&
+          isDense(layouts.lookup(use.get()), type)) {
+        if (store) {
+          doneStores.push_back(store);
+        }
+        continue;
+      }
+      LayoutAttr layout = layouts.lookup(use.get());
+      use.set(copy(call, use.get(), isDense(layout, type) ? layout : getContiguousLayout(type),
+                   /*shared=*/false));
+    }
+  }
+
+  /// The store that writes `result`, as it is, back to an argument.
+  static StoreOp storeOf(Value result, Value argument) {
+    for (Operation *user : result.getUsers()) {
+      auto store = dyn_cast<StoreOp>(user);
+      if (store && store.getValue() == result && store.getTarget() == argument) {
+        return store;
+      }
+    }
+    return {};
+  }
+
+  static bool isOwnStorage(Value base) {
+    Operation *def = base.getDefiningOp();
+    if (isa<RegionOp>(def)) {
+      return true;
+    }
+    auto call = dyn_cast<AtenOp>(def);
+    ArrayAttr storage = call ? call.getResultStorageAttr() : ArrayAttr();
+    unsigned number = cast<OpResult>(base).getResultNumber();
+    auto known = storage && number < storage.size() ? dyn_cast<StorageAttr>(storage[number]) : StorageAttr();
+    return known && known.getKind() == StorageKind::Fresh;
+  }
+
+  /// Whether the call reads `base` through this operand alone and nothing looks
+  /// at it afterwards but by way of the call's result.
+  static bool isLastReader(AtenOp call, unsigned operand, Value base, StoreOp store) {
+    SmallVector<Value> aliases{base};
+    while (!aliases.empty()) {
+      for (OpOperand &use : aliases.pop_back_val().getUses()) {
+        Operation *user = use.getOwner();
+        if (user == call) {
+          if (use.getOperandNumber() != operand) {
+            return false;
+          }
+          continue;
+        }
+        if (user == store) {
+          continue;
+        }
+        if (!user->isBeforeInBlock(call) || isa<StoreOp>(user)) {
+          return false;
+        }
+        if (isView(user)) {
+          aliases.push_back(user->getResult(0));
+        } else if (auto other = dyn_cast<AtenOp>(user)) {
+          if (mayAliasOperands(other)) {
+            return false;
+          }
+          for (OpResult result : other->getResults()) {
+            if (getMutatedOperand(result) == use.get()) {
+              aliases.push_back(result);
+            }
+          }
+        }
+      }
+    }
+    return true;
   }
 
   /// Results of distinct storage classes never share storage, and a fresh one

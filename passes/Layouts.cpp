@@ -194,3 +194,43 @@ LayoutAttr mlir::frit::getCallResultLayout(Operation *call, unsigned result) {
   }
   return getContiguousLayout(cast<RankedTensorType>(call->getResult(result).getType()));
 }
+
+LayoutAttr mlir::frit::getAssignedLayout(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
+                             argument.getArgNumber());
+  }
+  unsigned index = 0;
+  for (Value result : value.getDefiningOp()->getResults()) {
+    if (result == value) {
+      break;
+    }
+    index += isa<RankedTensorType>(result.getType());
+  }
+  auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
+  return all && index < all.size() ? cast<LayoutAttr>(all[index])
+                                   : getContiguousLayout(cast<RankedTensorType>(value.getType()));
+}
+
+Value mlir::frit::getMutatedOperand(Value result) {
+  auto call = result.getDefiningOp<AtenOp>();
+  if (!call || !call.getMutatedOperands()) {
+    return {};
+  }
+  ArrayRef<int64_t> mutated = *call.getMutatedOperands();
+  size_t first = call->getNumResults() - mutated.size(), number = cast<OpResult>(result).getResultNumber();
+  return number < first ? Value() : call->getOperand(mutated[number - first]);
+}
+
+bool mlir::frit::mayAliasOperands(AtenOp call) {
+  ArrayAttr storage = call.getResultStorageAttr();
+  if (!storage) {
+    // Nothing known: operators outside of ATen may return what they got.
+    return !call.getOpName().starts_with("aten.") && !call.getOpName().starts_with("prims.");
+  }
+  return llvm::any_of(call->getResults(), [&](OpResult result) {
+    auto known = dyn_cast<StorageAttr>(storage[result.getResultNumber()]);
+    return isa<RankedTensorType>(result.getType()) && !getMutatedOperand(result) &&
+           !(known && known.getKind() == StorageKind::Fresh);
+  });
+}

@@ -43,6 +43,17 @@ std::optional<LayoutAttr> getViewLayout(Operation *view, LayoutAttr operand);
 LayoutAttr getArgumentLayout(GraphOp graph, unsigned argument);
 LayoutAttr getCallResultLayout(Operation *call, unsigned result);
 
+/// The operand whose storage a result of a call lives in after the call has
+/// written to it (`mutated_operands`); null for any other value.
+Value getMutatedOperand(Value result);
+
+/// Whether results of a call may lie in the storage of its operands.
+bool mayAliasOperands(AtenOp call);
+
+/// The layout that a tensor outside of regions has by assign-layouts' record:
+/// an argument's own, contiguous where nothing is recorded.
+LayoutAttr getAssignedLayout(Value value);
+
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
 } // namespace mlir::frit

@@ -83,3 +83,31 @@ frit.graph @storage_classes(%x: !t) -> (!t {frit.storage = #frit.storage<argumen
        {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!t) -> !t
   frit.return %x, %x, %y, %y, %y : !t, !t, !t, !t, !t
 }
+
+// -----
+
+// An operator that writes to an operand gets the value itself where nobody else
+// looks at it, a copy of an argument and of what is read later, and the argument
+// itself where the program stores the result there.
+// CHECK-LABEL: @mutated
+// CHECK: %[[E:.*]] = frit.region(%arg0)
+// CHECK: frit.aten "my.scale.default"(%[[E]])
+// CHECK: %[[C:.*]] = frit.region(%arg0) {frit.layouts = [#frit.layout<[1]>]
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: frit.yield
+// CHECK: frit.aten "my.scale.default"(%[[C]])
+// CHECK: frit.aten "my.scale.default"(%arg1)
+// CHECK-NOT: frit.store
+// CHECK: frit.return
+frit.graph @mutated(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = frit.region(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = math.exp %a : tensor<4xf32>
+    frit.yield %1 : tensor<4xf32>
+  }
+  %0 = frit.aten "my.scale.default"(%e) [#frit.operand<0>] {argument_names = ["x"], mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = frit.aten "my.scale.default"(%x) [#frit.operand<0>] {argument_names = ["x"], mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = frit.aten "my.scale.default"(%y) [#frit.operand<0>] {argument_names = ["x"], mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  frit.store %3 into %y : tensor<4xf32>, tensor<4xf32>
+  frit.return %0, %2 : tensor<4xf32>, tensor<4xf32>
+}
