@@ -93,7 +93,8 @@ struct Node {
   explicit Node(Location loc) : loc(loc) {}
 };
 
-/// One result: `node` written at `address` (in elements) of result `result`.
+/// One result, or one piece of a result that is a concatenation of equal ones:
+/// `node` written at `address` (in elements) of result `result`.
 /// `dims` are those the address depends on; a store without reduced dims is
 /// done once a row.
 struct Store {

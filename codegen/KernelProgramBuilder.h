@@ -31,6 +31,9 @@ private:
   SizeExpr constant(int64_t value) { return SizeExpr::constant(context, value); }
   LogicalResult chooseDomain();
   FailureOr<Exprs> resultIndex(Value value);
+  bool isStacked(Value value);
+  LogicalResult addStore(unsigned result, Value value, ArrayRef<SizeExpr> strides,
+                         SizeExpr address);
   Exprs reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from, ArrayRef<SizeExpr> to);
   SizeExpr linearise(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> sizes);
 

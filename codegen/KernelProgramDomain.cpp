@@ -147,6 +147,35 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
          << " rows nor on the whole domain of kernel '" << kernel.getSymName() << "'";
 }
 
+/// Whether a result is a concatenation of pieces that each fill the domain: all
+/// of them are written at every point.
+bool KernelProgramBuilder::isStacked(Value value) {
+  auto concat = value.getDefiningOp<ConcatOp>();
+  if (!concat || concat->getNumOperands() < 2 || !llvm::all_equal(concat->getOperandTypes())) {
+    return false;
+  }
+  SizeExpr piece = getNumElements(cast<RankedTensorType>(concat->getOperand(0).getType()));
+  SizeExpr rows = product(context, parallelSizes), columns = product(context, reducedSizes);
+  return piece == rows * columns || piece == rows;
+}
+
+LogicalResult KernelProgramBuilder::addStore(unsigned result, Value value,
+                                             ArrayRef<SizeExpr> strides, SizeExpr address) {
+  auto index = resultIndex(value);
+  if (failed(index)) {
+    return failure();
+  }
+  auto node = pull({value, pack(*index), ArrayAttr::get(context, {})});
+  if (failed(node)) {
+    return failure();
+  }
+  for (auto [expr, stride] : llvm::zip(*index, strides)) {
+    address = address + expr * stride;
+  }
+  program.stores.push_back({result, *node, program.facts.simplify(address), 0});
+  return success();
+}
+
 FailureOr<KernelProgram> KernelProgramBuilder::build() {
   if (failed(chooseDomain())) {
     return failure();
@@ -154,22 +183,24 @@ FailureOr<KernelProgram> KernelProgramBuilder::build() {
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   ArrayAttr resultAttrs = kernel.getResAttrsAttr();
   for (auto [i, value] : llvm::enumerate(yield.getOperands())) {
-    auto index = resultIndex(value);
-    if (failed(index)) {
-      return failure();
-    }
-    auto node = pull({value, pack(*index), ArrayAttr::get(context, {})});
-    if (failed(node)) {
-      return failure();
-    }
     auto strides = getKernelStrides(kernel, cast<RankedTensorType>(value.getType()),
                                     resultAttrs ? cast<DictionaryAttr>(resultAttrs[i])
                                                 : DictionaryAttr());
-    SizeExpr address = constant(0);
-    for (auto [expr, stride] : llvm::zip(*index, strides)) {
-      address = address + expr * stride;
+    if (!isStacked(value)) {
+      if (failed(addStore(i, value, strides, constant(0)))) {
+        return failure();
+      }
+      continue;
     }
-    program.stores.push_back({static_cast<unsigned>(i), *node, program.facts.simplify(address), 0});
+    auto concat = value.getDefiningOp<ConcatOp>();
+    SizeExpr begin = constant(0);
+    for (Value piece : concat.getOperands()) {
+      if (failed(addStore(i, piece, strides, begin))) {
+        return failure();
+      }
+      begin = begin + getSizes(cast<RankedTensorType>(piece.getType()))[concat.getDim()] *
+                          strides[concat.getDim()];
+    }
   }
   program.collapseDims();
   program.computeDims();

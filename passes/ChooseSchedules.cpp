@@ -28,7 +28,10 @@ public:
       }
     }
     for (Value result : body.getTerminator()->getOperands()) {
-      SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(result.getType()));
+      Operation *def = result.getDefiningOp();
+      SmallVector<SizeExpr> sizes = def && isStacked(def)
+                                        ? getLoopSizes(def)
+                                        : getSizes(cast<RankedTensorType>(result.getType()));
       if (!first && (shape.sizes.empty() || !shape.total)) {
         shape = LoopShape::pointwise(sizes, context);
       } else if (product(context, sizes) == shape.total) {
@@ -114,16 +117,8 @@ private:
         continue;
       }
       for (OpOperand &operand : op->getOpOperands()) {
-        ReadPlace at = place;
-        if (auto view = dyn_cast<ReindexOp>(op)) {
-          at = place.through(view);
-        } else if (auto view = dyn_cast<ReshapeOp>(op)) {
-          at = place.through(view);
-        } else if (isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0)) {
-          at = ReadPlace::elsewhere();
-        }
         if (isa<RankedTensorType>(operand.get().getType())) {
-          stack.push_back({operand.get(), at});
+          stack.push_back({operand.get(), place.through(operand)});
         }
       }
     }
@@ -140,7 +135,7 @@ private:
       (shape.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
       return;
     }
-    LayoutAttr layout = layoutOf(region.getOperand(argument.getArgNumber()), type);
+    LayoutAttr layout = getAssignedLayout(region.getOperand(argument.getArgNumber()));
     for (auto [digit, stride] : llvm::zip_equal(place.getDigits(), layout.getStrides())) {
       if (digit.extent.isConstant(1) || !SizeExpr(stride).isConstant(1)) {
         continue;
@@ -158,26 +153,6 @@ private:
         }
       }
     }
-  }
-
-  static LayoutAttr layoutOf(Value value, RankedTensorType type) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp())) {
-        return getArgumentLayout(graph, argument.getArgNumber());
-      }
-    } else if (auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts")) {
-      unsigned index = 0;
-      for (Value result : value.getDefiningOp()->getResults()) {
-        if (result == value) {
-          break;
-        }
-        index += isa<RankedTensorType>(result.getType());
-      }
-      if (index < all.size()) {
-        return cast<LayoutAttr>(all[index]);
-      }
-    }
-    return getContiguousLayout(type);
   }
 
   RegionOp region;

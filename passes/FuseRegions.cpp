@@ -2,6 +2,7 @@
 // into an order in which each region stands before its first reader.
 #include "passes/FusionClusters.h"
 #include "passes/Layouts.h"
+#include "passes/NormalForm.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,7 +37,7 @@ public:
       }
     }
     for (Operation *op : original) {
-      if (nests.getRole(op) == NestRole::Opaque && failed(emitWithPredecessors(clusters.getUnit(op)))) {
+      if (isDue(op) && failed(emitWithPredecessors(clusters.getUnit(op)))) {
         return failure();
       }
     }
@@ -53,6 +54,41 @@ public:
   unsigned numRegions = 0, numKernelOps = 0;
 
 private:
+  /// A kernel that leaves less in memory than it reads runs as soon as the
+  /// program has it (a gradient is summed and dropped), any other one just before
+  /// its first reader.
+  bool isDue(Operation *op) {
+    if (nests.getRole(op) == NestRole::Opaque) {
+      return true;
+    }
+    unsigned unit = clusters.getUnit(op);
+    ArrayRef<Operation *> loops = clusters.getLoops(unit);
+    if (loops.empty() || loops.back() != op) {
+      return false;
+    }
+    auto bytesOf = [&](Value value) {
+      return nests.getEstimate().ofElements(value.getType()) * getElementBytes(value);
+    };
+    double made = 0, read = 0;
+    for (Value value : resultsOf(loops)) {
+      made += bytesOf(value);
+    }
+    for (Value value : clusters.getInputs(unit)) {
+      read += bytesOf(value);
+    }
+    return made > 0 && made < read;
+  }
+
+  SmallVector<Value> resultsOf(ArrayRef<Operation *> loops) {
+    SmallVector<Value> results;
+    for (Operation *loop : loops) {
+      if (nests.isReadOutside(loop) || clusters.isReadByOtherKernel(loop)) {
+        results.push_back(loop->getResult(0));
+      }
+    }
+    return results;
+  }
+
   LogicalResult emitWithPredecessors(unsigned root) {
     struct Frame {
       unsigned unit;
@@ -147,12 +183,7 @@ private:
   }
 
   void emitRegion(ArrayRef<Operation *> loops) {
-    SmallVector<Value> results;
-    for (Operation *loop : loops) {
-      if (nests.isReadOutside(loop) || clusters.isReadByOtherKernel(loop)) {
-        results.push_back(loop->getResult(0));
-      }
-    }
+    SmallVector<Value> results = resultsOf(loops);
     if (results.empty()) {
       return;
     }
@@ -218,6 +249,9 @@ struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
+    NormalFormCounts counts = bringToNormalForm(graph);
+    countedGathers += counts.gathers;
+    movedPermutations += counts.permutations;
     LoopNests nests(graph, merge);
     FusionClusters clusters(graph, nests);
     RegionBuilder builder(graph, nests, clusters);

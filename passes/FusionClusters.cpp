@@ -12,6 +12,8 @@ using namespace mlir::frit;
 
 /// Steps of one search for a cycle before the answer is "perhaps".
 static constexpr unsigned maxSearchSteps = 2048;
+/// Readers of one value that are tried as partners of the next.
+static constexpr size_t siblingReach = 3;
 
 FusionClusters::FusionClusters(GraphOp graph, const LoopNests &nests)
     : graph(graph), nests(nests),
@@ -100,14 +102,8 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
       ++operations;
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      ReadPlace at = place;
-      if (auto view = dyn_cast<ReindexOp>(op)) {
-        at = place.through(view);
-      } else if (auto view = dyn_cast<ReshapeOp>(op)) {
-        at = place.through(view);
-      } else if (isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0)) {
-        at = ReadPlace::elsewhere();
-      }
+      // The nest itself, if a stack, runs over the places of its pieces.
+      ReadPlace at = op == loop && isStacked(op) ? place : place.through(operand);
       Value value = operand.get();
       SmallVector<ReadPlace, 1> &places = seen[value];
       auto same = [&](const ReadPlace &other) {
@@ -328,9 +324,12 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
 void FusionClusters::mergeSiblings() {
   for (auto &[value, loops] : sharedInputs) {
     for (size_t i = 1; i < loops.size(); ++i) {
-      unsigned a = find(loops[i - 1]), b = find(loops[i]);
-      if (a != b) {
-        tryMerge(a, b);
+      // A few of the readers before this one: of q, k and v the outer two may be alike.
+      for (size_t back = 1; back <= std::min(i, siblingReach); ++back) {
+        unsigned a = find(loops[i - back]), b = find(loops[i]);
+        if (a == b || tryMerge(a, b)) {
+          break;
+        }
       }
     }
   }

@@ -25,6 +25,8 @@ public:
   unsigned getUnit(Operation *op) const { return find(numbers.lookup(op)); }
   /// Loop nests of a kernel in order; empty for other units.
   ArrayRef<Operation *> getLoops(unsigned unit) const { return units[unit].loops; }
+  /// Tensors that a kernel reads from outside of it.
+  const llvm::SmallDenseSet<Value, 4> &getInputs(unsigned unit) const { return units[unit].inputs; }
   /// Operations whose values a unit needs, as unit numbers (may repeat).
   SmallVector<unsigned> getPredecessors(unsigned unit) const;
   /// Whether a loop nest of another kernel reads the value.

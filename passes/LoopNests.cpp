@@ -51,7 +51,14 @@ unsigned mlir::frit::getWeight(Operation *op) {
   return isa<ConcatOp>(op) ? op->getNumOperands() : 1;
 }
 
+bool mlir::frit::isStacked(Operation *op) {
+  return isa<ConcatOp>(op) && op->getNumOperands() > 1 && llvm::all_equal(op->getOperandTypes());
+}
+
 SmallVector<SizeExpr> mlir::frit::getLoopSizes(Operation *op) {
+  if (isStacked(op)) {
+    return getSizes(cast<RankedTensorType>(op->getOperand(0).getType()));
+  }
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     return getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
   }
@@ -148,10 +155,7 @@ void LoopNests::computeLayouts() {
         continue;
       }
       if (isView(&op)) {
-        LayoutAttr operand = layouts.lookup(op.getOperand(0));
-        std::optional<LayoutAttr> layout =
-            operand ? getViewLayout(&op, operand) : std::optional<LayoutAttr>();
-        layouts[result] = layout ? *layout : LayoutAttr();
+        layouts[result] = layoutOfView(&op);
       } else {
         layouts[result] = isFusible(&op) ? getContiguousLayout(type)
                                          : getCallResultLayout(&op, result.getResultNumber());
@@ -171,9 +175,34 @@ void LoopNests::computeLayouts() {
   }
 }
 
+LayoutAttr LoopNests::layoutOfView(Operation *view) {
+  LayoutAttr operand = layouts.lookup(view->getOperand(0));
+  if (!operand) {
+    return {};
+  }
+  std::optional<LayoutAttr> layout = getViewLayout(view, operand);
+  Operation *base = view->getOperand(0).getDefiningOp();
+  if (base && (copiedViews.contains(base) || viewsOfCopies.contains(base))) {
+    auto permutation = dyn_cast<ReindexOp>(view);
+    if (!layout || !permutation || !permutation.getMap().getPermutation()) {
+      return {};
+    }
+    viewsOfCopies.insert(view);
+    return *layout;
+  }
+  if (!layout && isa<ReshapeOp>(view)) {
+    copiedViews.insert(view);
+    return getContiguousLayout(cast<RankedTensorType>(view->getResult(0).getType()));
+  }
+  return layout ? *layout : LayoutAttr();
+}
+
 /// Whether every reader outside of kernels takes the view as strides.
 bool LoopNests::isReadAsItLies(Operation *view) {
   Value result = view->getResult(0);
+  if (copiedViews.contains(view)) {
+    return false;
+  }
   LayoutAttr layout = layouts.lookup(result);
   for (OpOperand &use : result.getUses()) {
     if (roles.lookup(use.getOwner()) != NestRole::Opaque) {
@@ -220,7 +249,7 @@ void LoopNests::collect(OpOperand &use, Demands &out) {
     } else if (auto view = dyn_cast<ReshapeOp>(user)) {
       demand.place = demand.place.through(view);
       demand.path = llvm::hash_combine(demand.path, view.getType().getAsOpaquePointer());
-    } else if (isa<ConcatOp>(user)) {
+    } else if (isa<ConcatOp>(user) && !(role == NestRole::Loop && isStacked(user))) {
       demand.place = ReadPlace::elsewhere();
       demand.path = llvm::hash_combine(demand.path, use.getOperandNumber(), user);
       demand.evaluations *= estimate.ofElements(use.get().getType()) /

@@ -75,6 +75,7 @@ private:
   void computeLayouts();
   void decide(Operation *op);
   NestRole decideElementwise(Operation *op, const Demands &demands);
+  LayoutAttr layoutOfView(Operation *view);
   bool isReadAsItLies(Operation *view);
   void collect(OpOperand &use, Demands &demands);
   double evaluationsOf(const Demand &demand) const;
@@ -87,6 +88,10 @@ private:
   llvm::DenseMap<Operation *, NestRole> roles;
   llvm::DenseMap<Operation *, Demands> demands;
   llvm::DenseMap<Value, LayoutAttr> layouts;
+  /// Views that strides cannot express, and permutations of them: if something
+  /// outside of kernels reads one, it is copied, and its permutations are views of
+  /// the copy.
+  llvm::DenseSet<Operation *> copiedViews, viewsOfCopies;
   llvm::DenseSet<Operation *> readOutside;
   llvm::DenseMap<Operation *, unsigned> loopOps, cheapDepth;
   unsigned repeated = 0;
@@ -96,6 +101,10 @@ private:
 bool isFusible(Operation *op);
 /// Relative cost of one evaluation.
 unsigned getWeight(Operation *op);
+/// A concatenation of equal pieces. As a loop nest it runs over one piece and
+/// writes all of them at every point (x1, y1, x2, y2 of a box), so that nothing
+/// is computed only to be selected away.
+bool isStacked(Operation *op);
 /// The sizes that a loop nest of this operation runs over.
 SmallVector<SizeExpr> getLoopSizes(Operation *op);
 unsigned getElementBytes(Value tensor);

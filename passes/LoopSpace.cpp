@@ -172,6 +172,18 @@ ReadPlace ReadPlace::through(ReshapeOp view) const {
   return place;
 }
 
+ReadPlace ReadPlace::through(OpOperand &operand) const {
+  Operation *op = operand.getOwner();
+  if (auto view = dyn_cast<ReindexOp>(op)) {
+    return through(view);
+  }
+  if (auto view = dyn_cast<ReshapeOp>(op)) {
+    return through(view);
+  }
+  bool chosenByData = isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0);
+  return chosenByData ? elsewhere() : *this;
+}
+
 FailureOr<SmallVector<SizeExpr>> mlir::frit::refineSizes(ArrayRef<SizeExpr> a,
                                                          ArrayRef<SizeExpr> b,
                                                          MLIRContext *context) {

@@ -52,6 +52,8 @@ public:
   /// The place where the operand of a view is read if its result is read here.
   ReadPlace through(ReindexOp view) const;
   ReadPlace through(ReshapeOp view) const;
+  /// The place where an operation that is computed here reads an operand.
+  ReadPlace through(OpOperand &operand) const;
 
 private:
   bool known = false;

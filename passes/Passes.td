@@ -193,6 +193,8 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
     Statistic<"regions", "regions", "regions made">,
     Statistic<"operations", "operations", "operations in regions">,
     Statistic<"repeated", "repeated", "values computed in more than one region">,
+    Statistic<"countedGathers", "counted-gathers", "gathers by counted indices read as views">,
+    Statistic<"movedPermutations", "moved-permutations", "permutations moved behind the reshape that copies them">,
     Statistic<"domainsDiffer", "no-domains-differ", "refused: domains differ">,
     Statistic<"reducesOtherDims", "no-reduces-other-dims", "refused: reduces other dims">,
     Statistic<"readsElsewhere", "no-reads-elsewhere", "refused: reads a value at another place than it is computed">,
@@ -272,7 +274,8 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   let description = [{
     A kernel is written in terms of its own parameters p0.., numbered by first
     occurrence, and named by its operations and a hash of its text: equal
-    regions are one kernel.
+    regions are one kernel. Regions over tensors in order whose formulas are equal
+    and whose shapes are not run over their number of elements, a parameter.
 
     ```mlir
     frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...
@@ -280,7 +283,8 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"outlined", "kernels", "kernels made">,
-    Statistic<"shared", "launches-sharing", "regions that were a kernel already">
+    Statistic<"shared", "launches-sharing", "regions that were a kernel already">,
+    Statistic<"flattened", "regions-flattened", "regions run over a number of elements because others differ in shape alone">
   ];
 }
 

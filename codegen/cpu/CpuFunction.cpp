@@ -267,14 +267,21 @@ Value CpuFunction::isStreaming(unsigned result) {
   }
   auto lane = program.getLaneDim();
   SmallVector<SizeExpr> strides;
-  const Store *store = llvm::find_if(program.getStores(),
-                                     [&](const Store &s) { return s.result == result; });
-  for (unsigned dim = 0; dim < program.getRank(); ++dim) {
-    if (dim != *lane) {
-      auto stride = program.getStride(store->address, dim);
-      strides.push_back(stride ? *stride * getElementBytes(program[store->node].type)
-                               : SizeExpr::constant(context, 1));
+  for (const Store &store : program.getStores()) {
+    if (store.result != result) {
+      continue;
     }
+    unsigned elementBytes = getElementBytes(program[store.node].type);
+    llvm::StringMap<SizeExpr> start;
+    for (unsigned dim = 0; dim < program.getRank(); ++dim) {
+      start["d" + std::to_string(dim)] = SizeExpr::constant(context, 0);
+      if (dim != *lane) {
+        auto stride = program.getStride(store.address, dim);
+        strides.push_back(stride ? *stride * elementBytes : SizeExpr::constant(context, 1));
+      }
+    }
+    // Where a piece of a concatenation begins.
+    strides.push_back(store.address.substitute(start) * elementBytes);
   }
   Value total = size(bytes);
   SmallVector<Value> outer = llvm::map_to_vector(strides, [&](SizeExpr s) { return size(s); });

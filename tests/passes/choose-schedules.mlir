@@ -68,3 +68,21 @@ frit.graph @pointwise(%x: tensor<24x8xf32>) -> (tensor<24x8xf32>, tensor<4x48xf3
   }
   frit.return %r#0, %r#1 : tensor<24x8xf32>, tensor<4x48xf32>
 }
+
+// -----
+
+// A region of stacked pieces runs over one piece.
+// CHECK-LABEL: @stacked
+// CHECK: schedule = #frit.schedule<pointwise, <[64]>, reduced 0
+// GPU-LABEL: @stacked
+frit.graph @stacked(%x: tensor<64xf32>) -> tensor<64x2xf32> {
+  %r = frit.region(%x) : (tensor<64xf32>) -> tensor<64x2xf32> {
+  ^bb0(%a: tensor<64xf32>):
+    %e = math.exp %a : tensor<64xf32>
+    %b = frit.reindex %a <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x1xf32>
+    %c = frit.reindex %e <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x1xf32>
+    %s = frit.concat %b, %c dim 1 : tensor<64x1xf32>, tensor<64x1xf32> -> tensor<64x2xf32>
+    frit.yield %s : tensor<64x2xf32>
+  }
+  frit.return %r : tensor<64x2xf32>
+}

@@ -246,3 +246,106 @@ frit.graph @no_copy_of_fresh_view(%x: !t, %w: tensor<16x16xf32>) -> (tensor<3x4x
   %v = frit.reshape %m : !t -> tensor<3x4x16xf32>
   frit.return %v : tensor<3x4x16xf32>
 }
+
+// -----
+
+// Equal pieces of a concatenation are computed once and written side by side:
+// what they share is no result of another kernel.
+// CHECK-LABEL: @stacked_pieces
+// CHECK: frit.region(%arg0, %arg1) : (tensor<64x4xf32>, tensor<64xf32>) -> tensor<64x2xf32>
+// CHECK-COUNT-1: math.exp
+// CHECK: frit.concat
+// CHECK-NOT: frit.region
+!v = tensor<64xf32>
+!k = tensor<64x1xf32>
+frit.graph @stacked_pieces(%x: tensor<64x4xf32>, %y: !v) -> tensor<64x2xf32> {
+  %c = frit.reindex %x <(d0) -> (d0, 3)> : tensor<64x4xf32> -> !v
+  %e = math.exp %c : !v
+  %a = arith.mulf %e, %y : !v
+  %b = arith.addf %e, %y : !v
+  %ak = frit.reindex %a <(d0, d1) -> (d0)> : !v -> !k
+  %bk = frit.reindex %b <(d0, d1) -> (d0)> : !v -> !k
+  %s = frit.concat %ak, %bk dim 1 : !k, !k -> tensor<64x2xf32>
+  frit.return %s : tensor<64x2xf32>
+}
+
+// -----
+
+// Pieces of different sizes are chosen element by element, over the whole.
+// CHECK-LABEL: @no_stack_of_unequal_pieces
+// CHECK-COUNT-2: frit.region
+// CHECK-NOT: frit.region
+frit.graph @no_stack_of_unequal_pieces(%x: tensor<512x512xf32>, %y: tensor<512x8xf32>) -> tensor<512x520xf32> {
+  %e = math.exp %x : tensor<512x512xf32>
+  %m = frit.reduce <sum> %e dims [1] : tensor<512x512xf32> -> tensor<512xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<512xf32> -> tensor<512x8xf32>
+  %z = arith.mulf %y, %b : tensor<512x8xf32>
+  %s = frit.concat %e, %z dim 1 : tensor<512x512xf32>, tensor<512x8xf32> -> tensor<512x520xf32>
+  frit.return %s : tensor<512x520xf32>
+}
+
+// -----
+
+// The sum replaces the gradient as soon as it is there; the copy that only grows
+// memory waits for its reader.
+// CHECK-LABEL: @order_by_memory
+// CHECK: %[[G:.*]] = frit.aten "aten.mm.default"(%arg0, %arg1)
+// CHECK: frit.region(%[[G]]) : (tensor<64x64xf32>) -> tensor<64xf32>
+// CHECK: %[[H:.*]] = frit.aten "aten.mm.default"(%arg1, %arg0)
+// CHECK: frit.region(%{{.*}}) : {{.*}} -> tensor<8x64x64xf32>
+!m = tensor<64x64xf32>
+frit.graph @order_by_memory(%x: !m, %w: !m) -> (tensor<64xf32>, tensor<8x64x64xf32>, !m) {
+  %wide = frit.reindex %x <(d0, d1, d2) -> (d1, d2)> : !m -> tensor<8x64x64xf32>
+  %many = math.exp %wide : tensor<8x64x64xf32>
+  %g = frit.aten "aten.mm.default"(%x, %w) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!m, !m) -> !m
+  %s = frit.reduce <sum> %g dims [0] : !m -> tensor<64xf32>
+  %h = frit.aten "aten.mm.default"(%w, %x) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!m, !m) -> !m
+  frit.return %s, %many, %h : tensor<64xf32>, tensor<8x64x64xf32>, !m
+}
+
+// -----
+
+// Keys are copied in the order of the queries; their transpose is a view, and the
+// three copies are one region.
+// CHECK-LABEL: @attention_heads
+// CHECK: %[[R:.*]]:3 = frit.region(%arg0)
+// CHECK-SAME: -> (tensor<24x16x8xf32>, tensor<24x16x8xf32>, tensor<24x16x8xf32>)
+// CHECK-NOT: frit.region
+// CHECK: %[[T:.*]] = frit.reindex %[[R]]#1 <(d0, d1, d2) -> (d0, d2, d1)> : tensor<24x16x8xf32> -> tensor<24x8x16xf32>
+// CHECK: frit.aten "aten.bmm.default"(%[[R]]#0, %[[T]])
+!h = tensor<24x16x8xf32>
+!p = tensor<2x12x16x8xf32>
+frit.graph @attention_heads(%x: tensor<2x16x288xf32>) -> tensor<24x16x8xf32> {
+  %q0 = frit.reindex %x <(d0, d1, d2) -> (d0, d1, d2)> : tensor<2x16x288xf32> -> tensor<2x16x96xf32>
+  %k0 = frit.reindex %x <(d0, d1, d2) -> (d0, d1, d2 + 96)> : tensor<2x16x288xf32> -> tensor<2x16x96xf32>
+  %v0 = frit.reindex %x <(d0, d1, d2) -> (d0, d1, d2 + 192)> : tensor<2x16x288xf32> -> tensor<2x16x96xf32>
+  %q1 = frit.reshape %q0 : tensor<2x16x96xf32> -> tensor<2x16x12x8xf32>
+  %k1 = frit.reshape %k0 : tensor<2x16x96xf32> -> tensor<2x16x12x8xf32>
+  %v1 = frit.reshape %v0 : tensor<2x16x96xf32> -> tensor<2x16x12x8xf32>
+  %q2 = frit.reindex %q1 <(d0, d1, d2, d3) -> (d0, d2, d1, d3)> : tensor<2x16x12x8xf32> -> !p
+  %k2 = frit.reindex %k1 <(d0, d1, d2, d3) -> (d0, d3, d1, d2)> : tensor<2x16x12x8xf32> -> tensor<2x12x8x16xf32>
+  %v2 = frit.reindex %v1 <(d0, d1, d2, d3) -> (d0, d2, d1, d3)> : tensor<2x16x12x8xf32> -> !p
+  %q = frit.reshape %q2 : !p -> !h
+  %k = frit.reshape %k2 : tensor<2x12x8x16xf32> -> tensor<24x8x16xf32>
+  %v = frit.reshape %v2 : !p -> !h
+  %s = frit.aten "aten.bmm.default"(%q, %k) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!h, tensor<24x8x16xf32>) -> tensor<24x16x16xf32>
+  %y = frit.aten "aten.bmm.default"(%s, %v) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<24x16x16xf32>, !h) -> !h
+  frit.return %y : !h
+}
+
+// -----
+
+// A gather by counted indices is a view; one that may leave the source is not.
+// CHECK-LABEL: @counted_gather
+// CHECK: frit.region(%arg0)
+// CHECK: frit.reindex %{{.*}} <(d0) -> (2 * d0 + 1)> : tensor<16xf32> -> tensor<8xf32>
+// CHECK: frit.gather
+frit.graph @counted_gather(%x: tensor<16xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %i = frit.iota <2 * d0 + 1> : tensor<8xi64>
+  %j = frit.iota <2 * d0 + 2> : tensor<8xi64>
+  %a = frit.gather %x[%i] <(d0)[v0] -> (v0)> check <wrap> : tensor<16xf32>, tensor<8xi64> -> tensor<8xf32>
+  %b = frit.gather %x[%j] <(d0)[v0] -> (v0)> check <wrap> : tensor<16xf32>, tensor<8xi64> -> tensor<8xf32>
+  %y = math.exp %a : tensor<8xf32>
+  %z = math.exp %b : tensor<8xf32>
+  frit.return %y, %z : tensor<8xf32>, tensor<8xf32>
+}

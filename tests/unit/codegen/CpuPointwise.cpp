@@ -96,6 +96,42 @@ TEST(CpuPointwise, PadSliceFlipConcat) {
   }
 }
 
+TEST(CpuPointwise, StackedPieces) {
+  // Both along the innermost dim, and one behind the other where the second piece starts at any address.
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(R"(
+      frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>)
+          -> (tensor<?x2xf32, #frit.dims<[p0, 2]>>, tensor<?xf32, #frit.dims<[2 * p0]>>)
+          attributes {schedule = #frit.schedule<pointwise, <[p0]>, reduced 0, {}>,
+                      symbols = [#frit.symbol<"p0", min = 0>]} {
+        %n = arith.negf %x : tensor<?xf32, #frit.dims<[p0]>>
+        %a = frit.reindex %x <(d0, d1) -> (d0)>
+          : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1xf32, #frit.dims<[p0, 1]>>
+        %b = frit.reindex %n <(d0, d1) -> (d0)>
+          : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1xf32, #frit.dims<[p0, 1]>>
+        %s = frit.concat %a, %b dim 1 : tensor<?x1xf32, #frit.dims<[p0, 1]>>,
+          tensor<?x1xf32, #frit.dims<[p0, 1]>> -> tensor<?x2xf32, #frit.dims<[p0, 2]>>
+        %c = frit.concat %x, %n dim 0 : tensor<?xf32, #frit.dims<[p0]>>,
+          tensor<?xf32, #frit.dims<[p0]>> -> tensor<?xf32, #frit.dims<[2 * p0]>>
+        frit.yield %s, %c : tensor<?x2xf32, #frit.dims<[p0, 2]>>, tensor<?xf32, #frit.dims<[2 * p0]>>
+      })", level);
+    ASSERT_TRUE(kernel.isValid());
+    std::vector<int64_t> sizes(std::begin(kSizes), std::end(kSizes));
+    sizes.push_back((3 << 20) + 5); // streamed past the caches
+    for (int64_t n : sizes) {
+      auto x = makeFloats(n, 1);
+      std::vector<float> s(2 * n + 1, 77), c(2 * n + 1, 77);
+      EXPECT_EQ(kernel.run({x.data(), s.data(), c.data()}, {n}), 0);
+      bool equal = true;
+      for (int64_t i = 0; i < n; ++i) {
+        equal &= s[2 * i] == x[i] && s[2 * i + 1] == -x[i] && c[i] == x[i] && c[n + i] == -x[i];
+      }
+      EXPECT_TRUE(equal) << n;
+      EXPECT_TRUE(s[2 * n] == 77 && c[2 * n] == 77) << n;
+    }
+  }
+}
+
 TEST(CpuPointwise, HalfTypesRoundOnce) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(

@@ -49,6 +49,21 @@ TEST(KernelPrograms, ViewsBecomeAddressesAndDimsCollapse) {
             "store %2 -> result 0[48 * d0 + d1]\n");
 }
 
+TEST(KernelPrograms, EqualPiecesAreStoredAtEveryPoint) {
+  EXPECT_EQ(analyse(R"(
+    frit.kernel @k(%x: tensor<5x4xf32>) -> tensor<5x8xf32>
+        attributes {schedule = #frit.schedule<pointwise, <[5, 4]>, reduced 0, {}>, symbols = []} {
+      %n = arith.negf %x : tensor<5x4xf32>
+      %c = frit.concat %x, %n dim 1 : tensor<5x4xf32>, tensor<5x4xf32> -> tensor<5x8xf32>
+      frit.yield %c : tensor<5x8xf32>
+    })"),
+            "domain [5, 4]\n"
+            "%0 = load arg0[4 * d0 + d1] : f32 dims {0,1} level 0\n"
+            "%1 = apply arith.negf %0 : f32 dims {0,1} level 0\n"
+            "store %0 -> result 0[8 * d0 + d1]\n"
+            "store %1 -> result 0[8 * d0 + d1 + 4]\n");
+}
+
 TEST(KernelPrograms, ReductionsAreLevelled) {
   std::string text = analyse(R"(
     frit.kernel @k(%x: tensor<4x8x3xf32>) -> tensor<4x8x3xf32> {
