@@ -93,6 +93,17 @@ static int64_t countCopies(mlir::ModuleOp module) {
   return copies;
 }
 
+/// Kernels and operators in the order in which they run.
+static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
+  for (const auto &step : plan.steps) {
+    if (const auto *launch = step->action.AsLaunch()) {
+      json.value("kernel " + plan.kernels[launch->kernel]->name);
+    } else if (const auto *call = step->action.AsAten()) {
+      json.value(call->name);
+    }
+  }
+}
+
 std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
                         llvm::ArrayRef<std::pair<std::string, double>> phases) {
   std::string text;
@@ -107,6 +118,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("copies", countCopies(module));
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
+    json.attributeArray("order", [&] { writeSteps(json, plan); });
     json.attributeObject("phases_ms", [&] {
       for (const auto &[name, milliseconds] : phases) {
         json.attribute(name, milliseconds);

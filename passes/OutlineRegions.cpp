@@ -1,5 +1,6 @@
 // Regions become kernels in terms of their own parameters, so that equal ones,
 // from one graph or from several, are one kernel.
+#include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -63,9 +64,19 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     for (KernelOp kernel : module.getOps<KernelOp>()) {
       kernels[textOf(kernel)] = kernel;
     }
+    FlatRegions flat;
+    for (GraphOp graph : graphs) {
+      llvm::for_each(graph.getBody().front().getOps<RegionOp>(),
+                     [&](RegionOp region) { flat.add(region); });
+    }
     for (GraphOp graph : graphs) {
       for (RegionOp region : llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
-        outline(graph, region, table);
+        std::optional<SizeExpr> size = flat.getSize(region);
+        if (size) {
+          FlatRegions::flatten(region);
+          ++flattened;
+        }
+        outline(graph, region, size, table);
       }
     }
   }
@@ -109,25 +120,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     return names.empty() ? "frit_copy" : stem;
   }
 
-  static LayoutAttr layoutOf(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
-                               argument.getArgNumber());
-    }
-    unsigned index = 0;
-    for (Value result : value.getDefiningOp()->getResults()) {
-      if (result == value) {
-        break;
-      }
-      index += isa<RankedTensorType>(result.getType());
-    }
-    auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
-    return all && index < all.size()
-               ? cast<LayoutAttr>(all[index])
-               : getContiguousLayout(cast<RankedTensorType>(value.getType()));
-  }
-
-  void outline(GraphOp graph, RegionOp region, SymbolTable &table) {
+  /// `flat` is the number of elements of a region that was rewritten to one dim.
+  void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat, SymbolTable &table) {
     MLIRContext *context = &getContext();
     Builder builder(context);
     SizeExpr zero = SizeExpr::constant(context, 0);
@@ -137,12 +131,13 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       if (!type) {
         return {};
       }
-      LayoutAttr layout = LayoutAttr::get(context, layoutOf(value).getStrides(), zero);
+      LayoutAttr layout = LayoutAttr::get(context, getAssignedLayout(value).getStrides(), zero);
       return layout == getContiguousLayout(type) ? LayoutAttr() : layout;
     };
     ParameterCollector collector;
-    for (Value operand : region.getOperands()) {
-      collector.visit(operand.getType());
+    Block &body = region.getBody().front();
+    for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), region.getOperands())) {
+      collector.visit(argument.getType());
       collector.visit(Attribute(strided(operand)));
     }
     region.getBody().walk([&](Operation *op) {
@@ -170,7 +165,7 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
                                                std::nullopt, fact.getDivisor(), false)
                              : SymbolAttr::get(context, parameter, 0, std::nullopt, std::nullopt, 1,
                                                false));
-      sizes.push_back(SizeExpr::symbol(context, name).getAttr());
+      sizes.push_back(flat ? flat->getAttr() : SizeExpr::symbol(context, name).getAttr());
     }
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](SizeAttr size) -> std::pair<Attribute, WalkResult> {
@@ -185,12 +180,13 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
                                    "frit.layout", replacer.replace(Attribute(layout))))
                              : builder.getDictionaryAttr({}));
     };
-    for (Value operand : region.getOperands()) {
-      inputs.push_back(replacer.replace(operand.getType()));
+    for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), region.getOperands())) {
+      inputs.push_back(replacer.replace(argument.getType()));
       describe(operand, inputAttrs);
     }
-    for (Value result : region.getResults()) {
-      outputs.push_back(replacer.replace(result.getType()));
+    for (auto [value, result] :
+         llvm::zip_equal(body.getTerminator()->getOperands(), region.getResults())) {
+      outputs.push_back(replacer.replace(value.getType()));
       describe(result, outputAttrs);
     }
     OpBuilder kernelBuilder(context);

@@ -72,10 +72,15 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       if (isView(&op)) {
         owners[op.getResult(0)] = ownerOf(op.getOperand(0));
       }
+      for (OpResult result : op.getResults()) {
+        if (Value operand = getMutatedOperand(result)) {
+          owners[result] = ownerOf(operand);
+        }
+      }
     }
     for (Operation &op : llvm::reverse(graph.getBody().front())) {
       unsigned until = order[&op];
-      if (auto call = dyn_cast<AtenOp>(op); call && mayAlias(call)) {
+      if (auto call = dyn_cast<AtenOp>(op); call && mayAliasOperands(call)) {
         for (Value result : op.getResults()) {
           until = std::max(until, lastUse.lookup(result));
           if (returned.contains(result)) {
@@ -95,27 +100,15 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     }
   }
 
-  /// Operators whose results may be views of their operands.
-  static bool mayAlias(AtenOp call) {
-    ArrayAttr storage = call.getResultStorageAttr();
-    if (storage) {
-      return llvm::any_of(storage, [](Attribute attr) {
-        auto known = dyn_cast<StorageAttr>(attr);
-        return known && known.getKind() != StorageKind::Fresh;
-      });
-    }
-    // Nothing known: operators outside of ATen may return what they got.
-    return !call.getOpName().starts_with("aten.") && !call.getOpName().starts_with("prims.");
-  }
-
   SizeExpr bytesOf(RankedTensorType type) {
     unsigned bits = type.getElementType().getIntOrFloatBitWidth();
     return getNumElements(type) * std::max<int64_t>(1, bits / 8);
   }
 
   /// Whether a body argument is read only at the place that is being computed:
-  /// through elementwise operations, never through a view or a reduction.
-  static bool isReadInPlace(BlockArgument argument) {
+  /// through elementwise operations, never through a view, and through a
+  /// reduction only if its row is `whole` before anything is written.
+  static bool isReadInPlace(BlockArgument argument, bool whole = false) {
     SmallVector<Value> stack{argument};
     llvm::SmallDenseSet<Value> seen;
     while (!stack.empty()) {
@@ -124,7 +117,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         continue;
       }
       for (Operation *user : value.getUsers()) {
-        if (isa<YieldOp>(user)) {
+        if (isa<YieldOp>(user) || (whole && isa<ReduceOp>(user))) {
           continue;
         }
         if (!isa<arith::ArithDialect, math::MathDialect>(user->getDialect())) {
@@ -141,29 +134,13 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   static bool liesAs(Operation *region, unsigned result, Value value) {
     auto type = cast<RankedTensorType>(region->getResult(result).getType());
     auto other = dyn_cast<RankedTensorType>(value.getType());
-    if (!other || getSizes(type) != getSizes(other)) {
+    if (!other || mlir::frit::getSizes(type) != mlir::frit::getSizes(other)) {
       return false;
     }
     auto bytes = [](RankedTensorType t) {
       return std::max(1u, t.getElementType().getIntOrFloatBitWidth() / 8);
     };
     return bytes(type) == bytes(other);
-  }
-
-  static LayoutAttr layoutOf(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
-                               argument.getArgNumber());
-    }
-    unsigned index = 0;
-    for (Value result : value.getDefiningOp()->getResults()) {
-      if (result == value) {
-        break;
-      }
-      index += isa<RankedTensorType>(result.getType());
-    }
-    auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
-    return all && index < all.size() ? cast<LayoutAttr>(all[index]) : LayoutAttr();
   }
 
   /// A region writes the mutated argument itself if nothing needs the old value
@@ -178,8 +155,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
           result.getType() != target.getType()) {
         continue;
       }
-      LayoutAttr have = layoutOf(result), want = layoutOf(target);
-      if (!have || have.getStrides() != want.getStrides() || !canWriteInto(region, target, store)) {
+      LayoutAttr have = getAssignedLayout(result), want = getAssignedLayout(target);
+      if (have.getStrides() != want.getStrides() || !canWriteInto(region, target, store)) {
         continue;
       }
       // The value's other readers see the same elements in the argument, unless
@@ -272,28 +249,9 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       buffers.push_back({bytes, "output", std::nullopt});
       return buffers.size() - 1;
     }
-    if (region.getNumResults() == 1 && !reduces(region)) {
-      for (OpOperand &operand : region->getOpOperands()) {
-        Value value = operand.get();
-        auto it = bufferOf.find(value);
-        if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
-            lastUse.lookup(value) != order[region] ||
-            !liesAs(region, 0, value) || layoutOf(value) != layoutOf(result) ||
-            llvm::count(region.getOperands(), value) != 1 || readsView(region, value) ||
-            !isReadInPlace(region.getBody().getArgument(operand.getOperandNumber()))) {
-          continue;
-        }
-        unsigned buffer = it->second;
-        auto range = dying.equal_range(order[region]);
-        for (auto entry = range.first; entry != range.second; ++entry) {
-          if (entry->second == buffer) {
-            dying.erase(entry);
-            break;
-          }
-        }
-        ++inPlace;
-        return buffer;
-      }
+    if (std::optional<unsigned> buffer = takeOver(region, result, dying)) {
+      ++inPlace;
+      return *buffer;
     }
     SmallVector<unsigned> &free = freeBySize[bytes.getAttr()];
     if (!free.empty()) {
@@ -304,8 +262,69 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return buffers.size() - 1;
   }
 
-  static bool reduces(RegionOp region) {
-    return !region.getBody().front().getOps<ReduceOp>().empty();
+  /// The buffer of an operand that ends here, if the result may be written over
+  /// it. A kernel computes and writes its results one after the other at every
+  /// place, rows after all that is reduced of them; so no result that is written
+  /// later, and beside a reduction no other result at all, may need the operand.
+  std::optional<unsigned> takeOver(RegionOp region, OpResult result,
+                                   std::multimap<unsigned, unsigned> &dying) {
+    Block &body = region.getBody().front();
+    bool reduces = !body.getOps<ReduceOp>().empty();
+    ScheduleAttr schedule = region.getScheduleAttr();
+    if (reduces && (!schedule || schedule.getKind() != ScheduleKind::RowReduction ||
+                    getNumElements(cast<RankedTensorType>(result.getType())) !=
+                        product(&getContext(), getSizes(schedule)))) {
+      return std::nullopt;
+    }
+    for (OpOperand &operand : region->getOpOperands()) {
+      Value value = operand.get();
+      auto it = bufferOf.find(value);
+      if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
+          lastUse.lookup(value) != order[region] || !liesAs(region, result.getResultNumber(), value) ||
+          getAssignedLayout(value) != getAssignedLayout(result) ||
+          llvm::count(region.getOperands(), value) != 1 || readsView(region, value)) {
+        continue;
+      }
+      BlockArgument argument = body.getArgument(operand.getOperandNumber());
+      if (!isReadInPlace(argument, /*whole=*/reduces) ||
+          isNeededBesides(argument, result.getResultNumber(), /*before=*/reduces)) {
+        continue;
+      }
+      auto range = dying.equal_range(order[region]);
+      auto entry = llvm::find_if(llvm::make_range(range.first, range.second),
+                                 [&](auto &dead) { return dead.second == it->second; });
+      if (entry == range.second) {
+        continue; // an earlier result has taken it
+      }
+      dying.erase(entry);
+      return it->second;
+    }
+    return std::nullopt;
+  }
+
+  static SmallVector<SizeExpr> getSizes(ScheduleAttr schedule) {
+    ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
+    return SmallVector<SizeExpr>(sizes.begin(), sizes.end());
+  }
+
+  /// Whether results after `number`, or also those `before` it, are computed
+  /// from the argument.
+  static bool isNeededBesides(BlockArgument argument, unsigned number, bool before) {
+    llvm::SmallDenseSet<Value> seen{argument};
+    SmallVector<Value> stack{argument};
+    while (!stack.empty()) {
+      for (OpOperand &use : stack.pop_back_val().getUses()) {
+        if (isa<YieldOp>(use.getOwner())) {
+          unsigned other = use.getOperandNumber();
+          if (other > number || (before && other != number)) {
+            return true;
+          }
+        } else if (seen.insert(use.getOwner()->getResult(0)).second) {
+          stack.push_back(use.getOwner()->getResult(0));
+        }
+      }
+    }
+    return false;
   }
 
   /// Whether the region also reads the storage of `value` through a view.

@@ -93,3 +93,78 @@ frit.graph @no_store_in_place_later_reader(%p: !t) -> !t {
   frit.store %n into %p : !t, !t
   frit.return %s : !t
 }
+
+// -----
+
+// The first result may be written over the operand that only it reads; the
+// second region's first result may not: its second is computed from it later.
+// CHECK-LABEL: @several_results_in_place
+// CHECK: frit.region(%arg0, %arg1) {frit.buffers = [0, 1]
+// CHECK: frit.region({{.*}}) {frit.buffers = [0, 1]
+// CHECK: frit.region({{.*}}) {frit.buffers = [2, 0]
+!t = tensor<4x8xf32>
+frit.graph @several_results_in_place(%x: !t, %y: !t) -> !t {
+  %a:2 = frit.region(%x, %y) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[8, 1]>]} : (!t, !t) -> (!t, !t) {
+  ^bb0(%0: !t, %1: !t):
+    %2 = math.exp %0 : !t
+    %3 = math.exp %1 : !t
+    frit.yield %2, %3 : !t, !t
+  }
+  %b:2 = frit.region(%a#0, %a#1) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[8, 1]>]} : (!t, !t) -> (!t, !t) {
+  ^bb0(%0: !t, %1: !t):
+    %2 = math.sin %0 : !t
+    %3 = math.sin %1 : !t
+    frit.yield %2, %3 : !t, !t
+  }
+  %c:2 = frit.region(%b#0) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[8, 1]>]} : (!t) -> (!t, !t) {
+  ^bb0(%0: !t):
+    %1 = math.exp %0 : !t
+    %2 = math.sin %0 : !t
+    frit.yield %1, %2 : !t, !t
+  }
+  %d = frit.region(%b#1, %c#0, %c#1) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t, !t, !t) -> !t {
+  ^bb0(%0: !t, %1: !t, %2: !t):
+    %3 = arith.addf %0, %1 : !t
+    %4 = arith.addf %3, %2 : !t
+    frit.yield %4 : !t
+  }
+  frit.return %d : !t
+}
+
+// -----
+
+// Rows are whole before they are written: a softmax runs in place. A sum that is
+// also a result keeps its operand from being overwritten.
+// CHECK-LABEL: @rows_in_place
+// CHECK: frit.region(%arg0) {frit.buffers = [0]
+// CHECK: frit.region({{.*}}) {frit.buffers = [0]
+// CHECK: frit.region({{.*}}) {frit.buffers = [1, 2]
+!t = tensor<4x8xf32>
+!r = tensor<4xf32>
+frit.graph @rows_in_place(%x: !t) -> !r {
+  %a = frit.region(%x) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t {
+  ^bb0(%0: !t):
+    %1 = math.exp %0 : !t
+    frit.yield %1 : !t
+  }
+  %b = frit.region(%a) {frit.layouts = [#frit.layout<[8, 1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t) -> !t {
+  ^bb0(%0: !t):
+    %1 = frit.reduce <max> %0 dims [1] : !t -> !r
+    %2 = frit.reindex %1 <(d0, d1) -> (d0)> : !r -> !t
+    %3 = arith.subf %0, %2 : !t
+    frit.yield %3 : !t
+  }
+  %c:2 = frit.region(%b) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t) -> (!t, !r) {
+  ^bb0(%0: !t):
+    %1 = math.exp %0 : !t
+    %2 = frit.reduce <sum> %0 dims [1] : !t -> !r
+    frit.yield %1, %2 : !t, !r
+  }
+  %d = frit.region(%c#0, %c#1) {frit.layouts = [#frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t, !r) -> !r {
+  ^bb0(%0: !t, %1: !r):
+    %2 = frit.reduce <sum> %0 dims [1] : !t -> !r
+    %3 = arith.addf %2, %1 : !r
+    frit.yield %3 : !r
+  }
+  frit.return %d : !r
+}

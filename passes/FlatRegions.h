@@ -1,0 +1,45 @@
+#pragma once
+
+#include "ir/FritOps.h"
+#include "ir/SizeExpr.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+/// Regions of one formula over tensors of different shapes.
+///
+/// An optimizer's step is the same formula for every parameter, and a region
+/// that only goes through memory in order does not care for shapes: it runs over
+/// a number of elements. Where several such regions of a module differ in their
+/// shapes alone they are rewritten to run over one dim of `flat` elements; the
+/// number becomes a parameter, and outlining makes one kernel of all. A region
+/// that is alone in its formula keeps its sizes, which makes a better kernel.
+namespace mlir::frit {
+
+class FlatRegions {
+public:
+  void add(RegionOp region);
+
+  /// How many elements the region is to run over if it shares its formula with
+  /// others of other shapes; nullopt if it does not.
+  std::optional<SizeExpr> getSize(RegionOp region) const;
+  /// Rewrites the body to one dim of `flat` elements; operands and results
+  /// outside keep their types.
+  static void flatten(RegionOp region);
+
+  static constexpr llvm::StringLiteral parameter = "flat";
+
+private:
+  struct Formula {
+    std::string text;
+    /// The sizes up to the names of symbols: what tells kernels apart.
+    std::string shape;
+    SizeExpr size;
+  };
+  static std::optional<Formula> getFormula(RegionOp region);
+
+  llvm::DenseMap<Operation *, Formula> formulas;
+  llvm::StringMap<llvm::StringSet<>> shapesOf;
+};
+
+} // namespace mlir::frit

@@ -1,0 +1,126 @@
+"""Operators that write to their arguments, in the middle of a graph: never into what somebody else reads."""
+
+import checker
+import pytest
+import torch
+from test_kernels import compilations
+
+
+@torch.library.custom_op("frit_test::double_", mutates_args=("x",))
+def double_(x: torch.Tensor) -> None:
+    x.mul_(2)
+
+
+@torch.library.custom_op("frit_test::swap_", mutates_args=("x", "y"))
+def swap_(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    kept = x.clone()
+    x.copy_(y)
+    y.copy_(kept)
+    return kept + y
+
+
+@swap_.register_fake
+def _(x, y):
+    return torch.empty_like(x)
+
+
+def own_value(x):
+    y = x * 3
+    double_(y)
+    return y + 1
+
+
+def read_again(x):
+    y = x * 3
+    before = y.clone()
+    double_(y)
+    return y, before, before * y
+
+
+def argument_behind_a_clone(x):
+    y = x.clone()
+    double_(y)
+    return y
+
+
+def argument(x):
+    double_(x)
+    return x + 1
+
+
+def argument_read_before_and_after(x):
+    before = x.sum(0)
+    double_(x)
+    return before, x.sum(0)
+
+
+def twice(x):
+    y = x + 1
+    double_(y)
+    double_(y)
+    return y
+
+
+def part(x):
+    y = x + 1
+    double_(y[1:])
+    return y * 2
+
+
+def two_at_once(x):
+    a, b = x + 1, x - 1
+    c = swap_(a, b)
+    return a, b, c
+
+
+def result_is_returned(x):
+    y = x * 2
+    double_(y)
+    return y, y.view(-1)
+
+
+def value_that_is_returned(x):
+    y = x * 2
+    z = y + 0
+    double_(z)
+    return y, z
+
+
+FUNCTIONS = [
+    own_value,
+    read_again,
+    argument_behind_a_clone,
+    argument,
+    argument_read_before_and_after,
+    twice,
+    part,
+    two_at_once,
+    result_is_returned,
+    value_that_is_returned,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_custom_operators_that_mutate(function):
+    checker.check(function, torch.randn(5, 3))
+
+
+@pytest.mark.parametrize("function, kernels", [(own_value, 2), (argument_behind_a_clone, 1), (argument, 1), (twice, 1)])
+def test_copies_only_where_needed(function, kernels):
+    with compilations() as reports:
+        torch.compile(function, backend="frit", fullgraph=True)(torch.randn(5, 3))
+    (report,) = reports["inference"]
+    assert sum(step.startswith("kernel ") for step in report["order"]) == kernels
+    assert "aten::clone" not in report["order"]
+
+
+def test_a_view_of_a_mutated_argument_is_its_view():
+    def function(x):
+        x.add_(1)
+        return x[1:], x.t()
+
+    x = torch.randn(4, 3)
+    rows, transposed = torch.compile(function, backend="frit", fullgraph=True)(x)
+    assert rows._base is x and transposed._base is x
+    rows.zero_()
+    assert (x[1:] == 0).all() and (transposed[:, 1:] == 0).all()
