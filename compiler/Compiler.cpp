@@ -35,6 +35,8 @@ static MLIRContext &threadContext() {
     registerDialects(registry);
     context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
     context->loadAllAvailableDialects();
+    // An error is a line for the user, not a page of IR.
+    context->printOpOnDiagnostic(false);
     compiles = 0;
   }
   return *context;

@@ -52,6 +52,23 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
   }
 }
 
+/// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of sm_80 to sm_120.
+static LogicalResult checkLimits(KernelOp kernel, gpu::GPUModuleOp module, const KernelDesc &desc) {
+  constexpr uint32_t mostSharedBytes = 99 << 10, mostParameterBytes = 4096;
+  for (const LaunchDesc &launch : desc.launches) {
+    if (launch.sharedBytes > mostSharedBytes) {
+      return kernel.emitError("kernel '") << desc.name << "' needs " << launch.sharedBytes << " bytes of shared memory a block, a GPU has "
+                                          << mostSharedBytes << "; compile with fewer reductions in one kernel (fusion=False)";
+    }
+    uint32_t bytes = 8 * module.lookupSymbol<gpu::GPUFuncOp>(launch.entry).getNumArguments();
+    if (bytes > mostParameterBytes) {
+      return kernel.emitError("kernel '") << desc.name << "' takes " << bytes << " bytes of parameters, a GPU allows "
+                                          << mostParameterBytes << "; compile with fewer tensors in one kernel (fusion=False)";
+    }
+  }
+  return success();
+}
+
 namespace {
 /// The storage of a value outside of kernels: an argument's, a planned buffer's, or one that nobody here knows.
 struct StorageKey {
@@ -127,6 +144,9 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
       emitGpuColumnReduction(destination, *program, desc);
     } else {
       emitGpuRowReduction(destination, *program, desc);
+    }
+    if (failed(checkLimits(kernel, destination, desc))) {
+      return failure();
     }
     allowApproximateMath(kernel, destination, desc.launches);
     for (const LaunchDesc &launch : desc.launches) {

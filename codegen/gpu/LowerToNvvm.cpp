@@ -48,7 +48,9 @@ static void trapOnFailure(gpu::GPUModuleOp module) {
 
 LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
-  rewriteMathForGpu(module);
+  if (failed(rewriteMathForGpu(module))) {
+    return failure();
+  }
   trapOnFailure(module);
   {
     RewritePatternSet patterns(context);

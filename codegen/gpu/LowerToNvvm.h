@@ -15,7 +15,7 @@ namespace mlir::frit {
 /// Rewrites float math whose best form on a GPU is an instruction of its own:
 /// `ex2.approx`, `rsqrt.approx`, `div.full` ... and leaves to libdevice the rest.
 /// What `contract` and `afn` on an operation allow is written in MathOnGpu.cpp.
-void rewriteMathForGpu(gpu::GPUModuleOp module);
+LogicalResult rewriteMathForGpu(gpu::GPUModuleOp module);
 
 /// Turns the kernels of a gpu.module into the LLVM and NVVM dialects. What may
 /// occur in them: gpu ids, barrier and shuffle, scf, cf, arith, math, vector of

@@ -81,19 +81,22 @@ class MathRewriter {
 public:
   explicit MathRewriter(gpu::GPUModuleOp module) : module(module) {}
 
-  void rewrite(Operation *op) {
-    if (op->getNumResults() != 1) {
-      return;
-    }
+  /// False where there is no form of the operation.
+  bool rewrite(Operation *op) {
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
-    if (!isa<FloatType>(element) && !isa<math::AbsIOp, math::CtPopOp>(op)) {
-      return;
-    }
     OpBuilder builder(op);
-    if (Value value = replacement(builder, op, element)) {
+    Value value;
+    if (isa<math::IsNaNOp>(op)) {
+      value = arith::CmpFOp::create(builder, op->getLoc(), arith::CmpFPredicate::UNO, op->getOperand(0), op->getOperand(0));
+    } else if (isa<FloatType>(element) || isa<math::AbsIOp, math::CtPopOp>(op)) {
+      value = replacement(builder, op, element);
+    }
+    if (value) {
       op->getResult(0).replaceAllUsesWith(value);
       op->erase();
     }
+    // A division that needs no form of its own stays as it is.
+    return value || isa<arith::DivFOp>(op);
   }
 
 private:
@@ -219,7 +222,7 @@ private:
 
 } // namespace
 
-void frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
+LogicalResult frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
   SmallVector<Operation *> candidates;
   module.walk([&](Operation *op) {
     if (isa_and_present<math::MathDialect>(op->getDialect()) ||
@@ -229,6 +232,10 @@ void frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
   });
   MathRewriter rewriter(module);
   for (Operation *op : candidates) {
-    rewriter.rewrite(op);
+    if (!rewriter.rewrite(op)) {
+      return op->emitError("kernel '") << op->getParentOfType<gpu::GPUFuncOp>().getName() << "': '" << op->getName()
+                                       << "' on " << op->getResult(0).getType() << " has no form on a GPU";
+    }
   }
+  return success();
 }

@@ -10,6 +10,7 @@
 //
 // Registers: width x (operands + live values); chooseWidth keeps the operands within 64. No shared memory.
 
+#include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
 #include "codegen/gpu/Schedules.h"
 
@@ -110,6 +111,13 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
                                         function.index(0));
     function.when(first, [&] {
       Frame frame(&top);
+      // Reductions of a single point.
+      for (unsigned level = 0; level < program.numPhases(); ++level) {
+        Accumulators sums(function, level);
+        if (!sums.isEmpty()) {
+          sums.supply(frame, sums.accumulate(frame, sums.identity(1)));
+        }
+      }
       emitStores(function, frame, program.getStores());
     });
   } else {

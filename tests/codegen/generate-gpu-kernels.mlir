@@ -50,3 +50,91 @@ frit.kernel @column_sum(%x: tensor<?x256xf32, #frit.dims<[p0, 256]>>) -> tensor<
   %0 = frit.reduce <sum> %x dims [0] : tensor<?x256xf32, #frit.dims<[p0, 256]>> -> tensor<256xf32>
   frit.yield %0 : tensor<256xf32>
 }
+
+// A bias is read as a vector along the columns; one division finds the row of a chunk, a constant one here, so none is left.
+// CHECK-LABEL: gpu.func @bias(
+// CHECK-COUNT-2: llvm.load {{.*}} -> vector<4xf32>
+// PTX: .entry bias(
+// PTX: ld.global.nc.v4.b32
+// PTX: ld.global.nc.v4.b32
+// PTX-NOT: {{div|rem|\.local}}
+// PTX: .entry softmax(
+frit.kernel @bias(%x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %b: tensor<768xf32>) -> tensor<?x768xf32, #frit.dims<[p0, 768]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 65536>]} {
+  %w = frit.reindex %b <(d0, d1) -> (d1)> : tensor<768xf32> -> tensor<?x768xf32, #frit.dims<[p0, 768]>>
+  %0 = arith.addf %x, %w : tensor<?x768xf32, #frit.dims<[p0, 768]>>
+  frit.yield %0 : tensor<?x768xf32, #frit.dims<[p0, 768]>>
+}
+
+// The row stays in registers over both reductions and the results: four loads a thread and no fifth, exp once an element.
+// CHECK-LABEL: gpu.func @softmax(
+// CHECK-SAME: frit.shared_bytes = 64
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK-COUNT-4: math.exp
+// CHECK: gpu.barrier
+// CHECK-NOT: math.exp
+// CHECK-COUNT-4: llvm.store {{.*}} : vector<4xf32>
+// CHECK: scf.for
+// PTX-COUNT-4: shfl.sync.bfly
+// PTX-NOT: .local
+// PTX: .entry total_0(
+frit.kernel @softmax(%x: tensor<?x1024xf32, #frit.dims<[p0, 1024]>>) -> tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 65536>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<?x1024xf32, #frit.dims<[p0, 1024]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mb = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+  %d = arith.subf %x, %mb : tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+  %e = math.exp %d : tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+  %s = frit.reduce <sum> %e dims [1] : tensor<?x1024xf32, #frit.dims<[p0, 1024]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %sb = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+  %y = arith.divf %e, %sb fastmath<contract> : tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+  frit.yield %y : tensor<?x1024xf32, #frit.dims<[p0, 1024]>>
+}
+
+// A whole tensor in two launches: a partial a block, then one block over the partials; no atomics.
+// CHECK-LABEL: gpu.func @total_0(
+// CHECK-SAME: frit.workspace
+// CHECK-LABEL: gpu.func @total_1(
+// CHECK-SAME: frit.grid = [#frit.size<1>
+// PTX-NOT: {{atom\.|red\.global}}
+// PTX: .entry total_1(
+// PTX: .entry halves(
+frit.kernel @total(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<f32>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000000>]} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  frit.yield %0 : tensor<f32>
+}
+
+// Eight halves are sixteen bytes.
+// CHECK-LABEL: gpu.func @halves(
+// CHECK: llvm.load {{.*}} -> vector<8xbf16>
+// PTX: ld.global.nc.v4.b32
+// PTX: st.global.v4.b32
+// PTX: .entry in_place(
+frit.kernel @halves(%x: tensor<?xbf16, #frit.dims<[p0]>>) -> tensor<?xbf16, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %0 = arith.addf %x, %x : tensor<?xbf16, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xbf16, #frit.dims<[p0]>>
+}
+
+// Where the plan lets a result overwrite an operand, nothing promises that they are apart: no load through the read-only path,
+// which does not see what the kernel writes.
+// CHECK-LABEL: gpu.func @in_place(
+// CHECK-NOT: noalias
+// CHECK: kernel attributes
+// PTX-NOT: ld.global.nc
+// PTX: ld.global.v4.b32
+// PTX-NOT: ld.global.nc
+frit.kernel @in_place(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %0 = arith.addf %x, %x : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+frit.graph @g(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
+    attributes {symbols = [#frit.symbol<"s0">],
+                frit.buffers = [{argument = 0 : i64, bytes = #frit.size<4 * s0>, class = "argument"}]} {
+  %0 = frit.launch @in_place [#frit.size<s0>](%x) {frit.buffers = [0], frit.writes = array<i64: 0>}
+      : (tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
+  frit.return %0 : tensor<?xf32, #frit.dims<[s0]>>
+}

@@ -2,7 +2,8 @@
 
 With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: what fails
 then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime. With
-FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulation (scripts/gpu-sweep).
+FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulation, and their PTX is assembled for
+FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep).
 """
 
 import functools
@@ -52,7 +53,8 @@ def fresh_dynamo(monkeypatch):
 def _sweep():
     import emulation
 
-    return emulation.Emulation()
+    chosen = os.environ.get("FRIT_TEST_ARCHITECTURES")
+    return emulation.Emulation(emulation.ARCHITECTURES if chosen is None else tuple(int(a) for a in chosen.split()))
 
 
 def pytest_sessionfinish(session):

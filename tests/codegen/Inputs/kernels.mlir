@@ -256,3 +256,10 @@ frit.kernel @full_small(%x: tensor<12x20xf32>) -> tensor<i64> attributes {symbol
   %s = frit.reduce <argmax> %x dims [0, 1] : tensor<12x20xf32> -> tensor<i64>
   frit.yield %s : tensor<i64>
 }
+
+// A reduction of one point: no dim is left of the domain.
+frit.kernel @one_point(%x: tensor<1x1xf32>) -> (tensor<1xf32>, tensor<1xi64>) {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<1x1xf32> -> tensor<1xf32>
+  %1 = frit.reduce <argmax> %x dims [1] : tensor<1x1xf32> -> tensor<1xi64>
+  frit.yield %0, %1 : tensor<1xf32>, tensor<1xi64>
+}

@@ -280,6 +280,7 @@ const Case kCases[] = {
     {"full_sum", {{0}, {1}, {255}, {1024}, {4097}, {70000}}, 1e-5},
     {"full_center", {{1}, {255}, {1024}, {4097}, {30000}}, 1e-5},
     {"full_small", kNone},
+    {"one_point", kNone},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),
