@@ -1,7 +1,7 @@
 // Row reductions: the reduced dims hold the contiguous one, a group of T threads takes a row.
 //
 // T is a power of two: 8 to 32 (several rows a block, shuffles only) for short rows, a whole block of 64 to 512 threads for long
-// ones; a thread takes every T-th chunk of the row. Each phase sweeps the row, accumulating all reductions of its level in one
+// ones; where the length of a row is not known, what the schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row, accumulating all reductions of its level in one
 // vector a lane, and folds lanes, shuffles and, across warps, one exchange through shared memory; the last sweep writes the full
 // results.
 //
@@ -36,14 +36,31 @@ struct RowShape {
   unsigned kept = 0;
 };
 
+/// Threads for a row of at most `chunks` chunks.
+uint32_t threadsFor(int64_t chunks) {
+  if (chunks <= 128) {
+    return chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
+  }
+  return std::clamp<uint32_t>(llvm::PowerOf2Ceil((chunks + 3) / 4), 64, 512);
+}
+
+/// What the schedule expects of rows whose length is not known.
+uint32_t scheduledThreads(KernelOp kernel) {
+  ScheduleAttr schedule = kernel.getScheduleAttr();
+  auto threads = schedule ? schedule.getParameters().getAs<IntegerAttr>("threads") : IntegerAttr();
+  return threads ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(threads.getInt()), 8, 512) : 256;
+}
+
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   RowShape shape;
   auto chunks = space.getChunks().getConstant();
-  int64_t most = chunks ? *chunks : program.getFacts().upperBound(space.getChunks()).value_or(1024);
-  if (most <= 128) {
-    shape.threads = most <= 8 ? 8 : most <= 16 ? 16 : 32;
+  if (chunks) {
+    shape.threads = threadsFor(*chunks);
   } else {
-    shape.threads = std::clamp<uint32_t>(llvm::PowerOf2Ceil((most + 3) / 4), 64, 512);
+    shape.threads = scheduledThreads(program.getKernel());
+    if (auto most = program.getFacts().upperBound(space.getChunks())) {
+      shape.threads = std::min(shape.threads, threadsFor(*most));
+    }
   }
   shape.block = std::max(shape.threads, 128u);
   // What the reductions read; operands of the last sweep alone (a weight, a bias) are not held through the phases.

@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kMaxThreads = 1024;
+/// Beside each byte stand thirty of knowledge about it.
+constexpr uint64_t kMaxBytes = uint64_t(128) << 20;
 constexpr size_t kStackBytes = size_t(128) << 10;
 
 enum class Where { Running, Barrier, Shuffle, Returned };
@@ -298,6 +300,15 @@ Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext
 
 Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunch> &launches) {
   std::vector<SimtBuffer> buffers = arguments.buffers;
+  uint64_t total = arguments.workspaceBytes;
+  for (const SimtBuffer &buffer : buffers) {
+    total += buffer.bytes;
+  }
+  if (total > kMaxBytes) {
+    return Status::error(ErrorKind::Unsupported, "the buffers of a kernel span " + std::to_string(total) +
+                                                     " bytes, the emulation takes " + std::to_string(kMaxBytes) +
+                                                     "; run it on smaller tensors");
+  }
   std::vector<uint8_t> workspace(arguments.workspace ? 0 : arguments.workspaceBytes + 256);
   if (arguments.workspaceBytes) {
     auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) & ~uintptr_t(255));

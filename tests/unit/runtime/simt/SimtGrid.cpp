@@ -138,6 +138,12 @@ TEST(SimtGrid, outOfBounds) {
                "offset 512 of shared memory (512 bytes)", "out of bounds");
 }
 
+TEST(SimtGrid, hugeBuffersAreRefused) {
+  Example run;
+  run.arguments.buffers[0].bytes = uint64_t(1) << 34;
+  EXPECT_ERROR(run(reverse<true>), "17179870208 bytes", "run it on smaller tensors");
+}
+
 TEST(SimtGrid, operandsAreReadOnly) {
   Example run;
   EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, const_cast<float *>(input(c)), 0.f); }), "operand 0",
