@@ -75,8 +75,10 @@ public:
     thread.fibre.suspend();
   }
   /// Never comes back: the block is over.
-  [[noreturn]] void stop(Thread &thread, const std::string &what, ErrorKind kind = ErrorKind::Runtime) {
-    error = kind == ErrorKind::Runtime ? place(thread) + ": " + what : what;
+  [[noreturn]] void stop(Thread &thread, const std::string &what) { end(place(thread) + ": " + what, ErrorKind::Runtime, thread); }
+  /// The same for an error of data, which reads as in eager.
+  [[noreturn]] void end(const std::string &what, ErrorKind kind, Thread &thread) {
+    error = what;
     errorKind = kind;
     for (;;) {
       thread.fibre.suspend();
@@ -266,7 +268,7 @@ const SimtOperations kOperations = {
     [](const SimtContext *context, int32_t code, int32_t dimension, int64_t index, int64_t size) {
       Thread &thread = threadOf(context);
       Status failure = kernelError({code, dimension, index, size});
-      thread.block->stop(thread, failure.message(), failure.kind());
+      thread.block->end(failure.message(), failure.kind(), thread);
     }};
 
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {

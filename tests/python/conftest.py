@@ -6,7 +6,6 @@ FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulat
 FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep).
 """
 
-import functools
 import os
 import sys
 
@@ -42,25 +41,21 @@ def fresh_dynamo(monkeypatch):
     if os.environ.get("FRIT_TEST_ORACLE"):
         monkeypatch.setattr(backend, "build", build_interpreted)
     if os.environ.get("FRIT_TEST_TARGET") == "simt":
-        monkeypatch.setattr(backend, "build", _sweep().build)
+        import emulation
+
+        monkeypatch.setattr(backend, "build", emulation.sweep().build)
     torch.manual_seed(0)
     torch.compiler.reset()
     yield
     torch.compiler.reset()
 
 
-@functools.cache
-def _sweep():
-    import emulation
-
-    chosen = os.environ.get("FRIT_TEST_ARCHITECTURES")
-    return emulation.Emulation(emulation.ARCHITECTURES if chosen is None else tuple(int(a) for a in chosen.split()))
-
-
 def pytest_sessionfinish(session):
     """What a sweep compiled is assembled at its end; the table goes to FRIT_TEST_PTX_TABLE."""
     if os.environ.get("FRIT_TEST_TARGET") == "simt":
-        rows = _sweep().assemble()
+        import emulation
+
+        rows = emulation.sweep().assemble()
         with open(os.environ["FRIT_TEST_PTX_TABLE"], "w", encoding="utf-8") as table:
             table.writelines(f"{name} sm_{arch} {registers}\n" for name, arch, registers in sorted(rows))
 

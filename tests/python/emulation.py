@@ -8,6 +8,7 @@ PTX of the same kernels is collected to be assembled.
 """
 
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -55,6 +56,13 @@ def assemble(text):
     ]
     assert {row[0] for row in rows} == entries, f"ptxas does not report {entries - {row[0] for row in rows}}"
     return rows
+
+
+@functools.cache
+def sweep():
+    """The one emulation of a sweep (scripts/gpu-sweep)."""
+    chosen = os.environ.get("FRIT_TEST_ARCHITECTURES")
+    return Emulation(ARCHITECTURES if chosen is None else tuple(int(arch) for arch in chosen.split()))
 
 
 class Emulation:

@@ -100,3 +100,12 @@ def test_the_parts_of_gpu_check():
     assert module.crypto().exists()
     step = module.run([sys.executable, "-c", "print('seen')"])
     assert step["status"] == 0 and step["output"] == "seen\n"
+
+
+def test_the_ledger_of_the_last_sweep():
+    """scripts/gpu-sweep --ledger wrote it: the same kernels for each architecture, none with local memory, no test failed."""
+    ledger = json.loads((ROOT / "tests/python/golden/gpu-sweep.json").read_text())
+    kernels = ledger["kernels_assembled"]
+    assert set(kernels) == {"sm_80", "sm_90", "sm_100"} and len(set(kernels.values())) == 1
+    assert ledger["bytes_of_local_memory"] == 0
+    assert "failed" not in ledger["tests"] and "error" not in ledger["tests"]

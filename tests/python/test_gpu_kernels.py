@@ -2,6 +2,7 @@
 with eager, and is assembled by ptxas without a byte of local memory. The whole suite goes the same way in `scripts/gpu-sweep`."""
 
 import math
+import os
 
 import emulation as emulator
 import pytest
@@ -17,9 +18,12 @@ EDGES = (2, 3, 31, 33, 255, 256, 257, 1023, 1025)
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 
 
+SWEEPING = os.environ.get("FRIT_TEST_TARGET") == "simt"
+
+
 @pytest.fixture(scope="module")
 def emulation():
-    return emulator.Emulation()
+    return emulator.sweep() if SWEEPING else emulator.Emulation()
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
@@ -28,6 +32,8 @@ FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reduc
 
 @pytest.fixture(autouse=True)
 def emulated(request, monkeypatch, emulation):
+    if SWEEPING:
+        return
     emulation.architectures = emulator.ARCHITECTURES if request.node.originalname in FOR_EVERY_ARCHITECTURE else (90,)
     monkeypatch.setattr(backend, "build", emulation.build)
 
@@ -278,7 +284,7 @@ def test_training_a_small_network():
     compare(run(torch.compile(loss, backend="frit")), run(loss))
 
 
-@pytest.mark.skipif(emulator.PTXAS is None, reason="needs ptxas")
+@pytest.mark.skipif(emulator.PTXAS is None or SWEEPING, reason="needs ptxas; a sweep assembles at its end")
 def test_every_kernel_of_this_file_assembles(emulation):
     """The last test of the file: what all the others compiled."""
     rows = emulation.assemble()
