@@ -130,7 +130,11 @@ static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
     return floorDivide(b, sides);
   }
   Tensor quotient = b.div(sides.lhs, sides.rhs);
-  return isFloating(quotient.dtype) ? b.math<math::TruncOp>(quotient) : quotient;
+  if (!isFloating(quotient.dtype)) {
+    return quotient;
+  }
+  // A half type rounds the quotient first: 1 / 0.1 is 10 then, not 9.99.
+  return b.math<math::TruncOp>(b.toMath(b.cast(quotient, sides.dtype)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,7 +31,9 @@ static void addLogical(RuleTable &table, StringRef name, BitFunction function) {
 
 static void addBitwise(RuleTable &table, const char *name, BitFunction function) {
   std::string base = std::string("aten.bitwise_") + name;
-  table.addSingle({base + ".Tensor", base + ".Scalar", base + ".Scalar_Tensor"},
+  std::string written = std::string("aten.__") + name + "__";
+  table.addSingle({base + ".Tensor", base + ".Scalar", base + ".Scalar_Tensor", written + ".Tensor",
+                   written + ".Scalar"},
                   [=](AtenCall &call, TensorBuilder &b) {
                     Sides sides = Sides::get(call);
                     return (b.*function)(sides.lhs, sides.rhs);

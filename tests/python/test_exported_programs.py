@@ -102,7 +102,7 @@ FUNCTIONS = {
     "arithmetic": (
         lambda x: (
             torch.where(x > 0, x, 0.0), x.clip(-1, 1), x[0].outer(x[1]), x.square(), x.nan_to_num(), x.round(decimals=2),
-            torch.isclose(x, x + 1e-9), x.isfinite(), x.true_divide(3), x.logsumexp(1), x.floor_divide(0.3), x.frac(),
+            (x > 0) & (x < 1) | (x < -1) ^ (x > 2), torch.isclose(x, x + 1e-9), x.isfinite(), x.true_divide(3), x.logsumexp(1), x.floor_divide(0.3), x.frac(),
         ),
         set(),
     ),

@@ -93,6 +93,14 @@ def test_class_06_float_floor_division_and_remainder():
     for dtype in (torch.float32, torch.float64):
         both(function, x.to(dtype), y.to(dtype), compare="exact")
 
+    # The half types round each step: 1 / 0.1 is 10 then, and its floor 9.
+    def quotients(x, y):
+        return x // y, torch.div(x, y, rounding_mode="trunc"), x // 0.1
+
+    kept = (x.abs() < 1e3) & (y.abs() > 1e-3) & (y.abs() < 1e3)
+    for half in HALVES:
+        both(quotients, x[kept].to(half), y[kept].to(half), compare="exact")
+
 
 def test_class_07_signs_of_zero():
     x = torch.tensor([-0.5, -0.0, 0.0, 0.3, -1e-45, 1e-45, -2.0])
