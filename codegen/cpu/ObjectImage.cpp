@@ -3,6 +3,11 @@
 #include "codegen/cpu/LowerToLlvm.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/CodeGen/CodeGenTargetMachineImpl.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -11,6 +16,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Scalar.h"
 
 #include <map>
 #include <mutex>
@@ -54,12 +60,12 @@ static llvm::TargetMachine &getTargetMachine(CpuLevel level) {
   return *machine;
 }
 
-/// The passes that vector code written by hand still needs. There is no unroller, no
-/// vectoriser and no inliner: measured, they cost half the compile time and make
-/// such code slower.
-static constexpr const char *kPasses =
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-    "loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+/// The passes that vector code written by hand still needs. Schedules hoist what a loop
+/// does not change and memoise what they emit, so there is neither an inliner nor an
+/// unroller, and no InstCombine, GVN or LICM either: measured, those took as long as
+/// the instruction selector, and LICM took gathers apart (a base hoisted from its
+/// offsets no longer folds into the address).
+static constexpr const char *kPasses = "function(early-cse,simplifycfg)";
 
 static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
@@ -83,6 +89,52 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
   }
   passes.run(module, modules);
   return success();
+}
+
+namespace {
+/// Opens the one step that TargetPassConfig keeps for its subclasses.
+struct InstructionSelection : llvm::TargetPassConfig {
+  static bool add(llvm::TargetPassConfig &config) {
+    return (config.*&InstructionSelection::addCoreISelPasses)();
+  }
+};
+} // namespace
+
+/// The target's own list without its preparation of IR: loop strength reduction and
+/// scalar evolution took a quarter of the compile time of a small kernel, to rewrite
+/// loops whose addresses fold into the instructions anyway. What makes IR selectable
+/// stays: accesses and reductions that the level has no instruction for.
+static bool emitObject(llvm::Module &module, llvm::TargetMachine &machine,
+                       llvm::raw_pwrite_stream &stream) {
+  auto &target = static_cast<llvm::CodeGenTargetMachineImpl &>(machine);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  llvm::TargetPassConfig *config = target.createPassConfig(passes);
+  config->setDisableVerify(true);
+  passes.add(config);
+  auto *machineModule = new llvm::MachineModuleInfoWrapperPass(&target);
+  passes.add(machineModule);
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  passes.add(llvm::createPreISelIntrinsicLoweringPass());
+  passes.add(llvm::createAtomicExpandLegacyPass());
+  passes.add(llvm::createScalarizeMaskedMemIntrinLegacyPass());
+  passes.add(llvm::createExpandReductionsPass());
+  passes.add(llvm::createUnreachableBlockEliminationPass());
+  config->addISelPrepare();
+  if (InstructionSelection::add(*config)) {
+    return false;
+  }
+  config->addMachinePasses();
+  config->setInitialized();
+  if (target.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
+                           machineModule->getMMI().getContext())) {
+    return false;
+  }
+  passes.add(llvm::createFreeMachineFunctionPass());
+  passes.run(module);
+  return true;
 }
 
 /// Lays out the allocated sections and applies relocations; a message on failure.
@@ -208,15 +260,9 @@ LogicalResult mlir::frit::compileToImage(ModuleOp module, CpuLevel level, Object
   llvm::SmallVector<char, 0> object;
   {
     llvm::raw_svector_ostream stream(object);
-    llvm::legacy::PassManager passes;
-    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
-    library.disableAllFunctions();
-    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                    /*DisableVerify=*/true)) {
+    if (!emitObject(*code, machine, stream)) {
       return module.emitError("the CPU target cannot write object files");
     }
-    passes.run(*code);
   }
   std::string problem = link(StringRef(object.data(), object.size()), image);
   if (!problem.empty()) {
