@@ -10,12 +10,21 @@ using namespace mlir::frit;
 
 EmitterTarget::~EmitterTarget() = default;
 
+SmallVector<Value> EmitterTarget::loadGroups(OpBuilder &, Location, const Access &, unsigned) {
+  return {};
+}
+
+bool EmitterTarget::storeGroups(OpBuilder &, Location, const Access &, ValueRange) {
+  return false;
+}
+
 Frame::Frame(Frame *outer) : outer(outer) {
   if (outer) {
     dims = outer->dims;
     laneDim = outer->laneDim;
     lanes = outer->lanes;
     mask = outer->mask;
+    whole = outer->whole;
   }
 }
 
@@ -32,6 +41,7 @@ void Frame::bindLanes(unsigned dim, Value first, unsigned count, Value active) {
   laneDim = dim;
   lanes = count;
   mask = active;
+  whole = Value();
 }
 
 Emitter::Emitter(const KernelProgram &program, EmitterTarget &target, OpBuilder &builder)
@@ -393,6 +403,7 @@ Access Emitter::makeAccess(Frame &frame, SizeExpr address, const Node *node) {
     mask = conjunction(loc, mask, inside, frame.lanes);
   }
   access.mask = mask;
+  access.whole = mask == frame.mask ? frame.whole : Value();
   if (!varies(program, frame, address)) {
     access.lanes = 1;
     access.offset = firstLane(frame, address);
@@ -463,7 +474,34 @@ Value Emitter::emit(Frame &frame, unsigned id) {
   llvm_unreachable("a reduction is read before its phase has supplied it");
 }
 
+/// A member of a group comes with the others, in wide loads.
+Value Emitter::emitGroupMember(Frame &frame, const Node &node) {
+  if (!frame.laneDim || frame.lanes == 1 || !node.bounds.empty() || !node.operands.empty()) {
+    return Value();
+  }
+  auto group = program.getGroup(node.expr, *frame.laneDim, node.argument, /*isResult=*/false);
+  if (!group) {
+    return Value();
+  }
+  auto key = std::pair<unsigned, Attribute>(node.argument, group->base.getAttr());
+  for (Frame *f = &frame; f && f->laneDim == frame.laneDim; f = f->outer) {
+    if (auto it = f->groups.find(key); it != f->groups.end()) {
+      return it->second.empty() ? Value() : it->second[group->member];
+    }
+  }
+  Access access = makeAccess(frame, group->base, &node);
+  access.tensor = node.argument;
+  access.element = node.type;
+  SmallVector<Value> members = target.loadGroups(builder, node.loc, access, group->size);
+  Value result = members.empty() ? Value() : members[group->member];
+  frame.groups[key] = std::move(members);
+  return result;
+}
+
 Value Emitter::emitLoad(Frame &frame, const Node &node) {
+  if (Value member = emitGroupMember(frame, node)) {
+    return member;
+  }
   Access access = makeAccess(frame, node.expr, &node);
   access.tensor = node.argument;
   access.element = node.type;
@@ -479,6 +517,49 @@ void Emitter::store(Frame &frame, const Store &store, Value value) {
     value = splat(frame, value);
   }
   target.store(builder, program[store.node].loc, access, value);
+}
+
+/// Writes the stores if together they are all members of one group.
+bool Emitter::storeGroup(Frame &frame, ArrayRef<Store> stores) {
+  if (!frame.laneDim || frame.lanes == 1) {
+    return false;
+  }
+  SmallVector<Value> values;
+  std::optional<Group> first;
+  for (auto [i, store] : llvm::enumerate(stores)) {
+    auto group = program.getGroup(store.address, *frame.laneDim, store.result, /*isResult=*/true);
+    if (!group || group->member != i || group->size != stores.size() ||
+        (first && first->base != group->base)) {
+      return false;
+    }
+    first = group;
+  }
+  for (const Store &store : stores) {
+    values.push_back(lanes(frame, store.node));
+  }
+  Access access = makeAccess(frame, first->base, nullptr);
+  access.tensor = stores[0].result;
+  access.isResult = true;
+  access.element = program[stores[0].node].type;
+  if (!target.storeGroups(builder, program[stores[0].node].loc, access, values)) {
+    for (auto [one, value] : llvm::zip(stores, values)) {
+      store(frame, one, value);
+    }
+  }
+  return true;
+}
+
+void Emitter::storeAll(Frame &frame, ArrayRef<Store> stores) {
+  while (!stores.empty()) {
+    ArrayRef<Store> same = stores.take_while(
+        [&](const Store &store) { return store.result == stores[0].result; });
+    if (same.size() == 1 || !storeGroup(frame, same)) {
+      for (const Store &one : same) {
+        store(frame, one, value(frame, one.node));
+      }
+    }
+    stores = stores.drop_front(same.size());
+  }
 }
 
 Value Emitter::emitCheck(Frame &frame, unsigned id, const Node &node) {

@@ -46,6 +46,8 @@ struct Access {
   /// Lanes that may be touched: i1 or vector of i1, null for all. A Uniform
   /// access of several lanes has a scalar mask.
   Value mask;
+  /// An i1 that implies that the whole mask is set; may be null.
+  Value whole;
 };
 
 class EmitterTarget {
@@ -62,6 +64,13 @@ public:
   /// lanes outside of the mask hold anything.
   virtual Value load(OpBuilder &builder, Location loc, const Access &access) = 0;
   virtual void store(OpBuilder &builder, Location loc, const Access &access, Value value) = 0;
+  /// Groups of `members` neighbours, one a lane, from the first lane's group on: a vector
+  /// for each member. Empty if the target would rather load each member by itself.
+  virtual SmallVector<Value> loadGroups(OpBuilder &builder, Location loc, const Access &access,
+                                        unsigned members);
+  /// The same for stores; false if the target would rather store each by itself.
+  virtual bool storeGroups(OpBuilder &builder, Location loc, const Access &access,
+                           ValueRange members);
   /// `op` on operands that are scalars or vectors of one length, if the target
   /// has its own form of it; null to repeat the operation as it is.
   virtual Value apply(OpBuilder &builder, Operation *op, ValueRange operands,
@@ -85,12 +94,16 @@ struct Frame {
   unsigned lanes = 1;
   /// Lanes inside of the domain: i1 or vector of i1; null for all.
   Value mask;
+  /// An i1 that holds if all lanes are inside of the domain; null if that is not known.
+  Value whole;
   /// Nodes emitted (or, for Reduce nodes, supplied by the schedule) here.
   llvm::DenseMap<unsigned, Value> values;
   llvm::DenseMap<std::pair<unsigned, Attribute>, Value> indices;
   /// Check nodes: the lanes whose index is in range.
   llvm::DenseMap<unsigned, Value> valid;
   llvm::DenseMap<Value, Value> splats;
+  /// Members of groups loaded here, by operand and base address.
+  llvm::DenseMap<std::pair<unsigned, Attribute>, SmallVector<Value>> groups;
 
   void bind(unsigned dim, Value value);
   /// The dim varies over `lanes` lanes, from `first` on.
@@ -115,6 +128,8 @@ public:
   void hoist(Frame &frame, ArrayRef<unsigned> roots);
   /// Writes a result. Lanes outside of the frame's mask are not written.
   void store(Frame &frame, const Store &store, Value value);
+  /// Computes and writes several results; members of one group are written together.
+  void storeAll(Frame &frame, ArrayRef<Store> stores);
 
   /// A size expression over dims and parameters, as a scalar of the index type
   /// (first lane) or, if it varies along the lanes, as a vector.
@@ -140,6 +155,8 @@ private:
   Value find(Frame &frame, unsigned node);
   Value emit(Frame &frame, unsigned node);
   Value emitLoad(Frame &frame, const Node &node);
+  Value emitGroupMember(Frame &frame, const Node &node);
+  bool storeGroup(Frame &frame, ArrayRef<Store> stores);
   Value emitCheck(Frame &frame, unsigned id, const Node &node);
   Value emitApply(Frame &frame, const Node &node);
   Value emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Value> &operands,

@@ -52,6 +52,35 @@ std::optional<SizeExpr> KernelProgram::getStride(SizeExpr expr, unsigned dim) co
   return parts->first;
 }
 
+std::optional<Group> KernelProgram::getGroup(SizeExpr address, unsigned dim, unsigned tensor,
+                                             bool isResult) const {
+  auto stride = getStride(address, dim);
+  auto size = stride ? stride->getConstant() : std::nullopt;
+  if (!size || *size < 2 || *size > 4) {
+    return std::nullopt;
+  }
+  KernelOp op = kernel;
+  auto type = dyn_cast<RankedTensorType>(isResult ? op.getResultTypes()[tensor]
+                                                  : op.getArgumentTypes()[tensor]);
+  ArrayAttr attributes = isResult ? op.getResAttrsAttr() : op.getArgAttrsAttr();
+  auto strides = getKernelStrides(
+      op, type, attributes ? cast<DictionaryAttr>(attributes[tensor]) : DictionaryAttr());
+  if (strides.empty() || !getSizes(type).back().isConstant(*size) || !strides.back().isConstant(1)) {
+    return std::nullopt;
+  }
+  auto divides = [&](SizeExpr expr) { return expr.getContentDivisor() % *size == 0; };
+  if (!llvm::all_of(ArrayRef(strides).drop_back(), divides)) {
+    return std::nullopt;
+  }
+  // The members follow from the constant part; everything else steps over whole groups.
+  for (int64_t member = 0; member < *size; ++member) {
+    if (divides(address - member)) {
+      return Group{static_cast<unsigned>(*size), static_cast<unsigned>(member), address - member};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<unsigned> KernelProgram::getLaneDim() const {
   if (domain.empty()) {
     return std::nullopt;

@@ -104,6 +104,13 @@ struct Store {
   uint32_t dims;
 };
 
+/// Lanes that read or write one member each of `size` neighbours in memory: an array of
+/// structures. The members lie at `base` + 0 .. size - 1, all of them in the tensor.
+struct Group {
+  unsigned size, member;
+  SizeExpr base;
+};
+
 class KernelProgram {
 public:
   /// Analyses a kernel. Diagnoses, at the operation's location, what does not
@@ -138,9 +145,18 @@ public:
   /// polynomial without that dim), else nullopt.
   std::optional<SizeExpr> getStride(SizeExpr expr, unsigned dim) const;
 
+  /// How the lanes along `dim` of an access to an operand (or a result) at `address` are
+  /// grouped, if they are.
+  std::optional<Group> getGroup(SizeExpr address, unsigned dim, unsigned tensor,
+                                bool isResult) const;
+
   /// The dim along which most bytes are contiguous: the lane dim of a schedule.
   /// Ties go to the innermost; a domain without dims has none.
   std::optional<unsigned> getLaneDim() const;
+
+  /// Takes a parallel dim of constant size apart: one copy of what depends on it for
+  /// each of its values, stores included. Other dims move up.
+  void unrollDim(unsigned dim);
 
   /// Marks in `needed` every node reachable from `roots` without entering the
   /// operands of a Reduce.
@@ -154,6 +170,7 @@ private:
   explicit KernelProgram(KernelOp kernel);
   void collapseDims();
   void computeDims();
+  void dropDeadNodes();
 
   KernelOp kernel;
   SmallVector<SizeExpr> domain;

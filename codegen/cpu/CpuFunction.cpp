@@ -179,9 +179,14 @@ void CpuFunction::storeVector(Location loc, Value pointer, Type element, Value v
   value = toMemory(builder, loc, value);
   unsigned alignment = getElementBytes(element);
   auto vector = dyn_cast<VectorType>(value.getType());
-  if (mask && vector) {
-    LLVM::MaskedStoreOp::create(builder, loc, value, pointer, mask, alignment);
-  } else if (mask) {
+  auto plain = [&](OpBuilder &b) {
+    if (mask) {
+      LLVM::MaskedStoreOp::create(b, loc, value, pointer, mask, alignment);
+    } else {
+      LLVM::StoreOp::create(b, loc, value, pointer, alignment);
+    }
+  };
+  if (mask && !vector) {
     scf::IfOp::create(builder, loc, mask, [&](OpBuilder &b, Location l) {
       LLVM::StoreOp::create(b, l, value, pointer, alignment);
       scf::YieldOp::create(b, l);
@@ -196,11 +201,11 @@ void CpuFunction::storeVector(Location loc, Value pointer, Type element, Value v
           scf::YieldOp::create(b, l);
         },
         [&](OpBuilder &b, Location l) {
-          LLVM::StoreOp::create(b, l, value, pointer, alignment);
+          plain(b);
           scf::YieldOp::create(b, l);
         });
   } else {
-    LLVM::StoreOp::create(builder, loc, value, pointer, alignment);
+    plain(builder);
   }
 }
 
@@ -299,13 +304,21 @@ Value CpuFunction::isStreaming(unsigned result) {
   return known = arith::AndIOp::create(builder, loc, aligned, large);
 }
 
+/// The same for one access, null if it can never be.
+Value CpuFunction::isStreaming(const Access &access) {
+  if (!streaming || (access.mask && !access.whole)) {
+    return Value();
+  }
+  Value allowed = isStreaming(access.tensor);
+  return access.mask ? Value(arith::AndIOp::create(builder, allowed.getLoc(), allowed, access.whole))
+                     : allowed;
+}
+
 void CpuFunction::store(OpBuilder &, Location loc, const Access &access, Value value) {
   Value base = resultPointers[access.tensor];
   if (access.shape == AccessShape::Uniform || access.shape == AccessShape::Contiguous) {
-    Value nonTemporal;
-    if (streaming && !access.mask && access.shape == AccessShape::Contiguous) {
-      nonTemporal = isStreaming(access.tensor);
-    }
+    Value nonTemporal =
+        access.shape == AccessShape::Contiguous ? isStreaming(access) : Value();
     storeVector(loc, address(base, access.element, access.offset), access.element, value,
                 access.mask, nonTemporal);
     return;

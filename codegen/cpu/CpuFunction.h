@@ -54,6 +54,10 @@ public:
   Value getScalar(OpBuilder &builder, unsigned argument) override;
   Value load(OpBuilder &builder, Location loc, const Access &access) override;
   void store(OpBuilder &builder, Location loc, const Access &access, Value value) override;
+  SmallVector<Value> loadGroups(OpBuilder &builder, Location loc, const Access &access,
+                                unsigned members) override;
+  bool storeGroups(OpBuilder &builder, Location loc, const Access &access,
+                   ValueRange members) override;
   Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) override;
   void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code, unsigned dimension,
             Value index, Value size) override;
@@ -61,6 +65,7 @@ public:
   /// Loads and stores of plain memory, shared with scratch buffers: `mask` may be
   /// null; i1 is kept as a byte.
   Value loadVector(Location loc, Value pointer, Type element, unsigned lanes, Value mask);
+  /// Where `nonTemporal` (may be null) holds, past the cache; it implies the mask.
   void storeVector(Location loc, Value pointer, Type element, Value value, Value mask,
                    Value nonTemporal = Value());
   Value callScalar(OpBuilder &b, Location loc, StringRef name, ValueRange operands);
@@ -71,6 +76,8 @@ private:
   Value applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value isStreaming(unsigned result);
+  Value isStreaming(const Access &access);
+  Value loadMember(Location loc, const Access &access, unsigned member, unsigned members);
 
   KernelOp kernel;
   const KernelProgram &program;

@@ -79,10 +79,44 @@ Value mlir::frit::tailMask(CpuFunction &f, Value first, Value high, unsigned lan
                                f.splatLanes(narrow, lanes));
 }
 
-SmallVector<Values> mlir::frit::sweepLanes(
-    CpuFunction &f, Frame &outer, unsigned dim, Value low, Value high, unsigned lanes,
-    SmallVector<Values> carried,
+/// One vector a step. The sets of accumulators take turns by being passed on in a
+/// circle, which costs moves that the machine renames away.
+static SmallVector<Values> sweepOnce(
+    CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+  unsigned width = carried[0].size();
+  Values flat;
+  for (const Values &set : carried) {
+    llvm::append_range(flat, set);
+  }
+  bool exact = sweep.multiple % sweep.lanes == 0;
+  flat = forRange(f, sweep.low, sweep.high, sweep.lanes, flat, [&](Value i, ValueRange values) {
+    Frame frame(&outer);
+    frame.bindLanes(sweep.dim, i, sweep.lanes,
+                    exact ? Value() : tailMask(f, i, sweep.high, sweep.lanes));
+    if (frame.mask) {
+      frame.whole = arith::CmpIOp::create(f.getBuilder(), locOf(f), arith::CmpIPredicate::sle,
+                                          add(f, i, sweep.lanes), sweep.high);
+    }
+    Values set(values.take_front(width));
+    body(frame, set);
+    Values next(values.drop_front(width));
+    llvm::append_range(next, set);
+    return next;
+  });
+  for (auto [k, set] : llvm::enumerate(carried)) {
+    set.assign(flat.begin() + k * width, flat.begin() + (k + 1) * width);
+  }
+  return carried;
+}
+
+SmallVector<Values> mlir::frit::sweepLanes(
+    CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
+    llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+  unsigned lanes = sweep.lanes;
+  if (sweep.once && lanes > 1) {
+    return sweepOnce(f, outer, sweep, std::move(carried), body);
+  }
   unsigned unroll = carried.size(), width = carried[0].size();
   Values flat;
   for (const Values &set : carried) {
@@ -92,7 +126,7 @@ SmallVector<Values> mlir::frit::sweepLanes(
     SmallVector<Frame> bodies(frames, Frame(&outer));
     SmallVector<Values> sets(frames);
     for (unsigned k = 0; k < frames; ++k) {
-      bodies[k].bindLanes(dim, add(f, i, k * lanes), lanes, mask);
+      bodies[k].bindLanes(sweep.dim, add(f, i, k * lanes), lanes, mask);
       sets[k] = Values(values.slice(k * width, width));
     }
     body(bodies, sets);
@@ -102,19 +136,17 @@ SmallVector<Values> mlir::frit::sweepLanes(
     }
     return next;
   };
-  Value middle = low;
-  if (lanes * unroll > 1) {
-    middle = wholeSteps(f, low, high, lanes * unroll);
-  } else {
-    middle = high;
-  }
-  flat = forRange(f, low, middle, lanes * unroll, flat, [&](Value i, ValueRange values) {
+  bool exact = sweep.multiple % (lanes * unroll) == 0;
+  Value middle =
+      exact ? sweep.high : wholeSteps(f, sweep.low, sweep.high, lanes * unroll);
+  flat = forRange(f, sweep.low, middle, lanes * unroll, flat, [&](Value i, ValueRange values) {
     return step(i, unroll, Value(), values);
   });
-  if (lanes * unroll > 1) {
+  if (!exact) {
+    bool masked = sweep.multiple % lanes != 0;
     Values first(ArrayRef(flat).take_front(width));
-    first = forRange(f, middle, high, lanes, first, [&](Value i, ValueRange values) {
-      return step(i, 1, tailMask(f, i, high, lanes), values);
+    first = forRange(f, middle, sweep.high, lanes, first, [&](Value i, ValueRange values) {
+      return step(i, 1, masked ? tailMask(f, i, sweep.high, lanes) : Value(), values);
     });
     llvm::copy(first, flat.begin());
   }
@@ -125,11 +157,42 @@ SmallVector<Values> mlir::frit::sweepLanes(
   return result;
 }
 
-void mlir::frit::sweepLanes(CpuFunction &f, Frame &outer, unsigned dim, Value low, Value high,
-                            unsigned lanes, unsigned unroll,
+void mlir::frit::sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, unsigned unroll,
                             llvm::function_ref<void(MutableArrayRef<Frame>)> body) {
-  sweepLanes(f, outer, dim, low, high, lanes, SmallVector<Values>(unroll),
+  sweepLanes(f, outer, sweep, SmallVector<Values>(sweep.once ? 1 : unroll),
              [&](MutableArrayRef<Frame> frames, MutableArrayRef<Values>) { body(frames); });
+}
+
+/// Instructions, roughly, of one vector.
+static unsigned lengthOf(const Node &node) {
+  if (node.kind != NodeKind::Apply) {
+    return node.kind == NodeKind::Constant ? 0 : 2;
+  }
+  if (!isa<math::MathDialect>(node.op->getDialect())) {
+    return isa<arith::MaximumFOp, arith::MinimumFOp>(node.op) ? 3 : 1;
+  }
+  return isa<math::SqrtOp, math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(node.op) ? 1
+                                                                                            : 25;
+}
+
+bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
+                            ArrayRef<unsigned> roots, unsigned lane) {
+  constexpr unsigned kLong = 30;
+  std::vector<bool> needed;
+  program.reach(roots, needed);
+  unsigned length = 0;
+  bool narrow = false;
+  for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+    if (needed[id] && (node.dims >> lane & 1)) {
+      length += lengthOf(node);
+      narrow |= node.kind == NodeKind::Load && getElementBytes(node.type) < 4;
+    }
+  }
+  for (const Store &store : program.getStores()) {
+    narrow |= getElementBytes(program[store.node].type) < 4;
+  }
+  // AVX2 masks nothing below 32 bits.
+  return length >= kLong && (f.hasMaskedBytes() || !narrow);
 }
 
 int64_t mlir::frit::guessSize(const KernelProgram &program, SizeExpr size) {

@@ -28,15 +28,31 @@ Value wholeSteps(CpuFunction &f, Value low, Value high, int64_t step);
 /// Lanes i with first + i < high.
 Value tailMask(CpuFunction &f, Value first, Value high, unsigned lanes);
 
-/// Sweeps [low, high) of `dim`: `unroll` frames of full vectors at a time, then
-/// single masked ones. `body` gets the frames of one step.
-void sweepLanes(CpuFunction &f, Frame &outer, unsigned dim, Value low, Value high, unsigned lanes,
-                unsigned unroll, llvm::function_ref<void(MutableArrayRef<Frame>)> body);
-/// The same with `unroll` sets of carried values; the masked steps continue set 0.
+/// A walk over [low, high) of `dim`, `lanes` at a time.
+struct Sweep {
+  unsigned dim;
+  Value low, high;
+  unsigned lanes;
+  /// Divides high - low; 1 if nothing is known.
+  int64_t multiple = 1;
+  /// The body is long: it is emitted once, every vector under its mask. Otherwise
+  /// full vectors have a loop of their own and what is left has another.
+  bool once = false;
+};
+
+/// `body` gets the frames of one step: `unroll` of them, or one.
+void sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, unsigned unroll,
+                llvm::function_ref<void(MutableArrayRef<Frame>)> body);
+/// The same with as many sets of carried values as accumulators: vector i goes to set i
+/// modulo their number, masked ones at the end to set 0 (to the next one, if `once`).
 SmallVector<Values> sweepLanes(
-    CpuFunction &f, Frame &outer, unsigned dim, Value low, Value high, unsigned lanes,
-    SmallVector<Values> carried,
+    CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
+
+/// Whether the code that computes `roots` along `lane` is so long that it had better be
+/// emitted once, and may be: every access under a mask.
+bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
+                unsigned lane);
 
 /// Elements worth one thread's while, spread over units of about `elements`.
 int64_t chooseGrain(const KernelProgram &program, int64_t elements);

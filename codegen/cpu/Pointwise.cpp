@@ -1,6 +1,8 @@
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -37,18 +39,34 @@ void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const 
   desc.launches.push_back(std::move(launch));
 }
 
+/// The largest innermost dim that is taken apart.
+static constexpr int64_t kUnrolledDim = 4;
+
+/// Boxes, colours, complex numbers: a vector along the few members would be mostly empty
+/// or, if the members are computed apart, compute each for all. With the dim taken apart
+/// the lanes run over whole structures, whose members come and go in groups.
+static bool isDimOfMembers(const KernelProgram &program) {
+  if (program.numReduced() || program.getRank() < 2) {
+    return false;
+  }
+  auto size = program.getDomain().back().getConstant();
+  return size && *size <= kUnrolledDim;
+}
+
 void mlir::frit::emitPointwise(const CpuKernel &kernel) {
+  if (isDimOfMembers(kernel.program)) {
+    KernelProgram apart = kernel.program;
+    apart.unrollDim(apart.getRank() - 1);
+    emitPointwise({kernel.module, apart, kernel.cpu, kernel.desc});
+    return;
+  }
   const KernelProgram &program = kernel.program;
   MLIRContext *context = program.getContext();
   CpuFunction f(kernel.module, kernel.entryName(), program, kernel.cpu);
   Emitter emitter(program, f, f.getBuilder());
   SmallVector<unsigned> roots =
       llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
-  auto write = [&](Frame &frame) {
-    for (const Store &store : program.getStores()) {
-      emitter.store(frame, store, emitter.value(frame, store.node));
-    }
-  };
+  auto write = [&](Frame &frame) { emitter.storeAll(frame, program.getStores()); };
   SizeExpr one = SizeExpr::constant(context, 1);
   auto lane = program.getLaneDim();
   if (!lane) {
@@ -103,21 +121,24 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
       emitter.bindLinear(row, unit, outer);
     }
     emitter.hoist(row, roots);
-    sweepLanes(f, row, *lane, low, high, f.getShape().lanes(), 1,
-               [&](MutableArrayRef<Frame> frames) {
-                 for (Frame &frame : frames) {
-                   if (!tileDim) {
-                     write(frame);
-                     continue;
-                   }
-                   emitter.hoist(frame, roots);
-                   forRange(f, firstRow, lastRow, 1, [&](Value i) {
-                     Frame point(&frame);
-                     point.bind(*tileDim, i);
-                     write(point);
-                   });
-                 }
-               });
+    // Stretches are whole vectors: only the last may have a rest.
+    Sweep sweep{*lane, low, high, f.getShape().lanes(),
+                std::gcd(length.getContentDivisor(), kStretch),
+                isLongBody(f, program, roots, *lane)};
+    sweepLanes(f, row, sweep, 1, [&](MutableArrayRef<Frame> frames) {
+      for (Frame &frame : frames) {
+        if (!tileDim) {
+          write(frame);
+          continue;
+        }
+        emitter.hoist(frame, roots);
+        forRange(f, firstRow, lastRow, 1, [&](Value i) {
+          Frame point(&frame);
+          point.bind(*tileDim, i);
+          write(point);
+        });
+      }
+    });
   });
   f.finish();
   int64_t elements = std::min(guessSize(program, length), kStretch) * (tileDim ? kTileRows : 1);

@@ -2,11 +2,16 @@
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::frit;
 
 /// Longest scratch row: 64 KB of f32 stay in the second-level cache.
 static constexpr int64_t kScratchElements = 16384;
+
+/// Parts of a row begin at multiples of this.
+static constexpr int64_t kPartLine = 64;
 
 /// What one part of a whole-tensor reduction has at least to do.
 static constexpr int64_t kSplitElements = 16384;
@@ -43,7 +48,7 @@ private:
   /// The states of all reductions of a phase over [low, high) of the lane dim.
   SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
                                       ArrayRef<unsigned> inputs, unsigned phase, Value low,
-                                      Value high);
+                                      Value high, int64_t multiple);
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
   Value positionOf(Frame &frame);
   unsigned weightOf(ArrayRef<unsigned> roots);
@@ -57,6 +62,8 @@ private:
   SmallVector<unsigned> roots, rowStores, fullStores;
   SmallVector<Kept> kept;
   Value length;
+  /// Divides the length.
+  int64_t divisor = 1;
 };
 
 } // namespace
@@ -107,7 +114,9 @@ void RowReduction::chooseKept() {
     }
     if (!covered && first && *first != *last) {
       Type element = program[id].type;
-      kept.push_back({id, *first, f.scratch(element, *bound)});
+      // Whole vectors are kept, whatever the row's length.
+      int64_t whole = llvm::alignTo(*bound, lanes);
+      kept.push_back({id, *first, f.scratch(element, whole)});
     }
   }
 }
@@ -117,7 +126,7 @@ void RowReduction::keep(Frame &frame, unsigned phase) {
     if (k.phase == phase && frame.values.count(k.node)) {
       Type element = program[k.node].type;
       f.storeVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]), element,
-                    emitter.lanes(frame, k.node), frame.mask);
+                    emitter.lanes(frame, k.node), Value());
     }
   }
 }
@@ -128,7 +137,7 @@ void RowReduction::reuse(Frame &frame, unsigned phase) {
       Type element = program[k.node].type;
       frame.values[k.node] =
           f.loadVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]),
-                       element, frame.lanes, frame.mask);
+                       element, frame.lanes, Value());
     }
   }
 }
@@ -179,7 +188,7 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
       inputs.push_back(program[id].operands[0]);
     }
   }
-  auto states = accumulateRange(row, combines, inputs, phase, f.i64(0), length);
+  auto states = accumulateRange(row, combines, inputs, phase, f.i64(0), length, divisor);
   for (auto [combine, state] : llvm::zip(combines, states)) {
     row.values[combine.getNode()] = combine.result(state);
   }
@@ -187,10 +196,10 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
 
 SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> combines,
                                                   ArrayRef<unsigned> inputs, unsigned phase,
-                                                  Value low, Value high) {
+                                                  Value low, Value high, int64_t multiple) {
   OpBuilder &b = f.getBuilder();
-  unsigned weight = weightOf(inputs);
-  unsigned unroll = weight <= 12 && combines.size() <= 2 ? 4 : 2;
+  Sweep sweep{lane, low, high, lanes, multiple, isLongBody(f, program, inputs, lane)};
+  unsigned unroll = sweep.once || (weightOf(inputs) <= 12 && combines.size() <= 2) ? 4 : 2;
   Values identity;
   for (const Combine &combine : combines) {
     llvm::append_range(identity, combine.identity(b, lanes));
@@ -216,7 +225,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
     }
   };
   if (otherReduced.empty()) {
-    state = sweepLanes(f, row, lane, low, high, lanes, state, body);
+    state = sweepLanes(f, row, sweep, state, body);
   } else {
     SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
     for (unsigned dim : otherReduced) {
@@ -236,7 +245,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
       }
       Values next;
       for (const Values &set :
-           sweepLanes(f, inner, lane, low, high, lanes, sets, body)) {
+           sweepLanes(f, inner, sweep, sets, body)) {
         llvm::append_range(next, set);
       }
       return next;
@@ -281,6 +290,7 @@ void RowReduction::prepare() {
     roots.push_back(program[id].operands[0]);
   }
   length = f.size(program.getDomain()[lane]);
+  divisor = program.getDomain()[lane].getContentDivisor();
 }
 
 SmallVector<Combine> RowReduction::getCombines() {
@@ -311,7 +321,7 @@ void RowReduction::emitParts(SizeExpr parts) {
   SmallVector<unsigned> inputs = llvm::map_to_vector(
       combines, [](const Combine &combine) { return combine.getInput(); });
   unsigned slots = countSlots(combines);
-  SizeExpr line = SizeExpr::constant(program.getContext(), 64);
+  SizeExpr line = SizeExpr::constant(program.getContext(), kPartLine);
   Value stretch = f.size(program.getDomain()[lane].ceilDiv(parts).ceilDiv(line) * line);
   Frame entry;
   emitter.hoist(entry, inputs);
@@ -321,7 +331,7 @@ void RowReduction::emitParts(SizeExpr parts) {
     Value high = minimum(f, add(f, low, stretch), length);
     unsigned slot = 0;
     for (auto [combine, state] :
-         llvm::zip(combines, accumulateRange(row, combines, inputs, 0, low, high))) {
+         llvm::zip(combines, accumulateRange(row, combines, inputs, 0, low, high, std::gcd(divisor, kPartLine)))) {
       for (auto [k, value] : llvm::enumerate(state)) {
         f.storeVector(part.getLoc(), partAddress(part, slot++, slots), combine.stateType(k), value,
                       Value());
@@ -394,7 +404,10 @@ void RowReduction::emit() {
       return;
     }
     sweepOuter(row, [&](Frame &outer) {
-      sweepLanes(f, outer, lane, f.i64(0), length, lanes, 1, [&](MutableArrayRef<Frame> frames) {
+      SmallVector<unsigned> written = llvm::map_to_vector(
+          fullStores, [&](unsigned i) { return program.getStores()[i].node; });
+      Sweep sweep{lane, f.i64(0), length, lanes, divisor, isLongBody(f, program, written, lane)};
+      sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
         for (Frame &frame : frames) {
           reuse(frame, program.numPhases());
           for (unsigned i : fullStores) {
