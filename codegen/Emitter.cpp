@@ -123,8 +123,7 @@ Value Emitter::conjunction(Location loc, Value a, Value b, unsigned lanes) {
 // Indices
 //===----------------------------------------------------------------------===//
 
-/// Whether an expression differs between the lanes of a frame.
-static bool varies(const KernelProgram &program, Frame &frame, SizeExpr expr) {
+bool Emitter::varies(Frame &frame, SizeExpr expr) {
   if (!frame.laneDim || frame.lanes == 1) {
     return false;
   }
@@ -186,7 +185,7 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
   };
   auto scopeOf = [&](ArrayAttr monomial) {
     SizeExpr term(SizeAttr::get(expr.getContext(), {1}, {monomial}));
-    if (varies(program, frame, term)) {
+    if (varies(frame, term)) {
       return 2;
     }
     bool dims = false;
@@ -251,7 +250,7 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
 }
 
 Value Emitter::index(Frame &frame, SizeExpr expr) {
-  return polynomial(frame, expr, {}, varies(program, frame, expr));
+  return polynomial(frame, expr, {}, varies(frame, expr));
 }
 
 Value Emitter::firstLane(Frame &frame, SizeExpr expr) {
@@ -371,68 +370,6 @@ void Emitter::hoist(Frame &frame, ArrayRef<unsigned> roots) {
   }
 }
 
-Access Emitter::makeAccess(Frame &frame, SizeExpr address, const Node *node) {
-  Access access;
-  Location loc = program.getKernel().getLoc();
-  access.address = address;
-  access.lanes = frame.lanes;
-  Value mask = frame.mask;
-  if (node) {
-    Value inside = bounds(frame, node->bounds);
-    for (unsigned operand : node->operands) {
-      for (Frame *f = &frame; f; f = f->outer) {
-        if (auto it = f->valid.find(operand); it != f->valid.end()) {
-          inside = conjunction(loc, inside, it->second, frame.lanes);
-          break;
-        }
-      }
-    }
-    bool uniform = !varies(program, frame, address);
-    if (uniform && frame.lanes > 1) {
-      if (!inside || !isa<VectorType>(inside.getType())) {
-        access.lanes = 1;
-        access.offset = firstLane(frame, address);
-        access.mask = inside;
-        return access;
-      }
-      access.shape = AccessShape::Gathered;
-      access.offset = splat(frame, firstLane(frame, address));
-      access.mask = conjunction(loc, mask, inside, frame.lanes);
-      return access;
-    }
-    mask = conjunction(loc, mask, inside, frame.lanes);
-  }
-  access.mask = mask;
-  access.whole = mask == frame.mask ? frame.whole : Value();
-  if (!varies(program, frame, address)) {
-    access.lanes = 1;
-    access.offset = firstLane(frame, address);
-    if (frame.lanes > 1) {
-      access.mask = Value();
-    }
-    return access;
-  }
-  if (access.mask) {
-    access.mask = splat(loc, access.mask, frame.lanes);
-  }
-  auto stride = program.getStride(address, *frame.laneDim);
-  if (stride && !varies(program, frame, *stride) &&
-      !varies(program, frame,
-              address - *stride * SizeExpr::dim(program.getContext(), *frame.laneDim))) {
-    access.offset = firstLane(frame, address);
-    if (stride->isConstant(1)) {
-      access.shape = AccessShape::Contiguous;
-    } else {
-      access.shape = AccessShape::Strided;
-      access.stride = firstLane(frame, *stride);
-    }
-    return access;
-  }
-  access.shape = AccessShape::Gathered;
-  access.offset = splat(frame, index(frame, address));
-  return access;
-}
-
 Value Emitter::emit(Frame &frame, unsigned id) {
   const Node &node = program[id];
   switch (node.kind) {
@@ -472,94 +409,6 @@ Value Emitter::emit(Frame &frame, unsigned id) {
   case NodeKind::Reduce: break;
   }
   llvm_unreachable("a reduction is read before its phase has supplied it");
-}
-
-/// A member of a group comes with the others, in wide loads.
-Value Emitter::emitGroupMember(Frame &frame, const Node &node) {
-  if (!frame.laneDim || frame.lanes == 1 || !node.bounds.empty() || !node.operands.empty()) {
-    return Value();
-  }
-  auto group = program.getGroup(node.expr, *frame.laneDim, node.argument, /*isResult=*/false);
-  if (!group) {
-    return Value();
-  }
-  auto key = std::pair<unsigned, Attribute>(node.argument, group->base.getAttr());
-  for (Frame *f = &frame; f && f->laneDim == frame.laneDim; f = f->outer) {
-    if (auto it = f->groups.find(key); it != f->groups.end()) {
-      return it->second.empty() ? Value() : it->second[group->member];
-    }
-  }
-  Access access = makeAccess(frame, group->base, &node);
-  access.tensor = node.argument;
-  access.element = node.type;
-  SmallVector<Value> members = target.loadGroups(builder, node.loc, access, group->size);
-  Value result = members.empty() ? Value() : members[group->member];
-  frame.groups[key] = std::move(members);
-  return result;
-}
-
-Value Emitter::emitLoad(Frame &frame, const Node &node) {
-  if (Value member = emitGroupMember(frame, node)) {
-    return member;
-  }
-  Access access = makeAccess(frame, node.expr, &node);
-  access.tensor = node.argument;
-  access.element = node.type;
-  return target.load(builder, node.loc, access);
-}
-
-void Emitter::store(Frame &frame, const Store &store, Value value) {
-  Access access = makeAccess(frame, store.address, nullptr);
-  access.tensor = store.result;
-  access.isResult = true;
-  access.element = program[store.node].type;
-  if (access.shape != AccessShape::Uniform) {
-    value = splat(frame, value);
-  }
-  target.store(builder, program[store.node].loc, access, value);
-}
-
-/// Writes the stores if together they are all members of one group.
-bool Emitter::storeGroup(Frame &frame, ArrayRef<Store> stores) {
-  if (!frame.laneDim || frame.lanes == 1) {
-    return false;
-  }
-  SmallVector<Value> values;
-  std::optional<Group> first;
-  for (auto [i, store] : llvm::enumerate(stores)) {
-    auto group = program.getGroup(store.address, *frame.laneDim, store.result, /*isResult=*/true);
-    if (!group || group->member != i || group->size != stores.size() ||
-        (first && first->base != group->base)) {
-      return false;
-    }
-    first = group;
-  }
-  for (const Store &store : stores) {
-    values.push_back(lanes(frame, store.node));
-  }
-  Access access = makeAccess(frame, first->base, nullptr);
-  access.tensor = stores[0].result;
-  access.isResult = true;
-  access.element = program[stores[0].node].type;
-  if (!target.storeGroups(builder, program[stores[0].node].loc, access, values)) {
-    for (auto [one, value] : llvm::zip(stores, values)) {
-      store(frame, one, value);
-    }
-  }
-  return true;
-}
-
-void Emitter::storeAll(Frame &frame, ArrayRef<Store> stores) {
-  while (!stores.empty()) {
-    ArrayRef<Store> same = stores.take_while(
-        [&](const Store &store) { return store.result == stores[0].result; });
-    if (same.size() == 1 || !storeGroup(frame, same)) {
-      for (const Store &one : same) {
-        store(frame, one, value(frame, one.node));
-      }
-    }
-    stores = stores.drop_front(same.size());
-  }
 }
 
 Value Emitter::emitCheck(Frame &frame, unsigned id, const Node &node) {

@@ -153,6 +153,8 @@ public:
 
 private:
   Value find(Frame &frame, unsigned node);
+  /// Whether an expression differs between the lanes of a frame.
+  bool varies(Frame &frame, SizeExpr expr);
   Value emit(Frame &frame, unsigned node);
   Value emitLoad(Frame &frame, const Node &node);
   Value emitGroupMember(Frame &frame, const Node &node);

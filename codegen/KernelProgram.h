@@ -154,6 +154,10 @@ public:
   /// Ties go to the innermost; a domain without dims has none.
   std::optional<unsigned> getLaneDim() const;
 
+  /// Parts parallel dims whose index is divided by a small constant (48 coordinates read as
+  /// 12 boxes of 4) in two, so that no address divides any more.
+  void splitDims();
+
   /// Takes a parallel dim of constant size apart: one copy of what depends on it for
   /// each of its values, stores included. Other dims move up.
   void unrollDim(unsigned dim);

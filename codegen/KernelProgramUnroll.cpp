@@ -1,5 +1,6 @@
 // Taking a small dim apart: nodes are copied for each of its values, in which bounds
-// are decided and selects between pieces disappear.
+// are decided and selects between pieces disappear. And parting a dim in two, of which
+// one may be small.
 #include "codegen/KernelProgram.h"
 
 #include <map>
@@ -31,6 +32,74 @@ NodeKey keyOf(const Node &node) {
 }
 
 } // namespace
+
+/// A dim below `limit` that is divided by itself, and by what: the smallest divisor first.
+static void findDivision(SizeExpr expr, unsigned limit,
+                         std::optional<std::pair<unsigned, int64_t>> &found) {
+  for (ArrayAttr monomial : expr.getAttr().getMonomials()) {
+    for (Attribute atom : monomial) {
+      auto call = dyn_cast<SizeCallAttr>(atom);
+      if (!call) {
+        continue;
+      }
+      SizeExpr left = call.getLhs(), right = call.getRhs();
+      auto dim = left.getDim();
+      auto divisor = right.getConstant();
+      if (call.getFunction() == SizeFunction::FloorDiv && dim && *dim < limit && divisor &&
+          *divisor > 1 && (!found || *divisor < found->second)) {
+        found = {*dim, *divisor};
+      }
+      findDivision(left, limit, found);
+      findDivision(right, limit, found);
+    }
+  }
+}
+
+void KernelProgram::splitDims() {
+  constexpr int64_t kLargestDivisor = 4;
+  MLIRContext *context = getContext();
+  auto forEach = [&](llvm::function_ref<void(SizeExpr &)> visit) {
+    for (Node &node : nodes) {
+      if (node.expr) {
+        visit(node.expr);
+      }
+      for (Bound &bound : node.bounds) {
+        visit(bound.expr);
+        visit(bound.low);
+        visit(bound.high);
+      }
+    }
+    for (Store &store : stores) {
+      visit(store.address);
+    }
+  };
+  while (domain.size() < 8) {
+    std::optional<std::pair<unsigned, int64_t>> found;
+    forEach([&](SizeExpr &expr) { findDivision(expr, numParallel(), found); });
+    if (!found || found->second > kLargestDivisor) {
+      return;
+    }
+    auto [dim, divisor] = *found;
+    SizeExpr inner = SizeExpr::constant(context, divisor);
+    auto outer = domain[dim].divideExactly(inner);
+    if (!outer) {
+      return;
+    }
+    llvm::StringMap<SizeExpr> map;
+    map["d" + std::to_string(dim)] =
+        SizeExpr::dim(context, dim) * divisor + SizeExpr::dim(context, dim + 1);
+    for (unsigned k = dim + 1; k < domain.size(); ++k) {
+      map["d" + std::to_string(k)] = SizeExpr::dim(context, k + 1);
+    }
+    domain[dim] = *outer;
+    domain.insert(domain.begin() + dim + 1, inner);
+    for (auto [i, size] : llvm::enumerate(domain)) {
+      facts.setExtent("d" + std::to_string(i), size);
+    }
+    forEach([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
+    computeDims();
+  }
+}
 
 void KernelProgram::unrollDim(unsigned dim) {
   MLIRContext *context = getContext();

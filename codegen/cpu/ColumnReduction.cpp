@@ -8,6 +8,9 @@ using namespace mlir::frit;
 /// Longest reduction whose strided operand is packed: 64 KB with two vectors of f32.
 static constexpr int64_t kPackedSteps = 512;
 
+/// Terms of a sum that are added one by one; see RowReduction.
+static constexpr int64_t kBlockSteps = 64;
+
 namespace {
 
 /// One kernel of the family. A tile is `rows` values of the row dim by `vectors` lane
@@ -34,8 +37,8 @@ private:
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopNarrow(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
-                    llvm::function_ref<Values(Frame &, ValueRange)> body);
+  Values loopStretches(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
+                       int64_t steps, llvm::function_ref<Values(Frame &, ValueRange)> body);
   void choosePacked();
   void pack(Frame &unit, Value column, Value laneCount);
   /// Frames of all (row, vector) pairs below `point`.
@@ -52,6 +55,8 @@ private:
   unsigned blockRows = 1, blockVectors = 1;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
+  /// See isEmptyRow.
+  Value empty;
   struct Packed {
     unsigned node;
     Value buffer;
@@ -82,6 +87,10 @@ void ColumnReduction::chooseTile() {
   blockVectors = states <= 2 ? 2 : 1;
   if (!rowDim && states <= 2) {
     blockVectors = 4;
+  }
+  if (isLongBody(f, program, roots, lane)) {
+    // Long code hides its latencies by itself.
+    blockRows = blockVectors = 1;
   }
 }
 
@@ -151,50 +160,53 @@ Values ColumnReduction::loopReduced(Frame &outer, Values carried,
   return nest(outer, program.numParallel(), std::move(carried));
 }
 
-/// Stretches short enough for narrow counters, whose ends are added up in i64.
-Values ColumnReduction::loopNarrow(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
-                                   llvm::function_ref<Values(Frame &, ValueRange)> body) {
+/// Stretches of `steps`, each from the identity on, whose ends are combined: short enough
+/// for narrow counters (which are added up in i64), and for sums to keep their bits.
+Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
+                                      const Values &identity, int64_t steps,
+                                      llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
   unsigned dim = program.numParallel();
   Value extent = f.size(program.getDomain()[dim]);
-  SmallVector<bool> narrow;
-  Values wide = identity;
-  for (size_t at = 0; at < identity.size();) {
-    for (const Combine &combine : combines) {
-      for (unsigned part = 0; part < combine.stateSize(); ++part, ++at) {
-        narrow.push_back(combine.isNarrow());
-        if (combine.isNarrow()) {
-          wide[at] = combine.widen(b, wide[at]);
-        }
+  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) {
+    for (size_t at = 0; at < identity.size();) {
+      for (const Combine &combine : combines) {
+        visit(combine, at);
+        at += combine.stateSize();
       }
     }
-  }
+  };
   auto stretch = [&](Value low, ValueRange carried) {
-    Value high = minimum(f, extent, add(f, low, Combine::kNarrowSteps));
-    Values start(carried);
-    for (size_t at = 0; at < start.size(); ++at) {
-      if (narrow[at]) {
-        start[at] = identity[at];
-      }
-    }
-    Values sums = forRange(f, low, high, 1, start, [&](Value i, ValueRange inner) {
+    Value high = minimum(f, extent, add(f, low, steps));
+    Values sums = forRange(f, low, high, 1, identity, [&](Value i, ValueRange inner) {
       Frame point(&outer);
       point.bind(dim, i);
       return body(point, inner);
     });
-    for (size_t at = 0; at < sums.size(); ++at) {
-      if (narrow[at]) {
-        sums[at] = arith::AddIOp::create(b, low.getLoc(), carried[at],
-                                         combines[0].widen(b, sums[at]));
+    Values next;
+    forEach([&](const Combine &combine, size_t at) {
+      if (combine.isNarrow()) {
+        next.push_back(arith::AddIOp::create(b, low.getLoc(), carried[at],
+                                             combine.widen(b, sums[at])));
+        return;
       }
-    }
-    return sums;
+      unsigned size = combine.stateSize();
+      llvm::append_range(next, combine.combine(b, carried.slice(at, size),
+                                               ValueRange(sums).slice(at, size)));
+    });
+    return next;
   };
+  Values wide = identity;
+  forEach([&](const Combine &combine, size_t at) {
+    if (combine.isNarrow()) {
+      wide[at] = combine.widen(b, wide[at]);
+    }
+  });
   auto bound = program.getFacts().upperBound(program.getDomain()[dim]);
-  if (bound && *bound <= Combine::kNarrowSteps) {
+  if (bound && *bound <= steps) {
     return stretch(f.i64(0), wide);
   }
-  return forRange(f, f.i64(0), extent, Combine::kNarrowSteps, wide, stretch);
+  return forRange(f, f.i64(0), extent, steps, wide, stretch);
 }
 
 /// Loads with a stride along the lanes that rows of a tile share are brought into lane
@@ -301,8 +313,12 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       }
       return next;
     };
-    if (anyNarrow) {
-      states = loopNarrow(unit, combines, states, step);
+    bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
+    auto bound = program.getFacts().upperBound(program.getDomain().back());
+    bool longSum = isSum && program.numReduced() == 1 && (!bound || *bound > 2 * kBlockSteps);
+    if (anyNarrow || longSum) {
+      states = loopStretches(unit, combines, states,
+                             longSum ? kBlockSteps : Combine::kNarrowSteps, step);
     } else {
       states = loopReduced(unit, states, step);
     }
@@ -310,7 +326,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     for (unsigned i = 0; i < count; ++i) {
       for (const Combine &combine : combines) {
         rowValues[i][combine.getNode()] =
-            combine.result(ValueRange(states).slice(at, combine.stateSize()));
+            combine.result(b, ValueRange(states).slice(at, combine.stateSize()), empty);
         at += combine.stateSize();
       }
     }
@@ -363,6 +379,7 @@ void ColumnReduction::emit() {
   }
   chooseTile();
   choosePacked();
+  empty = isEmptyRow(f, program);
   SizeExpr one = SizeExpr::constant(context, 1);
   SizeExpr rows = one;
   for (unsigned dim = 0; dim < program.numParallel(); ++dim) {

@@ -38,8 +38,35 @@ Value Combine::widen(OpBuilder &b, Value state) const {
                                 state);
 }
 
+void Combine::makePrecise() {
+  precise = kind == ReduceKind::Sum && element.isF32();
+}
+
+SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const {
+  if (!precise) {
+    return Values(state);
+  }
+  auto vector = dyn_cast<VectorType>(state[0].getType());
+  Type wide = getLanesType(b.getF64Type(), vector ? vector.getDimSize(0) : 1);
+  return {arith::ExtFOp::create(b, loc, wide, state[0])};
+}
+
+Value Combine::result(OpBuilder &b, ValueRange state, Value empty) const {
+  Value value = state.back();
+  if (precise) {
+    value = arith::TruncFOp::create(b, loc, element, value);
+  }
+  if (!empty || !isFloatSum()) {
+    return value;
+  }
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
+  return arith::SelectOp::create(b, loc, empty, zero, value);
+}
+
 Type Combine::stateType(unsigned part) const {
-  return part == 1 ? IntegerType::get(element.getContext(), 64) : element;
+  return part == 1 ? IntegerType::get(element.getContext(), 64)
+         : precise ? Float64Type::get(element.getContext())
+                   : element;
 }
 
 static Value splatConstant(OpBuilder &b, Location loc, TypedAttr attr, unsigned lanes) {
@@ -52,8 +79,10 @@ static Value splatConstant(OpBuilder &b, Location loc, TypedAttr attr, unsigned 
 SmallVector<Value> Combine::identity(OpBuilder &b, unsigned lanes) const {
   bool smallest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
   TypedAttr attr;
-  if (kind == ReduceKind::Sum || kind == ReduceKind::Any) {
-    // -0.0 + x is x for every x, but an empty sum is +0.0.
+  if (isFloatSum()) {
+    // -0.0 + x is x for every x.
+    attr = b.getFloatAttr(element, -0.0);
+  } else if (kind == ReduceKind::Sum || kind == ReduceKind::Any) {
     attr = b.getZeroAttr(element);
   } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
     attr = b.getOneAttr(element);

@@ -25,6 +25,12 @@ public:
   static constexpr int64_t kNarrowSteps = int64_t(1) << 30;
   /// A narrow state in the type of the result.
   Value widen(OpBuilder &b, Value state) const;
+  /// A sum of f32 adds its lanes and what follows in f64; for reductions whose ends do
+  /// not matter to the time. Call before anything else.
+  void makePrecise();
+  /// Accumulators in the type that lanes and parts are added in.
+  Values toPrecise(OpBuilder &b, ValueRange state) const;
+  bool isFloatSum() const { return kind == ReduceKind::Sum && isa<FloatType>(element); }
   bool needsPosition() const { return positions; }
   unsigned stateSize() const { return positions ? 2 : 1; }
   Type stateType(unsigned part) const;
@@ -37,11 +43,13 @@ public:
   Values select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const;
   /// All lanes into one, pairwise.
   Values horizontal(OpBuilder &b, ValueRange state, unsigned lanes) const;
-  Value result(ValueRange state) const { return state.back(); }
+  /// The value of the reduction; +0 where `empty` (may be null) holds: a sum starts at -0
+  /// to keep the sign of zeros.
+  Value result(OpBuilder &b, ValueRange state, Value empty) const;
 
 private:
   unsigned input;
-  bool narrow = false;
+  bool narrow = false, precise = false;
   const KernelProgram *program;
   Value combineOne(OpBuilder &b, Value x, Value y) const;
 

@@ -97,11 +97,12 @@ Value mlir::frit::emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type h
 
 Value mlir::frit::emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool minimum) {
   auto order = minimum ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT;
-  // One maxps (which gives y if either is NaN), then x if x is.
-  Value better = arith::CmpFOp::create(b, loc, order, x, y);
-  Value result = arith::SelectOp::create(b, loc, better, x, y);
-  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
-  return arith::SelectOp::create(b, loc, nan, x, result);
+  // One maxps (which gives x if either is NaN or both are zero, as std::max does), then y
+  // if y is NaN.
+  Value better = arith::CmpFOp::create(b, loc, order, y, x);
+  Value result = arith::SelectOp::create(b, loc, better, y, x);
+  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, y, y);
+  return arith::SelectOp::create(b, loc, nan, y, result);
 }
 
 /// The operation again, on other operands and with another result type.

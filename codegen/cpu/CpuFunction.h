@@ -102,7 +102,7 @@ private:
 /// scalars alike; null if the operation is fine as it is.
 Value emitHalfToFloat(OpBuilder &b, Location loc, Value half);
 Value emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type half);
-/// NaN wins; zeros of either sign are equal.
+/// NaN wins; zeros of either sign are equal, and the first of equals is taken.
 Value emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool minimum);
 
 } // namespace mlir::frit

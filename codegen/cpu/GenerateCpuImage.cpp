@@ -8,6 +8,26 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+/// The largest innermost dim that is taken apart, and the most nodes it may make.
+static constexpr int64_t kMembers = 4;
+static constexpr size_t kUnrolledNodes = 1200;
+
+/// Boxes, colours, complex numbers: a vector along the few members would be mostly empty
+/// or, if the members are computed apart, compute each for all. With the dim taken apart
+/// the lanes run over whole structures, whose members come and go in groups.
+static void takeMembersApart(KernelProgram &program) {
+  program.splitDims();
+  if (!program.numParallel() || program.getRank() < 2) {
+    return;
+  }
+  unsigned last = program.numParallel() - 1;
+  auto size = program.getDomain()[last].getConstant();
+  if (size && *size <= kMembers && program.getNodes().size() * *size <= kUnrolledNodes &&
+      (!program.numReduced() || program.getLaneDim() == last)) {
+    program.unrollDim(last);
+  }
+}
+
 static void emitKernel(const CpuKernel &kernel) {
   const KernelProgram &program = kernel.program;
   if (!program.numReduced()) {
@@ -29,6 +49,7 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
     if (failed(program)) {
       return failure();
     }
+    takeMembersApart(*program);
     KernelDesc desc;
     desc.name = kernel.getSymName().str();
     desc.workspaceBytes = none;

@@ -177,7 +177,7 @@ static unsigned lengthOf(const Node &node) {
 
 bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
                             ArrayRef<unsigned> roots, unsigned lane) {
-  constexpr unsigned kLong = 30;
+  constexpr unsigned kLong = 20;
   std::vector<bool> needed;
   program.reach(roots, needed);
   unsigned length = 0;
@@ -193,6 +193,15 @@ bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
   }
   // AVX2 masks nothing below 32 bits.
   return length >= kLong && (f.hasMaskedBytes() || !narrow);
+}
+
+Value mlir::frit::isEmptyRow(CpuFunction &f, const KernelProgram &program) {
+  SizeExpr extent = program.getExtent(program.numParallel(), program.getRank());
+  if (program.getFacts().provablyNonNegative(extent - 1)) {
+    return Value();
+  }
+  return arith::CmpIOp::create(f.getBuilder(), locOf(f), arith::CmpIPredicate::eq, f.size(extent),
+                               f.i64(0));
 }
 
 int64_t mlir::frit::guessSize(const KernelProgram &program, SizeExpr size) {

@@ -39,27 +39,7 @@ void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const 
   desc.launches.push_back(std::move(launch));
 }
 
-/// The largest innermost dim that is taken apart.
-static constexpr int64_t kUnrolledDim = 4;
-
-/// Boxes, colours, complex numbers: a vector along the few members would be mostly empty
-/// or, if the members are computed apart, compute each for all. With the dim taken apart
-/// the lanes run over whole structures, whose members come and go in groups.
-static bool isDimOfMembers(const KernelProgram &program) {
-  if (program.numReduced() || program.getRank() < 2) {
-    return false;
-  }
-  auto size = program.getDomain().back().getConstant();
-  return size && *size <= kUnrolledDim;
-}
-
 void mlir::frit::emitPointwise(const CpuKernel &kernel) {
-  if (isDimOfMembers(kernel.program)) {
-    KernelProgram apart = kernel.program;
-    apart.unrollDim(apart.getRank() - 1);
-    emitPointwise({kernel.module, apart, kernel.cpu, kernel.desc});
-    return;
-  }
   const KernelProgram &program = kernel.program;
   MLIRContext *context = program.getContext();
   CpuFunction f(kernel.module, kernel.entryName(), program, kernel.cpu);

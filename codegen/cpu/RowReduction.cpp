@@ -10,6 +10,9 @@ using namespace mlir::frit;
 /// Longest scratch row: 64 KB of f32 stay in the second-level cache.
 static constexpr int64_t kScratchElements = 16384;
 
+/// Terms that one accumulator adds one by one.
+static constexpr int64_t kBlockVectors = 64;
+
 /// Parts of a row begin at multiples of this.
 static constexpr int64_t kPartLine = 64;
 
@@ -49,6 +52,9 @@ private:
   SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
                                       ArrayRef<unsigned> inputs, unsigned phase, Value low,
                                       Value high, int64_t multiple);
+  SmallVector<Values> sweepInBlocks(
+      Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, SmallVector<Values> identity,
+      llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
   Value positionOf(Frame &frame);
   unsigned weightOf(ArrayRef<unsigned> roots);
@@ -61,7 +67,7 @@ private:
   SmallVector<unsigned> otherReduced;
   SmallVector<unsigned> roots, rowStores, fullStores;
   SmallVector<Kept> kept;
-  Value length;
+  Value length, empty;
   /// Divides the length.
   int64_t divisor = 1;
 };
@@ -184,13 +190,16 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
   SmallVector<unsigned> inputs;
   for (unsigned id : program.getReduces()) {
     if (program[id].level == phase) {
-      combines.emplace_back(program, id);
+      Combine &combine = combines.emplace_back(program, id);
+      if (!program.numParallel()) {
+        combine.makePrecise();
+      }
       inputs.push_back(program[id].operands[0]);
     }
   }
   auto states = accumulateRange(row, combines, inputs, phase, f.i64(0), length, divisor);
   for (auto [combine, state] : llvm::zip(combines, states)) {
-    row.values[combine.getNode()] = combine.result(state);
+    row.values[combine.getNode()] = combine.result(f.getBuilder(), state, empty);
   }
 }
 
@@ -225,7 +234,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
     }
   };
   if (otherReduced.empty()) {
-    state = sweepLanes(f, row, sweep, state, body);
+    state = sweepInBlocks(row, sweep, combines, state, body);
   } else {
     SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
     for (unsigned dim : otherReduced) {
@@ -262,7 +271,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
     };
     SmallVector<Values> parts;
     for (unsigned k = 0; k < unroll; ++k) {
-      parts.push_back(part(k));
+      parts.push_back(combine.toPrecise(b, part(k)));
     }
     while (parts.size() > 1) {
       for (unsigned k = 0; k < parts.size() / 2; ++k) {
@@ -274,6 +283,48 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
     at += combine.stateSize();
   }
   return result;
+}
+
+/// A sum of many terms one by one loses half its bits to rounding: blocks of
+/// kBlockVectors terms an accumulator start afresh and are added up in turn.
+SmallVector<Values> RowReduction::sweepInBlocks(
+    Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, SmallVector<Values> identity,
+    llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+  OpBuilder &b = f.getBuilder();
+  unsigned sets = identity.size(), width = identity[0].size();
+  int64_t block = kBlockVectors * sets * lanes;
+  auto bound = program.getFacts().upperBound(program.getDomain()[lane]);
+  bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
+  if (!isSum || (bound && *bound <= 2 * block)) {
+    return sweepLanes(f, row, sweep, std::move(identity), body);
+  }
+  Values flat;
+  for (const Values &set : identity) {
+    llvm::append_range(flat, set);
+  }
+  flat = forRange(f, sweep.low, sweep.high, block, flat, [&](Value first, ValueRange totals) {
+    Sweep part = sweep;
+    part.low = first;
+    part.high = minimum(f, sweep.high, add(f, first, block));
+    part.multiple = std::gcd(sweep.multiple, block);
+    Values next;
+    unsigned at = 0;
+    for (const Values &set : sweepLanes(f, row, part, identity, body)) {
+      unsigned slot = 0;
+      for (const Combine &combine : combines) {
+        unsigned size = combine.stateSize();
+        llvm::append_range(next, combine.combine(b, totals.slice(at, size),
+                                                 ValueRange(set).slice(slot, size)));
+        at += size;
+        slot += size;
+      }
+    }
+    return next;
+  });
+  for (unsigned k = 0; k < sets; ++k) {
+    identity[k].assign(flat.begin() + k * width, flat.begin() + (k + 1) * width);
+  }
+  return identity;
 }
 
 void RowReduction::prepare() {
@@ -291,12 +342,13 @@ void RowReduction::prepare() {
   }
   length = f.size(program.getDomain()[lane]);
   divisor = program.getDomain()[lane].getContentDivisor();
+  empty = isEmptyRow(f, program);
 }
 
 SmallVector<Combine> RowReduction::getCombines() {
   SmallVector<Combine> combines;
   for (unsigned id : program.getReduces()) {
-    combines.emplace_back(program, id);
+    combines.emplace_back(program, id).makePrecise();
   }
   return combines;
 }
@@ -350,7 +402,7 @@ void RowReduction::emitCombination(SizeExpr parts) {
   unsigned slots = countSlots(combines);
   Values states;
   for (const Combine &combine : combines) {
-    llvm::append_range(states, combine.identity(b, 1));
+    llvm::append_range(states, combine.toPrecise(b, combine.identity(b, 1)));
   }
   states = forRange(f, f.i64(0), f.size(parts), 1, states, [&](Value part, ValueRange carried) {
     Values next;
@@ -370,7 +422,7 @@ void RowReduction::emitCombination(SizeExpr parts) {
   unsigned slot = 0;
   for (const Combine &combine : combines) {
     row.values[combine.getNode()] =
-        combine.result(ValueRange(states).slice(slot, combine.stateSize()));
+        combine.result(b, ValueRange(states).slice(slot, combine.stateSize()), empty);
     slot += combine.stateSize();
   }
   for (const Store &store : program.getStores()) {
