@@ -28,6 +28,29 @@ def GenerateGpuKernelsPass : Pass<"frit-generate-gpu-kernels", "::mlir::ModuleOp
   let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
 }
 
+def GenerateCpuKernelsPass : Pass<"frit-generate-cpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "turn every frit.kernel into the functions of its schedule on a CPU";
+  let description = [{
+    The kernels are replaced by functions that each do a range of units of one
+    launch, with the number of units (over the kernel's parameters) and the
+    least number worth a thread as attributes; everything else is dropped.
+
+    ```mlir
+    frit.kernel @add(%a: tensor<1024xf32>, %b: tensor<1024xf32>) -> tensor<1024xf32> {...}
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @add(%context: !llvm.ptr, %begin: i64, %end: i64) -> i32
+        attributes {frit.units = #frit.size<1>, frit.grain = 24 : i64} {...}
+    ```
+  }];
+  let options = [
+    Option<"level", "level", "std::string", "\"x86-64-v4\"", "x86-64-v3 (AVX2) or x86-64-v4 (AVX-512)">];
+  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
+}
+
 def EmitPtxPass : Pass<"frit-emit-ptx", "::mlir::ModuleOp"> {
   let summary = "print the PTX of every gpu.module in place of it";
   let description = [{

@@ -31,7 +31,7 @@ private:
     unsigned rows, vectors;
     /// Lane and row positions of the first element.
     Value firstLane, firstRow;
-    Value mask;
+    Value mask, whole;
   };
 
   void chooseTile();
@@ -53,6 +53,8 @@ private:
   /// The parallel dim along which rows of a tile lie, if blocking pays.
   std::optional<unsigned> rowDim;
   unsigned blockRows = 1, blockVectors = 1;
+  /// Only one tile is emitted, of one masked vector.
+  bool once = false;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
   /// See isEmptyRow.
@@ -88,7 +90,8 @@ void ColumnReduction::chooseTile() {
   if (!rowDim && states <= 2) {
     blockVectors = 4;
   }
-  if (isLongBody(f, program, roots, lane)) {
+  once = isLongBody(f, program, roots, lane);
+  if (once) {
     // Long code hides its latencies by itself.
     blockRows = blockVectors = 1;
   }
@@ -110,6 +113,7 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
   for (unsigned v = 0; v < tile.vectors; ++v) {
     Frame &vector = shared.emplace_back(&point);
     vector.bindLanes(lane, add(f, tile.firstLane, v * lanes), lanes, tile.mask);
+    vector.whole = tile.whole;
     unsigned reduced = program.numParallel();
     if (!packed.empty() && vector.dims.size() > reduced && vector.dims[reduced]) {
       Value at = add(f, mul(f, vector.dims[reduced], f.i64(lanes * blockVectors)),
@@ -268,6 +272,16 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       }
     }
   };
+  SmallVector<Store> rowStores, fullStores;
+  SmallVector<unsigned> fullRoots;
+  for (const Store &store : program.getStores()) {
+    bool full = store.dims & program.reducedMask();
+    (full ? fullStores : rowStores).push_back(store);
+    if (full) {
+      fullRoots.push_back(store.node);
+    }
+  }
+  bool early = areStoresEarly(program);
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
     SmallVector<Combine> combines;
     SmallVector<unsigned> inputs;
@@ -310,6 +324,9 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
           llvm::append_range(next, combine.combine(b, old, combine.lift(b, element, position)));
           at += combine.stateSize();
         }
+        if (early && phase + 1 == program.numPhases()) {
+          emitter.storeAll(frame, fullStores);
+        }
       }
       return next;
     };
@@ -339,29 +356,18 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       rowValues[i] = frames[i].values;
     }
   }
-  SmallVector<const Store *> rowStores, fullStores;
-  SmallVector<unsigned> fullRoots;
-  for (const Store &store : program.getStores()) {
-    bool full = store.dims & program.reducedMask();
-    (full ? fullStores : rowStores).push_back(&store);
-    if (full) {
-      fullRoots.push_back(store.node);
-    }
-  }
-  auto write = [&](Frame &point, ArrayRef<const Store *> stores, ArrayRef<unsigned> wanted) {
+  auto write = [&](Frame &point, ArrayRef<Store> stores, ArrayRef<unsigned> wanted) {
     SmallVector<Frame> frames;
     std::vector<Frame> shared;
     open(point, wanted, frames, shared);
     for (Frame &frame : frames) {
-      for (const Store *store : stores) {
-        emitter.store(frame, *store, emitter.value(frame, store->node));
-      }
+      emitter.storeAll(frame, stores);
     }
   };
   if (!rowStores.empty()) {
     write(unit, rowStores, roots);
   }
-  if (!fullStores.empty()) {
+  if (!fullStores.empty() && !early) {
     loopReduced(unit, {}, [&](Frame &point, ValueRange) {
       write(point, fullStores, fullRoots);
       return Values();
@@ -419,16 +425,25 @@ void ColumnReduction::emit() {
                                        add(f, column, wide), laneCount);
     pack(frame, column, laneCount);
     // Whole tiles; then what is left of the rows, or of the lanes, one masked vector at a time.
-    Value wholeRows = rowDim ? wholeSteps(f, rowBegin, rowEnd, blockRows) : rowEnd;
-    Value tiled = arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows, rowBegin);
-    forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
-      emitTile(frame, {blockRows, blockVectors, column, row, Value()});
-    });
-    forRange(f, tiled, rowEnd, 1, [&](Value row) {
-      forRange(f, column, columnEnd, lanes, [&](Value first) {
-        emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes)});
+    bool wholeLanes = laneSize.getContentDivisor() % wide == 0;
+    bool wholeBlocks = rowSize.getContentDivisor() % blockRows == 0;
+    Value tiled = rowBegin;
+    if (!once || wholeLanes) {
+      Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
+      tiled = wholeLanes ? wholeRows
+                         : arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows,
+                                                   rowBegin);
+      forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
+        emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
       });
-    });
+    }
+    if (!wholeLanes || !wholeBlocks) {
+      forRange(f, tiled, rowEnd, 1, [&](Value row) {
+        forRange(f, column, columnEnd, lanes, [&](Value first) {
+          emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes), full});
+        });
+      });
+    }
   });
   f.finish();
   int64_t elements = guessSize(program, program.getExtent(program.numParallel(),

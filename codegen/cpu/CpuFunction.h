@@ -75,6 +75,7 @@ private:
   Value lanePointers(Location loc, const Access &access, Value base, Type memory);
   Value applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
+  Value divideByUniform(Location loc, Value dividend, Value divisor);
   Value isStreaming(unsigned result);
   Value isStreaming(const Access &access);
   Value loadMember(Location loc, const Access &access, unsigned member, unsigned members);
@@ -91,6 +92,8 @@ private:
   llvm::DenseMap<unsigned, Value> scalars;
   SmallVector<Value> operandPointers, resultPointers;
   SmallVector<Value> streamingResults;
+  /// Divisors that all lanes share: their reciprocals, and whether those serve.
+  llvm::DenseMap<Value, std::pair<Value, Value>> reciprocals;
   bool streaming = false;
   /// Where entry-level values are inserted: before the first loop.
   Operation *entryEnd = nullptr;

@@ -195,6 +195,13 @@ bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
   return length >= kLong && (f.hasMaskedBytes() || !narrow);
 }
 
+bool mlir::frit::areStoresEarly(const KernelProgram &program) {
+  return llvm::all_of(program.getStores(), [&](const Store &store) {
+    return !(store.dims & program.reducedMask()) ||
+           program[store.node].level < program.numPhases();
+  });
+}
+
 Value mlir::frit::isEmptyRow(CpuFunction &f, const KernelProgram &program) {
   SizeExpr extent = program.getExtent(program.numParallel(), program.getRank());
   if (program.getFacts().provablyNonNegative(extent - 1)) {

@@ -54,6 +54,11 @@ SmallVector<Values> sweepLanes(
 bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
                 unsigned lane);
 
+/// Whether no result of the whole domain depends on the last phase's reductions. Nothing
+/// sweeps the domain after it then, so the results may be written in that sweep, even
+/// over the operands.
+bool areStoresEarly(const KernelProgram &program);
+
 /// Whether a row has no elements at all; null if it always has some.
 Value isEmptyRow(CpuFunction &f, const KernelProgram &program);
 

@@ -56,6 +56,7 @@ private:
       Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, SmallVector<Values> identity,
       llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
+  void writeFull(Frame &frame) { emitter.storeAll(frame, fullStores); }
   Value positionOf(Frame &frame);
   unsigned weightOf(ArrayRef<unsigned> roots);
 
@@ -65,7 +66,10 @@ private:
   Emitter emitter;
   unsigned lane, lanes;
   SmallVector<unsigned> otherReduced;
-  SmallVector<unsigned> roots, rowStores, fullStores;
+  SmallVector<unsigned> roots, rowStores;
+  SmallVector<Store> fullStores;
+  /// No full result waits for the last reductions: they are written in their sweep.
+  bool writesEarly = false;
   SmallVector<Kept> kept;
   Value length, empty;
   /// Divides the length.
@@ -95,8 +99,8 @@ void RowReduction::chooseKept() {
   for (unsigned id : program.getReduces()) {
     program.reach({program[id].operands[0]}, needed[program[id].level]);
   }
-  for (unsigned store : fullStores) {
-    program.reach({program.getStores()[store].node}, needed[phases]);
+  for (const Store &store : fullStores) {
+    program.reach({store.node}, needed[phases - (writesEarly ? 1 : 0)]);
   }
   for (auto &set : needed) {
     set.resize(program.getNodes().size());
@@ -231,6 +235,9 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
         at += combine.stateSize();
       }
       keep(frame, phase);
+      if (writesEarly && phase + 1 == program.numPhases()) {
+        writeFull(frame);
+      }
     }
   };
   if (otherReduced.empty()) {
@@ -334,12 +341,17 @@ void RowReduction::prepare() {
     }
   }
   for (auto [i, store] : llvm::enumerate(program.getStores())) {
-    (store.dims & program.reducedMask() ? fullStores : rowStores).push_back(i);
+    if (store.dims & program.reducedMask()) {
+      fullStores.push_back(store);
+    } else {
+      rowStores.push_back(i);
+    }
     roots.push_back(store.node);
   }
   for (unsigned id : program.getReduces()) {
     roots.push_back(program[id].operands[0]);
   }
+  writesEarly = areStoresEarly(program);
   length = f.size(program.getDomain()[lane]);
   divisor = program.getDomain()[lane].getContentDivisor();
   empty = isEmptyRow(f, program);
@@ -452,20 +464,17 @@ void RowReduction::emit() {
       const Store &store = program.getStores()[i];
       emitter.store(row, store, emitter.value(row, store.node));
     }
-    if (fullStores.empty()) {
+    if (fullStores.empty() || writesEarly) {
       return;
     }
     sweepOuter(row, [&](Frame &outer) {
       SmallVector<unsigned> written = llvm::map_to_vector(
-          fullStores, [&](unsigned i) { return program.getStores()[i].node; });
+          fullStores, [](const Store &store) { return store.node; });
       Sweep sweep{lane, f.i64(0), length, lanes, divisor, isLongBody(f, program, written, lane)};
       sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
         for (Frame &frame : frames) {
           reuse(frame, program.numPhases());
-          for (unsigned i : fullStores) {
-            const Store &store = program.getStores()[i];
-            emitter.store(frame, store, emitter.value(frame, store.node));
-          }
+          writeFull(frame);
         }
       });
     });

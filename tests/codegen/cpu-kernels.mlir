@@ -1,0 +1,117 @@
+// What the CPU's schedules emit: wide loads where memory is contiguous, masks only where a rest is, no gather
+// but for what lies scattered.
+// RUN: frit-opt %s --frit-generate-cpu-kernels --split-input-file | FileCheck %s --check-prefixes=CHECK,V4
+// RUN: frit-opt %s --frit-generate-cpu-kernels=level=x86-64-v3 --split-input-file | FileCheck %s --check-prefixes=CHECK,V3
+// RUN: not frit-opt %s --frit-generate-cpu-kernels=level=pentium --split-input-file 2>&1 | FileCheck %s --check-prefix=LEVEL
+// LEVEL: level 'pentium' is neither x86-64-v3 nor x86-64-v4
+
+// A dynamic length: full vectors, stored past the cache where the kernel is large, then masked ones.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-NOT: gather
+// V4: llvm.load {{.*}} -> vector<16xf32>
+// V3: llvm.load {{.*}} -> vector<8xf32>
+// CHECK: scf.if
+// CHECK: llvm.store {{.*}}nontemporal
+// CHECK: llvm.intr.masked.load
+// CHECK: llvm.intr.masked.store
+// CHECK: llvm.x86.sse.sfence
+// CHECK: return
+frit.kernel @dynamic(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+  %0 = arith.mulf %x, %x : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// -----
+
+// A length of whole vectors: no mask, no second loop.
+// CHECK-LABEL: func.func @whole
+// CHECK-SAME: frit.units = #frit.size<1>
+// CHECK-NOT: gather
+// CHECK-NOT: masked
+// CHECK: llvm.store {{.*}}nontemporal
+// CHECK-NOT: masked
+// CHECK: return
+frit.kernel @whole(%x: tensor<4x64xf32>) -> tensor<4x64xf32> attributes {symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<4x64xf32>
+  frit.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// Boxes: one wide load and shuffles for the four coordinates.
+// CHECK-LABEL: func.func @boxes
+// CHECK-NOT: gather
+// V4: llvm.load {{.*}} -> vector<64xf32>
+// V3: llvm.load {{.*}} -> vector<32xf32>
+// CHECK: llvm.shufflevector
+// CHECK: llvm.shufflevector
+// CHECK-NOT: gather
+// CHECK: return
+frit.kernel @boxes(%x: tensor<64x4xf32>) -> tensor<64xf32> attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0) -> (d0, 2)> : tensor<64x4xf32> -> tensor<64xf32>
+  %1 = frit.reindex %x <(d0) -> (d0, 0)> : tensor<64x4xf32> -> tensor<64xf32>
+  %2 = arith.subf %0, %1 : tensor<64xf32>
+  frit.yield %2 : tensor<64xf32>
+}
+
+// -----
+
+// The same dimension as a result: computed once a member, written by one wide store.
+// CHECK-LABEL: func.func @members
+// CHECK-NOT: scatter
+// CHECK-NOT: masked
+// V4: llvm.store {{.*}} vector<64xf32>
+// V3: llvm.store {{.*}} vector<32xf32>
+// CHECK: return
+frit.kernel @members(%x: tensor<64x4xf32>, %y: tensor<4xf32>) -> tensor<64x4xf32> attributes {symbols = []} {
+  %0 = frit.reindex %y <(d0, d1) -> (d1)> : tensor<4xf32> -> tensor<64x4xf32>
+  %1 = arith.addf %x, %0 : tensor<64x4xf32>
+  frit.yield %1 : tensor<64x4xf32>
+}
+
+// -----
+
+// Long bodies are emitted once, each vector under its mask.
+// CHECK-LABEL: func.func @long
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: llvm.intr.masked.load
+// CHECK-NOT: scf.for
+// CHECK: return
+frit.kernel @long(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+  %0 = math.tanh %x : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// -----
+
+// An embedding: rows by index, each row contiguous.
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT: gather
+// CHECK: llvm.load {{.*}} -> i64
+// V4: llvm.load {{.*}} -> vector<16xf32>
+// V3: llvm.load {{.*}} -> vector<8xf32>
+// CHECK-NOT: gather
+// CHECK: return
+frit.kernel @rows(%t: tensor<50x64xf32>, %i: tensor<8xi64>) -> tensor<8x64xf32> attributes {symbols = []} {
+  %b = frit.reindex %i <(d0, d1) -> (d0)> : tensor<8xi64> -> tensor<8x64xi64>
+  %e = frit.gather %t[%b] <(d0, d1)[v0] -> (v0, d1)> check <unchecked> : tensor<50x64xf32>, tensor<8x64xi64> -> tensor<8x64xf32>
+  frit.yield %e : tensor<8x64xf32>
+}
+
+// -----
+
+// A sum of everything: parts to the workspace, combined by a second launch in f64.
+// CHECK-LABEL: func.func @sum_parts
+// CHECK-SAME: frit.units = #frit.size<16>
+// CHECK: arith.extf {{.*}} to vector<{{8|16}}xf64>
+// CHECK-LABEL: func.func @sum(
+// CHECK-SAME: frit.units = #frit.size<1>
+// CHECK: arith.truncf {{.*}} : f64 to f32
+frit.kernel @sum(%x: tensor<262144xf32>) -> tensor<f32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<262144xf32> -> tensor<f32>
+  frit.yield %0 : tensor<f32>
+}
