@@ -9,7 +9,7 @@ using namespace mlir::frit;
 static constexpr int64_t kPackedSteps = 512;
 
 /// Terms of a sum that are added one by one; see RowReduction.
-static constexpr int64_t kBlockSteps = 64;
+static constexpr int64_t kBlockSteps[] = {16, 512};
 
 namespace {
 
@@ -38,7 +38,8 @@ private:
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
   Values loopStretches(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
-                       int64_t steps, llvm::function_ref<Values(Frame &, ValueRange)> body);
+                       ArrayRef<int64_t> steps,
+                       llvm::function_ref<Values(Frame &, ValueRange)> body);
   void choosePacked();
   void pack(Frame &unit, Value column, Value laneCount);
   /// Frames of all (row, vector) pairs below `point`.
@@ -57,8 +58,6 @@ private:
   bool once = false;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
-  /// See isEmptyRow.
-  Value empty;
   struct Packed {
     unsigned node;
     Value buffer;
@@ -164,14 +163,14 @@ Values ColumnReduction::loopReduced(Frame &outer, Values carried,
   return nest(outer, program.numParallel(), std::move(carried));
 }
 
-/// Stretches of `steps`, each from the identity on, whose ends are combined: short enough
-/// for narrow counters (which are added up in i64), and for sums to keep their bits.
+/// Stretches of steps[0], steps[1] ... (each divides the next), each from the identity on,
+/// whose ends are combined: short enough for narrow counters (which are added up in i64),
+/// and for sums to keep their bits.
 Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
-                                      const Values &identity, int64_t steps,
+                                      const Values &identity, ArrayRef<int64_t> steps,
                                       llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
   unsigned dim = program.numParallel();
-  Value extent = f.size(program.getDomain()[dim]);
   auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) {
     for (size_t at = 0; at < identity.size();) {
       for (const Combine &combine : combines) {
@@ -180,37 +179,37 @@ Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
       }
     }
   };
-  auto stretch = [&](Value low, ValueRange carried) {
-    Value high = minimum(f, extent, add(f, low, steps));
-    Values sums = forRange(f, low, high, 1, identity, [&](Value i, ValueRange inner) {
-      Frame point(&outer);
-      point.bind(dim, i);
-      return body(point, inner);
-    });
-    Values next;
-    forEach([&](const Combine &combine, size_t at) {
-      if (combine.isNarrow()) {
-        next.push_back(arith::AddIOp::create(b, low.getLoc(), carried[at],
-                                             combine.widen(b, sums[at])));
-        return;
-      }
-      unsigned size = combine.stateSize();
-      llvm::append_range(next, combine.combine(b, carried.slice(at, size),
-                                               ValueRange(sums).slice(at, size)));
-    });
-    return next;
-  };
   Values wide = identity;
   forEach([&](const Combine &combine, size_t at) {
     if (combine.isNarrow()) {
       wide[at] = combine.widen(b, wide[at]);
     }
   });
-  auto bound = program.getFacts().upperBound(program.getDomain()[dim]);
-  if (bound && *bound <= steps) {
-    return stretch(f.i64(0), wide);
-  }
-  return forRange(f, f.i64(0), extent, steps, wide, stretch);
+  std::function<Values(unsigned, Value, Value)> nest = [&](unsigned level, Value low,
+                                                           Value high) -> Values {
+    if (level == 0) {
+      return forRange(f, low, high, 1, identity, [&](Value i, ValueRange inner) {
+        Frame point(&outer);
+        point.bind(dim, i);
+        return body(point, inner);
+      });
+    }
+    int64_t step = steps[level - 1];
+    return forRange(f, low, high, step, wide, [&](Value first, ValueRange carried) {
+      Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
+      Values next;
+      forEach([&](const Combine &combine, size_t at) {
+        if (combine.isNarrow() && level == 1) {
+          sums[at] = combine.widen(b, sums[at]);
+        }
+        unsigned size = combine.stateSize();
+        llvm::append_range(next, combine.combine(b, carried.slice(at, size),
+                                                 ValueRange(sums).slice(at, size)));
+      });
+      return next;
+    });
+  };
+  return nest(steps.size(), f.i64(0), f.size(program.getDomain()[dim]));
 }
 
 /// Loads with a stride along the lanes that rows of a tile share are brought into lane
@@ -332,10 +331,17 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     };
     bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
     auto bound = program.getFacts().upperBound(program.getDomain().back());
-    bool longSum = isSum && program.numReduced() == 1 && (!bound || *bound > 2 * kBlockSteps);
-    if (anyNarrow || longSum) {
-      states = loopStretches(unit, combines, states,
-                             longSum ? kBlockSteps : Combine::kNarrowSteps, step);
+    SmallVector<int64_t> steps;
+    for (int64_t block : kBlockSteps) {
+      if (isSum && program.numReduced() == 1 && (!bound || *bound > 2 * block)) {
+        steps.push_back(block);
+      }
+    }
+    if (anyNarrow && steps.empty()) {
+      steps.push_back(Combine::kNarrowSteps);
+    }
+    if (!steps.empty()) {
+      states = loopStretches(unit, combines, states, steps, step);
     } else {
       states = loopReduced(unit, states, step);
     }
@@ -343,7 +349,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     for (unsigned i = 0; i < count; ++i) {
       for (const Combine &combine : combines) {
         rowValues[i][combine.getNode()] =
-            combine.result(b, ValueRange(states).slice(at, combine.stateSize()), empty);
+            combine.result(b, ValueRange(states).slice(at, combine.stateSize()));
         at += combine.stateSize();
       }
     }
@@ -385,7 +391,6 @@ void ColumnReduction::emit() {
   }
   chooseTile();
   choosePacked();
-  empty = isEmptyRow(f, program);
   SizeExpr one = SizeExpr::constant(context, 1);
   SizeExpr rows = one;
   for (unsigned dim = 0; dim < program.numParallel(); ++dim) {

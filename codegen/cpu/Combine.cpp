@@ -51,16 +51,8 @@ SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const {
   return {arith::ExtFOp::create(b, loc, wide, state[0])};
 }
 
-Value Combine::result(OpBuilder &b, ValueRange state, Value empty) const {
-  Value value = state.back();
-  if (precise) {
-    value = arith::TruncFOp::create(b, loc, element, value);
-  }
-  if (!empty || !isFloatSum()) {
-    return value;
-  }
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
-  return arith::SelectOp::create(b, loc, empty, zero, value);
+Value Combine::result(OpBuilder &b, ValueRange state) const {
+  return precise ? Value(arith::TruncFOp::create(b, loc, element, state.back())) : state.back();
 }
 
 Type Combine::stateType(unsigned part) const {
@@ -79,10 +71,8 @@ static Value splatConstant(OpBuilder &b, Location loc, TypedAttr attr, unsigned 
 SmallVector<Value> Combine::identity(OpBuilder &b, unsigned lanes) const {
   bool smallest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
   TypedAttr attr;
-  if (isFloatSum()) {
-    // -0.0 + x is x for every x.
-    attr = b.getFloatAttr(element, -0.0);
-  } else if (kind == ReduceKind::Sum || kind == ReduceKind::Any) {
+  if (kind == ReduceKind::Sum || kind == ReduceKind::Any) {
+    // +0.0, as in eager: a sum of negative zeros is +0.0 there too.
     attr = b.getZeroAttr(element);
   } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
     attr = b.getOneAttr(element);

@@ -43,9 +43,7 @@ public:
   Values select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const;
   /// All lanes into one, pairwise.
   Values horizontal(OpBuilder &b, ValueRange state, unsigned lanes) const;
-  /// The value of the reduction; +0 where `empty` (may be null) holds: a sum starts at -0
-  /// to keep the sign of zeros.
-  Value result(OpBuilder &b, ValueRange state, Value empty) const;
+  Value result(OpBuilder &b, ValueRange state) const;
 
 private:
   unsigned input;

@@ -202,15 +202,6 @@ bool mlir::frit::areStoresEarly(const KernelProgram &program) {
   });
 }
 
-Value mlir::frit::isEmptyRow(CpuFunction &f, const KernelProgram &program) {
-  SizeExpr extent = program.getExtent(program.numParallel(), program.getRank());
-  if (program.getFacts().provablyNonNegative(extent - 1)) {
-    return Value();
-  }
-  return arith::CmpIOp::create(f.getBuilder(), locOf(f), arith::CmpIPredicate::eq, f.size(extent),
-                               f.i64(0));
-}
-
 int64_t mlir::frit::guessSize(const KernelProgram &program, SizeExpr size) {
   if (auto constant = size.getConstant()) {
     return *constant;

@@ -59,9 +59,6 @@ bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned>
 /// over the operands.
 bool areStoresEarly(const KernelProgram &program);
 
-/// Whether a row has no elements at all; null if it always has some.
-Value isEmptyRow(CpuFunction &f, const KernelProgram &program);
-
 /// Elements worth one thread's while, spread over units of about `elements`.
 int64_t chooseGrain(const KernelProgram &program, int64_t elements);
 /// The size if it is constant, a guess otherwise.

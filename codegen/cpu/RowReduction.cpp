@@ -71,7 +71,7 @@ private:
   /// No full result waits for the last reductions: they are written in their sweep.
   bool writesEarly = false;
   SmallVector<Kept> kept;
-  Value length, empty;
+  Value length;
   /// Divides the length.
   int64_t divisor = 1;
 };
@@ -203,7 +203,7 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
   }
   auto states = accumulateRange(row, combines, inputs, phase, f.i64(0), length, divisor);
   for (auto [combine, state] : llvm::zip(combines, states)) {
-    row.values[combine.getNode()] = combine.result(f.getBuilder(), state, empty);
+    row.values[combine.getNode()] = combine.result(f.getBuilder(), state);
   }
 }
 
@@ -354,7 +354,6 @@ void RowReduction::prepare() {
   writesEarly = areStoresEarly(program);
   length = f.size(program.getDomain()[lane]);
   divisor = program.getDomain()[lane].getContentDivisor();
-  empty = isEmptyRow(f, program);
 }
 
 SmallVector<Combine> RowReduction::getCombines() {
@@ -434,7 +433,7 @@ void RowReduction::emitCombination(SizeExpr parts) {
   unsigned slot = 0;
   for (const Combine &combine : combines) {
     row.values[combine.getNode()] =
-        combine.result(b, ValueRange(states).slice(slot, combine.stateSize()), empty);
+        combine.result(b, ValueRange(states).slice(slot, combine.stateSize()));
     slot += combine.stateSize();
   }
   for (const Store &store : program.getStores()) {
