@@ -47,6 +47,13 @@ void Frame::bindLanes(unsigned dim, Value first, unsigned count, Value active) {
 Emitter::Emitter(const KernelProgram &program, EmitterTarget &target, OpBuilder &builder)
     : program(program), target(target), builder(builder) {}
 
+Value mlir::frit::emitBitcast(OpBuilder &builder, Location loc, Type type, Value value) {
+  if (auto cast = value.getDefiningOp<arith::BitcastOp>()) {
+    value = cast.getIn();
+  }
+  return value.getType() == type ? value : Value(arith::BitcastOp::create(builder, loc, type, value));
+}
+
 Type mlir::frit::getLanesType(Type element, unsigned lanes) {
   return lanes == 1 ? element : Type(VectorType::get({lanes}, element));
 }
@@ -74,6 +81,10 @@ Value Emitter::splat(Location loc, Value value, unsigned lanes) {
   if (auto known = value.getDefiningOp<arith::ConstantOp>()) {
     return arith::ConstantOp::create(builder, loc,
                                      DenseElementsAttr::get(type, Attribute(known.getValue())));
+  }
+  if (value.getType().isBF16() || value.getType().isF16()) {
+    Value bits = emitBitcast(builder, loc, builder.getI16Type(), value);
+    return emitBitcast(builder, loc, type, splat(loc, bits, lanes));
   }
   Value poison = LLVM::PoisonOp::create(builder, loc, type);
   Value zero = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
@@ -401,8 +412,8 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     Type type = yes.getType();
     Type bits = isa<VectorType>(type) ? getLanesType(builder.getI16Type(), frame.lanes)
                                       : Type(builder.getI16Type());
-    yes = arith::BitcastOp::create(builder, node.loc, bits, yes);
-    no = arith::BitcastOp::create(builder, node.loc, bits, no);
+    yes = emitBitcast(builder, node.loc, bits, yes);
+    no = emitBitcast(builder, node.loc, bits, no);
     Value chosen = arith::SelectOp::create(builder, node.loc, inside, yes, no);
     return arith::BitcastOp::create(builder, node.loc, type, chosen);
   }

@@ -174,6 +174,10 @@ private:
   OpBuilder &builder;
 };
 
+/// The same bits as another type. Two in a row are none: values of half types must not
+/// cross blocks or lanes as such, for targets without registers for them.
+Value emitBitcast(OpBuilder &builder, Location loc, Type type, Value value);
+
 /// The type of `lanes` elements: the element itself for one.
 Type getLanesType(Type element, unsigned lanes);
 

@@ -52,7 +52,7 @@ Value mlir::frit::emitHalfToFloat(OpBuilder &b, Location loc, Value half) {
   if (getElementTypeOrSelf(half.getType()).isF16()) {
     return arith::ExtFOp::create(b, loc, s.type(b.getF32Type()), half);
   }
-  Value bits = arith::BitcastOp::create(b, loc, s.type(b.getI16Type()), half);
+  Value bits = emitBitcast(b, loc, s.type(b.getI16Type()), half);
   Value wide = arith::ExtUIOp::create(b, loc, s.type(b.getI32Type()), bits);
   Value high = arith::ShLIOp::create(b, loc, wide, s.integer(b.getI32Type(), 16));
   return arith::BitcastOp::create(b, loc, s.type(b.getF32Type()), high);
@@ -130,8 +130,8 @@ Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, T
   }
   if (isa<arith::SelectOp>(op)) {
     Type bits = s.type(b.getI16Type());
-    Value yes = arith::BitcastOp::create(b, loc, bits, operands[1]);
-    Value no = arith::BitcastOp::create(b, loc, bits, operands[2]);
+    Value yes = emitBitcast(b, loc, bits, operands[1]);
+    Value no = emitBitcast(b, loc, bits, operands[2]);
     Value chosen = arith::SelectOp::create(b, loc, operands[0], yes, no);
     return arith::BitcastOp::create(b, loc, resultType, chosen);
   }

@@ -142,8 +142,8 @@ static Value toMemory(OpBuilder &b, Location loc, Value value) {
   Type element = getElementTypeOrSelf(type);
   auto vector = dyn_cast<VectorType>(type);
   if (element.isBF16() || element.isF16()) {
-    return arith::BitcastOp::create(
-        b, loc, getLanesType(b.getI16Type(), vector ? vector.getDimSize(0) : 1), value);
+    return emitBitcast(b, loc, getLanesType(b.getI16Type(), vector ? vector.getDimSize(0) : 1),
+                       value);
   }
   if (!element.isInteger(1)) {
     return value;

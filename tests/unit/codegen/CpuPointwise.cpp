@@ -169,6 +169,34 @@ TEST(CpuPointwise, HalfTypesRoundOnce) {
   }
 }
 
+TEST(CpuPointwise, HalfTypesAreChosenAsBits) {
+  for (CpuLevel level : getLevels()) {
+    // The second operand is loaded once, before the loop.
+    CpuKernelRunner kernel(R"(
+      frit.kernel @k(%m: tensor<?xi1, #frit.dims<[p0]>>, %x: tensor<?xbf16, #frit.dims<[p0]>>, %s: tensor<bf16>)
+          -> tensor<?xbf16, #frit.dims<[p0]>>
+          attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+        %b = frit.reindex %s <(d0) -> ()> : tensor<bf16> -> tensor<?xbf16, #frit.dims<[p0]>>
+        %0 = arith.select %m, %x, %b : tensor<?xi1, #frit.dims<[p0]>>, tensor<?xbf16, #frit.dims<[p0]>>
+        frit.yield %0 : tensor<?xbf16, #frit.dims<[p0]>>
+      })", level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t n : kSizes) {
+      std::vector<uint8_t> m(n);
+      std::vector<uint16_t> x(n), y(n + 1, 77), s{0x7fc1};
+      for (int64_t i = 0; i < n; ++i) {
+        m[i] = i % 3 != 0;
+        x[i] = 0x3f80 + 37 * i;
+      }
+      EXPECT_EQ(kernel.run({m.data(), x.data(), s.data(), y.data()}, {n}), 0);
+      for (int64_t i = 0; i < n; ++i) {
+        EXPECT_EQ(y[i], m[i] ? x[i] : s[0]);
+      }
+      EXPECT_EQ(y[n], 77);
+    }
+  }
+}
+
 TEST(CpuPointwise, BooleansAreBytes) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
