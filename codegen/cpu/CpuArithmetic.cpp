@@ -212,15 +212,17 @@ static Value getSplatted(Value vector) {
 }
 
 /// x / s by the rounded reciprocal r of s: with q = x r the rest x - q s is exact under
-/// fused multiply-add, and q + rest r is the rounded quotient (Markstein). Where the rest is
-/// no number (x infinite or NaN) or zero q is right already, the sign of a zero included.
+/// fused multiply-add, and q + rest r is the rounded quotient (Markstein). Where that is no
+/// number (x or q infinite or NaN) or the rest is zero (x a zero, whose sign counts) q is right
+/// already. A rest of x below 2^-120 or so may underflow: such quotients may be one step off.
 static Value divideByReciprocal(OpBuilder &b, Location loc, Value x, Value s, Value r) {
   Value quotient = arith::MulFOp::create(b, loc, x, r);
   Value rest = math::FmaOp::create(b, loc, arith::NegFOp::create(b, loc, quotient), s, x);
   Value exact = math::FmaOp::create(b, loc, rest, r, quotient);
-  Value zero = Shaped(b, loc, rest).real(b.getF32Type(), 0);
-  Value done = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UEQ, rest, zero);
-  return arith::SelectOp::create(b, loc, done, quotient, exact);
+  Value zero = Shaped(b, loc, x).real(b.getF32Type(), 0.0);
+  Value none = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, exact, exact);
+  Value done = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, rest, zero);
+  return arith::SelectOp::create(b, loc, arith::OrIOp::create(b, loc, none, done), quotient, exact);
 }
 
 /// Division by what all lanes, and most often a whole row, share: a fifth of the time of a

@@ -197,6 +197,45 @@ TEST(CpuPointwise, HalfTypesAreChosenAsBits) {
   }
 }
 
+TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(R"(
+      frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>, %s: tensor<f32>)
+          -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
+          attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+        %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+        %c = arith.constant dense<0.1> : tensor<f32>
+        %d = frit.reindex %c <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+        %0 = arith.divf %x, %b : tensor<?xf32, #frit.dims<[p0]>>
+        %1 = arith.divf %x, %d : tensor<?xf32, #frit.dims<[p0]>>
+        frit.yield %0, %1 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
+      })", level);
+    ASSERT_TRUE(kernel.isValid());
+    auto x = makeFloats(300, 5, /*special=*/true);
+    for (float special : {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-45f, -3e-39f, 3.4e38f, 1.1754944e-38f}) {
+      x.push_back(special);
+    }
+    int64_t n = x.size();
+    std::vector<float> y(n), z(n);
+    for (float s : {3.f, -7.f, 0.1f, 0.f, -0.f, INFINITY, NAN, 1e-45f, 1e-38f, 3.4e38f, 1e38f, 2e-38f}) {
+      EXPECT_EQ(kernel.run({x.data(), &s, y.data(), z.data()}, {n}), 0);
+      auto same = [](float a, float b) {
+        return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+      };
+      for (int64_t i = 0; i < n; ++i) {
+        // What is divided, or comes out, below the normal numbers may be a step off.
+        auto near = [&](float actual, float exact) {
+          bool tiny = std::abs(x[i]) < 0x1p-120f || std::abs(exact) < 0x1p-120f;
+          return tiny && std::abs(actual - exact) <= std::max(0x1p-149f, std::abs(exact) * 0x1p-23f);
+        };
+        float exact = x[i] / s, tenth = x[i] / 0.1f;
+        EXPECT_TRUE(same(y[i], exact) || near(y[i], exact)) << x[i] << " / " << s << " is " << y[i];
+        EXPECT_TRUE(same(z[i], tenth) || near(z[i], tenth)) << x[i] << " / 0.1 is " << z[i];
+      }
+    }
+  }
+}
+
 TEST(CpuPointwise, BooleansAreBytes) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
