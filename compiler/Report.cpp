@@ -99,7 +99,7 @@ static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
     if (const auto *launch = step->action.AsLaunch()) {
       json.value("kernel " + plan.kernels[launch->kernel]->name);
     } else if (const auto *call = step->action.AsAten()) {
-      json.value(call->name);
+      json.value(operatorName(*call));
     }
   }
 }

@@ -283,7 +283,7 @@ Value CpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type 
   if (isa<arith::MinimumFOp>(op)) {
     return emitMaximum(b, loc, operands[0], operands[1], true);
   }
-  if (isa<arith::DivFOp>(op) && isa<VectorType>(resultType)) {
+  if (isa<arith::DivFOp>(op) && isa<VectorType>(resultType) && !op->hasAttr("frit.ieee")) {
     return divideByUniform(loc, operands[0], operands[1]);
   }
   bool isMath = isa<math::MathDialect>(op->getDialect());

@@ -62,7 +62,12 @@ Tensor TensorBuilder::mul(Tensor a, Tensor b) {
 
 Tensor TensorBuilder::div(Tensor a, Tensor b) {
   if (isFloating(a.dtype)) {
-    return binary<arith::DivFOp>(a, b, a.dtype);
+    Tensor quotient = binary<arith::DivFOp>(a, b, a.dtype);
+    if (!contract) {
+      // Eager's rounding to the last bit: no reciprocal may stand for the divisor.
+      quotient.value.getDefiningOp()->setAttr("frit.ieee", builder.getUnitAttr());
+    }
+    return quotient;
   }
   return isUnsigned(a.dtype) ? binary<arith::DivUIOp>(a, b, a.dtype)
                              : binary<arith::DivSIOp>(a, b, a.dtype);

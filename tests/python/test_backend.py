@@ -191,6 +191,17 @@ def test_numerics_eager_is_bit_equal_for_pointwise_chains():
         checker.check(function, x, y, compare="exact", options={"numerics": "eager"})
 
 
+def test_numerics_eager_divides_to_the_last_bit():
+    """Down to denormal quotients, where a product with the reciprocal is a step off."""
+
+    def function(x, y):
+        return x / 3, x / y[:1], y / 0.7
+
+    x, y = torch.rand(4099) * 2.0**-121, torch.rand(4099) * 2.0**-124 + 2.0**-125
+    checker.check(function, x, y, compare="exact", options={"numerics": "eager"})
+    checker.check(function, y, x + 1.5, compare="exact", options={"numerics": "eager"})
+
+
 def test_threads_do_not_change_bits():
     def function(x):
         return torch.softmax(x, -1), x.sum(0), x.sum(), (x * 1.7).tanh()
