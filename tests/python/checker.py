@@ -215,6 +215,19 @@ def check(
     return compiled
 
 
+def check_program(program):
+    """A program of `benchmarks.programs`, at test scale, as it says that it is to be compared."""
+    function, inputs = program.make("test")
+    return check(
+        function,
+        *inputs,
+        compare=program.compare,
+        training=program.training,
+        seed=3 if program.random else None,
+        fullgraph=program.fullgraph,
+    )
+
+
 def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **compile_arguments):
     """Eager and compiled raise the same type with the same first line."""
     failures = []

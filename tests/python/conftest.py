@@ -36,6 +36,21 @@ def interpreted(monkeypatch):
     monkeypatch.setattr(backend, "build", build_interpreted)
 
 
+@pytest.fixture
+def graphs(monkeypatch):
+    """What a test captures, in order."""
+    seen = []
+    write = backend.capture
+
+    def record(gm):
+        captured = write(gm)
+        seen.append(captured)
+        return captured
+
+    monkeypatch.setattr(backend, "capture", record)
+    return seen
+
+
 @pytest.fixture(autouse=True)
 def fresh_dynamo(monkeypatch):
     if os.environ.get("FRIT_TEST_ORACLE"):

@@ -16,21 +16,6 @@ from frit.sources import innermost
 pytestmark = pytest.mark.usefixtures("interpreted")
 
 
-@pytest.fixture
-def graphs(monkeypatch):
-    """The captured programs of a test, parsed."""
-    seen = []
-    write = backend.capture
-
-    def record(gm):
-        captured = write(gm)
-        seen.append(captured)
-        return captured
-
-    monkeypatch.setattr(backend, "capture", record)
-    return seen
-
-
 def nodes(captured):
     return json.loads(captured.json)["graph_module"]["graph"]["nodes"]
 
@@ -38,16 +23,7 @@ def nodes(captured):
 # The models of section 4 are captured in test_programs.py and test_training.py; one stands for them here.
 @pytest.mark.parametrize("name", [n for n, p in programs().items() if p.section != "4" or n == "gpt2, forward"])
 def test_programs(name):
-    program = programs()[name]
-    function, inputs = program.make("test")
-    checker.check(
-        function,
-        *inputs,
-        compare=program.compare,
-        training=program.training,
-        seed=3 if program.random else None,
-        fullgraph=program.fullgraph,
-    )
+    checker.check_program(programs()[name])
 
 
 def test_a_model_trained_with_dynamic_shapes():

@@ -22,21 +22,6 @@ def runner(request):
     return request.param
 
 
-@pytest.fixture
-def graphs(monkeypatch):
-    """The captured programs of a test, parsed."""
-    seen = []
-    write = backend.capture
-
-    def record(gm):
-        captured = write(gm)
-        seen.append(captured)
-        return captured
-
-    monkeypatch.setattr(backend, "capture", record)
-    return seen
-
-
 def nodes(captured):
     return json.loads(captured.json)["graph_module"]["graph"]["nodes"]
 

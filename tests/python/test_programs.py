@@ -10,16 +10,7 @@ from benchmarks.programs import giou, programs
 
 @pytest.mark.parametrize("name", programs())
 def test_program(name):
-    program = programs()[name]
-    function, inputs = program.make("test")
-    checker.check(
-        function,
-        *inputs,
-        compare=program.compare,
-        training=program.training,
-        seed=3 if program.random else None,
-        fullgraph=program.fullgraph,
-    )
+    checker.check_program(programs()[name])
 
 
 @pytest.mark.parametrize("name", ["giou, padded", "softmax", "similarity", "pairwise distance", "gpt2, forward", "adamw step"])
