@@ -135,9 +135,7 @@ void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed) c
 // Finishing
 //===----------------------------------------------------------------------===//
 
-/// Visits every expression that may mention dims.
-template <typename Visit>
-static void forEachExpr(std::vector<Node> &nodes, MutableArrayRef<Store> stores, Visit visit) {
+void KernelProgram::forEachExpr(llvm::function_ref<void(SizeExpr &)> visit) {
   for (Node &node : nodes) {
     if (node.expr) {
       visit(node.expr);
@@ -167,8 +165,7 @@ void KernelProgram::collapseDims() {
     joined[outer] = zero;
     joined[inner] = SizeExpr::dim(context, i) * domain[i + 1] + SizeExpr::dim(context, i + 1);
     bool one = true;
-    forEachExpr(nodes, stores,
-                [&](SizeExpr &expr) { one = one && expr.substitute(joined) == expr; });
+    forEachExpr([&](SizeExpr &expr) { one = one && expr.substitute(joined) == expr; });
     if (!one) {
       ++i;
       continue;
@@ -177,7 +174,7 @@ void KernelProgram::collapseDims() {
     for (unsigned k = i + 1; k < domain.size(); ++k) {
       dropped["d" + std::to_string(k)] = SizeExpr::dim(context, k - 1);
     }
-    forEachExpr(nodes, stores, [&](SizeExpr &expr) { expr = expr.substitute(dropped); });
+    forEachExpr([&](SizeExpr &expr) { expr = expr.substitute(dropped); });
     domain[i + 1] = domain[i] * domain[i + 1];
     if (i >= numParallel()) {
       --reducedRank;
@@ -187,7 +184,7 @@ void KernelProgram::collapseDims() {
   for (auto [i, size] : llvm::enumerate(domain)) {
     facts.setExtent("d" + std::to_string(i), size);
   }
-  forEachExpr(nodes, stores, [&](SizeExpr &expr) { expr = facts.simplify(expr); });
+  forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr); });
 }
 
 void KernelProgram::computeDims() {

@@ -173,6 +173,8 @@ private:
   friend class KernelProgramBuilder;
   explicit KernelProgram(KernelOp kernel);
   void collapseDims();
+  /// Visits every expression that may mention dims.
+  void forEachExpr(llvm::function_ref<void(SizeExpr &)> visit);
   void computeDims();
   void dropDeadNodes();
 

@@ -58,24 +58,9 @@ static void findDivision(SizeExpr expr, unsigned limit,
 void KernelProgram::splitDims() {
   constexpr int64_t kLargestDivisor = 4;
   MLIRContext *context = getContext();
-  auto forEach = [&](llvm::function_ref<void(SizeExpr &)> visit) {
-    for (Node &node : nodes) {
-      if (node.expr) {
-        visit(node.expr);
-      }
-      for (Bound &bound : node.bounds) {
-        visit(bound.expr);
-        visit(bound.low);
-        visit(bound.high);
-      }
-    }
-    for (Store &store : stores) {
-      visit(store.address);
-    }
-  };
   while (domain.size() < 8) {
     std::optional<std::pair<unsigned, int64_t>> found;
-    forEach([&](SizeExpr &expr) { findDivision(expr, numParallel(), found); });
+    forEachExpr([&](SizeExpr &expr) { findDivision(expr, numParallel(), found); });
     if (!found || found->second > kLargestDivisor) {
       return;
     }
@@ -96,7 +81,7 @@ void KernelProgram::splitDims() {
     for (auto [i, size] : llvm::enumerate(domain)) {
       facts.setExtent("d" + std::to_string(i), size);
     }
-    forEach([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
+    forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
     computeDims();
   }
 }

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from frit import backend
 
 
 @pytest.fixture(autouse=True, params=["native", "interpreter"])
