@@ -126,6 +126,8 @@ Attribute SymbolAttr::parse(AsmParser &parser, Type) {
   int64_t min = 0, divisor = 1;
   std::optional<int64_t> max, hint;
   bool unbacked = false;
+  SmallVector<int64_t> buckets;
+  std::string bucketOf;
   if (parser.parseLess() || parser.parseString(&name)) {
     return {};
   }
@@ -137,6 +139,29 @@ Attribute SymbolAttr::parse(AsmParser &parser, Type) {
     }
     if (key == "unbacked") {
       unbacked = true;
+      continue;
+    }
+    if (key == "buckets") {
+      auto parseBucket = [&] { return parser.parseInteger(buckets.emplace_back()); };
+      if (parser.parseEqual() ||
+          parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseBucket)) {
+        return {};
+      }
+      int64_t low = 0;
+      for (int64_t bucket : buckets) {
+        if (bucket <= low) {
+          parser.emitError(loc, "buckets must be positive and ascending, found ")
+              << bucket << " after " << low;
+          return {};
+        }
+        low = bucket;
+      }
+      continue;
+    }
+    if (key == "bucket_of") {
+      if (parser.parseEqual() || parser.parseString(&bucketOf)) {
+        return {};
+      }
       continue;
     }
     int64_t value;
@@ -153,14 +178,16 @@ Attribute SymbolAttr::parse(AsmParser &parser, Type) {
       divisor = value;
     } else {
       parser.emitError(loc, "unknown fact '")
-          << key << "' of a symbol: expected min, max, hint, divisor >= 1 or unbacked";
+          << key << "' of a symbol: expected min, max, hint, divisor >= 1, buckets, bucket_of or "
+             "unbacked";
       return {};
     }
   }
   if (parser.parseGreater()) {
     return {};
   }
-  return SymbolAttr::get(parser.getContext(), name, min, max, hint, divisor, unbacked);
+  return SymbolAttr::get(parser.getContext(), name, min, max, hint, divisor, unbacked, buckets,
+                         bucketOf);
 }
 
 void SymbolAttr::print(AsmPrinter &printer) const {
@@ -179,7 +206,127 @@ void SymbolAttr::print(AsmPrinter &printer) const {
   if (getUnbacked()) {
     printer << ", unbacked";
   }
+  if (!getBuckets().empty()) {
+    printer << ", buckets = [" << getBuckets() << ']';
+  }
+  if (!getBucketOf().empty()) {
+    printer << ", bucket_of = ";
+    printer.printString(getBucketOf());
+  }
   printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// #frit.assume
+//===----------------------------------------------------------------------===//
+
+Attribute AssumptionAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeyword(&name)) {
+    return {};
+  }
+  std::optional<GuardKind> kind = symbolizeGuardKind(name);
+  if (!kind) {
+    parser.emitError(loc, "unknown kind of assumption '") << name << "'";
+    return {};
+  }
+  SmallVector<int64_t> operands;
+  SmallVector<SizeAttr> sizes;
+  std::string origin;
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef key;
+    SMLoc keyLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&key)) {
+      return {};
+    }
+    ParseResult parsed = success();
+    if (key == "operands") {
+      parsed = parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(operands.emplace_back());
+      });
+    } else if (key == "sizes") {
+      parsed = parseSizeList(parser, sizes, AsmParser::Delimiter::Square);
+    } else if (key == "origin") {
+      parsed = parser.parseString(&origin);
+    } else {
+      parsed = parser.emitError(keyLoc, "expected operands, sizes or origin, found '") << key << "'";
+    }
+    if (parsed) {
+      return {};
+    }
+  }
+  if (parser.parseGreater()) {
+    return {};
+  }
+  return parser.getChecked<AssumptionAttr>(loc, parser.getContext(), *kind, operands, sizes,
+                                           origin);
+}
+
+void AssumptionAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyGuardKind(getKind());
+  if (!getOperands().empty()) {
+    printer << ", operands [" << getOperands() << ']';
+  }
+  if (!getSizes().empty()) {
+    printer << ", sizes [";
+    printSizeList(printer, getSizes());
+    printer << ']';
+  }
+  printer << ", origin ";
+  printer.printString(getOrigin());
+  printer << '>';
+}
+
+LogicalResult AssumptionAttr::verify(function_ref<InFlightDiagnostic()> emitError, GuardKind kind,
+                                     ArrayRef<int64_t> operands, ArrayRef<SizeAttr> sizes,
+                                     StringRef origin) {
+  struct Form {
+    size_t operands;
+    std::optional<size_t> sizes;
+  };
+  Form form = {};
+  switch (kind) {
+  case GuardKind::Equal:
+  case GuardKind::Divisor:
+    form = {0, 2};
+    break;
+  case GuardKind::Range:
+    form = {0, 3};
+    break;
+  case GuardKind::Strides:
+    form = {1, std::nullopt};
+    break;
+  case GuardKind::Aligned:
+    form = {1, 1};
+    break;
+  case GuardKind::Index32:
+    form = {0, 1};
+    break;
+  case GuardKind::Disjoint:
+    form = {2, 0};
+    break;
+  }
+  StringRef name = stringifyGuardKind(kind);
+  if (operands.size() != form.operands || (form.sizes && sizes.size() != *form.sizes)) {
+    return emitError() << "assumption '" << name << "' has " << operands.size() << " operands and "
+                       << sizes.size() << " sizes";
+  }
+  for (int64_t operand : operands) {
+    if (operand < 0) {
+      return emitError() << "assumption '" << name << "' speaks of operand " << operand;
+    }
+  }
+  if (kind == GuardKind::Divisor || kind == GuardKind::Aligned) {
+    std::optional<int64_t> by = SizeExpr(sizes.back()).getConstant();
+    if (!by || *by < 1) {
+      return emitError() << "assumption '" << name << "' needs a positive constant";
+    }
+  }
+  if (origin.empty()) {
+    return emitError() << "assumption '" << name << "' does not say who makes it";
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

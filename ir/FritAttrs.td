@@ -72,14 +72,31 @@ def Frit_SymbolAttr : Frit_Attr<"Symbol", "symbol"> {
     `min`, `max` bound the symbol (an absent `max` means no bound), `divisor`
     divides it, `hint` is the size seen while tracing (only schedules may look
     at it, by power-of-two class), `unbacked` marks a size known only after a
-    data-dependent operator ran.
+    data-dependent operator ran. `buckets`, ascending, are the sizes that the
+    symbol may be padded to; a symbol with `bucket_of` is not bound from any input:
+    it is the smallest bucket of the named symbol that holds its value, or that
+    value itself where no bucket does.
+
+    ```mlir
+    symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 32, 60]>,
+               #frit.symbol<"b0", min = 2, bucket_of = "s0">]
+    ```
   }];
   let parameters = (ins StringRefParameter<"name">:$name,
                         "int64_t":$min,
                         "std::optional<int64_t>":$max,
                         "std::optional<int64_t>":$hint,
                         "int64_t":$divisor,
-                        "bool":$unbacked);
+                        "bool":$unbacked,
+                        ArrayRefParameter<"int64_t">:$buckets,
+                        StringRefParameter<"bucket_of">:$bucketOf);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "int64_t":$min,
+                                   "std::optional<int64_t>":$max,
+                                   "std::optional<int64_t>":$hint,
+                                   "int64_t":$divisor, "bool":$unbacked), [{
+    return $_get($_ctxt, name, min, max, hint, divisor, unbacked,
+                 ::llvm::ArrayRef<int64_t>(), ::llvm::StringRef());
+  }]>];
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -217,6 +234,64 @@ def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
                         "::mlir::DictionaryAttr":$parameters);
   let assemblyFormat =
       "`<` $kind `,` $domain `,` `reduced` $reducedRank `,` $parameters `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Assumptions
+//===----------------------------------------------------------------------===//
+
+def Frit_GuardKind : I32EnumAttr<"GuardKind", "what an assumption says", [
+      I32EnumAttrCase<"Equal", 0, "equal">,
+      I32EnumAttrCase<"Range", 1, "range">,
+      I32EnumAttrCase<"Divisor", 2, "divisor">,
+      I32EnumAttrCase<"Strides", 3, "strides">,
+      I32EnumAttrCase<"Aligned", 4, "aligned">,
+      I32EnumAttrCase<"Index32", 5, "index32">,
+      I32EnumAttrCase<"Disjoint", 6, "disjoint">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
+  let summary = "one assumption, and who makes it";
+  let description = [{
+    `operands` are numbers of graph arguments (in `frit.guard`) or of a region's
+    operands and then results (in a variant).
+
+    | kind | operands | sizes | holds when |
+    |---|---|---|---|
+    | equal | | a, b | a == b |
+    | range | | a, low, high | low <= a <= high |
+    | divisor | | a, d | a is a multiple of d, d a positive constant |
+    | strides | x | one a dimension | x has these strides wherever its size is not 1 |
+    | aligned | x | n | the address of x's first element is a multiple of n bytes |
+    | index32 | | a | 0 <= a < 2^31 |
+    | disjoint | x, y | | the memory of x and of y do not meet |
+
+    `origin` names the operator that asked for it and the user's source line.
+
+    ```mlir
+    #frit.assume<divisor, sizes [s0, 4], origin "16-byte rows of aten.add.Tensor">
+    #frit.assume<aligned, operands [0], sizes [16], origin "aten.add.Tensor">
+    ```
+  }];
+  let parameters = (ins "::mlir::frit::GuardKind":$kind,
+                        ArrayRefParameter<"int64_t">:$operands,
+                        ArrayRefParameter<"::mlir::frit::SizeAttr">:$sizes,
+                        StringRefParameter<"origin">:$origin);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Frit_VariantAttr : Frit_Attr<"Variant", "variant"> {
+  let summary = "a schedule that may run where its assumptions hold";
+  let description = [{
+    A region or kernel lists its variants in `frit.variants`, best first; its own
+    `schedule` is the generic one, which assumes nothing.
+  }];
+  let parameters = (ins "::mlir::frit::ScheduleAttr":$schedule,
+                        ArrayRefParameter<"::mlir::frit::AssumptionAttr">:$assumptions);
+  let assemblyFormat = "`<` $schedule `,` `[` $assumptions `]` `>`";
 }
 
 #endif

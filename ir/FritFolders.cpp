@@ -104,6 +104,18 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   return {};
 }
 
+OpFoldResult PadOp::fold(FoldAdaptor) {
+  return getOperand().getType() == getType() ? getOperand() : OpFoldResult();
+}
+
+OpFoldResult UnpadOp::fold(FoldAdaptor) {
+  if (getOperand().getType() == getType()) {
+    return getOperand();
+  }
+  auto pad = getOperand().getDefiningOp<PadOp>();
+  return pad && pad.getOperand().getType() == getType() ? pad.getOperand() : OpFoldResult();
+}
+
 OpFoldResult ReindexOp::fold(FoldAdaptor) {
   if (getOperand().getType() == getType() && getMap().isIdentity()) {
     return getOperand();

@@ -167,6 +167,22 @@ def Frit_StoreOp : Frit_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$value `into` $target attr-dict `:` type($value) `,` type($target)";
 }
 
+def Frit_GuardOp : Frit_Op<"guard", [HasParent<"::mlir::frit::GraphOp">]> {
+  let summary = "what must hold for the graph to be run at all";
+  let description = [{
+    Where the assumption does not hold the call is an error that names input,
+    dimension, value, requirement and origin. Assumptions that only some kernels
+    of a region make are in its `frit.variants` instead.
+
+    ```mlir
+    frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
+    ```
+  }];
+  let arguments = (ins Frit_AssumptionAttr:$assumption);
+  let assemblyFormat = "$assumption attr-dict";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Views and moves
 //===----------------------------------------------------------------------===//
@@ -190,6 +206,35 @@ def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+}
+
+def Frit_PadOp : Frit_Op<"pad", [Pure]> {
+  let summary = "the operand in the low corner of a larger tensor";
+  let description = [{
+    Every size of the result is at least the operand's. Outside of the operand
+    the elements are `fill`; without one nobody may depend on what they are. Made
+    by `materialize-padding` in front of library calls.
+
+    ```mlir
+    %y = frit.pad %x fill 0.0 : f32 : tensor<?x8xf32, #frit.dims<[s0, 8]>>
+                           -> tensor<?x8xf32, #frit.dims<[b0, 8]>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, OptionalAttr<TypedAttrInterface>:$fill);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+      "$operand (`fill` $fill^)? attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Frit_UnpadOp : Frit_Op<"unpad", [Pure]> {
+  let summary = "the low corner of a padded tensor: a view";
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {

@@ -150,6 +150,52 @@ LogicalResult ReindexOp::verify() {
   return success();
 }
 
+/// `larger` may hold `smaller` in its low corner: what constants tell.
+static LogicalResult checkCorner(Operation *op, RankedTensorType smaller, RankedTensorType larger) {
+  if (failed(checkSameElement(op, smaller, larger))) {
+    return failure();
+  }
+  if (smaller.getRank() != larger.getRank()) {
+    return op->emitOpError("changes the rank from ") << smaller.getRank() << " to " << larger.getRank();
+  }
+  for (auto [dim, sizes] : llvm::enumerate(llvm::zip(getSizes(smaller), getSizes(larger)))) {
+    auto [inner, outer] = sizes;
+    if (auto missing = (inner - outer).getConstant(); missing && *missing > 0) {
+      return op->emitOpError("dimension ") << dim << " of size " << inner.str()
+                                           << " does not fit into " << outer.str();
+    }
+  }
+  return success();
+}
+
+LogicalResult PadOp::verify() {
+  auto result = cast<RankedTensorType>(getType());
+  if (failed(checkCorner(*this, cast<RankedTensorType>(getOperand().getType()), result))) {
+    return failure();
+  }
+  if (getFillAttr() && cast<TypedAttr>(getFillAttr()).getType() != result.getElementType()) {
+    return emitOpError("fill has type ") << cast<TypedAttr>(getFillAttr()).getType()
+                                         << ", elements have type " << result.getElementType();
+  }
+  return success();
+}
+
+LogicalResult UnpadOp::verify() {
+  return checkCorner(*this, cast<RankedTensorType>(getType()),
+                     cast<RankedTensorType>(getOperand().getType()));
+}
+
+LogicalResult GuardOp::verify() {
+  auto graph = cast<GraphOp>((*this)->getParentOp());
+  for (int64_t operand : getAssumption().getOperands()) {
+    if (operand >= static_cast<int64_t>(graph.getArgumentTypes().size()) ||
+        !isa<RankedTensorType>(graph.getArgumentTypes()[operand])) {
+      return emitOpError("speaks of argument ") << operand << ", which is no tensor of the graph";
+    }
+  }
+  return success();
+}
+
 LogicalResult ReshapeOp::verify() {
   auto operand = cast<RankedTensorType>(getOperand().getType());
   auto result = cast<RankedTensorType>(getType());

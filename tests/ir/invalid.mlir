@@ -284,7 +284,7 @@ frit.graph @region(%a: tensor<4xf32>) {
 
 // -----
 
-// expected-error@+1 {{unknown fact 'size' of a symbol: expected min, max, hint, divisor >= 1 or unbacked}}
+// expected-error@+1 {{unknown fact 'size' of a symbol: expected min, max, hint, divisor >= 1, buckets, bucket_of or unbacked}}
 frit.graph @fact() attributes {symbols = [#frit.symbol<"s0", size = 4>]} { frit.return }
 
 // -----
@@ -326,3 +326,60 @@ frit.graph @size() attributes {m = #frit.size<max(s0, 1, 2)>} { frit.return }
 
 // expected-error@+1 {{expected ')' in size expression}}
 frit.graph @size() attributes {m = #frit.size<(s0 s1)>} { frit.return }
+
+// -----
+
+// expected-error@+1 {{buckets must be positive and ascending, found 8 after 16}}
+frit.graph @symbol() attributes {symbols = [#frit.symbol<"s0", min = 2, buckets = [16, 8]>]} { frit.return }
+
+// -----
+
+// expected-error@+1 {{unknown kind of assumption 'even'}}
+frit.graph @assume() attributes {a = #frit.assume<even, sizes [s0], origin "x">} { frit.return }
+
+// -----
+
+// expected-error@+1 {{assumption 'equal' has 0 operands and 1 sizes}}
+frit.graph @assume() attributes {a = #frit.assume<equal, sizes [s0], origin "x">} { frit.return }
+
+// -----
+
+// expected-error@+1 {{assumption 'divisor' needs a positive constant}}
+frit.graph @assume() attributes {a = #frit.assume<divisor, sizes [s0, s1], origin "x">} { frit.return }
+
+// -----
+
+// expected-error@+1 {{assumption 'index32' does not say who makes it}}
+frit.graph @assume() attributes {a = #frit.assume<index32, sizes [s0]>} { frit.return }
+
+// -----
+
+frit.graph @guard(%n: i64) {
+  // expected-error@+1 {{speaks of argument 0, which is no tensor of the graph}}
+  frit.guard <aligned, operands [0], sizes [16], origin "x">
+  frit.return
+}
+
+// -----
+
+frit.graph @pad(%x: tensor<4xf32>) {
+  // expected-error@+1 {{dimension 0 of size 4 does not fit into 3}}
+  %y = frit.pad %x : tensor<4xf32> -> tensor<3xf32>
+  frit.return
+}
+
+// -----
+
+frit.graph @pad(%x: tensor<4xf32>) {
+  // expected-error@+1 {{fill has type 'f64', elements have type 'f32'}}
+  %y = frit.pad %x fill 0.0 : f64 : tensor<4xf32> -> tensor<8xf32>
+  frit.return
+}
+
+// -----
+
+frit.graph @unpad(%x: tensor<4xf32>) {
+  // expected-error@+1 {{changes the rank from 2 to 1}}
+  %y = frit.unpad %x : tensor<4xf32> -> tensor<2x2xf32>
+  frit.return
+}

@@ -108,3 +108,31 @@ frit.kernel @kernel(%a: tensor<?xf32, #frit.dims<[p0]>> {frit.layout = #frit.lay
   %s = arith.addf %a, %a : tensor<?xf32, #frit.dims<[p0]>>
   frit.yield %s : tensor<?xf32, #frit.dims<[p0]>>
 }
+
+// CHECK-LABEL: frit.graph @padded
+// CHECK-SAME: frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>, [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
+// CHECK-SAME: symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">
+frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32, #frit.dims<[s1, 4]>>)
+    -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
+    attributes {symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>,
+                           #frit.symbol<"b0", min = 2, bucket_of = "s0">, #frit.symbol<"s1", min = 2>],
+      frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>,
+        [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
+  // CHECK: frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
+  frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
+  // CHECK: frit.guard <range, sizes [s0, 2, 60], origin "mark_dynamic">
+  frit.guard <range, sizes [s0, 2, 60], origin "mark_dynamic">
+  // CHECK: frit.guard <strides, operands [1], sizes [4, 1], origin "call">
+  frit.guard <strides, operands [1], sizes [4, 1], origin "call">
+  // CHECK: frit.guard <aligned, operands [0], sizes [16], origin "call">
+  frit.guard <aligned, operands [0], sizes [16], origin "call">
+  // CHECK: frit.guard <index32, sizes [4 * s0], origin "call">
+  frit.guard <index32, sizes [4 * s0], origin "call">
+  // CHECK: frit.pad %{{.*}} fill 0.000000e+00 : f32 : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<?x4xf32, #frit.dims<[b0, 4]>>
+  %p = frit.pad %x fill 0.0 : f32 : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<?x4xf32, #frit.dims<[b0, 4]>>
+  // CHECK: frit.pad %{{.*}} : tensor<?x4xf32, #frit.dims<[b0, 4]>> -> tensor<?x8xf32, #frit.dims<[b0, 8]>>
+  %q = frit.pad %p : tensor<?x4xf32, #frit.dims<[b0, 4]>> -> tensor<?x8xf32, #frit.dims<[b0, 8]>>
+  // CHECK: frit.unpad %{{.*}} : tensor<?x8xf32, #frit.dims<[b0, 8]>> -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  %r = frit.unpad %q : tensor<?x8xf32, #frit.dims<[b0, 8]>> -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  frit.return %r : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+}
