@@ -28,6 +28,7 @@ public:
     FRIT_RETURN_IF_ERROR(decodeScalars());
     FRIT_RETURN_IF_ERROR(decodeTensors());
     FRIT_RETURN_IF_ERROR(decodeSignature());
+    FRIT_RETURN_IF_ERROR(decodeGuards());
     FRIT_RETURN_IF_ERROR(decodeKernels());
     FRIT_RETURN_IF_ERROR(decodeSteps());
     return playThrough(plan);
@@ -38,6 +39,8 @@ private:
   DecodedPlan &plan;
   uint32_t intCount = 0, floatCount = 0, tensorCount = 0;
   std::string place = "signature";
+  /// Of each kernel, where its variants are counted.
+  std::vector<uint32_t> firstCount;
 
   Status wrong(const std::string &what) const {
     return Status::error(ErrorKind::BadArtifact, "the plan is malformed at " + place + ": " + what);
@@ -187,6 +190,9 @@ private:
       if (!fits) {
         return wrong("the input that binds it has no such size");
       }
+      if (symbol.divisor() < 1) {
+        return wrong("divisor " + std::to_string(symbol.divisor()));
+      }
     }
     for (size_t number = 0; number < countOf(source.constants()); ++number) {
       const Constant &constant = *source.constants()->Get(static_cast<uint32_t>(number));
@@ -243,6 +249,38 @@ private:
           }
         }
       }
+      firstCount.push_back(plan.variantCounts);
+      if (countOf(kernel.variants()) > 1) {
+        plan.kernelsWithVariants.push_back(static_cast<uint32_t>(number));
+        plan.variantCounts += static_cast<uint32_t>(countOf(kernel.variants()));
+      }
+    }
+    return Status::ok();
+  }
+
+  Status decodeGuards() {
+    for (uint32_t number = 0; number < countOf(source.guards()); ++number) {
+      const Guard &guard = *source.guards()->Get(number);
+      place = "guard " + std::to_string(number);
+      for (uint32_t at = 0; at < countOf(guard.symbols()); ++at) {
+        if (guard.symbols()->Get(at) >= countOf(source.symbols())) {
+          return wrong("symbol " + std::to_string(guard.symbols()->Get(at)) + " is not there");
+        }
+      }
+      if (guard.kind() == GuardKind::Aligned) {
+        if (guard.input() >= countOf(source.inputs()) || source.inputs()->Get(guard.input())->kind() != InputKind::Tensor) {
+          return wrong("input " + std::to_string(guard.input()) + " is no tensor");
+        }
+        plan.addressGuards.push_back(&guard);
+        continue;
+      }
+      FRIT_RETURN_IF_ERROR(checkInt(guard.holds()));
+      if (plan.sizeGuards.empty()) {
+        plan.firstGuard = guard.holds();
+      } else if (guard.holds() != plan.firstGuard + plan.sizeGuards.size()) {
+        return wrong("its register does not follow that of the guard before");
+      }
+      plan.sizeGuards.push_back(&guard);
     }
     return Status::ok();
   }
@@ -256,7 +294,8 @@ private:
                        registersOf(launch.tensors()),
                        registersOf(launch.ints()),
                        registersOf(launch.floats()),
-                       {}};
+                       {},
+                       firstCount[launch.kernel()]};
     for (uint32_t number : site.tensors) {
       FRIT_RETURN_IF_ERROR(checkTensor(number));
     }
@@ -273,8 +312,14 @@ private:
     }
     for (uint32_t number = 0; number < countOf(launch.variants()); ++number) {
       const VariantSizes &sizes = *launch.variants()->Get(number);
-      DecodedVariant variant = {sizes.guard(), sizes.workspace(), {}};
+      DecodedVariant variant = {sizes.guard(), sizes.workspace(), {}, {}};
       FRIT_RETURN_IF_ERROR(checkInt(variant.guard, true));
+      for (uint32_t at = 0; at < countOf(sizes.aligned()); ++at) {
+        variant.aligned.push_back(*sizes.aligned()->Get(at));
+        if (variant.aligned.back().tensor() >= site.tensors.size()) {
+          return wrong("variant " + std::to_string(number) + " speaks of a tensor that is not there");
+        }
+      }
       FRIT_RETURN_IF_ERROR(checkInt(variant.workspace, true));
       if (countOf(sizes.launches()) != countOf(kernel.variants()->Get(number)->launches())) {
         return wrong("number of launches of variant " + std::to_string(number));
@@ -287,6 +332,9 @@ private:
         variant.launches.push_back({grid.x(), grid.y(), grid.z()});
       }
       site.variants.push_back(std::move(variant));
+    }
+    if (site.variants.back().guard != kNoRegister || !site.variants.back().aligned.empty()) {
+      return wrong("the last variant must run always");
     }
     plan.sites.push_back(std::move(site));
     return Status::ok();

@@ -64,6 +64,8 @@ struct DecodedStep {
 struct DecodedVariant {
   uint32_t guard;
   uint32_t workspace;
+  /// Bits that addresses of the site's tensors must not have.
+  std::vector<format::PointerBits> aligned;
   /// Three registers (x, y, z) a launch.
   std::vector<std::array<uint32_t, 3>> launches;
 };
@@ -73,6 +75,8 @@ struct LaunchSite {
   uint32_t kernel;
   Registers tensors, ints, floats;
   std::vector<DecodedVariant> variants;
+  /// Where the kernel's variants are counted, if it has several.
+  uint32_t counts = 0;
 };
 
 struct DecodedPlan {
@@ -93,6 +97,12 @@ struct DecodedPlan {
   std::vector<LaunchSite> sites;
   std::vector<const format::Aten *> atenCalls;
   std::vector<std::string> checkMessages;
+  /// Guards over sizes, whose registers follow one another from `firstGuard` on, and those over addresses.
+  std::vector<const format::Guard *> sizeGuards, addressGuards;
+  uint32_t firstGuard = 0;
+  /// Kernels with several variants, and how many counters they need together.
+  std::vector<uint32_t> kernelsWithVariants;
+  uint32_t variantCounts = 0;
   /// Largest number of tensors, ints and floats of a launch: the scratch a call needs.
   size_t maxPointers = 0, maxInts = 0, maxFloats = 0, maxRank = 0;
   uint32_t arenaBytes = kNoRegister;

@@ -32,7 +32,8 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   }
   if (source.symbols()) {
     for (const format::Symbol *symbol : *source.symbols()) {
-      symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max()});
+      symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max(),
+                             symbol->divisor()});
     }
   }
   if (source.outputs()) {
@@ -43,6 +44,21 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
       }
     }
   }
+  variantTotals = std::make_unique<std::atomic<uint64_t>[]>(decoded->variantCounts);
+}
+
+std::vector<VariantCounts> PlanExecutor::variantCounts() const {
+  std::vector<VariantCounts> result;
+  const std::atomic<uint64_t> *next = variantTotals.get();
+  for (uint32_t number : decoded->kernelsWithVariants) {
+    const format::Kernel &kernel = *decoded->source->kernels()->Get(number);
+    VariantCounts &entry = result.emplace_back();
+    entry.kernel = kernel.name() ? kernel.name()->str() : "kernel";
+    for (uint32_t variant = 0; variant < kernel.variants()->size(); ++variant) {
+      entry.launches.push_back((next++)->load(std::memory_order_relaxed));
+    }
+  }
+  return result;
 }
 
 PlanExecutor::~PlanExecutor() {
@@ -92,6 +108,7 @@ std::unique_ptr<RunState> PlanExecutor::takeState() {
   state->kernelFloats.resize(decoded->maxFloats);
   state->sizes.resize(decoded->maxRank);
   state->strides.resize(decoded->maxRank);
+  state->variantCounts.resize(decoded->variantCounts);
   return state;
 }
 
@@ -275,6 +292,18 @@ Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
   return Status::ok();
 }
 
+/// Whether a variant may run on the pointers and sizes of a launch.
+static bool holds(const DecodedVariant &variant, const RunState &state) {
+  if (variant.guard != kNoRegister && state.ints[variant.guard] == 0) {
+    return false;
+  }
+  uintptr_t bits = 0;
+  for (const format::PointerBits &pointer : variant.aligned) {
+    bits |= reinterpret_cast<uintptr_t>(state.pointers[pointer.tensor()]) & pointer.mask();
+  }
+  return bits == 0;
+}
+
 Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
   for (size_t at = 0; at < site.tensors.size(); ++at) {
     state.pointers[at] = state.tensors[site.tensors[at]].data;
@@ -286,9 +315,11 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
     state.kernelFloats[at] = state.floats[site.floats[at]];
   }
   uint32_t chosen = 0;
-  while (chosen + 1 < site.variants.size() && site.variants[chosen].guard != kNoRegister &&
-         state.ints[site.variants[chosen].guard] == 0) {
-    ++chosen;
+  if (site.variants.size() > 1) {
+    while (chosen + 1 < site.variants.size() && !holds(site.variants[chosen], state)) {
+      ++chosen;
+    }
+    state.variantCounts[site.counts + chosen] += 1;
   }
   const DecodedVariant &variant = site.variants[chosen];
   KernelArguments arguments = {&site,
@@ -429,6 +460,9 @@ void PlanExecutor::leave(RunState &state) {
   add(counts.kernelLaunches, state.kernelLaunches);
   add(counts.atenCalls, state.atenCalls);
   add(counts.allocations, state.allocations);
+  for (uint32_t at = 0; at < decoded->variantCounts; ++at) {
+    add(variantTotals[at], state.variantCounts[at]);
+  }
   auto raise = [](std::atomic<uint64_t> &counter, HeldBytes &held) {
     uint64_t known = counter.load(std::memory_order_relaxed);
     while (held.peak > known && !counter.compare_exchange_weak(known, held.peak, std::memory_order_relaxed)) {

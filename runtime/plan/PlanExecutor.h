@@ -54,6 +54,14 @@ struct RunState {
   uint64_t arenaBytes = 0;
   HeldBytes held, heldTemporaries;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
+  /// Of this call, by kernel and variant.
+  std::vector<uint64_t> variantCounts;
+};
+
+/// How often each variant of a kernel has run.
+struct VariantCounts {
+  std::string kernel;
+  std::vector<uint64_t> launches;
 };
 
 class PlanExecutor {
@@ -71,6 +79,8 @@ public:
 
   const DecodedPlan &plan() const { return *decoded; }
   const Counters &counters() const { return counts; }
+  /// Of the kernels that have several variants.
+  std::vector<VariantCounts> variantCounts() const;
   size_t inputCount() const { return inputSpecs.size(); }
   size_t outputCount() const { return outputSpecs.size(); }
 
@@ -87,7 +97,7 @@ private:
     const format::Symbol *source;
     uint32_t reg, input;
     int32_t dim;
-    int64_t min, max;
+    int64_t min, max, divisor;
   };
   struct OutputSpec {
     format::OutputKind kind;
@@ -101,6 +111,15 @@ private:
   Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
   Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
   Status checkTensor(size_t number, const RunState &state) const;
+  // PlanGuards.cpp: what the whole graph assumes.
+  Status checkSizes(const RunState &state) const;
+  Status checkAddresses(const RunState &state) const;
+  Status brokenGuard(const format::Guard &guard, const RunState &state) const;
+  /// "input 0 ('x'), dimension 1"
+  std::string placeOf(const SymbolSpec &symbol) const;
+  std::string inputName(size_t number) const;
+  /// The symbol whose register this is, as "s0, input 0 ('x'), dimension 1"; empty for another register.
+  std::string symbolOf(uint32_t reg) const;
   Status walk(RunState &state);
   Status allocate(RunState &state, const DecodedStep &step);
   Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset);
@@ -121,6 +140,7 @@ private:
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
   Counters counts;
+  std::unique_ptr<std::atomic<uint64_t>[]> variantTotals;
   /// The device kernels of this plan run on.
   format::Device planDevice;
   /// The state of the last call, and those of calls that ran beside it.

@@ -9,10 +9,10 @@ namespace frit {
 using format::InputKind;
 
 Status PlanExecutor::badInput(size_t number, const std::string &what) const {
-  const format::Input *input = number < inputSpecs.size() ? inputSpecs[number].source : nullptr;
-  std::string name = input && input->name() ? " ('" + input->name()->str() + "')" : "";
-  return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "', input " +
-                                                std::to_string(number) + name + ": " + what);
+  const format::Input *input = inputSpecs[number].source;
+  std::string origin = input->origin() ? "; assumed by " + input->origin()->str() : "";
+  return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "', " +
+                                                inputName(number) + ": " + what + origin);
 }
 
 Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
@@ -32,6 +32,7 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
     if (!runProgram(decoded->sizeProgram, state.ints.data(), state.floats.data())) {
       return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
     }
+    FRIT_RETURN_IF_ERROR(checkSizes(state));
     state.sizesValid = true;
   }
   for (size_t number = 0; number < inputs.size(); ++number) {
@@ -42,6 +43,9 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
       return badInput(number, "it is " + std::to_string(state.ints[spec.reg]) + ", the sizes of this call require " +
                                   std::to_string(state.ints[spec.expected]));
     }
+  }
+  if (!decoded->addressGuards.empty()) {
+    FRIT_RETURN_IF_ERROR(checkAddresses(state));
   }
   for (auto &[tensor, slot] : constantSlots) {
     state.tensors[tensor] = slot;
@@ -127,12 +131,13 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
 Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed) {
   for (const SymbolSpec &symbol : symbolSpecs) {
     int64_t value = symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
-    if (value < symbol.min || value > symbol.max) {
+    bool outside = value < symbol.min || value > symbol.max;
+    if (outside || (symbol.divisor != 1 && value % symbol.divisor != 0)) {
       std::string where = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
       return badInput(symbol.input, where + "is " + std::to_string(value) + ", compiled for " +
                                         (symbol.source->name() ? symbol.source->name()->str() : "a size") +
-                                        " between " + std::to_string(symbol.min) + " and " +
-                                        std::to_string(symbol.max));
+                                        (outside ? " between " + std::to_string(symbol.min) + " and " + std::to_string(symbol.max)
+                                                 : ", a multiple of " + std::to_string(symbol.divisor)));
     }
     changed |= state.ints[symbol.reg] != value;
     state.ints[symbol.reg] = value;
@@ -149,7 +154,8 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
     int64_t required = state.ints[type.sizes[dim]];
     if (view.sizes[dim] != required) {
       return badInput(number, "its size along dimension " + std::to_string(dim) + " is " +
-                                  std::to_string(view.sizes[dim]) + ", compiled for " + std::to_string(required));
+                                  std::to_string(view.sizes[dim]) + ", compiled for " + std::to_string(required) +
+                                  symbolOf(type.sizes[dim]));
     }
     empty |= required == 0;
   }

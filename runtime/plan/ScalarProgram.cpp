@@ -128,6 +128,11 @@ OpSignature signatureOf(Op op) {
     return {'i', 'f', '-', '-'};
   case Op::TrueDiv:
     return {'f', 'i', 'i', '-'};
+  case Op::InRange:
+    return {'i', 'i', 'i', 'i'};
+  case Op::Divides:
+  case Op::NoBits:
+    return {'i', 'i', 'i', '-'};
   default:
     return {'i', 'i', '-', '-'};
   }
@@ -151,6 +156,14 @@ Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCoun
     }
   }
   return Status::ok();
+}
+
+bool allHold(std::span<const int64_t> guards) {
+  int64_t broken = 0;
+  for (int64_t guard : guards) {
+    broken |= static_cast<int64_t>(guard == 0);
+  }
+  return broken == 0;
 }
 
 bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double *floats) {
@@ -260,6 +273,14 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
     case Op::ToU8: setI(static_cast<uint8_t>(i(a))); break;
     case Op::ToBool: setI(i(a) != 0); break;
     case Op::TrueDiv: setF(static_cast<double>(i(a)) / static_cast<double>(i(b))); break;
+    case Op::InRange: setI(static_cast<int64_t>(i(b) <= i(a)) & static_cast<int64_t>(i(a) <= i(c))); break;
+    case Op::Divides:
+      if (i(b) == 0) {
+        return false;
+      }
+      setI(truncRem(i(a), i(b)) == 0);
+      break;
+    case Op::NoBits: setI((i(a) & i(b)) == 0); break;
     }
   }
   return true;

@@ -32,6 +32,9 @@ Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCoun
 /// Runs verified code; false when an integer was divided by zero.
 [[nodiscard]] bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double *floats);
 
+/// Whether no register of guards is 0; without an early end, so that it is a few vector instructions.
+bool allHold(std::span<const int64_t> guards);
+
 /// Rounds to the nearest half or bfloat16, ties to even, and back.
 double roundToF16(double value);
 double roundToBF16(double value);

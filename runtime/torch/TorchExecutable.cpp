@@ -171,11 +171,19 @@ std::string TorchExecutable::stats() const {
   for (const auto &[name, count] : byName) {
     calls += (calls.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
   }
+  std::string variants;
+  for (const VariantCounts &kernel : executor->variantCounts()) {
+    std::string each;
+    for (uint64_t launches : kernel.launches) {
+      each += (each.empty() ? "" : ", ") + std::to_string(launches);
+    }
+    variants += (variants.empty() ? "" : ", ") + ("\"" + kernel.kernel + "\": [") + each + "]";
+  }
   return "{" + field("calls", counters.calls) + ", " + field("kernel_launches", counters.kernelLaunches) + ", " +
          field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
          field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
          field("temporary_bytes", counters.temporaryBytes) +
-         ", \"aten\": {" + calls + "}}";
+         ", \"variants\": {" + variants + "}, \"aten\": {" + calls + "}}";
 }
 
 void throwStatus(const Status &status) {

@@ -162,6 +162,34 @@ TEST(ScalarProgram, Conversions) {
   EXPECT_EQ(machine.floats[0], 2);
 }
 
+TEST(ScalarProgram, WhatGuardsAreMadeOf) {
+  Machine machine;
+  auto holds = [&](Op op, int64_t a, int64_t b, int64_t c = 0) {
+    machine.ints[1] = a;
+    machine.ints[2] = b;
+    machine.ints[3] = c;
+    EXPECT_TRUE(machine.run(op));
+    return machine.ints[0] != 0;
+  };
+  EXPECT_TRUE(holds(Op::InRange, 2, 2, 2));
+  EXPECT_TRUE(holds(Op::InRange, kMin, kMin, -5));
+  EXPECT_FALSE(holds(Op::InRange, 1, 2, 9));
+  EXPECT_FALSE(holds(Op::InRange, 10, 2, 9));
+  EXPECT_TRUE(holds(Op::Divides, 21, 7));
+  EXPECT_TRUE(holds(Op::Divides, 0, 7));
+  EXPECT_TRUE(holds(Op::Divides, -14, 7));
+  EXPECT_FALSE(holds(Op::Divides, 22, 7));
+  EXPECT_TRUE(holds(Op::NoBits, 32, 15));
+  EXPECT_FALSE(holds(Op::NoBits, 40, 15));
+  machine.ints[2] = 0;
+  EXPECT_FALSE(machine.run(Op::Divides));
+  std::vector<int64_t> guards(300, 1);
+  EXPECT_TRUE(allHold(guards));
+  EXPECT_TRUE(allHold({}));
+  guards[299] = 0;
+  EXPECT_FALSE(allHold(guards));
+}
+
 TEST(ScalarProgram, RegistersOutsideTheirFileAreRefused) {
   auto refused = [](Op op, uint32_t dst, uint32_t a, uint32_t b, uint32_t c) {
     format::Instruction instruction(op, dst, a, b, c);
