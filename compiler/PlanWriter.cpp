@@ -141,12 +141,6 @@ LogicalResult PlanWriter::writeInputs() {
 
 LogicalResult PlanWriter::writeBody(Block &block) {
   planLives(block);
-  for (BlockArgument argument : block.getArguments()) {
-    auto tensor = tensors.find(argument);
-    if (tensor != tensors.end() && argument.use_empty() && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
-      builder.step<format::FreeT>().tensor = tensor->second.reg;
-    }
-  }
   for (Operation &op : block.without_terminator()) {
     if (failed(writeOp(op))) {
       return failure();

@@ -124,3 +124,17 @@ def test_a_view_of_a_mutated_argument_is_its_view():
     assert rows._base is x and transposed._base is x
     rows.zero_()
     assert (x[1:] == 0).all() and (transposed[:, 1:] == 0).all()
+
+
+def only_written(x, y):
+    x.copy_(torch.softmax(y, -1))
+
+
+def written_from_a_number(x, y):
+    x.fill_(2)
+    y.zero_()
+
+
+@pytest.mark.parametrize("function", [only_written, written_from_a_number], ids=lambda f: f.__name__)
+def test_an_argument_that_is_never_read(function):
+    checker.check(function, torch.randn(5, 3), torch.randn(5, 3))
