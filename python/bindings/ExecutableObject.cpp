@@ -108,6 +108,19 @@ void runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs, std:
   executable.run(inputs, outputs);
 }
 
+/// Tells the user through `frit.logs`; a logger that fails does not undo the call.
+void logNotice(const std::string &text) {
+  PyObject *module = PyImport_ImportModule("frit.logs");
+  PyObject *logger = module ? PyObject_GetAttrString(module, "log") : nullptr;
+  PyObject *done = logger ? PyObject_CallMethod(logger, "info", "ss", "%s", text.c_str()) : nullptr;
+  if (!done) {
+    PyErr_WriteUnraisable(nullptr);
+  }
+  Py_XDECREF(done);
+  Py_XDECREF(logger);
+  Py_XDECREF(module);
+}
+
 PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
   HANDLE_TH_ERRORS
   auto *object = reinterpret_cast<ExecutableObject *>(self);
@@ -132,6 +145,9 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
     PyErr_Clear();
   }
   runUnlocked(*object->executable, inputs.all(), outputs.all());
+  if (auto notice = object->executable->takeNotice()) {
+    logNotice(*notice);
+  }
   PyObject *results = PyList_New(static_cast<Py_ssize_t>(outputs.all().size()));
   Py_ssize_t at = 0;
   bool failed = results == nullptr;

@@ -38,6 +38,8 @@ class Explanation:
             head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
             lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
             lines.append(f"  {_memory(graph)}")
+            if graph.get("overlap_copies"):
+                lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for kernel in graph["kernels"]:
                 lines.append(f"  kernel {kernel['name']}: {', '.join(kernel.get('ops', ()))}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
@@ -116,6 +118,7 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
                 graph["runs"] = stats["calls"]
                 graph["peak_bytes"] = stats.get("peak_bytes", 0)
                 graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
+                graph["overlap_copies"] = stats.get("overlap_copies", 0)
         finally:
             _backend._OBSERVERS.remove(observe)
             torch.compiler.reset()

@@ -26,6 +26,9 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   const format::Plan &source = *decoded->source;
   if (source.inputs()) {
     for (const format::Input *input : *source.inputs()) {
+      if (input->mutated() && input->kind() == format::InputKind::Tensor) {
+        mutatedInputs.push_back(static_cast<uint32_t>(inputSpecs.size()));
+      }
       inputSpecs.push_back({input, input->kind(), input->reg(), input->scalar(), input->expected(), input->offset(),
                             input->any_strides(), false});
     }
@@ -127,6 +130,9 @@ Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> ou
   Status status = enter(*state, inputs);
   if (status.isOk()) {
     status = walk(*state);
+  }
+  if (status.isOk() && !state->copies.empty()) {
+    status = writeBack(*state);
   }
   if (status.isOk()) {
     status = collect(*state, inputs, outputs);
@@ -367,6 +373,12 @@ Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs, std:
       } else {
         host.retainTensor(slot.handle);
       }
+      if (!state.copies.empty()) {
+        TensorSlot result;
+        result.handle = output.handle;
+        FRIT_RETURN_IF_ERROR(ontoOriginal(state, result));
+        output.handle = result.handle;
+      }
       return Status::ok();
     }
     case OutputKind::Int:
@@ -446,6 +458,7 @@ void PlanExecutor::leave(RunState &state) {
       state.tensors[tensor] = TensorSlot();
     }
   }
+  dropCopies(state);
   if (state.arena) {
     host.giveArena(planDevice, std::exchange(state.arena, nullptr), state.arenaBytes);
     state.arenaBytes = 0;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/plan/Host.h"
+#include "runtime/plan/InputOverlap.h"
 
 #include <algorithm>
 #include <mutex>
@@ -37,6 +38,19 @@ struct HeldBytes {
   void drop(uint64_t bytes) { now -= std::min(bytes, now); }
 };
 
+/// Where a tensor argument lies.
+struct ArgumentRange {
+  ByteRange bytes;
+  uint32_t input;
+  bool written;
+};
+
+/// An argument that is written to and shares memory with another one: the steps see `copy`.
+struct InputCopy {
+  uint32_t input;
+  TensorSlot original, copy;
+};
+
 /// Everything a call needs that is not in the plan.
 struct RunState {
   std::vector<int64_t> ints;
@@ -52,6 +66,9 @@ struct RunState {
   bool sizesValid = false;
   void *arena = nullptr;
   uint64_t arenaBytes = 0;
+  /// Of a plan that writes to arguments: all tensor arguments by address.
+  std::vector<ArgumentRange> ranges;
+  std::vector<InputCopy> copies;
   HeldBytes held, heldTemporaries;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
   /// Of this call, by kernel and variant.
@@ -120,6 +137,13 @@ private:
   std::string inputName(size_t number) const;
   /// The symbol whose register this is, as "s0, input 0 ('x'), dimension 1"; empty for another register.
   std::string symbolOf(uint32_t reg) const;
+  // MutatedInputs.cpp: what is written to and shares memory.
+  Status separateMutated(RunState &state);
+  bool rangesMeet(RunState &state) const;
+  Status replaceByCopy(RunState &state, uint32_t number);
+  Status writeBack(RunState &state);
+  Status ontoOriginal(RunState &state, TensorSlot &result);
+  void dropCopies(RunState &state);
   Status walk(RunState &state);
   Status allocate(RunState &state, const DecodedStep &step);
   Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset);
@@ -136,6 +160,8 @@ private:
   TensorHost &host;
   KernelBackend &backend;
   std::vector<InputSpec> inputSpecs;
+  /// Numbers of the inputs the plan writes to.
+  std::vector<uint32_t> mutatedInputs;
   std::vector<SymbolSpec> symbolSpecs;
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;

@@ -56,6 +56,9 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
                                                   " constants, load() was given " +
                                                   std::to_string(constantSlots.size()));
   }
+  if (!mutatedInputs.empty()) {
+    FRIT_RETURN_IF_ERROR(separateMutated(state));
+  }
   return prepareArena(state);
 }
 

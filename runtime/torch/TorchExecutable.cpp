@@ -153,6 +153,11 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   }
 }
 
+std::string TorchExecutable::notice() const {
+  return "graph '" + std::string(graphName()) + "' writes to an argument that shares memory with another one: it works on a copy "
+         "(overlap_copies of its counters); pass tensors that lie apart to avoid it";
+}
+
 std::string TorchExecutable::stats() const {
   const Counters &counters = executor->counters();
   auto field = [](const char *name, const std::atomic<uint64_t> &value) {
@@ -182,7 +187,7 @@ std::string TorchExecutable::stats() const {
   return "{" + field("calls", counters.calls) + ", " + field("kernel_launches", counters.kernelLaunches) + ", " +
          field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
          field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
-         field("temporary_bytes", counters.temporaryBytes) +
+         field("temporary_bytes", counters.temporaryBytes) + ", " + field("overlap_copies", counters.overlapCopies) +
          ", \"variants\": {" + variants + "}, \"aten\": {" + calls + "}}";
 }
 

@@ -7,7 +7,9 @@
 
 #include <ATen/core/TensorBase.h>
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,12 +32,18 @@ public:
   size_t outputCount() const { return executor->outputCount(); }
   /// JSON object with the counters since loading.
   std::string stats() const;
+  /// Once, after the first call that was slower than it looks: why; nothing otherwise.
+  std::optional<std::string> takeNotice() {
+    bool none = executor->counters().overlapCopies.load(std::memory_order_relaxed) == 0;
+    return none || noticed.exchange(true) ? std::nullopt : std::optional(notice());
+  }
   std::string_view report() const { return artifact->report(); }
   std::string_view graphName() const { return artifact->graphName(); }
 
 private:
   TorchExecutable() = default;
   Status chooseBackend();
+  std::string notice() const;
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;
@@ -45,6 +53,7 @@ private:
   std::unique_ptr<TorchHost> host;
   std::unique_ptr<KernelBackend> backend;
   std::unique_ptr<PlanExecutor> executor;
+  std::atomic<bool> noticed{false};
 };
 
 /// Raises the C++ exception torch's Python layer turns into what eager raises.

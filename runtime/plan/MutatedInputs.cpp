@@ -1,0 +1,123 @@
+// Arguments a plan writes to and that share memory with other arguments of the same call. The plan was made for arguments that lie
+// apart: such an argument is copied when the call begins, the steps work on the copy, and its values are written back after
+// the last of them. Every argument is then read as it was at entry, whatever the order and the threads of the kernels.
+
+#include "runtime/plan/InputOverlap.h"
+#include "runtime/plan/PlanExecutor.h"
+
+#include <algorithm>
+
+namespace frit {
+
+Status PlanExecutor::separateMutated(RunState &state) {
+  for (uint32_t number : mutatedInputs) {
+    if (overlapsItself(state.views[number])) {
+      return Status::error(ErrorKind::Runtime,
+                           "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           "location. Please clone() the tensor before performing the operation.");
+    }
+  }
+  if (!rangesMeet(state)) {
+    return Status::ok();
+  }
+  for (uint32_t number : mutatedInputs) {
+    bool meets = std::any_of(state.ranges.begin(), state.ranges.end(), [&](const ArgumentRange &other) {
+      return other.input != number && mayShareMemory(state.views[number], state.views[other.input]);
+    });
+    if (meets) {
+      FRIT_RETURN_IF_ERROR(replaceByCopy(state, number));
+    }
+  }
+  return Status::ok();
+}
+
+/// Sweeps over the arguments in order of their addresses. The order is that of the previous call unless they have moved.
+bool PlanExecutor::rangesMeet(RunState &state) const {
+  if (state.ranges.empty()) {
+    for (uint32_t number = 0; number < inputSpecs.size(); ++number) {
+      format::InputKind kind = inputSpecs[number].kind;
+      if (kind == format::InputKind::Tensor || kind == format::InputKind::ScalarTensor) {
+        bool written = std::find(mutatedInputs.begin(), mutatedInputs.end(), number) != mutatedInputs.end();
+        state.ranges.push_back({{}, number, written});
+      }
+    }
+  }
+  auto before = [](const ArgumentRange &a, const ArgumentRange &b) { return a.bytes.begin < b.bytes.begin; };
+  for (ArgumentRange &range : state.ranges) {
+    range.bytes = rangeOf(state.views[range.input]);
+  }
+  if (!std::is_sorted(state.ranges.begin(), state.ranges.end(), before)) {
+    std::sort(state.ranges.begin(), state.ranges.end(), before);
+  }
+  uintptr_t end = 0, writtenEnd = 0;
+  for (const ArgumentRange &range : state.ranges) {
+    if (range.bytes.begin < writtenEnd || (range.written && range.bytes.begin < end)) {
+      return true;
+    }
+    end = std::max(end, range.bytes.end);
+    if (range.written) {
+      writtenEnd = std::max(writtenEnd, range.bytes.end);
+    }
+  }
+  return false;
+}
+
+Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
+  const TensorView &view = state.views[number];
+  auto rank = static_cast<size_t>(view.rank);
+  TensorSlot &slot = state.tensors[inputSpecs[number].reg];
+  TensorSlot copy;
+  FRIT_RETURN_IF_ERROR(host.allocateTensor({{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device}, copy));
+  copy.owner = TensorSlot::Owner::Handle;
+  if (Status status = host.copyInto(copy, slot); !status.isOk()) {
+    host.releaseTensor(copy.handle);
+    return status;
+  }
+  // The register's own reference may be dropped by the plan; this one lasts until the values are back.
+  host.retainTensor(copy.handle);
+  state.copies.push_back({number, slot, copy});
+  counts.overlapCopies.fetch_add(1, std::memory_order_relaxed);
+  ByteRange range = rangeOf(view);
+  state.held.add(range.end - range.begin);
+  state.heldTemporaries.add(range.end - range.begin);
+  slot = copy;
+  return Status::ok();
+}
+
+Status PlanExecutor::writeBack(RunState &state) {
+  for (const InputCopy &copy : state.copies) {
+    FRIT_RETURN_IF_ERROR(host.copyInto(copy.original, copy.copy));
+  }
+  return Status::ok();
+}
+
+/// A result that looks at a copy looks at the argument instead, as it would have without one.
+Status PlanExecutor::ontoOriginal(RunState &state, TensorSlot &result) {
+  TensorView view = host.look(result.handle);
+  for (const InputCopy &copy : state.copies) {
+    ByteRange range = rangeOf(host.look(copy.copy.handle));
+    auto first = reinterpret_cast<uintptr_t>(view.data);
+    if (first < range.begin || first >= range.end) {
+      continue;
+    }
+    auto rank = static_cast<size_t>(view.rank);
+    auto offset = static_cast<int64_t>((first - range.begin) / bytesOf(view.dtype));
+    TensorSlot moved;
+    FRIT_RETURN_IF_ERROR(
+        host.viewTensor(copy.original, {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device}, offset, moved));
+    host.releaseTensor(result.handle);
+    result.handle = moved.handle;
+    return Status::ok();
+  }
+  return Status::ok();
+}
+
+void PlanExecutor::dropCopies(RunState &state) {
+  for (const InputCopy &copy : state.copies) {
+    host.releaseTensor(copy.original.handle);
+    host.releaseTensor(copy.copy.handle);
+  }
+  state.copies.clear();
+}
+
+} // namespace frit
