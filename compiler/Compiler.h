@@ -87,6 +87,10 @@ FRIT_EXPORT CompileResult compileIr(std::string_view text, const CompileOptions 
 /// Compiles a `.pt2` archive; its parameters, buffers and constants become the artifact's weights.
 FRIT_EXPORT CompileResult compileArchive(const std::string &path, const CompileOptions &options);
 
+/// The build of this compiler, its LLVM and the level that "host" means here: what a cached artifact depends on beside the graph and
+/// the options. Empty where the library carries no build id, and nothing may be cached.
+FRIT_EXPORT std::string compilerIdentity();
+
 /// The command line of frit-compile; returns the exit status.
 FRIT_EXPORT int compileMain(int argc, char **argv);
 

@@ -83,6 +83,14 @@ PyObject *compileGraph(PyObject *, PyObject *) {
 }
 #endif
 
+PyObject *identity(PyObject *, PyObject *) {
+#ifdef FRIT_HAS_COMPILER
+  return PyUnicode_FromString(compilerIdentity().c_str());
+#else
+  return PyUnicode_FromString("");
+#endif
+}
+
 PyObject *load(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *bytes = nullptr;
@@ -121,6 +129,7 @@ PyObject *load(PyObject *, PyObject *arguments) {
 PyMethodDef functions[] = {
     {"compile", compileGraph, METH_VARARGS,
      "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
+    {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
     {nullptr, nullptr, 0, nullptr}};

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "explain": "frit.report",
     "reset": "frit.backend",
+    "load_cache_artifacts": "frit.kept",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
     "CaptureError": "frit.errors",

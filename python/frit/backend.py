@@ -14,6 +14,7 @@ import time
 import torch
 from torch._dynamo.utils import counters
 
+from . import kept
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -59,20 +60,23 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
 def compile_graph(gm, example_inputs, *, settings, stage):
     """One functional graph to a boxed callable."""
-    started = time.perf_counter()
-    captured = capture(gm)
-    captured_at = time.perf_counter()
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
-    artifact("graph").debug("%s %s", name, captured.json)
-    executable, report = build(captured, settings, name)
-    artifact("timing").debug(
-        "%s: %d nodes, capture %.1f ms, compile and load %.1f ms",
-        name,
-        captured.nodes,
-        1e3 * (captured_at - started),
-        1e3 * (time.perf_counter() - captured_at),
-    )
+    started = time.perf_counter()
+    key = kept.key_of(gm, settings, _native)
+    found = kept.load(key, gm, _native()) if key else None
+    if found:
+        captured, executable = found
+        report = json.loads(executable.report())
+        _time(name, captured, "from the cache", started)
+    else:
+        captured = capture(gm)
+        captured.key = key
+        _time(name, captured, "captured", started)
+        artifact("graph").debug("%s %s", name, captured.json)
+        started = time.perf_counter()
+        executable, report = build(captured, settings, name)
+        _time(name, captured, "compiled and loaded", started)
     _count(name, stage, captured, report)
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
@@ -86,7 +90,13 @@ def build(captured, settings, name):
     report = json.loads(result.report)
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
+    if captured.key:
+        kept.keep(captured.key, captured, result.artifact)
     return native.load(result.artifact, captured.constants), report
+
+
+def _time(name, captured, what, started):
+    artifact("timing").debug("%s: %d nodes, %s in %.1f ms", name, captured.nodes, what, 1e3 * (time.perf_counter() - started))
 
 
 def _targets(captured, settings):

@@ -32,12 +32,14 @@ _string = functools.lru_cache(maxsize=65536)(json.dumps)
 class Captured:
     """The JSON of one graph, the tensors of its constants in order, its callback steps, and the devices it names."""
 
-    def __init__(self, json_text, constants, callbacks, nodes, devices=()):
+    def __init__(self, json_text, constants, callbacks, nodes, devices=(), constant_names=()):
         self.json = json_text
         self.constants = constants
+        self.constant_names = list(constant_names)  # where each constant hangs on the graph module
         self.callbacks = callbacks
         self.nodes = nodes
         self.devices = devices
+        self.key = None  # of the disk cache, where the graph may be kept
 
 
 def capture(gm):
@@ -123,7 +125,7 @@ class _GraphWriter:
             f'"verifiers":[],"torch_version":{_string(torch.__version__)},"guards_code":[]}}'
         )
         tensors = [tensor for _, tensor in self.constants]
-        return Captured(text, tensors, self.callbacks, len(self.nodes), self.devices)
+        return Captured(text, tensors, self.callbacks, len(self.nodes), self.devices, self.constant_names)
 
     def graph(self):
         """Write every node and return the schema's Graph."""

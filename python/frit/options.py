@@ -51,6 +51,7 @@ REGISTRY = {
         Option("cpu", str, "host", "the CPU to generate code for", ("host", "x86-64-v3", "x86-64-v4")),
         Option("cuda_graphs", bool, False, "capture GPU launches in CUDA graphs where possible"),
         Option("autotune", bool, False, "measure schedule candidates instead of taking the first"),
+        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
         Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
     )

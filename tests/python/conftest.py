@@ -23,6 +23,8 @@ import json_interpreter  # noqa: E402
 from frit import backend  # noqa: E402
 
 torch.set_num_threads(2)
+# What a test compiles is compiled there and then; tests of the cache switch it on in a folder of their own.
+os.environ["FRIT_CACHE"] = "0"
 
 
 def build_interpreted(captured, settings, name):

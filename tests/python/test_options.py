@@ -87,7 +87,7 @@ def test_frit_logs_is_read_from_the_environment():
     assert said.returncode == 0, said.stderr
     assert "I frit: graph0_inference: 2 nodes, 1 kernels, 1 ATen calls (aten.cumsum.default)" in said.stderr
     assert 'D frit.artifact.fallbacks: graph0_inference: {"op": "aten.cumsum.default", "reason": ' in said.stderr
-    assert "D frit.artifact.timing: graph0_inference: 2 nodes, capture " in said.stderr and not said.stdout
+    assert "D frit.artifact.timing: graph0_inference: 2 nodes, captured in " in said.stderr and not said.stdout
     child["FRIT_LOGS"] = "fallback"
     said = subprocess.run([sys.executable, "-c", "import frit.logs"], capture_output=True, text=True, env=child)
     assert said.returncode != 0 and "FRIT_LOGS: unknown name 'fallback'; did you mean 'fallbacks'?" in said.stderr

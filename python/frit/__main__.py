@@ -1,0 +1,45 @@
+"""`frit cache status|verify|clear`: what lies in the disk cache. Also `python -m frit`."""
+
+import argparse
+import sys
+
+from .disk_cache import DiskCache, default_folder
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="frit", description="frit, a graph-compiler backend for PyTorch 2")
+    commands = parser.add_subparsers(dest="command", required=True)
+    cache = commands.add_parser("cache", help="the artifacts kept on disk")
+    cache.add_argument("action", choices=["status", "verify", "clear"])
+    cache.add_argument("--dir", help="the folder; FRIT_CACHE_DIR or the user's cache folder by default")
+    chosen = parser.parse_args(arguments)
+    folder = chosen.dir or default_folder()
+    if folder is None:
+        print("frit cache: there is no home folder; name a folder with --dir or FRIT_CACHE_DIR", file=sys.stderr)
+        return 2
+    return _ACTIONS[chosen.action](DiskCache(folder))
+
+
+def _status(cache):
+    found = cache.entries()
+    print(f"{cache.root}: {len(found)} entries, {sum(size for _, size, _ in found)} of {cache.limit} bytes")
+    return 0
+
+
+def _verify(cache):
+    good, bad = cache.verify()
+    for path, why in bad:
+        print(f"bad: {path}: {why}")
+    print(f"{cache.root}: {good} good entries, {len(bad)} bad")
+    return 1 if bad else 0
+
+
+def _clear(cache):
+    print(f"{cache.root}: {cache.clear()} entries removed")
+    return 0
+
+
+_ACTIONS = {"status": _status, "verify": _verify, "clear": _clear}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+"""Artifacts kept on disk between processes: one file an entry, written aside and renamed.
+
+A reader takes no lock and sees a whole file or none. Whatever is wrong with an entry (torn, foreign, of
+another key, writable by others) makes it a miss that is counted; whatever is wrong with the disk
+(full, read-only, absent) leaves the run as it would be without a cache. An entry holds host code, so only files and
+folders that belong to the caller or to root, and that nobody else may write, are believed.
+
+Layout: `<folder>/<format>/<first two digits of the key>/<key>`. The folder is FRIT_CACHE_DIR, or `frit` inside
+TORCHINDUCTOR_CACHE_DIR, or `frit` in the user's cache folder. FRIT_CACHE=0 switches the cache off, as torch's
+force_disable_caches does; FRIT_CACHE_LIMIT is the number of bytes it may grow to (1 GiB).
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+import struct
+import threading
+import time
+
+MAGIC = b"frit-entry-1\n"
+_HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
+_FORMAT = "v1"
+_STALE_SECONDS = 3600
+_SWEEP_SECONDS = 60
+
+
+class BadEntry(Exception):
+    """A file that is no entry of its key; the text says why."""
+
+
+def pack(key, description, artifact):
+    """The bytes of an entry. The description names the key and the artifact's digest, so neither can be exchanged."""
+    described = {**description, "key": key, "artifact": hashlib.sha256(artifact).hexdigest(), "bytes": len(artifact)}
+    text = json.dumps(described, sort_keys=True).encode()
+    return b"".join((MAGIC, _HEAD.pack(len(text), hashlib.sha256(text).digest()), text, artifact))
+
+
+def unpack(key, content):
+    """(description, artifact) of an entry's bytes, or BadEntry."""
+    start = len(MAGIC) + _HEAD.size
+    if content[: len(MAGIC)] != MAGIC or len(content) < start:
+        raise BadEntry("it is not an entry of this version")
+    length, digest = _HEAD.unpack_from(content, len(MAGIC))
+    text = content[start : start + length]
+    if hashlib.sha256(text).digest() != digest:
+        raise BadEntry("its description is damaged")
+    description = json.loads(text)
+    if not isinstance(description, dict):
+        raise BadEntry("its description is none")
+    artifact = content[start + length :]
+    if description.get("key") != key:
+        raise BadEntry("it belongs to another key")
+    if description.get("bytes") != len(artifact) or hashlib.sha256(artifact).hexdigest() != description.get("artifact"):
+        raise BadEntry("its artifact is damaged")
+    return description, artifact
+
+
+def default_folder():
+    """Where entries lie, or None if there is no such place."""
+    named = os.environ.get("FRIT_CACHE_DIR")
+    if named:
+        return named
+    shared = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if shared:
+        return os.path.join(shared, "frit")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "frit") if os.path.isabs(base) else None
+
+
+def default_limit():
+    try:
+        return int(os.environ.get("FRIT_CACHE_LIMIT", 1 << 30))
+    except ValueError:
+        return 1 << 30
+
+
+class DiskCache:
+    """Entries under one folder. No method raises for the state of the disk."""
+
+    def __init__(self, folder, limit=None):
+        self.root = os.path.join(folder, _FORMAT)
+        self.limit = default_limit() if limit is None else limit
+        self._swept = 0.0
+
+    def path(self, key):
+        return os.path.join(self.root, key[:2], key)
+
+    def read(self, key):
+        """The bytes of an entry as written, None where there is none, or BadEntry."""
+        try:
+            handle = os.open(self.path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(handle)
+            if not _trusted(status) or not self._trusted_folders(key):
+                raise BadEntry("others may write it, or it belongs to somebody else")
+            chunks = []
+            while chunk := os.read(handle, 1 << 24):
+                chunks.append(chunk)
+            try:
+                os.utime(handle)  # least recently used go first
+            except OSError:
+                pass
+            return b"".join(chunks)
+        except OSError as error:
+            raise BadEntry(f"it cannot be read: {error.strerror}") from error
+        finally:
+            os.close(handle)
+
+    def write(self, key, content):
+        """Empty where the entry (`pack`) is there now, otherwise why not."""
+        if len(content) > self.limit:
+            return f"an entry of {len(content)} bytes is over the limit of {self.limit}"
+        target = self.path(key)
+        folder = os.path.dirname(target)
+        aside = os.path.join(folder, f".{key[:8]}-{os.getpid()}-{secrets.token_hex(4)}")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                os.replace(aside, target)
+            except BaseException:
+                os.unlink(aside)
+                raise
+        except OSError as error:
+            return f"{folder}: {error.strerror}"
+        if time.monotonic() - self._swept > _SWEEP_SECONDS:
+            self._swept = time.monotonic()
+            threading.Thread(target=self.sweep, name="frit-cache-sweep", daemon=True).start()
+        return ""
+
+    def drop(self, key):
+        try:
+            os.unlink(self.path(key))
+        except OSError:
+            pass
+
+    def entries(self):
+        """(path, bytes, last use) of every entry; `.`-files are writes under way or cut off."""
+        found = []
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                path = os.path.join(folder, name)
+                try:
+                    status = os.stat(path, follow_symlinks=False)
+                except OSError:
+                    continue  # another process was quicker
+                if not name.startswith("."):
+                    found.append((path, status.st_size, status.st_mtime))
+                elif time.time() - status.st_mtime > _STALE_SECONDS:
+                    _remove(path)
+        return found
+
+    def sweep(self):
+        """Removes what was not used for longest until the rest is under four fifths of the limit."""
+        found = sorted(self.entries(), key=lambda entry: entry[2])
+        total = sum(size for _, size, _ in found)
+        if total <= self.limit:
+            return 0
+        removed = 0
+        for path, size, _ in found:
+            if total <= self.limit * 4 // 5:
+                break
+            total -= size
+            removed += _remove(path)
+        return removed
+
+    def clear(self):
+        """Removes every entry and every cut-off write; returns how many entries there were."""
+        count = 0
+        for folder, _, names in os.walk(self.root, topdown=False):
+            for name in names:
+                count += _remove(os.path.join(folder, name)) and not name.startswith(".")
+            try:
+                os.rmdir(folder)
+            except OSError:
+                pass
+        return count
+
+    def verify(self):
+        """Reads every entry whole; (number of good ones, [(path, why it is bad)])."""
+        good, bad = 0, []
+        for path, _, _ in self.entries():
+            key = os.path.basename(path)
+            try:
+                content = self.read(key)
+                if content is not None:
+                    unpack(key, content)
+                    good += 1
+            except BadEntry as why:
+                bad.append((path, str(why)))
+        return good, bad
+
+    def _trusted_folders(self, key):
+        try:
+            return all(_trusted(os.stat(folder)) for folder in (self.root, os.path.join(self.root, key[:2])))
+        except OSError:
+            return False
+
+
+def _trusted(status):
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+        return 1
+    except OSError:
+        return 0

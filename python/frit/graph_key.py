@@ -1,0 +1,150 @@
+"""The fast cache key of a graph: everything that can change what the compiler makes of it.
+
+Capturing a graph costs thirty microseconds a node, this key about three: it is the text of the nodes as
+FX prints them (targets, arguments, names), the descriptions of placeholders, constants and results, the
+facts about symbolic sizes, and the settings. Two graphs with one key compile to one artifact; two texts of one
+meaning may have two keys, which costs a miss and never a wrong result. Hints of sizes enter by their
+power of two, as schedules read them. The user's source lines do not enter: a kept artifact names
+the lines of the program that was compiled first.
+"""
+
+import functools
+import hashlib
+import json
+import os
+
+import torch
+
+_FORMAT = "frit graph key 1"
+
+
+class Uncacheable(Exception):
+    """Why a graph has no key that another process would compute as well."""
+
+
+def graph_key(gm, settings, identity):
+    """Hexadecimal SHA-256 of a graph under `settings`; `identity` is the compiler's (`_C.identity`)."""
+    lines = [_FORMAT, identity, _sources_digest(), torch.__version__, _flags(), json.dumps(settings, sort_keys=True)]
+    symbols = _Symbols()
+    _graph_lines(gm, lines, symbols)
+    lines.extend(symbols.lines())
+    text = "\n".join(lines)
+    if " at 0x" in text:
+        raise Uncacheable("an argument has no text of its own")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@functools.cache
+def _sources_digest():
+    """This package's own Python: capture and decompositions decide what the compiler sees."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    digest = hashlib.sha256()
+    for name in sorted(os.listdir(here)):
+        if name.endswith(".py"):
+            with open(os.path.join(here, name), "rb") as file:
+                digest.update(name.encode() + b"\0" + file.read())
+    return digest.hexdigest()
+
+
+def _flags():
+    """Settings of torch that choose between operators or strides after capture began."""
+    devices = ()
+    if torch.cuda.is_initialized():
+        devices = tuple(torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count()))
+    return f"deterministic {torch.are_deterministic_algorithms_enabled()}, devices {devices}"
+
+
+def _graph_lines(gm, lines, symbols):
+    described = []
+    for node in gm.graph.nodes:
+        op = node.op
+        if op == "call_function":
+            lines.append(f"{node.name}={_target(node.target)}{node.args!r}{node.kwargs!r}")
+        elif op == "placeholder":
+            lines.append(f"{node.name}:{_description(node.meta.get('val'), symbols)}")
+        elif op == "get_attr":
+            value = gm
+            for name in node.target.split("."):
+                value = getattr(value, name)
+            if isinstance(value, torch.fx.GraphModule):
+                lines.append(f"{node.name}=graph {node.target} {{")
+                _graph_lines(value, lines, symbols)
+                lines.append("}")
+            elif isinstance(value, torch.Tensor):
+                lines.append(f"{node.name}=constant {node.target} {_description(value, symbols)}")
+            else:
+                raise Uncacheable(f"{node.target} is a Python object")
+        else:
+            lines.append(f"{op} {node.args!r}")
+            described = node.args[0] if isinstance(node.args[0], (list, tuple)) else node.args
+    lines.extend(_description(x.meta.get("val"), symbols) for x in described if isinstance(x, torch.fx.Node))
+
+
+_TARGETS = {}  # by identity: hashing an operator runs Python
+
+
+def _target(target):
+    known = _TARGETS.get(id(target))
+    if known is None:
+        if isinstance(target, torch._ops.OpOverload):
+            text = f"{target._schema}"
+        else:
+            text = f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
+        known = _TARGETS[id(target)] = (target, text)
+    return known[1]
+
+
+def _description(value, symbols):
+    if isinstance(value, torch.Tensor):
+        sizes = [*value.shape, *value.stride(), value.storage_offset()] if value.layout is torch.strided else [*value.shape]
+        shown = [size if type(size) is int else symbols.text(size) for size in sizes]
+        return f"{value.dtype} {shown} {value.ndim} {value.device} {value.layout} {value.requires_grad} {_kind(type(value))}"
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return symbols.text(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_description(x, symbols) for x in value)}]"
+    raise Uncacheable(f"a value of type {type(value).__name__} passes through it")
+
+
+@functools.lru_cache(maxsize=64)
+def _kind(cls):
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+@functools.lru_cache(maxsize=65536)
+def _expression(expr):
+    return str(expr)
+
+
+class _Symbols:
+    """Symbolic sizes met on the way, and what torch knows about them."""
+
+    def __init__(self):
+        self._env = None
+        self._symbols = {}
+
+    def text(self, value):
+        node = value.node
+        if not hasattr(node, "expr"):
+            return f"{type(value).__name__} {node}"
+        expr = node.expr
+        self._env = node.shape_env
+        for symbol in expr.free_symbols:
+            self._symbols.setdefault(symbol.name, symbol)
+        hint = node.hint if node.has_hint() else None
+        size_class = hint.bit_length() if type(hint) is int else "?"
+        return f"{type(value).__name__} {_expression(expr)} ~{size_class}"
+
+    def lines(self):
+        """Ranges, replacements and guards: they decide what else is known to be equal, divisible or in range."""
+        env = self._env
+        if env is None:
+            return
+        for name, symbol in sorted(self._symbols.items()):
+            bounds = env.var_to_range.get(symbol)
+            yield f"{name} in {bounds.lower}..{bounds.upper}" if bounds is not None else name
+        yield from sorted(f"{_expression(old)} is {_expression(new)}" for old, new in env.replacements.items())
+        yield from sorted(_expression(expr) for expr in getattr(env, "divisible", ()))
+        yield from (_expression(guard.expr) for guard in env.guards)
