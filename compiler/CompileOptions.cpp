@@ -19,6 +19,7 @@ std::string checkOptions(const CompileOptions &options) {
   std::string wrong = choose("cpu", options.cpu, {"host", "x86-64-v3", "x86-64-v4"});
   wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
+  wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
   wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
   for (const std::string &target : options.targets) {
     wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
@@ -37,6 +38,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
   }
   for (auto [name, field] : {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
                              std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
+                             std::pair("padding", &options.padding),
                              std::pair("stop_after", &options.stopAfter)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();
@@ -46,12 +48,14 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
       *field = text->str();
     }
   }
-  if (const llvm::json::Value *fusion = object->get("fusion")) {
-    auto flag = fusion->getAsBoolean();
-    if (!flag) {
-      return "option 'fusion' takes true or false";
+  for (auto [name, field] : {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison)}) {
+    if (const llvm::json::Value *value = object->get(name)) {
+      auto flag = value->getAsBoolean();
+      if (!flag) {
+        return std::string("option '") + name + "' takes true or false";
+      }
+      *field = *flag;
     }
-    options.fusion = *flag;
   }
   if (const llvm::json::Value *targets = object->get("targets")) {
     const llvm::json::Array *list = targets->getAsArray();

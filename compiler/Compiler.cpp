@@ -123,7 +123,11 @@ private:
     // A module that has kernels is in the outlined form already, for whatever it is.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
     auto fuse = [&](OpPassManager &passes) {
-      buildFusionPipeline(passes, {.eagerNumerics = options.numerics == "eager", .merge = options.fusion});
+      buildFusionPipeline(passes, {.eagerNumerics = options.numerics == "eager",
+                                   .merge = options.fusion,
+                                   .padding = options.padding,
+                                   .gpu = llvm::all_of(options.targets, [](llvm::StringRef target) { return target != "cpu"; }),
+                                   .poison = options.poison});
     };
     if (!isOutlined && !runPasses(*module, fuse)) {
       return finish();

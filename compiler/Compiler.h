@@ -35,6 +35,10 @@ struct CompileOptions {
   std::string fallback = "aten";
   /// Merge operators into kernels; without, each is a kernel of its own.
   bool fusion = true;
+  /// "auto", "off" or "force": which library calls get padded operands.
+  std::string padding = "auto";
+  /// Padded lanes that nobody may depend on hold NaN, large numbers or the least integer.
+  bool poison = false;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };

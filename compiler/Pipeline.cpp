@@ -23,6 +23,13 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 
+  // What the sizes of library calls become.
+  MaterializePaddingPassOptions padding;
+  padding.mode = options.padding;
+  padding.gpu = options.gpu;
+  passes.addNestedPass<GraphOp>(createMaterializePaddingPass(padding));
+  passes.addNestedPass<GraphOp>(createLowerPaddingPass({.poison = options.poison}));
+
   // What runs together.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass({.merge = options.merge}));
   if (!options.eagerNumerics) {
@@ -46,6 +53,7 @@ namespace {
 struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
   Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
+  Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"), llvm::cl::init("auto")};
   Option<bool> fusion{*this, "fusion", llvm::cl::desc("let operators share kernels"), llvm::cl::init(true)};
 };
 } // namespace
@@ -54,7 +62,10 @@ void registerPipelines() {
   mlir::PassPipelineRegistration<GraphPipelineOptions>(
       "frit-graph-pipeline", "imported form to outlined form, as the compiler runs it",
       [](mlir::OpPassManager &passes, const GraphPipelineOptions &options) {
-        buildFusionPipeline(passes, {.eagerNumerics = options.eagerNumerics, .merge = options.fusion});
+        buildFusionPipeline(passes, {.eagerNumerics = options.eagerNumerics,
+                                       .merge = options.fusion,
+                                       .padding = options.padding,
+                                       .gpu = options.target == "gpu"});
         buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu);
       });
 }

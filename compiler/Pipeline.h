@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <string>
+
 namespace mlir {
 class OpPassManager;
 } // namespace mlir
@@ -17,6 +19,12 @@ struct FusionOptions {
   bool eagerNumerics = false;
   /// Operators share kernels.
   bool merge = true;
+  /// Which library calls get padded operands: "auto", "off" or "force".
+  std::string padding = "auto";
+  /// Every target is a GPU, or emulates one.
+  bool gpu = false;
+  /// Lanes that nobody may depend on hold what would show.
+  bool poison = false;
 };
 
 /// Imported form to fused regions: the same for every target.

@@ -104,6 +104,24 @@ static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   }
 }
 
+/// What `materialize-padding` noted under `name`: dictionaries of text and numbers.
+static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
+  module.walk([&](mlir::frit::GraphOp graph) {
+    auto notes = graph->getAttrOfType<mlir::ArrayAttr>(name);
+    for (mlir::Attribute note : notes ? notes.getValue() : llvm::ArrayRef<mlir::Attribute>()) {
+      json.object([&] {
+        for (mlir::NamedAttribute entry : mlir::cast<mlir::DictionaryAttr>(note)) {
+          if (auto text = mlir::dyn_cast<mlir::StringAttr>(entry.getValue())) {
+            json.attribute(entry.getName().getValue(), text.getValue());
+          } else if (auto number = mlir::dyn_cast<mlir::FloatAttr>(entry.getValue())) {
+            json.attribute(entry.getName().getValue(), number.getValueAsDouble());
+          }
+        }
+      });
+    }
+  });
+}
+
 std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
                         llvm::ArrayRef<std::pair<std::string, double>> phases) {
   std::string text;
@@ -116,6 +134,8 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeLegalized(json, module); });
     json.attribute("copies", countCopies(module));
+    json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
+    json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });

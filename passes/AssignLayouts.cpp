@@ -279,7 +279,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   }
 
   /// Results of distinct storage classes never share storage, and a fresh one
-  /// never lies in borrowed storage.
+  /// never lies in borrowed storage, nor in a padded one.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
     for (OpOperand &use : op->getOpOperands()) {
@@ -290,7 +290,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       }
       Value base = bases.lookup(use.get());
       auto [owner, isNew] = owners.try_emplace(base, storage);
-      if (isBorrowed(base) || (!isNew && owner->second != storage)) {
+      bool isPadded = base.getDefiningOp() && base.getDefiningOp()->hasAttr("frit.padded");
+      if (isBorrowed(base) || isPadded || (!isNew && owner->second != storage)) {
         LayoutDemand demand = getLayoutDemand(use);
         Value made = copy(op, use.get(), isDense(demand.layout, type) ? demand.layout
                                                                       : getContiguousLayout(type),

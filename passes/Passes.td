@@ -144,6 +144,65 @@ def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::G
 }
 
 //===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::GraphOp"> {
+  let summary = "pad the operands of library calls that gain from it";
+  let description = [{
+    Kernels of our own run on the logical sizes; only a library call is given larger
+    operands: sizes that are multiples of `multiple` for half types on a GPU, buckets
+    where sizes must be fixed, and both wherever a rule allows it under `mode=force`.
+    What the call demands of the lanes beyond the logical sizes (zeros where it sums,
+    anything elsewhere) is filled unless the operand's own lanes hold it. The result is
+    cut back by a view; what else is elementwise between two padded calls runs on the
+    padded sizes. Calls without a rule (passes/PaddingRules) keep their sizes and are
+    listed in `frit.padding_refused`, the others in `frit.padding`.
+
+    ```mlir
+    %y = frit.aten "aten.mm.default"(%a, %b) : (tensor<5x6xf16>, tensor<6x8xf16>) -> tensor<5x8xf16>
+    // becomes
+    %p = frit.pad %a fill 0.0 : f16 : tensor<5x6xf16> -> tensor<8x8xf16>
+    %q = frit.pad %b fill 0.0 : f16 : tensor<6x8xf16> -> tensor<8x8xf16>
+    %r = frit.aten "aten.mm.default"(%p, %q) {frit.padded} : (tensor<8x8xf16>, tensor<8x8xf16>) -> tensor<8x8xf16>
+    %y = frit.unpad %r : tensor<8x8xf16> -> tensor<5x8xf16>
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"auto\"", "off, auto or force">,
+    Option<"gpu", "gpu", "bool", "false", "the calls run on a GPU">,
+    Option<"fixedSizes", "fixed-sizes", "bool", "false", "calls have the sizes of buckets">,
+    Option<"multiple", "multiple", "int64_t", "8", "what sizes become multiples of">];
+  let statistics = [
+    Statistic<"numPadded", "padded", "calls given padded operands">,
+    Statistic<"numPads", "pads", "operands filled">,
+    Statistic<"numReused", "reused", "operands that were padded already">,
+    Statistic<"numRefused", "refused", "calls that keep their sizes">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
+  let summary = "write pads as indexing maps";
+  let description = [{
+    A pad reads its operand inside of the logical sizes and gives the fill elsewhere,
+    by a select in the kernel that makes the value; an unpad is a view. Lanes without
+    a fill hold zeros, or with `poison` a NaN, +-1e30 or the least integer in turn.
+
+    ```mlir
+    %p = frit.pad %a fill 0.0 : f16 : tensor<5x8xf16> -> tensor<8x8xf16>
+    // becomes
+    %p = frit.reindex %a <(d0, d1) -> (d0, d1) where [d0 in 0 to 5]> fill 0.0 : f16
+         : tensor<5x8xf16> -> tensor<8x8xf16>
+    ```
+  }];
+  let options = [
+    Option<"poison", "poison", "bool", "false", "fill the lanes that nobody may depend on with what would show">];
+  let statistics = [
+    Statistic<"numPads", "pads", "pads written as maps">,
+    Statistic<"numUnpads", "unpads", "unpads written as views">];
+}
+
+//===----------------------------------------------------------------------===//
 // Fusion
 //===----------------------------------------------------------------------===//
 

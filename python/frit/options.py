@@ -53,6 +53,14 @@ REGISTRY = {
         Option("autotune", bool, False, "measure schedule candidates instead of taking the first"),
         Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
         Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
+        Option(
+            "padding",
+            str,
+            "auto",
+            "which library calls get operands of larger sizes: those that gain, none, or all that may be padded (to find errors)",
+            ("auto", "off", "force"),
+        ),
+        Option("poison", bool, False, "fill padded lanes and fresh memory with NaN and check what lies beside: to find errors"),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
     )
 }

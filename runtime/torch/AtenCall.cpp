@@ -212,6 +212,10 @@ at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPl
   if (!tensor.defined() || type.rank < 0) {
     return tensor;
   }
+  if (tensor.numel() == 0 && tensor.dim() == type.rank && dtypeOf(tensor.scalar_type()) != type.dtype) {
+    // native_dropout on the CPU: the mask of nothing has the input's dtype.
+    tensor = tensor.to(scalarTypeOf(type.dtype));
+  }
   TORCH_CHECK(tensor.dim() == type.rank && dtypeOf(tensor.scalar_type()) == type.dtype, "frit: ", name, " returned a ",
               tensor.dim(), "-d ", tensor.scalar_type(), " tensor, the graph was traced with a ", type.rank, "-d ",
               nameOf(type.dtype), " one; its fake implementation disagrees with its kernel");

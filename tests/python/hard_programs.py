@@ -83,7 +83,8 @@ def variance_of_one(x):
 
 @hard("02 layer and group norm", lambda n: (randn(2, 6, n, grad=True), randn(n, 6, grad=True)), training=True, sizes=(5, 2, 7, 8, 9, 24))
 def norms(x, y):
-    return F.group_norm(x, 3), F.layer_norm(y, (6,)), F.instance_norm(x)
+    normed = F.group_norm(x, 3), F.layer_norm(y, (6,)), F.instance_norm(x)
+    return [v.sin() for v in normed]
 
 
 # 3. A fill must lose against -1e4, and a row of -inf is eager's NaN.
@@ -243,10 +244,10 @@ def batch_norm_inputs(n):
     return randn(n, 4, 3, grad=True), torch.zeros(4), torch.ones(4), torch.zeros((), dtype=torch.int64)
 
 
-@hard("13 batch norm", batch_norm_inputs, training=True, raises=(0,))
+@hard("13 batch norm", batch_norm_inputs, training=True)
 def batch_norm(x, mean, variance, batches):
     for _ in range(2):
-        x = F.batch_norm(x, mean, variance, training=True)
+        x = F.batch_norm(x, mean, variance, training=True).sin()
         batches.add_(1)
     return x
 
@@ -254,18 +255,18 @@ def batch_norm(x, mean, variance, batches):
 # 14. Nothing is counted twice.
 @hard("14 tables", lambda n: (randn(1, 4, grad=True), torch.zeros(n, dtype=torch.int64), randn(9, 4, grad=True), randint(9, n)), training=True)
 def tables(one, zeros, table, i):
-    return F.embedding(zeros, one), F.embedding(i, table).sum(0), torch.zeros(9, 4).index_add(0, i, F.embedding(zeros, one)), table[i]
+    return F.embedding(zeros, one), F.embedding(i, table).sum(0), one.new_zeros(9, 4).index_add(0, i, F.embedding(zeros, one)), table[i]
 
 
 @hard("14 counts", lambda n: (randint(6, n), randn(n)), fullgraph=False)
 def counts(i, w):
-    return torch.bincount(i, minlength=6), torch.zeros(6).scatter_add(0, i, w), torch.histc(w, 4, -2, 2), torch.zeros(6).index_put((i,), w, accumulate=True)
+    return torch.bincount(i, minlength=6), w.new_zeros(6).scatter_add(0, i, w), torch.histc(w, 4, -2, 2), w.new_zeros(6).index_put((i,), w, accumulate=True)
 
 
 # 15. Selection among the real lanes.
 @hard("15 selection", lambda n: (randn(3, n).round(), randint(3, n)), compare="exact", raises=(0, 1, 2, 5))
 def selection(x, i):
-    return x.topk(6, 1).values, x.sort(1, stable=True), i.sort(stable=True, descending=True), x.median(1), x.kthvalue(2, 1)
+    return x.topk(6, 1).values, x.sort(dim=1, stable=True), i.sort(dim=0, stable=True, descending=True), x.median(1), x.kthvalue(2, 1)
 
 
 @hard("15 selection of unknown size", lambda n: (randn(n).round(), randint(3, n)), compare="exact", fullgraph=False)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hard_programs import PROGRAMS
 
-SETTINGS = {"plain": {}}
+SETTINGS = {"plain": {}, "padded and poisoned": {"padding": "force", "poison": True}}
 
 
 class Counting:
