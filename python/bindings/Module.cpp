@@ -96,7 +96,8 @@ PyObject *load(PyObject *, PyObject *arguments) {
   const char *bytes = nullptr;
   Py_ssize_t size = 0;
   PyObject *constants = nullptr;
-  if (!PyArg_ParseTuple(arguments, "y#O:load", &bytes, &size, &constants)) {
+  int poison = 0;
+  if (!PyArg_ParseTuple(arguments, "y#O|p:load", &bytes, &size, &constants, &poison)) {
     return nullptr;
   }
   PyObject *sequence = PySequence_Fast(constants, "constants must be a sequence of tensors");
@@ -118,7 +119,7 @@ PyObject *load(PyObject *, PyObject *arguments) {
   if (!artifact.isOk()) {
     return raise("ArtifactError", artifact.status().message());
   }
-  auto executable = TorchExecutable::load(*artifact, tensors);
+  auto executable = TorchExecutable::load(*artifact, tensors, poison != 0);
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
   }
@@ -131,7 +132,7 @@ PyMethodDef functions[] = {
      "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
-     "load(artifact, constants) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+     "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and runtime.", -1, functions,

@@ -92,7 +92,7 @@ def build(captured, settings, name):
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     if captured.key:
         kept.keep(captured.key, captured, result.artifact)
-    return native.load(result.artifact, captured.constants), report
+    return native.load(result.artifact, captured.constants, settings["poison"]), report
 
 
 def _time(name, captured, what, started):

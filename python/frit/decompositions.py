@@ -28,8 +28,6 @@ KEPT_WHOLE = {
     # eager's rounding: the decomposed forms compute the points in another order
     "aten.linspace.default",
     "aten.logspace.default",
-    # the decomposed form guards on where the rotated pieces begin, and recompiles at sizes 1 and 2
-    "aten.roll.default",
     # random numbers in eager's order
     "aten.bernoulli.default",
 }

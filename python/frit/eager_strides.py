@@ -25,6 +25,11 @@ def _suggested(x, *_):
     return torch.empty_like(x, memory_format=torch.channels_last if channels_last else torch.contiguous_format)
 
 
+def _rolled(x, shifts, dims=()):
+    # Two pieces joined; over the flat tensor they are rows.
+    return _suggested(x) if dims else _contiguous(None, x)
+
+
 def _sum(x, y, **_):
     return x + y
 
@@ -38,6 +43,8 @@ EAGER_LAYOUT = {
     aten.div.Tensor_mode: _sum,
     aten.floor_divide.default: _sum,
     aten._native_batch_norm_legit_no_training.default: _suggested,
+    # As an operator of its own, and not as pieces whose lengths would be guarded.
+    aten.roll.default: _rolled,
 }
 
 
@@ -70,21 +77,7 @@ def _keeping(op, layout, *args, **kwargs):
     return (relaid, *result[1:]) if several else relaid
 
 
-def roll(x, shifts, dims=()):
-    """As ATen does it, by joining two pieces; torch's own form reads by index and is always contiguous."""
-    if x.numel() == 0:
-        return x.clone()
-    if not dims:
-        return roll(x.contiguous().view(-1), shifts, (0,)).view(x.shape)
-    for shift, dim in zip(shifts, dims):
-        size = x.shape[dim]
-        start = (size - shift) % size
-        x = torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
-    return x
-
-
 def decompositions():
     """OpOverload -> decomposition, to be laid over torch's table."""
     table = {op: functools.partial(_keeping, op, layout) for op, layout in EAGER_LAYOUT.items()}
-    table[aten.roll.default] = roll
     return table

@@ -56,7 +56,7 @@ def _store():
 
 
 def _enabled(settings):
-    if not settings["cache"] or os.environ.get("FRIT_CACHE", "1") == "0" or settings["dump_dir"]:
+    if not settings["cache"] or os.environ.get("FRIT_CACHE", "1") == "0" or settings["dump_dir"] or settings["poison"]:
         return False
     config = torch.compiler.config
     return not getattr(config, "force_disable_caches", False)

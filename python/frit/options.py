@@ -6,6 +6,7 @@ is no other way for a setting to reach the compiler.
 """
 
 import difflib
+import os
 from dataclasses import dataclass
 
 from .errors import OptionError
@@ -27,6 +28,8 @@ class Option:
     default: object
     doc: str
     choices: tuple = ()
+    #: A variable of the environment that sets the default, for whole test-suites.
+    environment: str = ""
 
 
 REGISTRY = {
@@ -59,8 +62,15 @@ REGISTRY = {
             "auto",
             "which library calls get operands of larger sizes: those that gain, none, or all that may be padded (to find errors)",
             ("auto", "off", "force"),
+            "FRIT_PADDING",
         ),
-        Option("poison", bool, False, "fill padded lanes and fresh memory with NaN and check what lies beside: to find errors"),
+        Option(
+            "poison",
+            bool,
+            False,
+            "fill padded lanes and fresh memory with NaN and large numbers, check what lies beside buffers: slow, to find errors",
+            environment="FRIT_POISON",
+        ),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
     )
 }
@@ -79,11 +89,18 @@ def resolve(mode=None, options=None):
     mode = "default" if mode is None else mode
     if mode not in MODES:
         raise OptionError(f"frit: unknown mode {mode!r}; {nearest(mode, MODES)}")
-    values = {name: option.default for name, option in REGISTRY.items()}
+    values = {name: _default(option) for name, option in REGISTRY.items()}
     values.update(MODES[mode], mode=mode)
     for name, value in given.items():
         values[name] = _checked(name, value)
     return values
+
+
+def _default(option):
+    text = os.environ.get(option.environment, "") if option.environment else ""
+    if not text:
+        return option.default
+    return _checked(option.name, text == "1" if option.type is bool else text)
 
 
 def _checked(name, value):

@@ -53,6 +53,8 @@ struct TensorShape {
   format::Device device;
   /// Elements of the storage before the first one.
   int64_t offset = 0;
+  /// Elements that memory has beyond the storage, and nobody may touch.
+  int64_t slack = 0;
 };
 
 /// What was done, over all calls of an executable.
@@ -78,6 +80,8 @@ public:
   /// Bare memory, at least 64-byte aligned; null when there is none left.
   virtual void *allocateRaw(format::Device device, uint64_t bytes) = 0;
   virtual void freeRaw(format::Device device, void *memory) = 0;
+  /// Every temporary is a block of its own and not a part of an arena.
+  virtual bool separateBuffers() const { return false; }
   /// One block for the temporaries of a call; a host may keep the last one for the next call.
   virtual void *takeArena(format::Device device, uint64_t bytes) {
     return allocateRaw(device, bytes);

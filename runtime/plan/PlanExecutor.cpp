@@ -237,7 +237,7 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
                                                  " bytes was asked for: a size in this call is negative");
   }
   auto bytes = static_cast<uint64_t>(signedBytes);
-  if (step.c != kNoRegister && !type.needsHandle) {
+  if (step.c != kNoRegister && !type.needsHandle && !host.separateBuffers()) {
     int64_t offset = state.ints[step.c];
     if (offset < 0 || static_cast<uint64_t>(offset) > state.arenaBytes ||
         bytes > state.arenaBytes - static_cast<uint64_t>(offset)) {

@@ -180,7 +180,7 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
 }
 
 Status PlanExecutor::prepareArena(RunState &state) {
-  if (decoded->arenaBytes == kNoRegister) {
+  if (decoded->arenaBytes == kNoRegister || host.separateBuffers()) {
     return Status::ok();
   }
   int64_t bytes = state.ints[decoded->arenaBytes];

@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/CpuBackend.h"
 #include "runtime/cuda/CudaBackend.h"
+#include "runtime/plan/PoisonHost.h"
 #include "runtime/simt/SimtBackend.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"
@@ -13,12 +14,13 @@
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <map>
 
 namespace frit {
 
 Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
-                                                               std::span<const at::TensorBase> constants) {
+                                                               std::span<const at::TensorBase> constants, bool poison) {
   std::unique_ptr<TorchExecutable> executable(new TorchExecutable());
   executable->artifact = std::move(artifact);
   executable->spanName = "frit::" + std::string(executable->graphName());
@@ -29,7 +31,14 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
   }
   executable->host = std::move(*host);
   const format::Plan *plan = executable->plan->source;
-  executable->executor = std::make_unique<PlanExecutor>(executable->plan, *executable->host, *executable->backend);
+  if (poison) {
+    executable->poisonHost = std::make_unique<PoisonHost>(*executable->host, *executable->plan);
+    executable->poisonBackend =
+        std::make_unique<PoisonBackend>(*executable->backend, *executable->poisonHost, *executable->plan);
+  }
+  executable->executor = std::make_unique<PlanExecutor>(
+      executable->plan, poison ? static_cast<TensorHost &>(*executable->poisonHost) : *executable->host,
+      poison ? static_cast<KernelBackend &>(*executable->poisonBackend) : *executable->backend);
   uint32_t wanted = plan->constants() ? plan->constants()->size() : 0;
   if (constants.size() != wanted) {
     return Status::error(ErrorKind::BadInput, "graph '" + std::string(executable->graphName()) + "' needs " +
@@ -128,6 +137,68 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
   return Status::ok();
 }
 
+namespace {
+
+/// The memory under an argument that the call may not write to.
+struct Untouched {
+  c10::Storage storage;
+  /// Bytes of it that arguments of the plan's own may be written in.
+  std::vector<std::pair<size_t, size_t>> written;
+  uint64_t digest = 0;
+
+  uint64_t digestNow() const {
+    const auto *bytes = static_cast<const unsigned char *>(storage.data());
+    uint64_t value = 1469598103934665603ULL;
+    for (size_t at = 0; bytes && at < storage.nbytes(); ++at) {
+      bool open = std::any_of(written.begin(), written.end(),
+                              [&](const auto &range) { return range.first <= at && at < range.second; });
+      value = open ? value : (value ^ bytes[at]) * 1099511628211ULL;
+    }
+    return value;
+  }
+};
+
+} // namespace
+
+/// The call with every buffer guarded, and the arguments' own memory compared before and after.
+Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  std::vector<std::pair<size_t, Untouched>> kept;
+  for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
+    if (!inputs[number].handle || !implOf(inputs[number].handle)->is_cpu()) {
+      continue;
+    }
+    c10::TensorImpl *impl = implOf(inputs[number].handle);
+    const c10::Storage &storage = impl->storage();
+    auto known = std::find_if(kept.begin(), kept.end(),
+                              [&](const auto &one) { return one.second.storage.data() == storage.data(); });
+    if (known == kept.end()) {
+      kept.push_back({number, {storage, {}, 0}});
+      known = kept.end() - 1;
+    }
+    if (plan->source->inputs()->Get(static_cast<uint32_t>(number))->mutated() && impl->numel() != 0) {
+      int64_t span = 1;
+      for (int64_t dim = 0; dim < impl->dim(); ++dim) {
+        span += (impl->size(dim) - 1) * impl->stride(dim);
+      }
+      size_t begin = static_cast<size_t>(impl->storage_offset()) * impl->itemsize();
+      known->second.written.push_back({begin, begin + static_cast<size_t>(span) * impl->itemsize()});
+    }
+  }
+  for (auto &[number, memory] : kept) {
+    memory.digest = memory.digestNow();
+  }
+  Status status = executor->run(inputs, outputs);
+  Status ends = poisonHost->finish();
+  FRIT_RETURN_IF_ERROR(status);
+  for (const auto &[number, memory] : kept) {
+    if (ends.isOk() && memory.digest != memory.digestNow()) {
+      ends = Status::error(ErrorKind::Runtime, "poison: graph '" + std::string(graphName()) + "' changed the memory under input " +
+                                                   std::to_string(number) + ", which it may not write to; report it with the graph");
+    }
+  }
+  return ends;
+}
+
 void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   // AOTAutograd has already placed autograd and autocast into the graph; below them is where a compiled graph lives.
   c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
@@ -147,7 +218,7 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   if (device >= 0) {
     onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
   }
-  Status status = executor->run(inputs, outputs);
+  Status status = poisonHost ? runPoisoned(inputs, outputs) : executor->run(inputs, outputs);
   if (!status.isOk()) {
     throwStatus(status);
   }

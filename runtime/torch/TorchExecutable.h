@@ -16,13 +16,15 @@
 
 namespace frit {
 
+class PoisonBackend;
+class PoisonHost;
 class TorchHost;
 
 class TorchExecutable {
 public:
-  /// `constants` are the tensors the graph was captured with, in order.
+  /// `constants` are the tensors the graph was captured with, in order. With `poison` memory is guarded (PoisonHost).
   static Result<std::unique_ptr<TorchExecutable>> load(std::shared_ptr<const Artifact> artifact,
-                                                       std::span<const at::TensorBase> constants);
+                                                       std::span<const at::TensorBase> constants, bool poison = false);
   ~TorchExecutable();
 
   /// Takes the handles of `inputs`; throws what eager would throw.
@@ -44,6 +46,7 @@ private:
   TorchExecutable() = default;
   Status chooseBackend();
   std::string notice() const;
+  Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;
@@ -52,6 +55,9 @@ private:
   std::shared_ptr<const DecodedPlan> plan;
   std::unique_ptr<TorchHost> host;
   std::unique_ptr<KernelBackend> backend;
+  /// Only with `poison`: between the executor and the two above.
+  std::unique_ptr<PoisonHost> poisonHost;
+  std::unique_ptr<PoisonBackend> poisonBackend;
   std::unique_ptr<PlanExecutor> executor;
   std::atomic<bool> noticed{false};
 };

@@ -112,7 +112,7 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
                  ? at::detail::empty_strided_cpu(sizes, strides, type)
                  : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type)));
     };
-    if (shape.offset == 0) {
+    if (shape.offset == 0 && shape.slack == 0) {
       setSlot(slot, make(sizes, strides));
       return Status::ok();
     }
@@ -122,7 +122,10 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
       span = sizes[dim] == 0 ? 0 : span + (sizes[dim] - 1) * strides[dim];
     }
     span += shape.offset;
-    at::TensorBase tensor = make({span}, {1});
+    at::TensorBase tensor = make({span + shape.slack}, {1});
+    if (shape.slack != 0) {
+      tensor.storage().set_nbytes(static_cast<size_t>(span) * tensor.itemsize());
+    }
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, shape.offset);
     setSlot(slot, std::move(tensor));
     return Status::ok();

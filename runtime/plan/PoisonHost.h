@@ -1,0 +1,82 @@
+// A world in which nothing is zero by luck, to find errors (`options={"poison": True}`): fresh memory holds NaN, +-1e30 or the least
+// integer in turn, every buffer ends in bytes that must stay as they are, and no two temporaries share an arena. Stands between an
+// executor and its host and backend; results do not change.
+
+#pragma once
+
+#include "runtime/plan/Host.h"
+
+#include <mutex>
+#include <thread>
+
+namespace frit {
+
+class PoisonHost : public TensorHost {
+public:
+  PoisonHost(TensorHost &inner, const DecodedPlan &plan) : inner(inner), plan(plan) {}
+
+  /// The first buffer of this thread whose end has been written over; `culprit` is who ran last.
+  Status check(const std::string &culprit);
+  /// Checks all, and lets go of what the call has handed out.
+  Status finish();
+
+  bool separateBuffers() const override { return true; }
+  void *allocateRaw(format::Device device, uint64_t bytes) override;
+  void freeRaw(format::Device device, void *memory) override;
+  Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
+  void releaseTensor(void *handle) override;
+  Status callAten(uint32_t number, RunState &state) override;
+
+  void *takeArena(format::Device device, uint64_t bytes) override { return inner.takeArena(device, bytes); }
+  void giveArena(format::Device device, void *memory, uint64_t bytes) override { inner.giveArena(device, memory, bytes); }
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+    return inner.viewTensor(source, shape, offset, slot);
+  }
+  void retainTensor(void *handle) override { inner.retainTensor(handle); }
+  TensorView look(void *handle) override { return inner.look(handle); }
+  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override { return inner.copyInto(destination, source); }
+  void bumpVersion(const TensorSlot &tensor) override { inner.bumpVersion(tensor); }
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override { return inner.readItem(tensor, integer, real); }
+  Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
+    return inner.wrapScalar(dtype, integer, real, slot);
+  }
+  void *currentStream() override { return inner.currentStream(); }
+  bool releaseCachedMemory() override { return inner.releaseCachedMemory(); }
+  void *beginKernel(const char *name) override { return inner.beginKernel(name); }
+  void endKernel(void *span) override { inner.endKernel(span); }
+  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
+    inner.parallelFor(units, grain, body, argument);
+  }
+
+private:
+  /// A buffer with a guarded end; `owner` is the block or tensor handle it goes with.
+  struct Guarded {
+    const void *owner;
+    const unsigned char *end;
+    std::thread::id thread;
+  };
+  void guard(const void *owner, void *begin, uint64_t bytes, format::Dtype dtype);
+  Status forget(const void *owner);
+
+  TensorHost &inner;
+  const DecodedPlan &plan;
+  std::mutex lock;
+  std::vector<Guarded> guarded;
+  uint32_t turn = 0;
+  /// A violation found where no status can be returned.
+  Status broken = Status::ok();
+};
+
+/// Checks all ends after each kernel.
+class PoisonBackend : public KernelBackend {
+public:
+  PoisonBackend(KernelBackend &inner, PoisonHost &host, const DecodedPlan &plan) : inner(inner), host(host), plan(plan) {}
+  Status launch(const KernelArguments &arguments, TensorHost &) override;
+
+private:
+  KernelBackend &inner;
+  PoisonHost &host;
+  const DecodedPlan &plan;
+};
+
+} // namespace frit
