@@ -26,11 +26,33 @@ struct LaunchDesc {
   uint32_t sharedBytes = 0;
 };
 
+/// Code for one of the variants a kernel lists in `frit.variants`.
+struct VariantDesc {
+  /// Which of them.
+  unsigned number = 0;
+  std::vector<LaunchDesc> launches;
+  SizeAttr workspaceBytes;
+};
+
 struct KernelDesc {
   std::string name;
+  /// Of the generic kernel, which assumes nothing.
   std::vector<LaunchDesc> launches;
   /// Scratch shared by the launches of one call; the constant 0 if none.
   SizeAttr workspaceBytes;
+  /// In the kernel's order; those that would be the generic one again are left out.
+  std::vector<VariantDesc> variants;
+
+  /// Variants' launches, then the generic kernel's.
+  template <typename F> void forEachLaunch(F &&visit) {
+    for (VariantDesc &variant : variants) {
+      llvm::for_each(variant.launches, visit);
+    }
+    llvm::for_each(launches, visit);
+  }
+  template <typename F> void forEachLaunch(F &&visit) const {
+    const_cast<KernelDesc *>(this)->forEachLaunch([&](const LaunchDesc &launch) { visit(launch); });
+  }
 };
 
 enum class CpuLevel {

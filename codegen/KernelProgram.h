@@ -138,6 +138,10 @@ public:
   /// Facts about parameters and, as extents, the domain's dims.
   const SizeFacts &getFacts() const { return facts; }
 
+  /// What a variant may rely on beside the facts.
+  void assume(ArrayRef<AssumptionAttr> more) { llvm::append_range(assumptions, more); }
+  ArrayRef<AssumptionAttr> getAssumptions() const { return assumptions; }
+
   /// Whether anything can fail at run time (index checks, integer division).
   bool canFail() const;
 
@@ -185,6 +189,7 @@ private:
   SmallVector<Store> stores;
   SmallVector<unsigned> reduces;
   SizeFacts facts;
+  SmallVector<AssumptionAttr> assumptions;
 };
 
 /// The strides of a kernel's argument or result: its `frit.layout`, or

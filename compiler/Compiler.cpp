@@ -9,6 +9,7 @@
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 #include "ir/Importer.h"
+#include "ir/SourceLines.h"
 
 #include "compiler/PlanWriter.h"
 #include "mlir/IR/Diagnostics.h"
@@ -81,7 +82,7 @@ private:
     one.kind = DiagnosticKind::Internal;
     one.message = diagnostic.str();
     llvm::SmallVector<std::string> lines;
-    collectSourceLines(diagnostic.getLocation(), lines);
+    mlir::frit::collectSourceLines(diagnostic.getLocation(), lines);
     one.source = lines.empty() ? "" : lines.front();
     for (mlir::Diagnostic &note : diagnostic.getNotes()) {
       one.notes.push_back(note.str());

@@ -43,6 +43,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family) {
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
+  passes.addNestedPass<GraphOp>(createInsertShapeGuardsPass({.target = schedules.target}));
+  passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
   passes.addNestedPass<GraphOp>(createPlanBuffersPass());
 
   passes.addPass(createOutlineRegionsPass());

@@ -33,6 +33,14 @@ uint32_t PlanWriter::openProgram() {
   return program;
 }
 
+uint32_t PlanWriter::openSizeProgram() {
+  if (sizeProgram == kNoRegister) {
+    sizeProgram = builder.newProgram();
+    builder.plan.size_program = sizeProgram;
+  }
+  return sizeProgram;
+}
+
 uint32_t PlanWriter::sizeRegister(SizeExpr size) {
   if (auto constant = size.getConstant()) {
     return builder.intConstant(*constant);
@@ -52,11 +60,7 @@ uint32_t PlanWriter::sizeRegister(SizeExpr size) {
   if (isUnbacked(size)) {
     program = openProgram();
   } else {
-    if (sizeProgram == kNoRegister) {
-      sizeProgram = builder.newProgram();
-      builder.plan.size_program = sizeProgram;
-    }
-    program = sizeProgram;
+    program = openSizeProgram();
   }
   uint32_t reg = emitPolynomial(size, program);
   sizeRegisters[size.getAttr()] = reg;

@@ -2,6 +2,8 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/SourceLines.h"
+
 #include "passes/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,7 +19,7 @@ PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kern
     : graph(graph), kernels(kernels), sources(sources), builder(target) {}
 
 std::unique_ptr<format::PlanT> PlanWriter::write() {
-  if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeBody(graph.getBody().front()))) {
+  if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeGuards()) || failed(writeBody(graph.getBody().front()))) {
     return nullptr;
   }
   if (!unknownSymbol.empty()) {
@@ -47,6 +49,7 @@ LogicalResult PlanWriter::bindSymbols() {
     bound->min = symbol.getMin();
     bound->max = symbol.getMax().value_or(std::numeric_limits<int64_t>::max());
     bound->hint = symbol.getHint().value_or(-1);
+    bound->divisor = symbol.getDivisor();
     bool found = false;
     for (bool scalars : {true, false}) {
       for (BlockArgument argument : body.getArguments()) {
@@ -78,6 +81,14 @@ LogicalResult PlanWriter::bindSymbols() {
   return success();
 }
 
+unsigned PlanWriter::inputNumber(unsigned argument) {
+  unsigned number = 0;
+  for (unsigned i = 0; i != argument; ++i) {
+    number += graph.getArgAttr(i, "frit.constant") ? 0 : 1;
+  }
+  return number;
+}
+
 /// Whether only opaque calls look at a value: then its strides are the business of the dispatcher.
 static bool onlyCalled(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
@@ -90,6 +101,9 @@ LogicalResult PlanWriter::writeInputs() {
     auto name = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
     auto input = std::make_unique<format::InputT>();
     input->name = name ? name.str() : "argument " + std::to_string(number);
+    if (auto origin = graph.getArgAttrOfType<StringAttr>(number, "frit.origin")) {
+      input->origin = origin.str();
+    }
     Type type = argument.getType();
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
@@ -169,6 +183,10 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       .Case([&](AtenOp call) { return writeAten(call); })
       .Case([&](BindOp bind) { return writeBind(bind); })
       .Case([&](NoneOp) { return success(); })
+      .Case([&](GuardOp guard) {
+        writeLateGuard(guard);
+        return success();
+      })
       .Case([&](SizeOp size) {
         ints[size.getResult()] = sizeRegister(size.getSize());
         return success();
@@ -231,18 +249,24 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
   for (const std::string &line : lines) {
     entry->sources.push_back(sources.intern(NameLoc::get(StringAttr::get(kernel.getContext(), line))));
   }
-  auto variant = std::make_unique<format::KernelVariantT>();
-  for (const LaunchDesc &launch : desc.launches) {
-    auto one = std::make_unique<format::KernelLaunchT>();
-    one->entry = launch.entry;
-    one->grain = launch.grain;
-    one->block_x = launch.block[0];
-    one->block_y = launch.block[1];
-    one->block_z = launch.block[2];
-    one->shared_bytes = launch.sharedBytes;
-    variant->launches.push_back(std::move(one));
+  auto add = [&](ArrayRef<LaunchDesc> launches) {
+    auto variant = std::make_unique<format::KernelVariantT>();
+    for (const LaunchDesc &launch : launches) {
+      auto one = std::make_unique<format::KernelLaunchT>();
+      one->entry = launch.entry;
+      one->grain = launch.grain;
+      one->block_x = launch.block[0];
+      one->block_y = launch.block[1];
+      one->block_z = launch.block[2];
+      one->shared_bytes = launch.sharedBytes;
+      variant->launches.push_back(std::move(one));
+    }
+    entry->variants.push_back(std::move(variant));
+  };
+  for (const VariantDesc &variant : desc.variants) {
+    add(variant.launches);
   }
-  entry->variants.push_back(std::move(variant));
+  add(desc.launches);
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   entry->access = std::string(llvm::count_if(kernel.getArgumentTypes(), isTensor), 'r') +
                   std::string(kernel.getResultTypes().size(), 'w');
@@ -280,22 +304,30 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
     launch.tensors.push_back(placeResult(op, i));
   }
   auto inGraph = [&](SizeAttr size) { return sizeRegister(SizeExpr(size).substitute(parameters)); };
-  auto variant = std::make_unique<format::VariantSizesT>();
-  for (const LaunchDesc &one : desc->launches) {
-    auto sizes = std::make_unique<format::LaunchSizesT>();
-    if (builder.plan.target == format::Target::Cpu) {
-      sizes->x = inGraph(one.units);
-    } else {
-      sizes->x = inGraph(one.grid[0]);
-      sizes->y = one.grid[1] ? inGraph(one.grid[1]) : kNoRegister;
-      sizes->z = one.grid[2] ? inGraph(one.grid[2]) : kNoRegister;
+  auto add = [&](ArrayRef<LaunchDesc> launches, SizeAttr workspaceBytes) -> format::VariantSizesT & {
+    auto variant = std::make_unique<format::VariantSizesT>();
+    for (const LaunchDesc &one : launches) {
+      auto sizes = std::make_unique<format::LaunchSizesT>();
+      if (builder.plan.target == format::Target::Cpu) {
+        sizes->x = inGraph(one.units);
+      } else {
+        sizes->x = inGraph(one.grid[0]);
+        sizes->y = one.grid[1] ? inGraph(one.grid[1]) : kNoRegister;
+        sizes->z = one.grid[2] ? inGraph(one.grid[2]) : kNoRegister;
+      }
+      variant->launches.push_back(std::move(sizes));
     }
-    variant->launches.push_back(std::move(sizes));
+    if (workspaceBytes && !SizeExpr(workspaceBytes).isConstant(0)) {
+      variant->workspace = inGraph(workspaceBytes);
+    }
+    launch.variants.push_back(std::move(variant));
+    return *launch.variants.back();
+  };
+  for (const VariantDesc &variant : desc->variants) {
+    auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[variant.number]);
+    writeVariantGuard(kernel, proposed, parameters, add(variant.launches, variant.workspaceBytes));
   }
-  if (desc->workspaceBytes && !SizeExpr(desc->workspaceBytes).isConstant(0)) {
-    variant->workspace = inGraph(desc->workspaceBytes);
-  }
-  launch.variants.push_back(std::move(variant));
+  add(desc->launches, desc->workspaceBytes);
   builder.step<format::LaunchT>() = std::move(launch);
   for (Value result : op.getResults()) {
     if (Value root = rootOf(result); isa<BlockArgument>(root)) {
@@ -349,11 +381,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         output->reg = writeClone(value, demand.layout, "the graph promises a result with storage or strides of its own");
       } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
         output->kind = format::OutputKind::Input;
-        unsigned before = 0;
-        for (unsigned i = 0; i != argument.getArgNumber(); ++i) {
-          before += graph.getArgAttr(i, "frit.constant") ? 0 : 1;
-        }
-        output->reg = before;
+        output->reg = inputNumber(argument.getArgNumber());
       } else {
         output->reg = tensors.find(value)->second.reg;
       }

@@ -29,9 +29,6 @@ private:
   llvm::StringMap<uint32_t> numbers;
 };
 
-/// All lines a location names: fused locations name several.
-void collectSourceLines(mlir::Location location, llvm::SmallVectorImpl<std::string> &lines);
-
 class PlanWriter {
 public:
   using Kernels = llvm::StringMap<const mlir::frit::KernelDesc *>;
@@ -58,6 +55,8 @@ private:
   mlir::LogicalResult writeView(mlir::Operation &op);
   mlir::LogicalResult writeBind(mlir::frit::BindOp op);
   mlir::LogicalResult writeOutputs(mlir::frit::ReturnOp op);
+  /// Arguments are counted without the constants, which are bound at load.
+  unsigned inputNumber(unsigned argument);
   uint32_t useKernel(mlir::frit::KernelOp kernel, const mlir::frit::KernelDesc &desc);
 
   // PlanCalls.cpp: operators through the dispatcher.
@@ -78,6 +77,16 @@ private:
   uint32_t openProgram();
   uint32_t intRegister(mlir::Value value) { return ints.lookup(value); }
   uint32_t floatRegister(mlir::Value value) { return floats.lookup(value); }
+
+  // PlanGuards.cpp: what a graph and the variants of its kernels assume.
+  mlir::LogicalResult writeGuards();
+  /// A guard over sizes that only an operator knows, where it stands.
+  void writeLateGuard(mlir::frit::GuardOp op);
+  void writeVariantGuard(mlir::frit::KernelOp kernel, mlir::frit::VariantAttr variant,
+                         const llvm::StringMap<mlir::frit::SizeExpr> &parameters, format::VariantSizesT &sizes);
+  void emitCondition(mlir::frit::AssumptionAttr assumption, uint32_t program, uint32_t reg);
+  bool isUnbacked(mlir::frit::AssumptionAttr assumption);
+  uint32_t openSizeProgram();
 
   // PlanStorage.cpp: tensors and their lives.
   uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
@@ -106,6 +115,8 @@ private:
   /// Registers with the values of 0-d arguments that are read on the host.
   llvm::DenseMap<mlir::Value, uint32_t> hostScalars;
   llvm::DenseMap<mlir::Attribute, uint32_t> sizeRegisters;
+  /// What variants assume of sizes, in terms of the graph, without origins.
+  llvm::DenseMap<mlir::Attribute, uint32_t> conditionRegisters;
   llvm::StringMap<uint32_t> symbolRegisters;
   llvm::DenseSet<mlir::StringAttr> unbackedSymbols;
   llvm::StringMap<uint32_t> kernelNumbers;

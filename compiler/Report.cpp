@@ -3,7 +3,9 @@
 #include "compiler/ArtifactWriter.h"
 
 #include "ir/FritOps.h"
+#include "passes/ShapeGuards.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -93,6 +95,47 @@ static int64_t countCopies(mlir::ModuleOp module) {
   return copies;
 }
 
+/// What the graph assumes, then what the variants of its kernels do, in terms of the graph's sizes.
+static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module, const format::PlanT &plan) {
+  using namespace mlir::frit;
+  auto write = [&](AssumptionAttr assumption, llvm::function_ref<std::string(int64_t)> nameOf) {
+    json.attribute("kind", stringifyGuardKind(assumption.getKind()));
+    json.attribute("requirement", describe(assumption, nameOf));
+    json.attribute("origin", assumption.getOrigin());
+  };
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (auto guard : graph.getBody().front().getOps<GuardOp>()) {
+      json.object([&] {
+        write(guard.getAssumption(), [&](int64_t argument) {
+          auto name = graph.getArgAttrOfType<mlir::StringAttr>(argument, "frit.name");
+          return name ? "'" + name.str() + "'" : "argument " + std::to_string(argument);
+        });
+      });
+    }
+    llvm::StringSet<> inVariants;
+    for (const auto &kernel : plan.kernels) {
+      if (kernel->variants.size() > 1) {
+        inVariants.insert(kernel->name);
+      }
+    }
+    for (auto launch : graph.getBody().front().getOps<LaunchOp>()) {
+      auto variants = launch->getAttrOfType<mlir::ArrayAttr>("frit.variants");
+      if (!variants || !inVariants.erase(launch.getKernel())) {
+        continue;
+      }
+      for (auto [number, variant] : llvm::enumerate(variants.getAsRange<VariantAttr>())) {
+        for (AssumptionAttr assumption : variant.getAssumptions()) {
+          json.object([&] {
+            json.attribute("kernel", launch.getKernel());
+            json.attribute("variant", int64_t(number));
+            write(assumption, [](int64_t operand) { return "operand " + std::to_string(operand); });
+          });
+        }
+      }
+    }
+  }
+}
+
 /// Kernels and operators in the order in which they run.
 static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
@@ -133,6 +176,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("kernels", [&] { writeKernels(json, artifact, plan); });
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeLegalized(json, module); });
+    json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
     json.attribute("copies", countCopies(module));
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
     json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });

@@ -1,31 +1,12 @@
-// Locations back to the user's lines. The importer names a location after the line ("file.py:12 in fn: code"); IR read from a file
-// has positions instead.
+// The user's lines of an artifact, each once.
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/SourceLines.h"
+
 namespace frit {
 using namespace mlir;
-
-void collectSourceLines(Location location, SmallVectorImpl<std::string> &lines) {
-  auto add = [&](std::string line) {
-    if (!line.empty() && !llvm::is_contained(lines, line)) {
-      lines.push_back(std::move(line));
-    }
-  };
-  SmallVector<Location> open = {location};
-  while (!open.empty()) {
-    Location next = open.pop_back_val();
-    if (auto name = dyn_cast<NameLoc>(next)) {
-      add(name.getName().str());
-    } else if (auto position = dyn_cast<FileLineColLoc>(next)) {
-      add(position.getFilename().str() + ":" + std::to_string(position.getLine()));
-    } else if (auto fused = dyn_cast<FusedLoc>(next)) {
-      open.append(fused.getLocations().rbegin(), fused.getLocations().rend());
-    } else if (auto call = dyn_cast<CallSiteLoc>(next)) {
-      open.push_back(call.getCallee());
-    }
-  }
-}
+using mlir::frit::collectSourceLines;
 
 uint32_t SourceTable::intern(Location location) {
   SmallVector<std::string> found;

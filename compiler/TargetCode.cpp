@@ -43,12 +43,12 @@ static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options,
   entry->level = target.level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
   entry->bytes.assign(image.bytes.begin(), image.bytes.end());
   for (const KernelDesc &kernel : image.kernels) {
-    for (const LaunchDesc &launch : kernel.launches) {
+    kernel.forEachLaunch([&](const LaunchDesc &launch) {
       auto one = std::make_unique<format::EntryT>();
       one->name = launch.entry;
       one->offset = launch.offset;
       entry->entries.push_back(std::move(one));
-    }
+    });
   }
   code.kernels = std::move(image.kernels);
   code.images.push_back(std::move(entry));
@@ -75,9 +75,7 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     one->arch = text.arch;
     one->bytes.assign(text.ptx.begin(), text.ptx.end());
     for (const KernelDesc &kernel : images.kernels) {
-      for (const LaunchDesc &launch : kernel.launches) {
-        one->entries.push_back(launch.entry);
-      }
+      kernel.forEachLaunch([&](const LaunchDesc &launch) { one->entries.push_back(launch.entry); });
     }
     code.modules.push_back(std::move(one));
   }

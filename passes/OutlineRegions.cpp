@@ -3,6 +3,7 @@
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
+#include "passes/ShapeGuards.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
@@ -120,6 +121,37 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     return names.empty() ? "frit_copy" : stem;
   }
 
+  static constexpr StringLiteral kVariants = "frit.variants";
+
+  /// The variants of a region as its kernel has them: without origins, which would make two kernels of one. A
+  /// region over its number of elements keeps those that assume nothing but 32-bit indices.
+  static ArrayAttr variantsOf(RegionOp region, bool isFlat) {
+    auto proposed = region->getAttrOfType<ArrayAttr>(kVariants);
+    if (!proposed) {
+      return {};
+    }
+    MLIRContext *context = region.getContext();
+    SmallVector<Attribute> variants;
+    for (auto variant : proposed.getAsRange<VariantAttr>()) {
+      SmallVector<AssumptionAttr> assumptions;
+      for (AssumptionAttr assumption : variant.getAssumptions()) {
+        assumptions.push_back(withOrigin(assumption, "schedule"));
+      }
+      ScheduleAttr schedule = variant.getSchedule();
+      if (isFlat) {
+        if (llvm::any_of(assumptions, [](AssumptionAttr one) { return one.getKind() != GuardKind::Index32; })) {
+          continue;
+        }
+        DimsAttr domain = region.getScheduleAttr().getDomain();
+        SizeAttr doubled = SizeExpr(domain.getSizes()[0]) * 2;
+        assumptions = {AssumptionAttr::get(context, GuardKind::Index32, {}, doubled, "schedule")};
+        schedule = ScheduleAttr::get(context, schedule.getKind(), domain, 0, schedule.getParameters());
+      }
+      variants.push_back(VariantAttr::get(context, schedule, assumptions));
+    }
+    return variants.empty() ? ArrayAttr() : ArrayAttr::get(context, variants);
+  }
+
   /// `flat` is the number of elements of a region that was rewritten to one dim.
   void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat, SymbolTable &table) {
     MLIRContext *context = &getContext();
@@ -204,6 +236,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     });
     if (ScheduleAttr schedule = region.getScheduleAttr()) {
       kernel.setScheduleAttr(cast<ScheduleAttr>(replacer.replace(Attribute(schedule))));
+    }
+    if (ArrayAttr variants = variantsOf(region, flat.has_value())) {
+      kernel->setAttr(kVariants, replacer.replace(Attribute(variants)));
     }
     auto nonEmpty = [](Attribute attr) { return !cast<DictionaryAttr>(attr).empty(); };
     if (llvm::any_of(inputAttrs, nonEmpty)) {

@@ -313,6 +313,65 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   ];
 }
 
+def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::GraphOp"> {
+  let summary = "write down what a graph and its kernels assume about sizes and memory";
+  let description = [{
+    What must hold for the graph to run at all becomes a `frit.guard`: sizes that
+    torch proved equal and the size algebra does not (reshapes, concatenations),
+    the last index of a slice where ranges leave it open, the strides of
+    arguments that kernels read, and that arguments written in place lie apart
+    from all others. Arguments get `frit.origin`, their first reader.
+
+    What only a faster kernel needs becomes a variant of its region, best first:
+    on a GPU 32-bit indices where sizes are not bounded.
+
+    ```mlir
+    %y = frit.reshape %x : tensor<?xf32, #frit.dims<[s0]>>
+                        -> tensor<?x2xf32, #frit.dims<[floordiv(s0, 2), 2]>>
+    %z = frit.region(%y) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, {threads = 256 : i64}>} : ...
+    // becomes
+    frit.guard <equal, sizes [s0, 2 * floordiv(s0, 2)], origin "frit.reshape (model.py:3)">
+    %y = frit.reshape %x : ...
+    %z = frit.region(%y) {frit.variants = [
+           #frit.variant<<pointwise, <[s0]>, reduced 0, {index = 32 : i64, threads = 256 : i64}>,
+                         [<index32, sizes [2 * s0], origin "math.exp (model.py:4)">]>], schedule = ...} : ...
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">];
+  let statistics = [
+    Statistic<"guards", "guards", "guards of graphs">,
+    Statistic<"variants", "variants", "variants of regions">
+  ];
+}
+
+def SimplifyShapeGuardsPass : Pass<"frit-simplify-shape-guards", "::mlir::frit::GraphOp"> {
+  let summary = "remove guards that the symbol table or another guard implies";
+  let description = [{
+    Ranges and divisors of symbols decide guards before any call; a guard that
+    can never hold is an error. What another guard implies goes, equalities
+    found so far taken into account. An equality of a size with a multiple of its
+    quotient becomes the divisibility it is.
+
+    ```mlir
+    frit.guard <equal, sizes [s0, 2 * floordiv(s0, 2)], origin "a">
+    frit.guard <divisor, sizes [s0, 4], origin "b">
+    frit.guard <range, sizes [s0, 0, s0 + 1], origin "c">
+    // becomes
+    frit.guard <divisor, sizes [s0, 4], origin "b">
+    ```
+
+    Variants lose the assumptions that hold anyway; one without any left becomes
+    the schedule of its region, one that cannot be reached goes.
+  }];
+  let statistics = [
+    Statistic<"impliedByFacts", "implied-by-facts", "assumptions that the symbol table decides">,
+    Statistic<"impliedByGuards", "implied-by-guards", "assumptions that another one implies">,
+    Statistic<"rewritten", "rewritten", "equalities that are divisibilities">,
+    Statistic<"variantsDropped", "variants-dropped", "variants that never run">,
+    Statistic<"variantsDecided", "variants-decided", "variants that always run">
+  ];
+}
+
 def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
   let summary = "decide which storage every region writes";
   let description = [{

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 static bool mayBeImported(Operation &op) {
-  if (isa<AtenOp, CallOp, SizeOp, BindOp, StoreOp, NoneOp, ReturnOp>(op)) {
+  if (isa<AtenOp, CallOp, GuardOp, SizeOp, BindOp, StoreOp, NoneOp, ReturnOp>(op)) {
     return true;
   }
   // Host scalars: arithmetic and math on i64, f64 and i1.

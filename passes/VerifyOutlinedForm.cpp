@@ -26,7 +26,7 @@ static LogicalResult verifyOutside(Operation &op) {
     return op.emitError("'frit.region' is not part of the outlined form; frit-outline-regions "
                         "has not run");
   }
-  if (!isa<LaunchOp, AtenOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp, tensor::FromElementsOp,
+  if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp, tensor::FromElementsOp,
            tensor::ExtractOp>(op) &&
       !isView(&op) && !isHostScalar(op)) {
     return op.emitError("'") << op.getName() << "' is not part of the outlined form; "

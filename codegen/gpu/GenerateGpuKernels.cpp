@@ -36,12 +36,12 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
     }
     // What a launch needs stands beside the function.
     for (const KernelDesc &kernel : kernels) {
-      for (const LaunchDesc &launch : kernel.launches) {
+      kernel.forEachLaunch([&](const LaunchDesc &launch) {
         Operation *function = module.lookupSymbol(launch.entry);
         function->setAttr("frit.grid", builder.getArrayAttr({launch.grid[0], launch.grid[1],
                                                              launch.grid[2]}));
         function->setAttr("frit.shared_bytes", builder.getI64IntegerAttr(launch.sharedBytes));
-      }
+      });
     }
   }
 };

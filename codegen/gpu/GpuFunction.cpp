@@ -14,19 +14,34 @@ static constexpr StringRef kSharedName = "frit_shared", kFailName = "frit_fail";
 
 bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
   constexpr int64_t limit = int64_t(1) << 30;
+  const SizeFacts &facts = program.getFacts();
   auto fits = [&](SizeExpr expr) {
-    auto high = program.getFacts().upperBound(expr), low = program.getFacts().lowerBound(expr);
-    return high && *high < limit && low && *low > -limit;
+    auto high = facts.upperBound(expr), low = facts.lowerBound(expr);
+    if (high && *high < limit && low && *low > -limit) {
+      return true;
+    }
+    // Under an assumption that something of twice its size has 32-bit indices.
+    return llvm::any_of(program.getAssumptions(), [&](AssumptionAttr assumption) {
+      if (assumption.getKind() != GuardKind::Index32) {
+        return false;
+      }
+      SizeExpr end = assumption.getSizes()[0];
+      return facts.provablyNonNegative(end - expr * 2) && facts.provablyNonNegative(end + expr * 2);
+    });
+  };
+  auto allFit = [&](ArrayRef<Bound> bounds) {
+    return llvm::all_of(bounds, [&](const Bound &bound) { return fits(bound.expr) && fits(bound.low) && fits(bound.high); });
   };
   bool all = fits(program.getExtent(0, program.getRank()));
   for (const Node &node : program.getNodes()) {
+    all = all && allFit(node.bounds);
     if (node.kind == NodeKind::Load) {
       // An index value that was read may be anything in its range, which the bound on the tensor's size covers.
       bool indexed = false;
       node.expr.forEachSymbol([&](StringRef name) { indexed |= name.starts_with("v"); });
       auto type = cast<RankedTensorType>(program.getKernel().getArgumentTypes()[node.argument]);
       all = all && fits(getNumElements(type)) && (indexed || fits(node.expr));
-    } else if (node.kind == NodeKind::Index) {
+    } else if (node.kind == NodeKind::Index || node.kind == NodeKind::Check) {
       all = all && fits(node.expr);
     }
   }

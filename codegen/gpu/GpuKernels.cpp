@@ -20,7 +20,7 @@ using namespace mlir::frit;
 /// approximate: the error disappears in the last rounding. tanh.approx (2^-11) is
 /// good enough for bf16 only.
 static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
-                                 ArrayRef<LaunchDesc> launches) {
+                                 const KernelDesc &desc) {
   bool half = true, bfloat = true, any = false;
   for (Type type : kernel.getResultTypes()) {
     Type element = getElementTypeOrSelf(type);
@@ -35,7 +35,7 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
   if (!any || !half) {
     return;
   }
-  for (const LaunchDesc &launch : launches) {
+  desc.forEachLaunch([&](const LaunchDesc &launch) {
     module.lookupSymbol(launch.entry)->walk([&](Operation *op) {
       if (!isa<math::ExpOp>(op) && !(bfloat && isa<math::TanhOp>(op))) {
         return;
@@ -49,13 +49,14 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
                                                   value | arith::FastMathFlags::afn));
       }
     });
-  }
+  });
 }
 
 /// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of sm_80 to sm_120.
 static LogicalResult checkLimits(KernelOp kernel, gpu::GPUModuleOp module, const KernelDesc &desc) {
   constexpr uint32_t mostSharedBytes = 99 << 10, mostParameterBytes = 4096;
   for (const LaunchDesc &launch : desc.launches) {
+    // Variants take what the generic kernel takes.
     if (launch.sharedBytes > mostSharedBytes) {
       return kernel.emitError("kernel '") << desc.name << "' needs " << launch.sharedBytes << " bytes of shared memory a block, a GPU has "
                                           << mostSharedBytes << "; compile with fewer reductions in one kernel (fusion=False)";
@@ -124,6 +125,40 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
   return shared;
 }
 
+static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc) {
+  desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
+  std::optional<unsigned> lane = program.getLaneDim();
+  if (program.getReduces().empty() || !lane) {
+    emitGpuPointwise(module, program, desc);
+  } else if (program.numParallel() == 0) {
+    emitGpuFullReduction(module, program, desc);
+  } else if (*lane < program.numParallel()) {
+    emitGpuColumnReduction(module, program, desc);
+  } else {
+    emitGpuRowReduction(module, program, desc);
+  }
+}
+
+/// The variants that differ from the generic kernel: same skeleton, same order of combination, narrower indices. One whose
+/// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
+static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc) {
+  auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
+  if (!proposed || fitsIn32Bits(program)) {
+    return;
+  }
+  for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
+    KernelProgram narrow = program;
+    narrow.assume(variant.getAssumptions());
+    if (!fitsIn32Bits(narrow)) {
+      continue;
+    }
+    KernelDesc one;
+    one.name = desc.name + "_v" + std::to_string(number);
+    emitFamily(module, narrow, one);
+    desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
+  }
+}
+
 LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp destination,
                                          std::vector<KernelDesc> &kernels) {
   auto shared = findSharedPointers(source);
@@ -134,28 +169,19 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
     }
     KernelDesc desc;
     desc.name = kernel.getName().str();
-    desc.workspaceBytes = SizeExpr::constant(source.getContext(), 0);
-    std::optional<unsigned> lane = program->getLaneDim();
-    if (program->getReduces().empty() || !lane) {
-      emitGpuPointwise(destination, *program, desc);
-    } else if (program->numParallel() == 0) {
-      emitGpuFullReduction(destination, *program, desc);
-    } else if (*lane < program->numParallel()) {
-      emitGpuColumnReduction(destination, *program, desc);
-    } else {
-      emitGpuRowReduction(destination, *program, desc);
-    }
+    emitFamily(destination, *program, desc);
+    emitVariants(destination, *program, desc);
     if (failed(checkLimits(kernel, destination, desc))) {
       return failure();
     }
-    allowApproximateMath(kernel, destination, desc.launches);
-    for (const LaunchDesc &launch : desc.launches) {
+    allowApproximateMath(kernel, destination, desc);
+    desc.forEachLaunch([&](const LaunchDesc &launch) {
       auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
       for (unsigned pointer : shared.lookup(desc.name)) {
         function.removeArgAttr(pointer, "llvm.noalias");
         function.removeArgAttr(pointer, "llvm.readonly");
       }
-    }
+    });
     kernels.push_back(std::move(desc));
   }
   return success();
@@ -202,9 +228,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   }
   image.bytes = std::move(object.bytes);
   for (KernelDesc &kernel : image.kernels) {
-    for (LaunchDesc &launch : kernel.launches) {
-      launch.offset = object.entries.lookup(launch.entry);
-    }
+    kernel.forEachLaunch([&](LaunchDesc &launch) { launch.offset = object.entries.lookup(launch.entry); });
   }
   return success();
 }

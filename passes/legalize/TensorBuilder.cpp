@@ -1,6 +1,8 @@
 // How values are made, moved and reduced. Arithmetic is in TensorArithmetic.cpp.
 #include "passes/legalize/TensorBuilder.h"
 
+#include "ir/SourceLines.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -107,11 +109,22 @@ Tensor TensorBuilder::reindex(Tensor x, ArrayRef<SizeExpr> results, Sizes sizes)
   return reindex(x, MapAttr::get(getContext(), sizes.size(), attrs), sizes);
 }
 
+void TensorBuilder::assumeEqual(SizeExpr a, SizeExpr b) {
+  SmallVector<std::string> lines;
+  collectSourceLines(loc, lines);
+  std::string origin = "elementwise operands" + (lines.empty() ? "" : " (" + lines.front() + ")");
+  SizeAttr pair[] = {a, b};
+  GuardOp::create(builder, loc, AssumptionAttr::get(getContext(), GuardKind::Equal, {}, pair, origin));
+}
+
 Tensor TensorBuilder::broadcast(Tensor x, Sizes sizes) {
   SmallVector<SizeExpr> from = x.sizes(), results;
   size_t lead = sizes.size() - from.size();
   for (auto [i, size] : llvm::enumerate(from)) {
     bool stretched = isOne(size) && !isOne(sizes[lead + i]);
+    if (!stretched && size != sizes[lead + i]) {
+      assumeEqual(size, sizes[lead + i]);
+    }
     results.push_back(stretched ? this->size(0) : dim(lead + i));
   }
   return reindex(x, results, sizes);

@@ -69,6 +69,8 @@ public:
   //===--- moving ---------------------------------------------------------===//
   Tensor reindex(Tensor x, ArrayRef<SizeExpr> results, Sizes sizes);
   Tensor reindex(Tensor x, MapAttr map, Sizes sizes, TypedAttr fill = {});
+  /// Two sizes that torch proved equal and the size algebra does not: a guard.
+  void assumeEqual(SizeExpr a, SizeExpr b);
   /// Numpy broadcasting to `sizes`.
   Tensor broadcast(Tensor x, Sizes sizes);
   /// Row-major reshape; a change of size-1 dims only is a reindex.

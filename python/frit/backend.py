@@ -141,6 +141,9 @@ def _count(name, stage, captured, report):
     for kernel in report.get("kernels", ()):
         tally["kernels"] += 1
         artifact("kernels").debug("%s: %s", name, json.dumps(kernel))
+    for guard in report.get("guards", ()):
+        tally["guards"] += 1
+        artifact("guards").debug("%s: %s", name, json.dumps(guard))
     for call in calls:
         tally["aten_calls"] += 1
         tally[f"aten:{call['op']}"] += 1

@@ -16,6 +16,7 @@ ARTIFACTS = {
     "graph": "the captured graph, as JSON",
     "kernels": "one line a kernel: name, operators, source",
     "fallbacks": "one line an operator left to ATen or Python, with the reason",
+    "guards": "one line an assumption: what must hold, of which graph or variant of a kernel, and who assumes it",
     "timing": "milliseconds of capture, compile and load",
 }
 

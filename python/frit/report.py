@@ -46,8 +46,23 @@ class Explanation:
             for call in graph["aten_calls"]:
                 lines.append(f"  aten {call['op']}: {call.get('reason', '')}".rstrip(": "))
                 lines.extend(f"    {source}" for source in [call.get("source")] if source)
+            lines.extend(_guards(graph))
             lines.extend(f"  python {step}: not expressible in the export schema" for step in graph["callbacks"])
         return "\n".join(lines)
+
+
+def _guards(graph):
+    """What the graph assumes of sizes, one line each; strides and separate memory go without saying, in one line."""
+    quiet = ("strides", "disjoint")
+    for guard in graph["guards"]:
+        if guard["kind"] not in quiet:
+            where = f"variant {guard['variant']} of {guard['kernel']}" if "kernel" in guard else "guard"
+            yield f"  {where}: {guard['requirement']}, for {guard['origin']}"
+    counts = [sum(guard["kind"] == kind for guard in graph["guards"]) for kind in quiet]
+    if any(counts):
+        yield f"  guards: the strides of {counts[0]} arguments, {counts[1]} pairs of arguments that lie apart"
+    for kernel, launches in graph.get("variants", {}).items():
+        yield f"  {kernel} ran {sum(launches)} times, {launches[-1]} of them the generic variant"
 
 
 def _memory(graph):
@@ -102,6 +117,7 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
                     "nodes": captured.nodes,
                     "kernels": list(report.get("kernels", ())),
                     "aten_calls": list(report.get("aten_calls", ())),
+                    "guards": list(report.get("guards", ())),
                     "callbacks": [step.name for step in captured.callbacks],
                 }
             )
@@ -119,6 +135,7 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
                 graph["peak_bytes"] = stats.get("peak_bytes", 0)
                 graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
                 graph["overlap_copies"] = stats.get("overlap_copies", 0)
+                graph["variants"] = stats.get("variants", {})
         finally:
             _backend._OBSERVERS.remove(observe)
             torch.compiler.reset()

@@ -1,15 +1,19 @@
 """Assumptions at run time: what a broken guard says, in Python and through frit-run, and which variant of a kernel runs.
 
-The artifacts are written by hand, so that every kind of guard stands alone.
+The artifacts of the first half are written by hand, so that every kind of guard stands alone; those of the second are compiled.
 """
 import json
 import re
+import subprocess
 
 import numpy as np
 import pytest
 import torch
 
 from artifacts import NONE, Plan
+from test_frit_run import TOOL
+
+import frit
 from frit import _C
 from test_frit_run import run as frit_run
 from test_frit_run import write
@@ -149,3 +153,95 @@ def test_the_last_variant_must_run_always():
     plan.plan["steps"][-1]["action"]["variants"][2]["guard"] = 0
     with pytest.raises(RuntimeError, match="the last variant must run always"):
         _C.load(plan.bytes(), [])
+
+
+def compile_file(path, *options):
+    """The artifact of a .mlir, .json or .pt2 file, and its report."""
+    out = path.with_suffix(".frit")
+    done = subprocess.run([str(TOOL.parent / "frit-compile"), str(path), "-o", str(out), "--report", *options],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    out.chmod(0o600)
+    return out, json.loads(done.stdout)
+
+
+def run_offline(tmp_path, model, *arrays):
+    for number, array in enumerate(arrays):
+        np.save(tmp_path / f"{number}.npy", array)
+    return frit_run(model, *(f"--input=@{tmp_path}/{number}.npy" for number in range(len(arrays))))
+
+
+class Pair(torch.nn.Module):
+    def forward(self, x, y):
+        return (x + y).relu() * 2
+
+
+def test_an_exported_program_says_what_is_wrong_with_its_arguments(tmp_path):
+    n = torch.export.Dim("n", min=2, max=60)
+    program = torch.export.export(Pair(), (torch.ones(5, 3), torch.ones(5, 3)), dynamic_shapes={"x": {0: n}, "y": {0: n}})
+    torch.export.save(program, tmp_path / "pair.pt2")
+    model, report = compile_file(tmp_path / "pair.pt2")
+    here = r"arith.addf \(.*test_guards.py:\d+"
+    ones = lambda *shape: np.ones(shape, "f4")
+    assert run_offline(tmp_path, model, ones(7, 3), ones(7, 3)).returncode == 0
+    for arrays, message in [
+        ((ones(7, 3), ones(5, 3)), r"input 1 \('y'\): its size along dimension 0 is 5, compiled for 7 \(s\d+, input 0 \('x'\), dimension 0\); "
+                                   "assumed by " + here),
+        ((ones(61, 3), ones(61, 3)), r"input 0 \('x'\): its size along dimension 0 is 61, compiled for s\d+ between 2 and 60; assumed by " + here),
+        ((ones(7, 4), ones(7, 4)), r"input 0 \('x'\): its size along dimension 1 is 4, compiled for 3; assumed by " + here),
+        ((np.asfortranarray(ones(7, 3)), ones(7, 3)), r"input 0 \('x'\): its stride along dimension 0 is 1, compiled for 3; assumed by " + here),
+    ]:
+        result = run_offline(tmp_path, model, *arrays)
+        assert result.returncode == 1 and re.search(message, result.stderr), result.stderr
+        run = _C.load(model.read_bytes(), [])
+        with pytest.raises(RuntimeError, match=message):
+            run([torch.from_numpy(array) for array in arrays])
+    assert [guard["kind"] for guard in report["guards"]] == ["strides", "strides"]
+
+
+HALVES = """
+!x = tensor<?xf32, #frit.dims<[s0]>>
+!y = tensor<?x2xf32, #frit.dims<[floordiv(s0, 2), 2]>>
+frit.graph @halves(%x: !x {frit.name = "x"}) -> !y attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  %0 = frit.aten "aten.exp.default"(%x) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!x) -> !x
+  %1 = frit.aten "aten.view.default"(%0) [#frit.operand<0>, [-1 : i64, 2 : i64]]
+       {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!x) -> !y
+  frit.return %1 : !y
+}
+"""
+
+
+def test_a_size_that_must_divide(tmp_path):
+    (tmp_path / "halves.mlir").write_text(HALVES)
+    for target in ("cpu", "simt"):
+        model, report = compile_file(tmp_path / "halves.mlir", f"--target={target}")
+        assert {"kind": "divisor", "requirement": "s0 must be a multiple of 2"}.items() <= report["guards"][-1 if target == "cpu" else 1].items()
+        device = f"--device={target}"
+        np.save(tmp_path / "x.npy", np.ones(6, "f4"))
+        assert frit_run(model, device, f"--input=@{tmp_path}/x.npy").returncode == 0
+        np.save(tmp_path / "x.npy", np.ones(7, "f4"))
+        result = frit_run(model, device, f"--input=@{tmp_path}/x.npy")
+        assert re.search(r"graph 'halves', input 0 \('x'\): its size along dimension 0 \(s0\) is 7, but s0 must be a multiple of 2; "
+                         r"assumed by frit.reshape \(-:\d+\)", result.stderr), result.stderr
+
+
+def test_a_gpu_kernel_of_unbounded_sizes_counts_its_variants(tmp_path):
+    (tmp_path / "halves.mlir").write_text(HALVES)
+    model, report = compile_file(tmp_path / "halves.mlir", "--target=simt")
+    (variant,) = [guard for guard in report["guards"] if "kernel" in guard]
+    assert variant["kind"] == "index32" and variant["requirement"] == "2 * s0 must fit into 32 bits" and variant["variant"] == 0
+    run = _C.load(model.read_bytes(), [])
+    for _ in range(3):
+        run([torch.zeros(8)])
+    assert json.loads(run.stats())["variants"] == {variant["kernel"]: [3, 0]}
+
+
+def test_explain_shows_guards():
+    def f(x, y):
+        return (x + y).exp().sum(-1)
+
+    shown = frit.explain(f, dynamic=True)(torch.ones(6, 5), torch.ones(6, 5))
+    (graph,) = shown.graphs
+    assert {"strides"} <= {guard["kind"] for guard in graph["guards"]}
+    assert "test_guards.py" in graph["guards"][0]["origin"]
+    assert "guards: the strides of 2 arguments" in str(shown)
