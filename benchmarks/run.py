@@ -2,73 +2,33 @@
 
     python -m benchmarks.run [--output benchmarks/results/NAME.json] [PROGRAM ...]
 
-A first call is measured in a process of its own, with every cache off, for frit, Inductor and `aot_eager`; what a
-compiler adds to a first call is its time beyond `aot_eager`'s, which both share.
+`benchmarks.compile_times` takes the first calls, in processes of their own.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
 
-from . import demo, measure
+from . import compile_times, demo, measure
 from .programs import programs
-
-_FIRST_CALL = """
-import sys, json, logging, warnings
-warnings.filterwarnings("ignore"); logging.getLogger("transformers").setLevel(logging.ERROR)
-import torch; torch.set_num_threads(2)
-from benchmarks import measure
-from benchmarks.programs import programs
-name, backend = sys.argv[1:]
-warm = torch.compile(lambda x: (x.sin() * 2).sum(), backend=backend)
-x = torch.ones(8, requires_grad=True)
-warm(x).backward(); torch.compiler.reset()
-from torch._dynamo.utils import counters; counters["frit"].clear()
-contender = measure.Contender(programs()[name], backend, "demo")
-eager = measure.Contender(programs()[name], None, "demo"); eager.call()
-contender.start()
-print(json.dumps({"ms": contender.first_call, "kernels": measure.kernels_of_last_compilation()}))
-"""
-
-
-def first_call(program, backend):
-    """Milliseconds of a first call in a fresh process, warmed up on another function."""
-    environment = dict(os.environ, TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
-    command = [sys.executable, "-c", _FIRST_CALL, program.name, backend]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"ms": None, "kernels": None, "error": done.stderr.strip().splitlines()[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-def compile_times(program, backends):
-    """First calls, and for each compiler what it adds to aot_eager's; per kernel for frit."""
-    calls = {backend: first_call(program, backend) for backend in ["aot_eager", *backends]}
-    base = calls["aot_eager"]["ms"]
-    beyond = {b: calls[b]["ms"] - base if calls[b]["ms"] and base else None for b in backends}
-    kernels = calls["frit"]["kernels"] if "frit" in calls else None
-    return {
-        "first_call": {b: call["ms"] for b, call in calls.items()},
-        "beyond_aot_eager": beyond,
-        "per_kernel": beyond["frit"] / kernels if kernels and beyond.get("frit") is not None else None,
-    }
-
 
 def summary(rows):
     """The figures the project is held to."""
     ratios = {r["program"]: r["ms"]["inductor"] / r["ms"]["frit"] for r in rows if "inductor" in r["ms"]}
-    compile_ratio = [
-        r["compile_ms"]["beyond_aot_eager"]["inductor"] / r["compile_ms"]["beyond_aot_eager"]["frit"]
+    compile_ratio = {
+        r["program"]: r["compile_ms"]["less_than_inductor"]
         for r in rows
-        if r.get("compile_ms") and all(v and v > 0 for v in r["compile_ms"]["beyond_aot_eager"].values())
-    ]
+        if r.get("compile_ms") and r["compile_ms"]["less_than_inductor"]
+    }
+    per_kernel = {r["program"]: r["compile_ms"]["per_kernel"] for r in rows if r.get("compile_ms") and r["compile_ms"]["per_kernel"]}
     return {
         "geometric_mean_over_inductor": demo.geometric_mean(ratios.values()) if ratios else None,
         "worst_over_inductor": min(ratios.items(), key=lambda item: item[1]) if ratios else None,
         "geometric_mean_over_eager": demo.geometric_mean(r["ms"]["eager"] / r["ms"]["frit"] for r in rows),
-        "compile_time_less_than_inductor": demo.geometric_mean(compile_ratio) if compile_ratio else None,
+        "compile_time_less_than_inductor": demo.geometric_mean(compile_ratio.values()) if compile_ratio else None,
+        "least_less_than_inductor": min(compile_ratio.items(), key=lambda item: item[1]) if compile_ratio else None,
+        "most_compile_ms_per_kernel": max(per_kernel.items(), key=lambda item: item[1]) if per_kernel else None,
         "peak_above_eager": [r["program"] for r in rows if r["peak_bytes"]["frit"] > r["peak_bytes"]["eager"]],
     }
 
@@ -94,12 +54,14 @@ def main(arguments=None):
                 print(f"  {program.name} FAILED: {type(error).__name__}: {error}", file=sys.stderr)
                 continue
             if not chosen.without_compile_times:
-                row["compile_ms"] = compile_times(program, backends)
+                row["compile_ms"] = compile_times.compile_times(program.name, inductor_samples=int("inductor" in backends))
             rows.append(row)
     if not rows:
         return 1
     report = {"machine": measure.machine(), "threads": 2, "summary": summary(rows), "programs": rows}
     print(measure.table(rows, demo.columns(backends)))
+    if not chosen.without_compile_times:
+        print(measure.table(rows, compile_times.columns()))
     print(json.dumps(report["summary"], indent=1))
     if chosen.output:
         os.makedirs(os.path.dirname(os.path.abspath(chosen.output)), exist_ok=True)
