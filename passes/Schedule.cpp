@@ -36,6 +36,16 @@ static ScheduleCandidate rows(const RegionSummary &region, ScheduleTarget target
   }
   int64_t vector = vectorWidth(region);
   double perThread = vector * 4.0;
+  // Rows that leave most of a device idle and are long enough to be worth a second launch. Who reads a row again afterwards would
+  // read it once from registers: there it takes fewer and longer ones.
+  bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192), isFew = region.rows < (region.hasEpilogue ? 64 : 256);
+  if (isLong && isFew) {
+    return {ScheduleKind::RowReduction,
+            {{"threads", 256},
+             {"rows", 1},
+             {"split", powerOfTwo(region.columns / (256 * perThread), 2, 512)},
+             {"vector", vector}}};
+  }
   if (region.columns <= 1024) {
     int64_t lanes = powerOfTwo(region.columns / vector, 1, 32);
     return {ScheduleKind::RowReduction,

@@ -7,7 +7,11 @@
 // Where accesses cannot be vectors, or the width does not divide the columns, the block takes the same columns one chunk of 32 at
 // a time, element by element, with the same order of combination.
 //
-// Shared memory: 256 x width x element bytes a value, one slot for each reduction.
+// Few columns and many rows would leave most of a device idle. Where the schedule says so (and one round of reductions is all there
+// is), a block takes only every parts-th run of eight rows and leaves a partial result for each column in the workspace; a second
+// launch folds them in order, a thread a column. The number of parts is a function of the number of rows alone.
+//
+// Shared memory: 256 x width x element bytes a value, one slot for each reduction. Workspace: 8 bytes a value, column and part.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
@@ -20,13 +24,14 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kLanes = 32, kRows = kThreads / kLanes;
+constexpr uint32_t kThreads = 256, kLanes = 32, kRows = kThreads / kLanes, kRowsOfPart = 32 * kRows, kMaxParts = 64;
 
 class ColumnKernel {
 public:
-  ColumnKernel(GpuFunction &function, const ChunkSpace &columns)
-      : function(function), program(function.getProgram()), emitter(function.getEmitter()),
-        columns(columns) {
+  /// `parts`: null where a block sweeps all rows.
+  ColumnKernel(GpuFunction &function, const ChunkSpace &columns, bool isInPlace, SizeAttr parts)
+      : parts(parts), function(function), program(function.getProgram()), emitter(function.getEmitter()),
+        columns(columns), isInPlace(isInPlace) {
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : columnStores).push_back(store);
@@ -37,7 +42,13 @@ public:
     x = function.rem(function.threadId(), function.index(kLanes));
     y = function.div(function.threadId(), function.index(kLanes));
     unsigned width = columns.getWidth();
-    Value block = function.mul(function.blockId(), function.index(kLanes));
+    Value block = function.blockId();
+    if (parts) {
+      Value count = function.size(parts), group = function.div(block, count);
+      part = function.sub(block, function.mul(group, count));
+      block = group;
+    }
+    block = function.mul(block, function.index(kLanes));
     if (width == 1) {
       return sweep(function.add(block, x), 1);
     }
@@ -52,8 +63,8 @@ public:
         [&]() -> SmallVector<Value> {
           Value first = function.add(function.mul(block, function.index(width)), x);
           function.loop(function.index(0), function.index(width), function.index(1), {},
-                        [&](Value part, ValueRange) -> SmallVector<Value> {
-                          sweep(function.add(first, function.mul(part, function.index(kLanes))), 1);
+                        [&](Value piece, ValueRange) -> SmallVector<Value> {
+                          sweep(function.add(first, function.mul(piece, function.index(kLanes))), 1);
                           // The slots of shared memory are used again.
                           function.barrier();
                           return {};
@@ -66,11 +77,17 @@ public:
     return 8 * kThreads * width * Accumulators::countValues(program, program.numPhases());
   }
 
+  /// Byte offset of the partials of a value.
+  static SizeExpr partialsOf(const ChunkSpace &columns, SizeExpr parts, unsigned value) {
+    return columns.getElements() * parts * (8 * int64_t(value));
+  }
+
 private:
   /// One chunk of columns (`chunk` numbers elements if `width` is 1).
   void sweep(Value chunk, unsigned width) {
     Value count = function.size(width == 1 ? columns.getElements() : columns.getChunks());
     Value active = function.less(chunk, count);
+    Value element = function.mul(chunk, function.index(width));
     chunk = function.minimum(chunk, function.sub(count, function.index(1)));
     Frame column;
     if (width == 1) {
@@ -78,10 +95,18 @@ private:
     } else {
       columns.bindChunk(function, column, chunk);
     }
+    if (isInPlace) {
+      column.mask = active;
+    }
     Value depth = function.size(program.getExtent(program.numParallel(), program.getRank()));
     auto overRows = [&](ValueRange carried,
                         llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
-      return function.loop(y, depth, function.index(kRows), carried,
+      Value first = y, step = function.index(kRows);
+      if (parts) {
+        first = function.add(y, function.mul(part, step));
+        step = function.mul(step, function.size(parts));
+      }
+      return function.loop(first, depth, step, carried,
                            [&](Value row, ValueRange values) {
                              Frame frame(&column);
                              emitter.bindLinear(frame, row, program.numParallel(),
@@ -98,7 +123,11 @@ private:
           overRows(sums.identity(width), [&](Frame &frame, ValueRange carried) {
             return sums.accumulate(frame, carried);
           });
-      sums.supply(column, exchange(sums, level, totals, width));
+      totals = exchange(sums, level, totals, width);
+      if (parts) {
+        return leavePartials(totals, element, active, width);
+      }
+      sums.supply(column, totals);
     }
     if (!columnStores.empty()) {
       Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
@@ -158,6 +187,24 @@ private:
                          });
   }
 
+  /// One round is all there is: the rest is the second launch's.
+  void leavePartials(ValueRange totals, Value element, Value active, unsigned width) {
+    Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
+                                        arith::CmpIPredicate::eq, y, function.index(0));
+    function.when(function.both(first, active), [&] {
+      Value at = function.add(function.mul(part, function.size(columns.getElements())), element);
+      for (auto [i, value] : llvm::enumerate(totals)) {
+        Value offset = function.size(partialsOf(columns, parts, i));
+        for (unsigned lane = 0; lane < width; ++lane) {
+          Value one = width == 1 ? value
+                                 : vector::ExtractOp::create(function.getBuilder(), function.getLoc(),
+                                                             value, static_cast<int64_t>(lane));
+          function.storeWorkspace(offset, function.add(at, function.index(lane)), one);
+        }
+      }
+    });
+  }
+
   void write(Frame &frame, ArrayRef<Store> stores) {
     SmallVector<Value> values;
     for (const Store &store : stores) {
@@ -168,32 +215,81 @@ private:
     }
   }
 
+  SizeAttr parts;
+  Value part;
   GpuFunction &function;
   const KernelProgram &program;
   Emitter &emitter;
   const ChunkSpace &columns;
+  bool isInPlace;
   SmallVector<Store> fullStores, columnStores;
   Value x, y;
 };
 
 } // namespace
 
+/// The second launch of split columns.
+static void emitCombination(GpuFunction &function, const ChunkSpace &columns, SizeExpr parts) {
+  const KernelProgram &program = function.getProgram();
+  Value elements = function.size(columns.getElements());
+  Value element = function.add(function.mul(function.blockId(), function.index(kThreads)), function.threadId());
+  function.when(function.less(element, elements), [&] {
+    Frame column;
+    columns.bindElement(function, column, element);
+    Accumulators sums(function, 0);
+    auto totals = function.loop(
+        function.index(0), function.size(parts), function.index(1), sums.identity(1),
+        [&](Value part, ValueRange carried) {
+          Value at = function.add(function.mul(part, elements), element);
+          SmallVector<Value> partials;
+          for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
+            Value offset = function.size(ColumnKernel::partialsOf(columns, parts, i));
+            partials.push_back(function.loadWorkspace(offset, at, type));
+          }
+          return sums.combine(carried, partials);
+        });
+    sums.supply(column, totals);
+    for (const Store &store : program.getStores()) {
+      function.getEmitter().store(column, store, function.getEmitter().value(column, store.node));
+    }
+  });
+}
+
 void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                        KernelDesc &desc) {
+                                        KernelDesc &desc, bool isInPlace, bool isSplit) {
   unsigned lane = *program.getLaneDim(), width = chooseWidth(program, lane);
   while (width > 1 && ColumnKernel::getSharedBytes(program, width) > (32 << 10)) {
     width /= 2;
   }
   ChunkSpace columns(program, 0, program.numParallel(), lane, width);
-  GpuFunction function(module, desc.name, program, {kThreads, false});
-  ColumnKernel(function, columns).emit();
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1), parts = one;
+  isSplit = isSplit && program.numPhases() == 1 && llvm::none_of(program.getStores(), [&](const Store &store) {
+              return (store.dims | program[store.node].dims) & program.reducedMask();
+            });
+  if (isSplit) {
+    SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());
+    parts = depth.ceilDiv(one * kRowsOfPart).min(one * kMaxParts).max(one);
+    desc.workspaceBytes = ColumnKernel::partialsOf(columns, parts, Accumulators::countValues(program, 1));
+  }
+  auto launchOf = [&](SizeExpr grid, uint32_t sharedBytes) {
+    LaunchDesc launch;
+    launch.entry = isSplit ? desc.name + "_" + std::to_string(desc.launches.size()) : desc.name;
+    launch.block[0] = kThreads;
+    launch.grid[0] = grid;
+    launch.grid[1] = launch.grid[2] = one;
+    launch.sharedBytes = sharedBytes;
+    desc.launches.push_back(launch);
+    return launch.entry;
+  };
+  std::string entry = launchOf(getSweepBlocks(columns, kLanes) * parts,
+                               ColumnKernel::getSharedBytes(program, columns.getWidth()));
+  GpuFunction function(module, entry, program, {kThreads, isSplit});
+  ColumnKernel(function, columns, isInPlace, isSplit ? SizeAttr(parts) : SizeAttr()).emit();
   function.finish();
-
-  LaunchDesc launch;
-  launch.entry = desc.name;
-  launch.block[0] = kThreads;
-  launch.grid[0] = getSweepBlocks(columns, kLanes);
-  launch.grid[1] = launch.grid[2] = SizeExpr::constant(program.getContext(), 1);
-  launch.sharedBytes = ColumnKernel::getSharedBytes(program, columns.getWidth());
-  desc.launches.push_back(launch);
+  if (isSplit) {
+    GpuFunction combination(module, launchOf(columns.getElements().ceilDiv(one * kThreads), 0), program,
+                            {kThreads, true});
+    emitCombination(combination, columns, parts);
+    combination.finish();
+  }
 }

@@ -1,11 +1,13 @@
-// Full reductions: no dim is kept. For each phase two launches in fixed order, so the result does not depend on timing: blocks
-// fold their share into one partial a block, and one block folds the partials. What a phase found is read from the workspace by
-// the launches after it. A last launch writes results on the full domain, if there are any.
+// Full reductions (no dim is kept) and few long rows: more blocks than there are rows. For each phase two launches in fixed order, so
+// the result does not depend on timing: the blocks of a row fold their shares into one partial each, and one block a row folds the
+// partials. What a phase found is read from the workspace by the launches after it. A last launch writes results on the full
+// domain, if there are any.
 //
-// The number of blocks is a function of the size alone: four chunks a thread, at most 512 blocks. A small reduction (what one
-// block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp.
+// The number of blocks of a row is a function of its length alone: four chunks a thread, at most 512 blocks. A small reduction (what
+// one block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp; rows are split where the schedule says so: they
+// do not fill the device, and are longer than what a block would be done with at once.
 //
-// Workspace: for each value 512 partials and one final, 8 bytes each. Shared memory: 8 bytes x warps x reductions.
+// Workspace: for each value of each row a partial a block and one final, 8 bytes each. Shared memory: 8 bytes x warps x reductions.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
@@ -18,35 +20,31 @@ namespace {
 
 constexpr uint32_t kThreads = 256, kMaxBlocks = 512, kChunksPerThread = 4;
 
-class FullKernel {
+class SplitKernel {
 public:
-  FullKernel(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+  SplitKernel(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
              const ChunkSpace &space)
       : module(module), program(program), desc(desc), space(space) {
     MLIRContext *context = program.getContext();
     one = SizeExpr::constant(context, 1);
     SizeExpr share = SizeExpr::constant(context, kThreads * kChunksPerThread);
-    blocks = space.getChunks().ceilDiv(share).min(one * kMaxBlocks).max(one);
+    rows = program.getExtent(0, program.numParallel());
+    parts = space.getChunks().ceilDiv(share).min(one * kMaxBlocks).max(one);
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
-      (full ? fullStores : scalarStores).push_back(store);
+      (full ? fullStores : rowStores).push_back(store);
     }
   }
 
   void emit() {
     unsigned values = Accumulators::countValues(program, program.numPhases());
-    desc.workspaceBytes = one * (8 * values * (kMaxBlocks + 1));
+    desc.workspaceBytes = partialsOf(values);
     for (unsigned level = 0; level < program.numPhases(); ++level) {
       emitPartials(level);
       emitCombination(level);
     }
     if (!fullStores.empty()) {
-      GpuFunction function(module, nextEntry(getSweepBlocks(space, kThreads), 0), program,
-                           {kThreads, true});
-      Frame top;
-      supplyFinals(function, top, program.numPhases());
-      emitStoreSweep(function, space, top, fullStores);
-      function.finish();
+      emitStores();
     }
   }
 
@@ -62,17 +60,32 @@ private:
     return launch.entry;
   }
 
-  /// Byte offset of the partials of a value, and of its final one behind them.
-  int64_t partialsAt(unsigned value) const { return 8 * int64_t(value) * (kMaxBlocks + 1); }
+  /// Byte offset of the partials of a value: those of a row lie together. The finals of all rows are behind them.
+  SizeExpr partialsOf(unsigned value) const { return rows * (parts + one) * (8 * int64_t(value)); }
+  SizeExpr finalsOf(unsigned value) const { return partialsOf(value) + rows * parts * 8; }
 
-  void supplyFinals(GpuFunction &function, Frame &frame, unsigned levels) {
+  /// The row of a block and which part of it, where a row has several.
+  std::pair<Value, Value> bindRow(GpuFunction &function, Frame &frame, bool isWhole) {
+    Value block = function.blockId(), row = function.index(0);
+    if (program.numParallel()) {
+      row = block;
+      if (!isWhole) {
+        Value count = function.size(parts);
+        row = function.div(block, count);
+        block = function.sub(block, function.mul(row, count));
+      }
+      function.getEmitter().bindLinear(frame, row, 0, program.numParallel());
+    }
+    return {row, block};
+  }
+
+  void supplyFinals(GpuFunction &function, Frame &frame, Value row, unsigned levels) {
     for (unsigned level = 0; level < levels; ++level) {
       Accumulators sums(function, level);
       unsigned first = Accumulators::countValues(program, level);
       SmallVector<Value> finals;
       for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-        Value offset = function.index(partialsAt(first + i) + 8 * kMaxBlocks);
-        finals.push_back(function.loadWorkspace(offset, function.index(0), type));
+        finals.push_back(function.loadWorkspace(function.size(finalsOf(first + i)), row, type));
       }
       if (!sums.isEmpty()) {
         sums.supply(frame, finals);
@@ -87,42 +100,52 @@ private:
     function.when(first, body);
   }
 
+  /// Walks the chunks of a row that are a block's: every `parts`-th run of a chunk a thread.
+  SmallVector<Value> sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ValueRange carried,
+                           llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
+    Value first = function.add(function.mul(part, function.index(kThreads)), function.threadId());
+    Value step = function.mul(function.size(parts), function.index(kThreads));
+    auto totals = function.loop(first, function.size(space.getChunks()), step, carried,
+                                [&](Value chunk, ValueRange values) {
+                                  Frame frame(&row);
+                                  if (vectors) {
+                                    space.bindChunk(function, frame, chunk);
+                                  } else {
+                                    space.bindMaskedChunk(function, frame, chunk);
+                                  }
+                                  return body(frame, values);
+                                });
+    function.setVectorAddresses(nullptr);
+    return totals;
+  }
+  SmallVector<Value> eitherWay(GpuFunction &function, TypeRange types,
+                               llvm::function_ref<SmallVector<Value>(bool vectors)> body) {
+    Value aligned = space.isAligned(function, true);
+    return aligned ? function.choose(aligned, types, [&] { return body(true); },
+                                     [&] { return body(false); })
+                   : body(true);
+  }
+
   void emitPartials(unsigned level) {
     uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
-    GpuFunction function(module, nextEntry(blocks, shared), program, {kThreads, true});
+    GpuFunction function(module, nextEntry(rows * parts, shared), program, {kThreads, true});
     Frame top;
-    supplyFinals(function, top, level);
-    Value aligned = space.isAligned(function, true);
+    auto [row, part] = bindRow(function, top, /*isWhole=*/false);
+    supplyFinals(function, top, row, level);
     Accumulators sums(function, level);
-    auto sweep = [&](bool vectors) {
-      function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-      Value first = function.add(function.mul(function.blockId(), function.index(kThreads)),
-                                 function.threadId());
-      Value step = function.mul(function.gridSize(), function.index(kThreads));
-      auto totals = function.loop(first, function.size(space.getChunks()), step,
-                                  sums.identity(space.getWidth()),
-                                  [&](Value chunk, ValueRange carried) {
-                                    Frame frame(&top);
-                                    if (vectors) {
-                                      space.bindChunk(function, frame, chunk);
-                                    } else {
-                                      space.bindMaskedChunk(function, frame, chunk);
-                                    }
+    hoist(function, top, level);
+    SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
+      return sums.foldLanes(sweep(function, top, part, vectors, sums.identity(space.getWidth()),
+                                  [&](Frame &frame, ValueRange carried) {
                                     return sums.accumulate(frame, carried);
-                                  });
-      function.setVectorAddresses(nullptr);
-      return sums.foldLanes(totals);
-    };
-    SmallVector<Value> totals =
-        aligned ? function.choose(aligned, sums.getTypes(), [&] { return sweep(true); },
-                                  [&] { return sweep(false); })
-                : sweep(true);
+                                  }));
+    });
     totals = sums.foldThreads(totals, kThreads);
     unsigned firstValue = Accumulators::countValues(program, level);
     writeFirst(function, [&] {
       for (auto [i, value] : llvm::enumerate(totals)) {
-        function.storeWorkspace(function.index(partialsAt(firstValue + i)), function.blockId(),
-                                value);
+        function.storeWorkspace(function.size(partialsOf(firstValue + i)), function.blockId(), value);
       }
     });
     function.finish();
@@ -130,18 +153,20 @@ private:
 
   void emitCombination(unsigned level) {
     uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
-    GpuFunction function(module, nextEntry(one, shared), program, {kThreads, true});
+    GpuFunction function(module, nextEntry(rows, shared), program, {kThreads, true});
     Frame top;
-    supplyFinals(function, top, level);
+    Value row = bindRow(function, top, /*isWhole=*/true).first;
+    supplyFinals(function, top, row, level);
     Accumulators sums(function, level);
     unsigned firstValue = Accumulators::countValues(program, level);
+    Value count = function.size(parts), begin = function.mul(row, count);
     auto totals = function.loop(
-        function.threadId(), function.size(blocks), function.index(kThreads), sums.identity(1),
-        [&](Value block, ValueRange carried) {
+        function.threadId(), count, function.index(kThreads), sums.identity(1),
+        [&](Value part, ValueRange carried) {
           SmallVector<Value> partials;
           for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-            partials.push_back(
-                function.loadWorkspace(function.index(partialsAt(firstValue + i)), block, type));
+            partials.push_back(function.loadWorkspace(function.size(partialsOf(firstValue + i)),
+                                                      function.add(begin, part), type));
           }
           return sums.combine(carried, partials);
         });
@@ -149,11 +174,10 @@ private:
     sums.supply(top, totals);
     writeFirst(function, [&] {
       for (auto [i, value] : llvm::enumerate(totals)) {
-        function.storeWorkspace(function.index(partialsAt(firstValue + i) + 8 * kMaxBlocks),
-                                function.index(0), value);
+        function.storeWorkspace(function.size(finalsOf(firstValue + i)), row, value);
       }
       Frame frame(&top);
-      for (const Store &store : scalarStores) {
+      for (const Store &store : rowStores) {
         if (level + 1 == program.numPhases()) {
           function.getEmitter().store(frame, store,
                                       function.getEmitter().value(frame, store.node));
@@ -163,23 +187,60 @@ private:
     function.finish();
   }
 
+  void emitStores() {
+    GpuFunction function(module, nextEntry(rows * parts, 0), program, {kThreads, true});
+    Frame top;
+    auto [row, part] = bindRow(function, top, /*isWhole=*/false);
+    supplyFinals(function, top, row, program.numPhases());
+    hoist(function, top, program.numPhases());
+    eitherWay(function, {}, [&](bool vectors) {
+      return sweep(function, top, part, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
+        SmallVector<Value> values;
+        for (const Store &store : fullStores) {
+          values.push_back(function.getEmitter().value(frame, store.node));
+        }
+        for (auto [store, value] : llvm::zip(fullStores, values)) {
+          function.getEmitter().store(frame, store, value);
+        }
+        return {};
+      });
+    });
+    function.finish();
+  }
+
+  /// What a sweep needs that is the same for a whole row: the operands of the reductions of a level, or of the results.
+  void hoist(GpuFunction &function, Frame &row, unsigned level) {
+    SmallVector<unsigned> roots;
+    for (unsigned id : program.getReduces()) {
+      if (program[id].level == level) {
+        roots.push_back(program[id].operands[0]);
+      }
+    }
+    for (const Store &store : fullStores) {
+      if (level == program.numPhases()) {
+        roots.push_back(store.node);
+      }
+    }
+    function.getEmitter().hoist(row, roots);
+  }
+
   gpu::GPUModuleOp module;
   const KernelProgram &program;
   KernelDesc &desc;
   const ChunkSpace &space;
-  SizeExpr one, blocks;
-  SmallVector<Store> fullStores, scalarStores;
+  SizeExpr one, rows, parts;
+  SmallVector<Store> fullStores, rowStores;
 };
 
 } // namespace
 
 void mlir::frit::emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                      KernelDesc &desc) {
+                                      KernelDesc &desc, bool isInPlace) {
   unsigned lane = *program.getLaneDim();
-  ChunkSpace space(program, 0, program.getRank(), lane, chooseWidth(program, lane));
+  ChunkSpace space(program, program.numParallel(), program.getRank(), lane, chooseWidth(program, lane));
   auto most = program.getFacts().upperBound(space.getChunks());
-  if (program.numParallel() || (most && *most <= 16 * kThreads)) {
-    return emitGpuRowReduction(module, program, desc);
+  if (most && *most <= 16 * kThreads) {
+    return emitGpuRowReduction(module, program, desc, isInPlace);
   }
-  FullKernel(module, program, desc, space).emit();
+  SplitKernel(module, program, desc, space).emit();
 }

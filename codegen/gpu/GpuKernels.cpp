@@ -125,23 +125,33 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
   return shared;
 }
 
-static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc) {
+/// Whether the schedule wants several blocks for a row.
+static bool isSplit(KernelOp kernel) {
+  ScheduleAttr schedule = kernel.getScheduleAttr();
+  auto split = schedule ? schedule.getParameters().getAs<IntegerAttr>("split") : IntegerAttr();
+  return split && split.getInt() > 1;
+}
+
+static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
   std::optional<unsigned> lane = program.getLaneDim();
-  if (program.getReduces().empty() || !lane) {
+  bool splits = isSplit(program.getKernel());
+  if (auto across = findTransposedDim(program)) {
+    emitGpuTranspose(module, program, desc, *across);
+  } else if (program.getReduces().empty() || !lane) {
     emitGpuPointwise(module, program, desc);
-  } else if (program.numParallel() == 0) {
-    emitGpuFullReduction(module, program, desc);
+  } else if (program.numParallel() == 0 || (*lane >= program.numParallel() && splits)) {
+    emitGpuFullReduction(module, program, desc, isInPlace);
   } else if (*lane < program.numParallel()) {
-    emitGpuColumnReduction(module, program, desc);
+    emitGpuColumnReduction(module, program, desc, isInPlace, splits);
   } else {
-    emitGpuRowReduction(module, program, desc);
+    emitGpuRowReduction(module, program, desc, isInPlace);
   }
 }
 
 /// The variants that differ from the generic kernel: same skeleton, same order of combination, narrower indices. One whose
 /// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
-static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc) {
+static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
   if (!proposed || fitsIn32Bits(program)) {
     return;
@@ -154,7 +164,7 @@ static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, 
     }
     KernelDesc one;
     one.name = desc.name + "_v" + std::to_string(number);
-    emitFamily(module, narrow, one);
+    emitFamily(module, narrow, one, isInPlace);
     desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
   }
 }
@@ -169,15 +179,17 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
     }
     KernelDesc desc;
     desc.name = kernel.getName().str();
-    emitFamily(destination, *program, desc);
-    emitVariants(destination, *program, desc);
+    const auto sharedPointers = shared.lookup(desc.name);
+    bool isInPlace = !sharedPointers.empty();
+    emitFamily(destination, *program, desc, isInPlace);
+    emitVariants(destination, *program, desc, isInPlace);
     if (failed(checkLimits(kernel, destination, desc))) {
       return failure();
     }
     allowApproximateMath(kernel, destination, desc);
     desc.forEachLaunch([&](const LaunchDesc &launch) {
       auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
-      for (unsigned pointer : shared.lookup(desc.name)) {
+      for (unsigned pointer : sharedPointers) {
         function.removeArgAttr(pointer, "llvm.noalias");
         function.removeArgAttr(pointer, "llvm.readonly");
       }

@@ -5,13 +5,14 @@
 // vector a lane, and folds lanes, shuffles and, across warps, one exchange through shared memory; the last sweep writes the full
 // results.
 //
-// A row of known length whose chunks fit (64 registers of loaded values) is read once and stays in registers through all
+// A row of known length whose chunks fit (64 registers of loaded values, of a width that divides the row) is read once and stays in registers through all
 // phases: every chunk has a frame that outlives its phase, so a later phase finds the loads and everything computed from them
 // instead of emitting them again. Longer rows, and rows of unknown length, are swept again by each phase, mostly from L2.
 //
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
-// what was loaded twice is left out of accumulation and stores. Where accesses cannot be vectors the same chunks are read
-// element by element, so the order of combination is a function of sizes alone.
+// what was loaded twice is left out of accumulation and stores (in place those loads are masked: their owner may be writing).
+// Where accesses cannot be vectors the same chunks are read element by element, so the order of combination is a function of sizes
+// alone.
 //
 // Shared memory: 8 bytes x warps x reductions.
 
@@ -27,7 +28,7 @@ using namespace mlir::frit;
 namespace {
 
 constexpr unsigned kKeptRegisters = 64;
-constexpr unsigned kMaxKeptChunks = 8;
+constexpr unsigned kMaxKeptChunks = 16;
 
 struct RowShape {
   /// Threads of a row and of a block.
@@ -63,6 +64,9 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
     }
   }
   shape.block = std::max(shape.threads, 128u);
+  if (auto rows = program.getExtent(0, program.numParallel()).getConstant(); rows && *rows > 0 && *rows < 4) {
+    shape.block = std::max<uint32_t>(std::min<uint32_t>(shape.block, llvm::PowerOf2Ceil(*rows) * shape.threads), 32);
+  }
   // What the reductions read; operands of the last sweep alone (a weight, a bias) are not held through the phases.
   SmallVector<unsigned> reduced;
   for (unsigned id : program.getReduces()) {
@@ -86,9 +90,9 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
 
 class RowKernel {
 public:
-  RowKernel(GpuFunction &function, const ChunkSpace &space, RowShape shape)
+  RowKernel(GpuFunction &function, const ChunkSpace &space, RowShape shape, bool isInPlace)
       : function(function), program(function.getProgram()), emitter(function.getEmitter()),
-        space(space), shape(shape) {
+        space(space), shape(shape), isInPlace(isInPlace) {
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : rowStores).push_back(store);
@@ -122,7 +126,7 @@ public:
           return {};
         },
         [&]() -> SmallVector<Value> {
-          sweepRow(top, false, 0);
+          sweepRow(top, false, shape.kept);
           return {};
         });
   }
@@ -132,6 +136,9 @@ private:
   void sweepRow(Frame &top, bool vectors, unsigned kept) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
     Frame row(&top);
+    if (isInPlace) {
+      row.mask = active;
+    }
     emitter.hoist(row, operandsOf(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
@@ -145,6 +152,9 @@ private:
         chunk = function.minimum(chunk, function.index(count - 1));
       }
       space.bindChunk(function, *chunks.back(), chunk);
+      if (isInPlace) {
+        chunks.back()->mask = function.both(active, inside.back());
+      }
     }
     for (unsigned level = 0; level < program.numPhases(); ++level) {
       Accumulators sums(function, level);
@@ -200,6 +210,9 @@ private:
     } else {
       space.bindMaskedChunk(function, frame, chunk);
     }
+    if (isInPlace) {
+      frame.mask = emitter.conjunction(function.getLoc(), frame.mask, active, frame.lanes);
+    }
   }
 
   void writeChunk(Frame &frame) {
@@ -242,6 +255,7 @@ private:
   Emitter &emitter;
   const ChunkSpace &space;
   RowShape shape;
+  bool isInPlace;
   SmallVector<Store> fullStores, rowStores;
   SmallVector<unsigned> roots;
   Value lane, active;
@@ -250,16 +264,24 @@ private:
 } // namespace
 
 void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                     KernelDesc &desc) {
+                                     KernelDesc &desc, bool isInPlace) {
   std::optional<unsigned> lane = program.getLaneDim();
   if (!lane || *lane < program.numParallel()) {
     lane = program.getRank() - 1;
   }
-  ChunkSpace space(program, program.numParallel(), program.getRank(), *lane,
-                   chooseWidth(program, *lane));
+  unsigned width = chooseWidth(program, *lane);
+  auto spaceOf = [&](unsigned lanes) {
+    return ChunkSpace(program, program.numParallel(), program.getRank(), *lane, lanes);
+  };
+  // A row of known length stays in registers if its chunks are whole: narrower ones, where need be.
+  unsigned whole = width;
+  while (whole > 1 && program.getDomain()[*lane].getContentDivisor() % whole != 0) {
+    whole /= 2;
+  }
+  ChunkSpace space = spaceOf(whole != width && chooseShape(program, spaceOf(whole)).kept ? whole : width);
   RowShape shape = chooseShape(program, space);
   GpuFunction function(module, desc.name, program, {shape.block, false});
-  RowKernel(function, space, shape).emit();
+  RowKernel(function, space, shape, isInPlace).emit();
   function.finish();
 
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);

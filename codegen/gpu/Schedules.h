@@ -7,11 +7,20 @@
 /// is kept where, and when the family is chosen.
 namespace mlir::frit {
 
+/// Threads without an element of their own load another's (a clamped index needs no mask) and drop it. Where a kernel `isInPlace`,
+/// that other may be writing it already: there such loads are masked.
 void emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc);
-void emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc);
+void emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+                         bool isInPlace);
 void emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                            KernelDesc &desc);
-void emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc);
+                            KernelDesc &desc, bool isInPlace, bool isSplit);
+/// For pointwise kernels: the dim along which what the lanes do not find contiguous is, if there is one worth a tile.
+std::optional<unsigned> findTransposedDim(const KernelProgram &program);
+void emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+                      unsigned across);
+/// Whole tensors, and rows whose schedule says `split`.
+void emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+                          bool isInPlace);
 
 /// The body of a sweep over all elements of `space`, `threads` chunks a block, that
 /// writes the stores; `outer` holds what was computed before.

@@ -130,6 +130,8 @@ struct KernelArguments {
   void *workspace;
   /// The int file, for launch sizes.
   const int64_t *registers;
+  /// The tensor file, for what only a call made known.
+  const TensorSlot *tensors;
 };
 
 class KernelBackend {

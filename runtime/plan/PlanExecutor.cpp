@@ -335,7 +335,8 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
                                state.kernelInts.data(),
                                state.kernelFloats.data(),
                                nullptr,
-                               state.ints.data()};
+                               state.ints.data(),
+                               state.tensors.data()};
   int64_t workspaceBytes = variant.workspace == kNoRegister ? 0 : state.ints[variant.workspace];
   if (workspaceBytes > 0) {
     arguments.workspace = host.allocateRaw(planDevice, static_cast<uint64_t>(workspaceBytes));

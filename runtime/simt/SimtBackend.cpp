@@ -45,20 +45,26 @@ Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const D
 }
 
 /// Bytes from the first element to the end of the last one.
-uint64_t SimtBackend::extentOf(uint32_t tensor, const int64_t *registers) const {
+uint64_t SimtBackend::extentOf(uint32_t tensor, const KernelArguments &arguments, TensorHost &host) const {
   const TensorType &type = plan->tensors[tensor];
+  const TensorSlot &slot = arguments.tensors[tensor];
+  // The plan does not know the sizes of what an operator returned whose result depends on data: its tensor does.
+  bool isAsked = type.rank < 0 && slot.handle;
+  TensorView seen = isAsked ? host.look(slot.handle) : TensorView{};
+  size_t rank = isAsked ? static_cast<size_t>(seen.rank) : type.sizes.size();
   int64_t last = 0;
-  for (size_t dim = 0; dim < type.sizes.size(); ++dim) {
-    int64_t size = registers[type.sizes[dim]];
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t size = isAsked ? seen.sizes[dim] : arguments.registers[type.sizes[dim]];
     if (size <= 0) {
       return 0;
     }
-    last += (size - 1) * (type.strides.empty() ? 1 : registers[type.strides[dim]]);
+    int64_t stride = isAsked ? seen.strides[dim] : type.strides.empty() ? 1 : arguments.registers[type.strides[dim]];
+    last += (size - 1) * stride;
   }
   return static_cast<uint64_t>(last + 1) * bytesOf(type.dtype);
 }
 
-Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &) {
+Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   const LaunchSite &site = *arguments.site;
   const format::Kernel &kernel = *plan->source->kernels()->Get(site.kernel);
   SimtArguments simt;
@@ -66,7 +72,7 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &) {
     SimtBuffer buffer;
     buffer.name = "argument " + std::to_string(at);
     buffer.data = arguments.pointers[at];
-    buffer.bytes = extentOf(site.tensors[at], arguments.registers);
+    buffer.bytes = extentOf(site.tensors[at], arguments, host);
     char access = kernel.access() && at < kernel.access()->size() ? (*kernel.access())[static_cast<uint32_t>(at)] : 'u';
     buffer.isWritten = access != 'r';
     buffer.isInitialised = access != 'w';

@@ -16,7 +16,7 @@ public:
 
 private:
   SimtBackend(std::shared_ptr<const DecodedPlan> plan, CodeMapping code) : plan(std::move(plan)), code(std::move(code)) {}
-  uint64_t extentOf(uint32_t tensor, const int64_t *registers) const;
+  uint64_t extentOf(uint32_t tensor, const KernelArguments &arguments, TensorHost &host) const;
 
   std::shared_ptr<const DecodedPlan> plan;
   CodeMapping code;

@@ -315,7 +315,7 @@ Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunc
   if (arguments.workspaceBytes) {
     auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) & ~uintptr_t(255));
     bool isGiven = arguments.workspace != nullptr;
-    buffers.push_back({"workspace", isGiven ? arguments.workspace : aligned, arguments.workspaceBytes, true, isGiven});
+    buffers.push_back({"workspace", isGiven ? arguments.workspace : aligned, arguments.workspaceBytes, true, isGiven, true});
   }
   SimtMemory memory;
   if (!memory.open(buffers)) {
@@ -336,6 +336,9 @@ Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunc
     FRIT_RETURN_IF_ERROR(runLaunch(launch, memory, common));
   }
   memory.close();
+  if (arguments.traffic) {
+    *arguments.traffic = memory.getTraffic();
+  }
   return Status::ok();
 }
 

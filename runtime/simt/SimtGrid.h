@@ -30,6 +30,8 @@ struct SimtArguments {
   /// Where the workspace is, with what earlier launches left there; null: it lives as long as this kernel.
   void *workspace = nullptr;
   const Callbacks *callbacks = nullptr;
+  /// Filled in if it is asked for.
+  SimtTraffic *traffic = nullptr;
 };
 
 /// Runs the launches of one kernel in order. What they wrote is in the buffers only when all of them succeeded.

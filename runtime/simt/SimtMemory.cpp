@@ -12,6 +12,7 @@ namespace frit {
 namespace {
 constexpr uint64_t kGap = uint64_t(1) << 32;
 constexpr uint64_t kPage = 4096;
+constexpr uint32_t kWarp = 32;
 } // namespace
 
 std::unique_ptr<SimtMemory::ByteState[], void (*)(void *)> SimtMemory::makeStates(uint64_t bytes) {
@@ -44,7 +45,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
     // Buffers that overlap form one region.
     auto *begin = static_cast<uint8_t *>(buffers[order[first]].data), *end = begin;
     size_t last = first;
-    Region region{"", begin, nullptr, 0, false, false, {nullptr, std::free}, {}, {}};
+    Region region{"", begin, nullptr, 0, false, false, true, {nullptr, std::free}, {}, {}, {}};
     for (; last < order.size(); ++last) {
       const SimtBuffer &buffer = buffers[order[last]];
       auto *from = static_cast<uint8_t *>(buffer.data);
@@ -55,6 +56,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
       region.name += (region.name.empty() ? "" : " = ") + buffer.name;
       region.isWritten |= buffer.isWritten;
       region.isInitialised |= buffer.isInitialised;
+      region.isScratch &= buffer.isScratch;
     }
     region.bytes = end - begin;
     // The copy keeps the position within 16 bytes that decides between vector and scalar accesses.
@@ -73,6 +75,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
     region.states = makeStates(region.bytes);
     region.written.assign(region.bytes, region.isInitialised);
     region.dirty.assign(region.bytes, false);
+    region.seen.assign(region.bytes, false);
     regions.push_back(std::move(region));
     next += mapped + kGap;
     first = last;
@@ -82,7 +85,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
 
 void *SimtMemory::openShared(uint32_t bytes) {
   if (!shared || shared->bytes != bytes) {
-    shared = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, makeStates(bytes), {}, {}});
+    shared = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, makeStates(bytes), {}, {}, {}});
     shared->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
     sharedMemory.reset(shared->place);
   }
@@ -113,7 +116,7 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
   };
   if (isShared) {
     if (!shared || at < shared->place || at + bytes > shared->place + shared->bytes) {
-      Region none{"shared memory", nullptr, nullptr, 0, true, false, {nullptr, std::free}, {}, {}};
+      Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {nullptr, std::free}, {}, {}, {}};
       const Region &region = shared ? *shared : none;
       return describe(region, at - region.place, bytes, isStore) + " is out of bounds";
     }
@@ -159,6 +162,13 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
   };
   for (uint64_t i = offset; i < offset + bytes; ++i) {
     ByteState &state = region.states[i];
+    if (!isShared) {
+      bool isSameWarp = state.readerBlock == actor.block && state.readerEpoch == actor.epoch &&
+                        state.asker != actor.thread && state.asker / kWarp == actor.thread / kWarp;
+      region.moved += isStore || !isSameWarp;
+      state.asker = isStore ? state.asker : actor.thread;
+      region.seen[i] = region.seen[i] || !isStore;
+    }
     bool mine = state.writerBlock == actor.block;
     if (isShared && !mine && !isStore) {
       return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
@@ -209,6 +219,18 @@ void SimtMemory::close() {
       }
     }
   }
+}
+
+SimtTraffic SimtMemory::getTraffic() const {
+  SimtTraffic traffic;
+  for (const Region &region : regions) {
+    traffic.moved += region.moved;
+    if (!region.isScratch) {
+      traffic.mandatory += std::count(region.seen.begin(), region.seen.end(), true);
+      traffic.mandatory += std::count(region.dirty.begin(), region.dirty.end(), true);
+    }
+  }
+  return traffic;
 }
 
 } // namespace frit

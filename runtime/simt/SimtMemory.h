@@ -23,6 +23,14 @@ struct SimtBuffer {
   bool isWritten = false;
   /// Whether its contents may be read before the kernel has written them.
   bool isInitialised = true;
+  /// Whether the kernel brings it along and nobody looks at it afterwards.
+  bool isScratch = false;
+};
+
+/// Bytes of global memory that a kernel moves, and that it has to move: what it reads of its operands and writes of its results, each
+/// byte once. The workspace has no share in the latter. A byte that several lanes of a warp ask for, between two barriers, comes once.
+struct SimtTraffic {
+  uint64_t moved = 0, mandatory = 0;
 };
 
 /// Who makes an access.
@@ -53,11 +61,15 @@ public:
   std::string access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore, bool isShared);
   /// Copies the bytes that were written back to the buffers.
   void close();
+  /// Over all launches so far.
+  SimtTraffic getTraffic() const;
 
 private:
   struct ByteState {
     uint32_t writerBlock, writerThread, writerEpoch;
     uint32_t readerBlock, readerThread, readerEpoch;
+    /// The last reader; `readerThread` stays with the first of several.
+    uint32_t asker;
     bool severalThreads, severalBlocks;
   };
   struct Region {
@@ -65,10 +77,11 @@ private:
     uint8_t *host;
     uint8_t *place;
     uint64_t bytes;
-    bool isWritten, isInitialised;
+    bool isWritten, isInitialised, isScratch;
     std::unique_ptr<ByteState[], void (*)(void *)> states;
-    /// Bytes with a value, and bytes that the kernel gave one.
-    std::vector<bool> written, dirty;
+    /// Bytes with a value, bytes that the kernel gave one, and bytes that it read.
+    std::vector<bool> written, dirty, seen;
+    uint64_t moved = 0;
   };
 
   std::string touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore, bool isShared);

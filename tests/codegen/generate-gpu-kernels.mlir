@@ -66,7 +66,8 @@ frit.kernel @bias(%x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %b: tensor<768xf
   frit.yield %0 : tensor<?x768xf32, #frit.dims<[p0, 768]>>
 }
 
-// The row stays in registers over both reductions and the results: four loads a thread and no fifth, exp once an element.
+// The row stays in registers over both reductions and the results, four loads a thread and no fifth, exp once an element; read by
+// single elements where its pointer is not aligned, and still once.
 // CHECK-LABEL: gpu.func @softmax(
 // CHECK-SAME: frit.shared_bytes = 64
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
@@ -76,7 +77,9 @@ frit.kernel @bias(%x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %b: tensor<768xf
 // CHECK: gpu.barrier
 // CHECK-NOT: math.exp
 // CHECK-COUNT-4: llvm.store {{.*}} : vector<4xf32>
-// CHECK: scf.for
+// CHECK: } else {
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: scf.for
 // PTX-COUNT-4: shfl.sync.bfly
 // PTX-NOT: .local
 // PTX: .entry total_0(
@@ -111,11 +114,46 @@ frit.kernel @total(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<f32>
 // CHECK: llvm.load {{.*}} -> vector<8xbf16>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// PTX: .entry in_place(
+// PTX: .entry transposed(
 frit.kernel @halves(%x: tensor<?xbf16, #frit.dims<[p0]>>) -> tensor<?xbf16, #frit.dims<[p0]>>
     attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
   %0 = arith.addf %x, %x : tensor<?xbf16, #frit.dims<[p0]>>
   frit.yield %0 : tensor<?xbf16, #frit.dims<[p0]>>
+}
+
+// Lines on both sides: a tile of 32 x 33 elements in shared memory, four loads a thread before the barrier.
+// CHECK-LABEL: gpu.func @transposed(
+// CHECK-SAME: frit.shared_bytes = 4224
+// CHECK-COUNT-4: llvm.load {{.*}} !llvm.ptr<1> -> f32
+// CHECK: gpu.barrier
+// CHECK: llvm.load {{.*}} !llvm.ptr<3> -> f32
+// CHECK-NOT: gpu.barrier
+// PTX-COUNT-4: ld.global.nc.b32
+// PTX-COUNT-4: st.shared.b32
+// PTX: bar.sync
+// PTX-NOT: {{ld\.global|\.local}}
+// PTX: .entry split_0(
+frit.kernel @transposed(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout = #frit.layout<[1, p0]>}) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 16384>, #frit.symbol<"p1", min = 0, max = 16384>]} {
+  %0 = arith.addf %x, %x : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Rows that do not fill a device: a block for each part of a row, then a block for each row; no atomics.
+// CHECK-LABEL: gpu.func @split_0(
+// CHECK-SAME: frit.workspace
+// CHECK-SAME: frit.grid = [#frit.size<16 * {{.*}}p0
+// CHECK-LABEL: gpu.func @split_1(
+// CHECK-SAME: frit.grid = [#frit.size<16>
+// PTX: ld.global.nc.v4.b32
+// PTX-NOT: {{atom\.|red\.global|\.local}}
+// PTX: .entry split_1(
+// PTX: .entry in_place(
+frit.kernel @split(%x: tensor<16x?xf32, #frit.dims<[16, p0]>>) -> tensor<16xf32>
+    attributes {schedule = #frit.schedule<row_reduction, <[16, p0]>, reduced 1, {split = 8 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<16x?xf32, #frit.dims<[16, p0]>> -> tensor<16xf32>
+  frit.yield %0 : tensor<16xf32>
 }
 
 // Where the plan lets a result overwrite an operand, nothing promises that they are apart: no load through the read-only path,

@@ -60,7 +60,7 @@ def fresh_dynamo(monkeypatch):
     if os.environ.get("FRIT_TEST_TARGET") == "simt":
         import emulation
 
-        monkeypatch.setattr(backend, "build", emulation.sweep().build)
+        emulation.sweep().install(monkeypatch)
     torch.manual_seed(0)
     torch.compiler.reset()
     yield
@@ -77,21 +77,26 @@ def pytest_sessionfinish(session):
             table.writelines(f"{name} sm_{arch} {registers}\n" for name, arch, registers in sorted(rows))
 
 
-def _known_gaps():
-    """tests/python/known_gaps.txt: `file::test<TAB>why`, one a line."""
-    gaps = {}
-    with open(os.path.join(HERE, "known_gaps.txt"), encoding="utf-8") as lines:
-        for line in lines:
-            if line.strip() and not line.startswith("#"):
-                name, reason = line.rstrip("\n").split("\t")
-                gaps[name] = reason
-    return gaps
+def _named(file, columns):
+    """The lines of a list beside this file: `file::test<TAB>...`, comments left out."""
+    with open(os.path.join(HERE, file), encoding="utf-8") as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    assert all(len(row) == columns for row in rows), f"{file}: {columns} columns, separated by tabs"
+    return {row[0]: row[1:] for row in rows}
 
 
 def pytest_collection_modifyitems(items):
-    """A known gap must fail: one that passes is mended, and its line has to go."""
-    gaps = _known_gaps()
+    """A known gap must fail: one that passes is mended, and its line has to go. So must in a sweep what only the host's own code
+    can do; what is too large for the emulation is left out."""
+    gaps = _named("known_gaps.txt", 2)
+    marks = {name: pytest.mark.xfail(reason=reason, strict=True) for name, (reason,) in gaps.items()}
+    if os.environ.get("FRIT_TEST_TARGET") == "simt":
+        for name, (kind, reason) in _named("not_emulated.txt", 3).items():
+            said = f"not emulated: {reason}"
+            marks[name] = pytest.mark.skip(reason=said) if kind == "large" else pytest.mark.xfail(reason=said, strict=True)
     for item in items:
         name = item.nodeid.rsplit("/", 1)[-1]
-        if name in gaps:
-            item.add_marker(pytest.mark.xfail(reason=gaps[name], strict=True))
+        for key in (name, name.partition("[")[0]):
+            if key in marks:
+                item.add_marker(marks[key])
+                break

@@ -76,6 +76,17 @@ def test_the_same_tensor_twice_is_never_confused_with_two():
     checker.check(function, torch.randn(4), torch.randn(4), compiled=compiled)
     shared = torch.randn(4)
     checker.check(function, shared, shared, compiled=compiled)
+
+
+def test_overlapping_tensors_after_separate_ones():
+    """torch runs the graph of separate tensors: what each kernel reads before it writes is what decides."""
+
+    def function(x, y):
+        x.mul_(2)
+        return x * y
+
+    compiled = torch.compile(function, backend="frit")
+    checker.check(function, torch.randn(4), torch.randn(4), compiled=compiled)
     base = torch.randn(6)
     checker.check(function, base[1:5], base[2:6], compiled=compiled)
 

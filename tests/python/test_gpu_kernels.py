@@ -3,6 +3,7 @@ with eager, and is assembled by ptxas without a byte of local memory. The whole 
 
 import math
 import os
+import re
 
 import emulation as emulator
 import pytest
@@ -11,7 +12,6 @@ import torch.nn.functional as F
 from test_operators import BINARY, DIVISIONS, REDUCTIONS, UNARY
 
 from benchmarks.programs import programs
-from frit import backend
 
 EDGES = (2, 3, 31, 33, 255, 256, 257, 1023, 1025)
 # Kernels that return IEEE's or the library's result on the CPU, and an instruction of the GPU's on the GPU.
@@ -27,7 +27,7 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place")
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place")
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def emulated(request, monkeypatch, emulation):
     if SWEEPING:
         return
     emulation.architectures = emulator.ARCHITECTURES if request.node.originalname in FOR_EVERY_ARCHITECTURE else (90,)
-    monkeypatch.setattr(backend, "build", emulation.build)
+    emulation.install(monkeypatch)
 
 
 def agree(function, *inputs, dynamic=None):
@@ -171,6 +171,18 @@ def test_long_full_reductions(size):
     assert all(torch.equal(a, b) for a, b in zip(compiled(x), again))
 
 
+def test_split_reductions():
+    """Few long rows and few long columns: partial results of several blocks, folded in fixed order."""
+
+    def function(x, y):
+        return x.sum(-1), x.argmax(-1), y.sum(0), (y * 2).amax(0), y.var(0)
+
+    inputs = values((3, 9001)), values((2100, 6))
+    compiled = agree(function, *inputs)
+    assert all(torch.equal(a, b) for a, b in zip(compiled(*inputs), compiled(*inputs)))
+    agree(lambda x: torch.softmax(x, -1), values((2, 33000)))
+
+
 def test_rows_of_any_length():
     def function(x):
         return torch.softmax(x, -1), F.layer_norm(x, x.shape[-1:]), x.argmax(-1), torch.logsumexp(x, -1)
@@ -250,6 +262,18 @@ def test_in_place():
         compare(one, two)
 
 
+def test_rows_in_place():
+    """Threads beyond a row load nothing that its owner may be writing already."""
+
+    def function(x, y, z):
+        return x.copy_(torch.softmax(x, -1)), y.copy_(y - y.amax(0)), z.copy_(z - z.sum(-1, keepdim=True))
+
+    for shape in ((8, 33), (5, 7), (130, 5), (2, 1025), (33, 40), (3, 128)):
+        one, two = [[values(shape, seed=s) for s in range(3)] for _ in range(2)]
+        compare(torch.compile(function, backend="frit")(*one), function(*two))
+        compare(one, two)
+
+
 SMALL = [
     name
     for name in programs()
@@ -284,12 +308,14 @@ def test_training_a_small_network():
     compare(run(torch.compile(loss, backend="frit")), run(loss))
 
 
-@pytest.mark.skipif(emulator.PTXAS is None or SWEEPING, reason="needs ptxas; a sweep assembles at its end")
+@pytest.mark.skipif(emulator.PTXAS is None, reason="needs ptxas")
+@pytest.mark.skipif(SWEEPING, reason="not emulated: a sweep assembles at its end")
 def test_every_kernel_of_this_file_assembles(emulation):
     """The last test of the file: what all the others compiled."""
     rows = emulation.assemble()
-    # A kernel of several launches is several entries, numbered.
-    assembled = {name if name in emulation.seen else name.rpartition("_")[0] for name, *_ in rows}
+    # A kernel of several variants and launches is several entries, numbered.
+    assembled = {name if name in emulation.seen else re.sub(r"(_v\d+)?(_\d+)?$", "", name) for name, *_ in rows}
     assert assembled == emulation.seen
+    emulator.check_ledger(rows)
     if len(emulation.seen) > 300:
         assert {arch for _, arch, _ in rows} == {80, 90, 100}

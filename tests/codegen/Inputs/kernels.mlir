@@ -150,6 +150,19 @@ frit.kernel @softmax_warp(%x: tensor<?x100xf32, #frit.dims<[p0, 100]>>) -> tenso
   frit.yield %r : tensor<?x100xf32, #frit.dims<[p0, 100]>>
 }
 
+// A row that no vector divides: single elements, and still read once.
+frit.kernel @softmax_odd(%x: tensor<?x1023xf32, #frit.dims<[p0, 1023]>>) -> tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<?x1023xf32, #frit.dims<[p0, 1023]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+  %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+  %e = math.exp %0 fastmath<contract> : tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+  %s = frit.reduce <sum> %e dims [1] : tensor<?x1023xf32, #frit.dims<[p0, 1023]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+  %r = arith.divf %e, %ss fastmath<contract> : tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+  frit.yield %r : tensor<?x1023xf32, #frit.dims<[p0, 1023]>>
+}
+
 // LayerNorm with residual, affine, saved mean and rstd; bf16 in and out, a row in the registers of a block.
 frit.kernel @layer_norm(%x: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %r: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %w: tensor<4096xbf16>, %b: tensor<4096xbf16>)
     -> (tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
@@ -262,4 +275,57 @@ frit.kernel @one_point(%x: tensor<1x1xf32>) -> (tensor<1xf32>, tensor<1xi64>) {
   %0 = frit.reduce <sum> %x dims [1] : tensor<1x1xf32> -> tensor<1xf32>
   %1 = frit.reduce <argmax> %x dims [1] : tensor<1x1xf32> -> tensor<1xi64>
   frit.yield %0, %1 : tensor<1xf32>, tensor<1xi64>
+}
+
+// Few long rows, several blocks a row: one result a row, positions, and a softmax over three kinds of launches.
+frit.kernel @split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?xf32, #frit.dims<[p0]>>)
+    -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>)
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+  %b = frit.reindex %r <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.mulf %x, %b : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %a = frit.reduce <argmax> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xi64, #frit.dims<[p0]>>
+  %1 = arith.addf %s, %r : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %1, %a : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
+}
+frit.kernel @split_softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %e = math.exp %0 fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %e dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %r = arith.divf %e, %ss fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %r : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Few columns and many rows, several blocks a column.
+frit.kernel @split_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %b: tensor<?xf32, #frit.dims<[p1]>>)
+    -> (tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {split = 8 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  %a = frit.reduce <argmin> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xi64, #frit.dims<[p1]>>
+  %1 = arith.mulf %s, %b : tensor<?xf32, #frit.dims<[p1]>>
+  frit.yield %1, %a : tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>
+}
+frit.kernel @split_sum(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?xf32, #frit.dims<[p1]>>
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {split = 8 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %s = frit.reduce <sum> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  frit.yield %s : tensor<?xf32, #frit.dims<[p1]>>
+}
+
+// Read along one dim, written along both: tiles in shared memory on the way in and on the way out, between them three types.
+frit.kernel @both_ways(%x: tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>, %m: tensor<3x?x?xi1, #frit.dims<[3, p0, p1]>> {frit.layout = #frit.layout<[p0 * p1, 1, p0]>})
+    -> (tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>, tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>> {frit.layout = #frit.layout<[p0 * p1, 1, p0]>})
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.extf %x : tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>> to tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>>
+  %n = arith.negf %0 : tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>>
+  %1 = arith.select %m, %0, %n : tensor<3x?x?xi1, #frit.dims<[3, p0, p1]>>, tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>>
+  %2 = arith.truncf %1 : tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>> to tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>
+  frit.yield %2, %1 : tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>, tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>>
 }

@@ -53,6 +53,20 @@ TEST(Schedule, ContiguityDecidesBetweenRowsAndColumns) {
   EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::ColumnReduction);
 }
 
+TEST(Schedule, FewLongRowsAreSplitOnADevice) {
+  EXPECT_GT(listSchedules(reduction(16, 1 << 20), ScheduleTarget::Gpu).front().get("split"), 1);
+  EXPECT_EQ(listSchedules(reduction(16, 4096), ScheduleTarget::Gpu).front().get("split"), 0);
+  EXPECT_EQ(listSchedules(reduction(4096, 1 << 20), ScheduleTarget::Gpu).front().get("split"), 0);
+  EXPECT_EQ(listSchedules(reduction(16, 1 << 20), ScheduleTarget::Cpu).front().get("split"), 0);
+  // Who needs the row again keeps it in the registers of one block as long as it fits.
+  RegionSummary region = reduction(16, 16384);
+  EXPECT_GT(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 1);
+  region.hasEpilogue = true;
+  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 0);
+  region.columns = 1 << 17;
+  EXPECT_GT(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 1);
+}
+
 TEST(Schedule, OneRowIsAFullReductionUnlessSomethingFollows) {
   RegionSummary region = reduction(1, 1e6);
   EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::FullReduction);

@@ -171,6 +171,7 @@ struct Choice {
   Kernels &kernels = Kernels::get();
   const mlir::frit::VariantDesc *variant = nullptr;
   std::vector<std::vector<char>> results = {};
+  simt::SimtTraffic traffic = {};
 };
 
 simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift, double tolerance, int64_t indexLimit,
@@ -189,6 +190,7 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
   simt::SimtArguments arguments;
   arguments.ints = sizes;
   arguments.callbacks = &simt::mathCallbacks();
+  arguments.traffic = &choice.traffic;
   std::vector<ReferenceTensor> inputs;
   std::vector<std::unique_ptr<Buffer>> operands, results;
   auto strides = [&](RankedTensorType type, DictionaryAttr attributes) {
@@ -348,6 +350,7 @@ const Case kCases[] = {
     {"scalar", kNone},
     {"softmax", {{0, 3}, {3, 0}, {1, 1}, {3, 4}, {2, 31}, {2, 1024}, {3, 1025}, {1, 5000}, {2, 4096}}},
     {"softmax_warp", {{0}, {1}, {3}, {4}, {5}, {9}}},
+    {"softmax_odd", {{0}, {1}, {5}}},
     {"layer_norm", {{0}, {1}, {3}}, 0.01},
     {"siblings", {{0}, {1}, {15}, {16}, {17}, {100}}},
     {"around", {{0, 4}, {4, 0}, {1, 1}, {5, 7}, {3, 64}, {40, 33}}, 1e-5},
@@ -359,6 +362,12 @@ const Case kCases[] = {
     {"full_center", {{1}, {255}, {1024}, {4097}, {30000}}, 1e-5},
     {"full_small", kNone},
     {"one_point", kNone},
+    {"both_ways", {{0, 5}, {5, 0}, {1, 1}, {2, 3}, {31, 33}, {32, 32}, {33, 31}, {40, 70}}},
+    // Eager refuses the position of the greatest of no elements.
+    {"split_rows", {{0, 5}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}}, 1e-4},
+    {"split_softmax", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}}, 1e-5},
+    {"split_sum", {{0, 3}, {1, 1}, {257, 5}, {600, 264}}, 1e-4},
+    {"split_columns", {{3, 0}, {1, 1}, {7, 8}, {255, 33}, {256, 40}, {257, 264}, {2100, 24}}, 1e-4},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),
@@ -384,6 +393,34 @@ TEST(GpuKernel, unboundedSizesHaveAVariantOf32BitIndices) {
   EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed"}));
   for (const mlir::frit::KernelDesc &kernel : Kernels::get().image.kernels) {
     EXPECT_TRUE(kernel.variants.empty()) << kernel.name;
+  }
+}
+
+/// Every byte once: what is computed is not read again, and threads do not read for each other. Rows fill their blocks here: a group
+/// of threads without a row reads the last one once more.
+struct Moved {
+  const char *kernel;
+  std::vector<int64_t> sizes;
+};
+const Moved kMoved[] = {
+    {"mul_add", {1}},          {"mul_add", {4099}},         {"unbounded", {1025}},   {"bias_gelu", {1, 1000}}, {"mixed", {1023}},
+    {"functions", {2047}},     {"strides", {33, 16}},       {"softmax_warp", {32}},  {"softmax_warp", {8}},    {"softmax_odd", {3}},
+    {"layer_norm", {1}},       {"siblings", {96}},         {"around", {40, 33}},    {"column_sum", {40, 256}}, {"column_sum", {33, 255}},
+    {"full_sum", {70000}},     {"full_small", {}},        {"split_rows", {3, 32768}}, {"split_sum", {2048, 256}},
+    {"both_ways", {33, 70}},
+};
+
+TEST(GpuKernel, movesNoByteTwice) {
+  for (const Moved &example : kMoved) {
+    for (unsigned shift : {0, 1}) {
+      SCOPED_TRACE(std::string(example.kernel) + " shift " + std::to_string(shift));
+      Choice choice;
+      simt::Status status = runKernel(example.kernel, example.sizes, shift, 0.01, 0, choice);
+      simt::SimtTraffic traffic = choice.traffic;
+      ASSERT_TRUE(status.isOk()) << status.message();
+      EXPECT_GT(traffic.mandatory, 0u);
+      EXPECT_LE(traffic.moved, traffic.mandatory * 1.02) << traffic.moved << " bytes moved, " << traffic.mandatory << " have to be";
+    }
   }
 }
 
