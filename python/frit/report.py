@@ -40,6 +40,8 @@ class Explanation:
             lines.append(f"  {_memory(graph)}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
+            for op, count in graph.get("stride_copies", {}).items():
+                lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
             for kernel in graph["kernels"]:
                 lines.append(f"  kernel {kernel['name']}: {', '.join(kernel.get('ops', ()))}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
@@ -136,6 +138,7 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
                 graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
                 graph["overlap_copies"] = stats.get("overlap_copies", 0)
                 graph["variants"] = stats.get("variants", {})
+                graph["stride_copies"] = stats.get("stride_copies", {})
         finally:
             _backend._OBSERVERS.remove(observe)
             torch.compiler.reset()

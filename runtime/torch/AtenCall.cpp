@@ -207,7 +207,7 @@ bool literalFits(const Value &value) {
 
 /// The tensor as the plan promises it: checked, and copied when only its strides differ.
 at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPlan &plan, const RunState &state,
-               const std::string &name) {
+               const std::string &name, std::atomic<uint64_t> &copies) {
   const TensorType &type = plan.tensors[number];
   if (!tensor.defined() || type.rank < 0) {
     return tensor;
@@ -235,6 +235,7 @@ at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPl
   for (uint32_t stride : type.strides) {
     strides.push_back(state.ints[stride]);
   }
+  copies.fetch_add(1, std::memory_order_relaxed);
   at::Tensor copy = at::empty_strided(tensor.sizes(), strides, tensor.options());
   copy.copy_(tensor);
   return copy;
@@ -331,7 +332,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     switch (value.kind()) {
     case ValueKind::Tensor:
       if (result.isTensor()) {
-        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value.reg(), aliases, plan, state, name()));
+        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value.reg(), aliases, plan, state, name(), strideCopies));
       }
       break;
     case ValueKind::IntReg:

@@ -27,6 +27,8 @@ public:
   const std::string &overload() const { return handle.operator_name().overload_name; }
 
   mutable std::atomic<uint64_t> count{0};
+  /// Results that were copied because their strides were not those the graph was traced with.
+  mutable std::atomic<uint64_t> strideCopies{0};
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle) : source(&source), handle(std::move(handle)) {}

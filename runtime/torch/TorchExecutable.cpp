@@ -234,18 +234,18 @@ std::string TorchExecutable::stats() const {
   auto field = [](const char *name, const std::atomic<uint64_t> &value) {
     return "\"" + std::string(name) + "\": " + std::to_string(value.load());
   };
-  std::map<std::string, uint64_t> byName;
+  std::map<std::string, uint64_t> byName, restridedByName;
   for (const AtenCall &call : host->atenCalls()) {
     // As torch spells an operator in a graph: "aten.mm.default".
     std::string name = call.name();
     if (size_t colons = name.find("::"); colons != std::string::npos) {
       name.replace(colons, 2, ".");
     }
-    byName[name + "." + (call.overload().empty() ? "default" : call.overload())] += call.count.load();
-  }
-  std::string calls;
-  for (const auto &[name, count] : byName) {
-    calls += (calls.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
+    name += "." + (call.overload().empty() ? "default" : call.overload());
+    byName[name] += call.count.load();
+    if (uint64_t copies = call.strideCopies.load()) {
+      restridedByName[name] += copies;
+    }
   }
   std::string variants;
   for (const VariantCounts &kernel : executor->variantCounts()) {
@@ -259,7 +259,7 @@ std::string TorchExecutable::stats() const {
          field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
          field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
          field("temporary_bytes", counters.temporaryBytes) + ", " + field("overlap_copies", counters.overlapCopies) +
-         ", \"variants\": {" + variants + "}, \"aten\": {" + calls + "}}";
+         ", \"variants\": {" + variants + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) + "}";
 }
 
 void throwStatus(const Status &status) {
@@ -271,6 +271,13 @@ void throwStatus(const Status &status) {
   case ErrorKind::OutOfMemory:
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
   case ErrorKind::ZeroDivision:
+  auto object = [](const std::map<std::string, uint64_t> &counts) {
+    std::string fields;
+    for (const auto &[name, count] : counts) {
+      fields += (fields.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
+    }
+    return "{" + fields + "}";
+  };
   case ErrorKind::Runtime:
     TORCH_CHECK(false, status.message());
   default:

@@ -378,3 +378,27 @@ def test_copies_for_strides_are_counted():
 
     report = report_of(function, torch.randn(4, 3), torch.randn(4, 5))
     assert len(report["kernels"]) == 1 and report["step_kinds"]["Launch"] == 1
+
+
+@torch.library.custom_op("frit_test::columns_first", mutates_args=())
+def columns_first(x: torch.Tensor) -> torch.Tensor:
+    return x.t().contiguous().t()
+
+
+@columns_first.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def test_results_with_other_strides_than_promised_are_copied_and_counted():
+    def function(x):
+        y = columns_first(x)
+        return y, y + 1
+
+    x = torch.randn(5, 3)
+    explanation = frit.explain(function)(x)
+    assert explanation.graphs[0]["stride_copies"] == {"frit_test.columns_first.default": 1}
+    assert "1 results of frit_test.columns_first.default copied" in str(explanation)
+    promised, after = torch.compile(function, backend="frit", fullgraph=True)(x)
+    assert promised.stride() == (3, 1) and torch.equal(promised, x) and torch.equal(after, x + 1)
+    assert frit.explain(lambda x: torch.mm(x, x.t()))(x).graphs[0]["stride_copies"] == {}
