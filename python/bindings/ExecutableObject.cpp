@@ -206,6 +206,12 @@ PyObject *report(PyObject *self, PyObject *) {
   return textOf(reinterpret_cast<ExecutableObject *>(self)->executable->report());
 }
 
+PyObject *signature(PyObject *self, PyObject *) {
+  HANDLE_TH_ERRORS
+  return textOf(reinterpret_cast<ExecutableObject *>(self)->executable->signature());
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject *represent(PyObject *self) {
   const TorchExecutable &executable = *reinterpret_cast<ExecutableObject *>(self)->executable;
   return PyUnicode_FromFormat("<frit executable '%s', %zu inputs, %zu results>", std::string(executable.graphName()).c_str(),
@@ -214,6 +220,7 @@ PyObject *represent(PyObject *self) {
 
 PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
+    {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
     {nullptr, nullptr, 0, nullptr}};
 

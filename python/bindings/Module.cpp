@@ -1,4 +1,4 @@
-// `frit._C`: compile(json, options) and load(artifact, constants). The compiler sits behind its facade in libfrit_compiler.so, the
+// `frit._C`: compile(json, options), load(artifact, constants) and open(path, ...). The compiler sits behind its facade in libfrit_compiler.so, the
 // runtime behind TorchExecutable; nothing is decided here.
 
 #include "python/bindings/ExecutableObject.h"
@@ -127,12 +127,38 @@ PyObject *load(PyObject *, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *open(PyObject *, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  PyObject *path = nullptr;
+  int allowHostCode = 0, checkWeights = 0;
+  if (!PyArg_ParseTuple(arguments, "O&pp:open", PyUnicode_FSConverter, &path, &allowHostCode, &checkWeights)) {
+    return nullptr;
+  }
+  std::string name(PyBytes_AS_STRING(path), static_cast<size_t>(PyBytes_GET_SIZE(path)));
+  Py_DECREF(path);
+  auto artifact = Artifact::fromFile(name, allowHostCode != 0);
+  if (!artifact.isOk()) {
+    return raise("ArtifactError", artifact.status().message());
+  }
+  if (Status status = checkWeights ? (*artifact)->checkWeights() : Status::ok(); !status.isOk()) {
+    return raise("ArtifactError", status.message());
+  }
+  auto executable = TorchExecutable::load(*artifact, {});
+  if (!executable.isOk()) {
+    return raise("ArtifactError", executable.status().message());
+  }
+  return makeExecutableObject(executableType, std::move(*executable));
+  END_HANDLE_TH_ERRORS
+}
+
 PyMethodDef functions[] = {
     {"compile", compileGraph, METH_VARARGS,
      "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+    {"open", open, METH_VARARGS,
+     "open(path, allow_host_code, check_weights) -> Executable\n\nMaps an artifact's file; its weights stay where they are mapped."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and runtime.", -1, functions,

@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "explain": "frit.report",
+    "load": "frit.loading",
+    "Model": "frit.loading",
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.kept",
     "FritError": "frit.errors",

@@ -130,7 +130,8 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &pa
     return refuse("'" + path + "' has " + std::to_string(size) + " bytes");
   }
   std::shared_ptr<Artifact> artifact(new Artifact());
-  void *mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  // Private and writable: a program that updates its buffers gets pages of its own, the file stays as it is.
+  void *mapping = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
   if (mapping == MAP_FAILED) {
     return failed("map");
   }

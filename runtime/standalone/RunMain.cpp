@@ -1,6 +1,7 @@
 #include "runtime/standalone/RunMain.h"
 
 #include "runtime/cpu/CpuBackend.h"
+#include "runtime/plan/PlanWeights.h"
 #include "runtime/simt/SimtBackend.h"
 #include "runtime/standalone/Npy.h"
 #include "runtime/standalone/StandaloneHost.h"
@@ -94,20 +95,15 @@ Result<InputValue> readInput(const std::string &text) {
 
 Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &host) {
   const auto *constants = plan.source->constants();
-  const auto *weights = plan.artifact->root().weights();
   for (uint32_t number = 0; constants && number < constants->size(); ++number) {
-    int32_t which = constants->Get(number)->weight();
-    if (which < 0 || !weights || static_cast<uint32_t>(which) >= weights->size()) {
-      return bad("constant " + std::to_string(number) + " of the graph is not in the file; compile a .pt2, which has its weights");
+    auto weight = weightOf(plan, number);
+    if (!weight.isOk()) {
+      return weight.status();
     }
-    const format::Weight &weight = *weights->Get(static_cast<uint32_t>(which));
-    auto list = [](const auto *values) {
-      return values ? std::vector<int64_t>(values->begin(), values->end()) : std::vector<int64_t>();
-    };
-    // The artifact is alive as long as the plan; kernels only read weights.
-    auto *data = const_cast<char *>(reinterpret_cast<const char *>(plan.artifact->weights().data() + weight.offset()));
-    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, list(weight.sizes()),
-                                  list(weight.strides()), weight.dtype()};
+    // The artifact is alive as long as the plan.
+    auto *data = static_cast<char *>(weight->data);
+    auto *tensor =
+        new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype};
     Status status = executor.bindConstant(number, tensor);
     host.releaseTensor(tensor);
     FRIT_RETURN_IF_ERROR(std::move(status));

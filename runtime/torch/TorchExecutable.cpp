@@ -2,13 +2,16 @@
 
 #include "runtime/cpu/CpuBackend.h"
 #include "runtime/cuda/CudaBackend.h"
+#include "runtime/plan/PlanWeights.h"
 #include "runtime/plan/PoisonHost.h"
+#include "runtime/plan/Signature.h"
 #include "runtime/simt/SimtBackend.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
@@ -30,7 +33,6 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
     return host.status();
   }
   executable->host = std::move(*host);
-  const format::Plan *plan = executable->plan->source;
   if (poison) {
     executable->poisonHost = std::make_unique<PoisonHost>(*executable->host, *executable->plan);
     executable->poisonBackend =
@@ -39,27 +41,48 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
   executable->executor = std::make_unique<PlanExecutor>(
       executable->plan, poison ? static_cast<TensorHost &>(*executable->poisonHost) : *executable->host,
       poison ? static_cast<KernelBackend &>(*executable->poisonBackend) : *executable->backend);
-  uint32_t wanted = plan->constants() ? plan->constants()->size() : 0;
-  if (constants.size() != wanted) {
-    return Status::error(ErrorKind::BadInput, "graph '" + std::string(executable->graphName()) + "' needs " +
-                                                  std::to_string(wanted) + " constants, load() was given " +
-                                                  std::to_string(constants.size()));
-  }
-  for (uint32_t number = 0; number < wanted; ++number) {
-    int32_t index = plan->constants()->Get(number)->index();
-    if (index < 0 || static_cast<size_t>(index) >= constants.size()) {
-      return Status::error(ErrorKind::BadArtifact, "constant " + std::to_string(number) + " has no place among those of load()");
-    }
-    const at::TensorBase &constant = constants[static_cast<size_t>(index)];
-    if (auto reason = unfitReason(*constant.unsafeGetTensorImpl())) {
-      return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + ": " + *reason);
-    }
-    FRIT_RETURN_IF_ERROR(executable->executor->bindConstant(number, constant.unsafeGetTensorImpl()));
-  }
+  FRIT_RETURN_IF_ERROR(executable->bindConstants(constants));
   return executable;
 }
 
 TorchExecutable::~TorchExecutable() = default;
+
+Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants) {
+  const auto *wanted = plan->source->constants();
+  uint32_t count = wanted ? wanted->size() : 0;
+  auto weights = static_cast<size_t>(wanted ? std::count_if(wanted->begin(), wanted->end(), [](auto *c) { return c->weight() >= 0; }) : 0);
+  if (constants.size() != count - weights) {
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' needs " + std::to_string(count - weights) +
+                                                  " constants that are not in the file, load() was given " +
+                                                  std::to_string(constants.size()) + "; a compiled .pt2 has them all");
+  }
+  for (uint32_t number = 0; number < count; ++number) {
+    const format::Constant &constant = *wanted->Get(number);
+    at::TensorBase tensor;
+    if (constant.weight() >= 0) {
+      auto weight = weightOf(*plan, number);
+      if (!weight.isOk()) {
+        return weight.status();
+      }
+      // The tensor may outlive this object, as a result: it keeps the mapping.
+      at::Tensor mapped = at::from_blob(weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
+                                        at::TensorOptions(scalarTypeOf(weight->dtype)));
+      format::Device device = plan->tensors[constant.tensor()].device;
+      tensor = device == format::Device::Cpu ? mapped : mapped.to(deviceOf(device));
+    } else if (constant.index() < 0 || static_cast<size_t>(constant.index()) >= constants.size()) {
+      return Status::error(ErrorKind::BadArtifact, "constant " + std::to_string(number) + " has no place among those of load()");
+    } else {
+      tensor = constants[static_cast<size_t>(constant.index())];
+      if (auto reason = unfitReason(*tensor.unsafeGetTensorImpl())) {
+        return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + ": " + *reason);
+      }
+    }
+    FRIT_RETURN_IF_ERROR(executor->bindConstant(number, tensor.unsafeGetTensorImpl()));
+  }
+  return Status::ok();
+}
+
+std::string TorchExecutable::signature() const { return signatureOf(*plan); }
 
 /// The GPU's plan if there is one, else the CPU's, else the emulation.
 Status TorchExecutable::chooseBackend() {
@@ -247,6 +270,13 @@ std::string TorchExecutable::stats() const {
       restridedByName[name] += copies;
     }
   }
+  auto object = [](const std::map<std::string, uint64_t> &counts) {
+    std::string fields;
+    for (const auto &[name, count] : counts) {
+      fields += (fields.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
+    }
+    return "{" + fields + "}";
+  };
   std::string variants;
   for (const VariantCounts &kernel : executor->variantCounts()) {
     std::string each;
@@ -271,13 +301,6 @@ void throwStatus(const Status &status) {
   case ErrorKind::OutOfMemory:
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
   case ErrorKind::ZeroDivision:
-  auto object = [](const std::map<std::string, uint64_t> &counts) {
-    std::string fields;
-    for (const auto &[name, count] : counts) {
-      fields += (fields.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
-    }
-    return "{" + fields + "}";
-  };
   case ErrorKind::Runtime:
     TORCH_CHECK(false, status.message());
   default:

@@ -22,7 +22,8 @@ class TorchHost;
 
 class TorchExecutable {
 public:
-  /// `constants` are the tensors the graph was captured with, in order. With `poison` memory is guarded (PoisonHost).
+  /// `constants` are the tensors the graph was captured with, in order; weights the file carries are used where it is mapped. With
+  /// `poison` memory is guarded (PoisonHost).
   static Result<std::unique_ptr<TorchExecutable>> load(std::shared_ptr<const Artifact> artifact,
                                                        std::span<const at::TensorBase> constants, bool poison = false);
   ~TorchExecutable();
@@ -39,12 +40,15 @@ public:
     bool none = executor->counters().overlapCopies.load(std::memory_order_relaxed) == 0;
     return none || noticed.exchange(true) ? std::nullopt : std::optional(notice());
   }
+  /// JSON: what it takes and gives.
+  std::string signature() const;
   std::string_view report() const { return artifact->report(); }
   std::string_view graphName() const { return artifact->graphName(); }
 
 private:
   TorchExecutable() = default;
   Status chooseBackend();
+  Status bindConstants(std::span<const at::TensorBase> constants);
   std::string notice() const;
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;

@@ -1,0 +1,85 @@
+"""`frit.load("model.frit")`: an artifact of `frit-compile` as a function on tensors.
+
+Nothing is compiled and no weight is read: the file is mapped, and pages come in as kernels touch them. A
+program that updates its buffers does so in this process; the file stays as it is. The machine code in a
+file runs in this process too, so it is only taken from a file that belongs to the caller or to root and
+that others cannot write, unless `allow_host_code=True` says that it is trusted all the same.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+
+from .errors import ArtifactError
+
+
+@dataclass(frozen=True)
+class Value:
+    """One input or output: `kind` is "tensor", "int", "float", "bool" or "none"; a size is a number or the name of a symbol."""
+
+    kind: str
+    name: str = ""
+    dtype: str = ""
+    device: str = ""
+    shape: tuple | None = None
+    mutated: bool = False
+
+    def __str__(self):
+        sizes = "..." if self.shape is None else ", ".join(map(str, self.shape))
+        shown = f"{self.dtype}[{sizes}]" if self.kind == "tensor" else self.kind
+        return f"{self.name}: {shown}" if self.name else shown
+
+
+class Model:
+    """A loaded program. Call it with the program's inputs, flat and in order; it returns a tensor, or a tuple of results.
+
+    Calls are checked against `inputs` (count, dtype, device, sizes, strides) and may come from several threads.
+    Sizes may vary within `symbols` (name -> least and greatest value). For inference: results carry no gradients.
+    """
+
+    def __init__(self, executable, path):
+        self._executable = executable
+        self._path = path
+        signature = json.loads(executable.signature())
+        self.inputs = tuple(_value(each) for each in signature["inputs"])
+        self.outputs = tuple(_value(each) for each in signature["outputs"])
+        self.symbols = {each["name"]: (each["min"], each["max"]) for each in signature["symbols"]}
+
+    def __call__(self, *inputs):
+        results = self._executable(list(inputs))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def stats(self):
+        """What was done since loading: calls, kernel launches, ATen calls by name, peak bytes."""
+        return json.loads(self._executable.stats())
+
+    def report(self):
+        """What the compiler said about the program: kernels, operators left to ATen and why."""
+        return json.loads(self._executable.report())
+
+    def __repr__(self):
+        results = ", ".join(map(str, self.outputs))
+        return f"<frit.Model {self._path!r} ({', '.join(map(str, self.inputs))}) -> ({results})>"
+
+
+def _value(fields):
+    shape = fields.get("shape")
+    return Value(**{**fields, "shape": None if shape is None else tuple(shape)})
+
+
+def _library():
+    import torch  # noqa: F401  (whose libraries this one is linked against)
+
+    try:
+        from . import _C
+    except ImportError as error:
+        raise ArtifactError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
+    return _C
+
+
+def load(path, *, allow_host_code=False, check_weights=False):
+    """Load a .frit file. `check_weights` compares every weight with its digest first, which reads them all."""
+    path = os.fspath(path)
+    if not path:
+        raise ArtifactError("frit.load needs the path of a .frit file, got an empty one")
+    return Model(_library().open(path, allow_host_code, check_weights), path)
