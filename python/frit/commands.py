@@ -1,0 +1,24 @@
+"""The commands `frit-compile` and `frit-run` of an environment frit is installed in: the programs in the package's `bin`.
+
+The program takes this process over, so neither torch nor Python is in it.
+"""
+
+import os
+import sys
+
+from .errors import FritError
+
+
+def _become(name):
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    if not os.path.exists(program):
+        raise FritError(f"{program} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
+    os.execv(program, [name, *sys.argv[1:]])
+
+
+def frit_compile():
+    _become("frit-compile")
+
+
+def frit_run():
+    _become("frit-run")
