@@ -412,7 +412,7 @@ class _GraphWriter:
                 return text
         dtype = _dtype_code(value.dtype)
         if device.type not in DEVICES:
-            known = " and ".join(DEVICES)
+            known = " or ".join(DEVICES)
             raise _Refused(f"tensors on device {device.type!r} are not supported; move them to {known}")
         size = self.sizes.size
         text = (

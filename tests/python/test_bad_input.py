@@ -73,9 +73,34 @@ def test_quantised_and_sparse_arguments_run_or_are_named():
     assert "input 0: its layout is not strided; convert it with to_dense()" in message
 
 
-def test_devices_frit_does_not_know_are_named():
-    message = failure(lambda x: x + 1, torch.ones(3, device="meta"))
-    assert "tensors on device 'meta' are not supported; move them to cpu and cuda" in message
+def test_nested_tensors_run_as_eager_or_are_named():
+    rows = [torch.randn(2, 3), torch.randn(4, 3)]
+    compiled = torch.compile(lambda x: x * 2, backend="frit")
+    for ours, row in zip(compiled(torch.nested.nested_tensor(rows)).unbind(), rows, strict=True):
+        assert torch.equal(ours, row * 2)
+    torch.compiler.reset()
+    message = failure(lambda x: x * 2, torch.nested.nested_tensor(rows, layout=torch.jagged))
+    assert "ragged sizes of nested tensors are not supported, pad them" in message
+
+
+def test_fake_arguments_are_named():
+    with torch._subclasses.FakeTensorMode():
+        fake = torch.ones(3)
+    message = failure(lambda x: x * 2, fake)
+    assert "input 0: it is a tensor subclass; compiled graphs take plain tensors" in message
+
+
+@pytest.mark.parametrize("function", [lambda x: (x * 2).to_sparse(), lambda x: x.to_sparse().sum()], ids=["result", "inside"])
+def test_sparse_values_in_a_function_run_as_eager(function):
+    x = torch.eye(3)
+    ours, eager = torch.compile(function, backend="frit")(x), function(x)
+    assert ours.layout == eager.layout and torch.equal(ours.to_dense(), eager.to_dense())
+
+
+@pytest.mark.parametrize("function", [lambda x: x + 1, lambda x: (x * 2).to("meta")], ids=["argument", "inside"])
+def test_devices_frit_does_not_know_are_named(function):
+    message = failure(function, torch.ones(3, device="meta" if function(torch.ones(3)).device.type == "cpu" else "cpu"))
+    assert "tensors on device 'meta' are not supported; move them to cpu or cuda" in message
 
 
 def test_sparse_placeholders_are_named():

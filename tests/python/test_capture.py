@@ -57,15 +57,6 @@ def test_sources_name_the_innermost_user_line(graphs):
     assert innermost("no frames here") == ""
 
 
-def test_a_layout_without_a_place_in_the_schema_is_named():
-    graph = torch.fx.Graph()
-    x = graph.placeholder("x")
-    x.meta["val"] = torch.ones(2, 2).to_sparse()
-    graph.output((x,))
-    with pytest.raises(errors.CaptureError, match="torch.sparse_coo are not supported; convert with .to_dense"):
-        capture.capture(torch.fx.GraphModule(torch.nn.Module(), graph))
-
-
 def test_the_codes_are_those_of_the_installed_torch():
     assert schema.SCHEMA_VERSION[0] == torch_schema.SCHEMA_VERSION[0]
     assert schema.DTYPES == {d: int(c) for d, c in serialize._TORCH_TO_SERIALIZE_DTYPE.items()}
