@@ -370,6 +370,10 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       Value root = rootOf(value);
       auto argument = dyn_cast<BlockArgument>(value);
       bool fresh = storage && storage.getKind() == StorageKind::Fresh;
+      // An argument and its views are one storage.
+      if (storage && storage.getKind() == StorageKind::ViewOfArgument) {
+        storage = StorageAttr::get(op.getContext(), StorageKind::Argument, storage.getIndex());
+      }
       auto [seen, isFirst] = storageOfRoot.try_emplace(root, storage);
       auto promised = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
       LayoutAttr layout = tensors.find(value)->second.layout;

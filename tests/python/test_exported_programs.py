@@ -150,3 +150,15 @@ def test_inputs_and_buffers_that_are_written():
         wanted = expected(written := x.clone())
         for a, e in zip((*outputs, y), (*wanted, written)):
             torch.testing.assert_close(a, e)
+
+
+def test_an_argument_and_its_views_share_its_storage():
+    def function(x):
+        return x.contiguous(), x.contiguous()[1:], x.reshape(5, 20)[1:], x.view(-1), x * 2, (x * 2)[1:]
+
+    call, report = compiled(Function(function), [torch.randn(100)])
+    x = torch.randn(100)
+    results = call(x)
+    assert [result.data_ptr() - x.data_ptr() for result in results[:4]] == [0, 4, 80, 0]
+    assert all(result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr() for result in results[4:])
+    assert not report["aten_calls"] and "aten.clone.default" not in report["order"]
