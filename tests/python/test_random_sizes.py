@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-PROGRAMS = int(os.environ.get("FRIT_RANDOM_PROGRAMS", 0))
+PROGRAMS = int(os.environ.get("FRIT_RANDOM_PROGRAMS") or 0)
 SIZES = (5, 8, 2, 13)
 OPTIONS = {"padding": "force", "poison": True}
 
