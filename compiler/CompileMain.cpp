@@ -2,6 +2,8 @@
 
 #include "compiler/Compiler.h"
 
+#include "passes/BucketPolicy.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -20,6 +22,10 @@ INPUT is a .pt2 archive (torch.export.save), the JSON inside of one, or IR (.mli
   --numerics=MODE         default or eager
   --fallback=aten|error   what becomes of operators without a kernel
   --no-fusion             one kernel an operator
+  --buckets=KEY=LIST      sizes that a dimension rounds up to: --buckets='x[0]=8,16,32', 'x[0]=ramp' or 'x[0]=off'; repeat for several
+  --bucket-policy=P       what other sizes that vary get: auto (the ramp where it gains), ramp or off
+  --sizes=FILE.json       lists computed from sizes that were counted: {"x[0]": {"17": 120, "64": 3}}
+  --bucket-count=K        entries of each computed list (default 8)
   --emit=imported|outlined  print this stage instead of an artifact
   --report                print the report as JSON
 )";
@@ -28,9 +34,29 @@ namespace {
 struct CommandLine {
   std::string input, output;
   CompileOptions options;
+  /// A file of counted sizes, and how many buckets to make of them.
+  std::string sizes;
+  unsigned bucketCount = 8;
   bool report = false, help = false;
 };
 } // namespace
+
+/// Counted sizes become lists among those given by hand.
+static std::string readSizes(CommandLine &line) {
+  if (line.sizes.empty()) {
+    return "";
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(line.sizes);
+  if (!buffer) {
+    return line.sizes + ": " + buffer.getError().message();
+  }
+  std::vector<mlir::frit::BucketRequest> requests;
+  if (std::string wrong = mlir::frit::readHistogram((*buffer)->getBuffer(), line.bucketCount, requests); !wrong.empty()) {
+    return line.sizes + ": " + wrong;
+  }
+  line.options.buckets += (line.options.buckets.empty() ? "" : ";") + mlir::frit::writeBuckets(requests);
+  return "";
+}
 
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
   std::vector<std::string> targets;
@@ -54,6 +80,16 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.options.fallback = value.str();
     } else if (word == "--no-fusion") {
       line.options.fusion = false;
+    } else if (flag == "--buckets") {
+      line.options.buckets += (line.options.buckets.empty() ? "" : ";") + value.str();
+    } else if (flag == "--bucket-policy") {
+      line.options.bucketPolicy = value.str();
+    } else if (flag == "--sizes") {
+      line.sizes = value.str();
+    } else if (flag == "--bucket-count") {
+      if (value.getAsInteger(10, line.bucketCount) || line.bucketCount < 1 || line.bucketCount > mlir::frit::kMaxBuckets) {
+        return "--bucket-count takes a number from 1 to " + std::to_string(mlir::frit::kMaxBuckets) + ", got '" + value.str() + "'";
+      }
     } else if (flag == "--emit") {
       line.options.stopAfter = value.str();
     } else if (word == "--report") {
@@ -74,6 +110,9 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   }
   if (line.input.empty() || (line.output.empty() && line.options.stopAfter.empty())) {
     return line.input.empty() ? "no input; --help shows the usage" : "no output; name it with -o";
+  }
+  if (std::string wrong = readSizes(line); !wrong.empty()) {
+    return wrong;
   }
   return checkOptions(line.options);
 }

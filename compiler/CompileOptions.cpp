@@ -2,6 +2,8 @@
 
 #include "compiler/Compiler.h"
 
+#include "passes/BucketPolicy.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -20,7 +22,10 @@ std::string checkOptions(const CompileOptions &options) {
   wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
+  wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "off"});
   wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
+  std::vector<mlir::frit::BucketRequest> requests;
+  wrong = !wrong.empty() ? wrong : mlir::frit::readBuckets(options.buckets, requests);
   for (const std::string &target : options.targets) {
     wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
   }
@@ -39,6 +44,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
   for (auto [name, field] : {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
                              std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
                              std::pair("padding", &options.padding),
+                             std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
                              std::pair("stop_after", &options.stopAfter)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();

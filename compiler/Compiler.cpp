@@ -128,7 +128,9 @@ private:
                                    .merge = options.fusion,
                                    .padding = options.padding,
                                    .gpu = llvm::all_of(options.targets, [](llvm::StringRef target) { return target != "cpu"; }),
-                                   .poison = options.poison});
+                                   .poison = options.poison,
+                                   .buckets = options.buckets,
+                                   .bucketPolicy = options.bucketPolicy});
     };
     if (!isOutlined && !runPasses(*module, fuse)) {
       return finish();

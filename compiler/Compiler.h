@@ -39,6 +39,10 @@ struct CompileOptions {
   std::string padding = "auto";
   /// Padded lanes that nobody may depend on hold NaN, large numbers or the least integer.
   bool poison = false;
+  /// "x[0]=8,16,32;n=ramp": what is asked for, by argument and dimension; '%' before a symbol the caller has resolved itself.
+  std::string buckets;
+  /// "auto", "ramp" or "off": what other sizes that vary get.
+  std::string bucketPolicy = "auto";
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };

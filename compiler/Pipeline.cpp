@@ -23,7 +23,8 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 
-  // What the sizes of library calls become.
+  // What sizes are rounded up to, and those of library calls.
+  passes.addNestedPass<GraphOp>(createAssignBucketsPass({options.buckets, options.bucketPolicy}));
   MaterializePaddingPassOptions padding;
   padding.mode = options.padding;
   padding.gpu = options.gpu;
@@ -56,6 +57,8 @@ struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
   Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
   Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"), llvm::cl::init("auto")};
+  Option<std::string> buckets{*this, "buckets", llvm::cl::desc("sizes to round up to, as assign-buckets takes them")};
+  Option<std::string> bucketPolicy{*this, "bucket-policy", llvm::cl::desc("auto, ramp or off"), llvm::cl::init("auto")};
   Option<bool> fusion{*this, "fusion", llvm::cl::desc("let operators share kernels"), llvm::cl::init(true)};
 };
 } // namespace
@@ -67,7 +70,9 @@ void registerPipelines() {
         buildFusionPipeline(passes, {.eagerNumerics = options.eagerNumerics,
                                        .merge = options.fusion,
                                        .padding = options.padding,
-                                       .gpu = options.target == "gpu"});
+                                       .gpu = options.target == "gpu",
+                                       .buckets = options.buckets,
+                                       .bucketPolicy = options.bucketPolicy});
         buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu);
       });
 }

@@ -25,6 +25,9 @@ struct FusionOptions {
   bool gpu = false;
   /// Lanes that nobody may depend on hold what would show.
   bool poison = false;
+  /// Which sizes round up to what: the options of `assign-buckets`.
+  std::string buckets;
+  std::string bucketPolicy = "auto";
 };
 
 /// Imported form to fused regions: the same for every target.

@@ -48,6 +48,9 @@ uint32_t PlanWriter::sizeRegister(SizeExpr size) {
   if (auto symbol = size.getSymbol()) {
     auto known = symbolRegisters.find(*symbol);
     if (known == symbolRegisters.end()) {
+      if (std::optional<uint32_t> bucket = useBucket(*symbol)) {
+        return *bucket;
+      }
       unknownSymbol = symbol->str();
       return builder.intConstant(0);
     }

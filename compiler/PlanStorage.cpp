@@ -171,12 +171,15 @@ void PlanWriter::allocate(Value value, format::StorageClass storage) {
     elements = elements + SizeExpr(promised);
     offset = sizeRegister(promised);
   }
-  uint32_t bytes = sizeRegister(elements * int64_t(bytesOfElement(dtypes.lookup(value))));
+  SizeExpr byteCount = elements * int64_t(bytesOfElement(dtypes.lookup(value)));
+  uint32_t bytes = sizeRegister(byteCount);
+  uint32_t capacity = storage == format::StorageClass::Temporary ? capacityRegister(byteCount) : kNoRegister;
   auto &step = builder.step<format::AllocT>();
   step.tensor = tensor.reg;
   step.storage = storage;
   step.bytes = bytes;
   step.offset = offset;
+  step.capacity = capacity;
 }
 
 Value PlanWriter::rootOf(Value value) {

@@ -31,6 +31,7 @@ std::unique_ptr<format::PlanT> PlanWriter::write() {
 }
 
 LogicalResult PlanWriter::bindSymbols() {
+  findBuckets();
   Block &body = graph.getBody().front();
   // Inputs are counted without the constants, which are bound at load.
   SmallVector<int> inputNumbers;
@@ -39,8 +40,7 @@ LogicalResult PlanWriter::bindSymbols() {
   }
   for (Attribute attribute : graph.getSymbols()) {
     auto symbol = cast<SymbolAttr>(attribute);
-    if (symbol.getUnbacked()) {
-      unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
+    if (!symbol.getBucketOf().empty()) {
       continue;
     }
     SizeExpr wanted = SizeExpr::symbol(graph.getContext(), symbol.getName());
@@ -76,8 +76,12 @@ LogicalResult PlanWriter::bindSymbols() {
       bound->reg = builder.newInt();
       symbolRegisters[symbol.getName()] = bound->reg;
       builder.plan.symbols.push_back(std::move(bound));
+    } else if (symbol.getUnbacked()) {
+      // An operator makes it. (torch calls a dimension of an argument unbacked too, if it must not be specialised.)
+      unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
     }
   }
+  useAskedBuckets();
   return success();
 }
 

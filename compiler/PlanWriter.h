@@ -88,6 +88,14 @@ private:
   bool isUnbacked(mlir::frit::AssumptionAttr assumption);
   uint32_t openSizeProgram();
 
+  // PlanBuckets.cpp: sizes rounded up.
+  void findBuckets();
+  void useAskedBuckets();
+  /// The register of a bucket, which is computed from here on; nothing if no list is known for that name.
+  std::optional<uint32_t> useBucket(llvm::StringRef name);
+  /// The register of a temporary's bytes at the buckets of its sizes, kNoRegister where that gains nothing.
+  uint32_t capacityRegister(mlir::frit::SizeExpr bytes);
+
   // PlanStorage.cpp: tensors and their lives.
   uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
   uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
@@ -118,6 +126,8 @@ private:
   /// What variants assume of sizes, in terms of the graph, without origins.
   llvm::DenseMap<mlir::Attribute, uint32_t> conditionRegisters;
   llvm::StringMap<uint32_t> symbolRegisters;
+  llvm::StringMap<mlir::frit::SymbolAttr> symbolFacts;
+  llvm::StringMap<llvm::StringRef> bucketOfSymbol;
   llvm::DenseSet<mlir::StringAttr> unbackedSymbols;
   llvm::StringMap<uint32_t> kernelNumbers;
   uint32_t sizeProgram = kNoRegister;

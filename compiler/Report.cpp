@@ -136,6 +136,53 @@ static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module, const 
   }
 }
 
+/// What each size that varies rounds up to, and whether anything uses it: `index` is its place in the plan and in the counters.
+static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const format::PlanT &plan) {
+  bool keepsBlocks = llvm::any_of(plan.steps, [](const auto &step) {
+    const auto *alloc = step->action.AsAlloc();
+    return alloc && alloc->capacity != kNoRegister;
+  });
+  for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
+    auto choices = graph->getAttrOfType<mlir::ArrayAttr>("frit.bucketed");
+    if (!choices) {
+      continue;
+    }
+    for (auto choice : choices.getAsRange<mlir::DictionaryAttr>()) {
+      auto text = [&](const char *name) { return choice.getAs<mlir::StringAttr>(name).getValue(); };
+      llvm::ArrayRef<int64_t> sizes;
+      for (auto symbol : graph.getSymbols().getAsRange<mlir::frit::SymbolAttr>()) {
+        sizes = symbol.getName() == text("symbol") ? symbol.getBuckets() : sizes;
+      }
+      int64_t index = -1;
+      for (auto [number, bucket] : llvm::enumerate(plan.buckets)) {
+        for (const auto &symbol : plan.symbols) {
+          index = symbol->reg == bucket->symbol && symbol->name == text("symbol") ? int64_t(number) : index;
+        }
+      }
+      json.object([&] {
+        json.attribute("symbol", text("symbol"));
+        json.attributeArray("names", [&] {
+          for (auto name : choice.getAs<mlir::ArrayAttr>("names").getAsRange<mlir::StringAttr>()) {
+            json.value(name.getValue());
+          }
+        });
+        json.attribute("policy", text("policy"));
+        json.attribute("asked", choice.getAs<mlir::BoolAttr>("asked").getValue());
+        json.attributeArray("sizes", [&] {
+          for (int64_t size : sizes) {
+            json.value(size);
+          }
+        });
+        json.attribute("index", index);
+        json.attribute("blocks", index >= 0 && keepsBlocks);
+        if (index < 0) {
+          json.attribute("why", "nothing gains: no temporary of this size reaches 8 MiB, and no library call is padded to it");
+        }
+      });
+    }
+  }
+}
+
 /// Kernels and operators in the order in which they run.
 static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
@@ -180,6 +227,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("copies", countCopies(module));
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
     json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
+    json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });

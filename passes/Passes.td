@@ -144,6 +144,42 @@ def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::G
 }
 
 //===----------------------------------------------------------------------===//
+// Sizes that vary
+//===----------------------------------------------------------------------===//
+
+def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
+  let summary = "give sizes that vary a few sizes to round up to";
+  let description = [{
+    Every size keeps its logical value; a symbol that an argument binds also gets a
+    bucket, the smallest entry of a list that holds it. The list is the user's
+    (`buckets`, by argument and dimension), or the ramp: powers of two to 64, then eight
+    steps an octave, clipped to the declared maximum. All lists of a graph have at
+    most 64 entries; ramps share what the users' lists leave, about the sizes seen. With the policy `auto`
+    every symbol gets a ramp and later stages use it where that gains time; `ramp`
+    uses it everywhere, `off` nowhere. Two keys that are one symbol must agree.
+
+    The bucket is a symbol of its own. Nothing reads it yet: buffers and
+    `materialize-padding` do. `frit.bucketed` says who asked for what.
+
+    ```mlir
+    symbols = [#frit.symbol<"s0", min = 2, max = 60, hint = 17>]
+    // becomes, with buckets="x[0]=8,32,64"
+    symbols = [#frit.symbol<"s0", min = 2, max = 60, hint = 17, buckets = [8, 32, 60]>,
+               #frit.symbol<"b0", min = 2, max = 60, hint = 32, bucket_of = "s0">]
+    frit.bucketed = [ {asked = true, bucket = "b0", names = ["x[0]"], policy = "list", symbol = "s0"} ]
+    ```
+  }];
+  let options = [
+    Option<"buckets", "buckets", "std::string", "\"\"",
+           "what is asked for: x[0]=8,16,32;n=ramp;%s77=off">,
+    Option<"policy", "policy", "std::string", "\"auto\"",
+           "what sizes without a request get: auto, ramp or off">];
+  let statistics = [
+    Statistic<"numSymbols", "symbols", "sizes that got buckets">,
+    Statistic<"numBuckets", "buckets", "entries of their lists">];
+}
+
+//===----------------------------------------------------------------------===//
 // Padding
 //===----------------------------------------------------------------------===//
 

@@ -7,6 +7,7 @@
 #include "compiler/Compiler.h"
 #endif
 #include "runtime/artifact/Artifact.h"
+#include "runtime/torch/BlockStock.h"
 #include "runtime/torch/TorchExecutable.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -151,7 +152,20 @@ PyObject *open(PyObject *, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *releaseMemory(PyObject *, PyObject *) {
+  BlockStock::ofProcess().clear();
+  Py_RETURN_NONE;
+}
+
+PyObject *memoryStats(PyObject *, PyObject *) {
+  BlockStock &stock = BlockStock::ofProcess();
+  return Py_BuildValue("{s:K,s:K,s:K}", "kept_bytes", static_cast<unsigned long long>(stock.keptBytes()), "blocks_reused",
+                       static_cast<unsigned long long>(stock.reused()), "blocks_made", static_cast<unsigned long long>(stock.made()));
+}
+
 PyMethodDef functions[] = {
+    {"release_memory", releaseMemory, METH_NOARGS, "release_memory()\n\nFrees the blocks kept for the temporaries of later calls."},
+    {"memory_stats", memoryStats, METH_NOARGS, "memory_stats() -> dict\n\nBytes kept for temporaries, blocks taken again, blocks made."},
     {"compile", compileGraph, METH_VARARGS,
      "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},

@@ -15,6 +15,7 @@ _HOME = {
     "Model": "frit.loading",
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.kept",
+    "counts": "frit.backend",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
     "CaptureError": "frit.errors",

@@ -9,12 +9,14 @@ libraries are loaded by the first compilation.
 import functools
 import json
 import os
+import sys
 import time
+import weakref
 
 import torch
 from torch._dynamo.utils import counters
 
-from . import kept
+from . import buckets, kept
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -23,6 +25,8 @@ from .logs import artifact, log
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
+# Weak references to what was compiled since the last reset, each with its report.
+_EXECUTABLES = []
 
 
 def frit(gm, example_inputs, *, mode=None, options=None):
@@ -32,6 +36,7 @@ def frit(gm, example_inputs, *, mode=None, options=None):
         from torch._dynamo.utils import flatten_graph_inputs
 
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
+    settings = buckets.resolve(settings, gm, example_inputs)
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
@@ -63,7 +68,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     started = time.perf_counter()
-    key = kept.key_of(gm, settings, _native)
+    key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
         captured, executable = found
@@ -77,6 +82,9 @@ def compile_graph(gm, example_inputs, *, settings, stage):
         started = time.perf_counter()
         executable, report = build(captured, settings, name)
         _time(name, captured, "compiled and loaded", started)
+    _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
+    for entry in report.get("buckets", ()):
+        entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
     _count(name, stage, captured, report)
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
@@ -86,7 +94,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
 def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
-    result = native.compile(captured.json, json.dumps({**settings, "targets": _targets(captured, settings), "name": name}))
+    result = native.compile(captured.json, json.dumps({**buckets.for_compiler(settings), "targets": _targets(captured, settings), "name": name}))
     report = json.loads(result.report)
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
@@ -155,6 +163,32 @@ def _count(name, stage, captured, report):
         artifact("fallbacks").debug("%s: python %s", name, step.name)
 
 
+_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", "padded_elements", "logical_elements")
+
+
+def counts():
+    """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
+    total = dict.fromkeys(_SUMMED, 0)
+    each = {}
+    for reference, report in _EXECUTABLES:
+        executable = reference()
+        if executable is None:
+            continue
+        stats = json.loads(executable.stats())
+        for name in _SUMMED:
+            total[name] += stats.get(name, 0)
+        for entry in report.get("buckets", ()):
+            if entry["index"] >= 0:
+                name = " = ".join(entry["names"])
+                sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
+                for key, value in stats["buckets"][entry["index"]].items():
+                    sums[key] += value
+    for name in ("bucket_hits", "bucket_misses"):
+        counters["frit"][name] = total[name]
+    total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}
+    return total
+
+
 def _dump(directory, name, json_text, artifact_bytes, report):
     os.makedirs(directory, exist_ok=True)
     shown = json.dumps(report, indent=1).encode()
@@ -186,6 +220,10 @@ def reset():
     """Forget what earlier compilations left behind; `torch.compiler.reset` calls it."""
     counters["frit"].clear()
     _GRAPHS["count"] = 0
+    _EXECUTABLES.clear()
+    buckets.reset()
+    if "frit._C" in sys.modules:
+        _native().release_memory()
 
 
 frit.reset = reset

@@ -9,6 +9,7 @@ import difflib
 import os
 from dataclasses import dataclass
 
+from . import bucket_lists
 from .errors import OptionError
 
 MODES = {
@@ -30,6 +31,8 @@ class Option:
     choices: tuple = ()
     #: A variable of the environment that sets the default, for whole test-suites.
     environment: str = ""
+    # Raises OptionError where a value of the right type is malformed.
+    check: object = None
 
 
 REGISTRY = {
@@ -55,6 +58,20 @@ REGISTRY = {
         Option("cuda_graphs", bool, False, "capture GPU launches in CUDA graphs where possible"),
         Option("autotune", bool, False, "measure schedule candidates instead of taking the first"),
         Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
+        Option(
+            "buckets",
+            dict,
+            {},
+            "sizes a dimension rounds up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
+            check=bucket_lists.check,
+        ),
+        Option(
+            "bucket_policy",
+            str,
+            "auto",
+            "what other sizes that vary get: 'auto' the ramp where it gains time, 'ramp' everywhere, 'off' nowhere",
+            ("auto", "ramp", "off"),
+        ),
         Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
         Option(
             "padding",
@@ -112,6 +129,8 @@ def _checked(name, value):
         raise OptionError(f"frit: option {name!r} takes a value of type {option.type.__name__}, not {shown}")
     if option.choices and value not in option.choices:
         raise OptionError(f"frit: option {name!r} cannot be {value!r}; {nearest(value, option.choices)}")
+    if option.check is not None:
+        option.check(value)
     return value
 
 

@@ -9,13 +9,16 @@ import functools
 import json
 
 from . import backend as _backend
+from .buckets import waste
+from .recompiles import Watch, sizes_of
 
 
 class Explanation:
     """Reports of all graphs of one run; printable, and as JSON."""
 
-    def __init__(self, graphs):
+    def __init__(self, graphs, recompiles=()):
         self.graphs = graphs
+        self.recompiles = list(recompiles)
 
     @property
     def kernels(self):
@@ -29,8 +32,12 @@ class Explanation:
     def callbacks(self):
         return [step for graph in self.graphs for step in graph["callbacks"]]
 
+    @property
+    def buckets(self):
+        return [entry for graph in self.graphs for entry in graph["buckets"]]
+
     def to_json(self):
-        return json.dumps({"graphs": self.graphs}, indent=1)
+        return json.dumps({"graphs": self.graphs, "recompiles": [one.to_dict() for one in self.recompiles]}, indent=1)
 
     def __str__(self):
         lines = []
@@ -49,7 +56,9 @@ class Explanation:
                 lines.append(f"  aten {call['op']}: {call.get('reason', '')}".rstrip(": "))
                 lines.extend(f"    {source}" for source in [call.get("source")] if source)
             lines.extend(_guards(graph))
+            lines.extend(f"  {_bucket(entry)}" for entry in graph["buckets"])
             lines.extend(f"  python {step}: not expressible in the export schema" for step in graph["callbacks"])
+        lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
 
 
@@ -65,6 +74,18 @@ def _guards(graph):
         yield f"  guards: the strides of {counts[0]} arguments, {counts[1]} pairs of arguments that lie apart"
     for kernel, launches in graph.get("variants", {}).items():
         yield f"  {kernel} ran {sum(launches)} times, {launches[-1]} of them the generic variant"
+
+
+def _bucket(entry):
+    """One line: what a size rounds up to, whether that is used, and what it costs."""
+    sizes = entry["sizes"]
+    shown = f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes" if entry["policy"] == "ramp" or len(sizes) > 12 else f"{sizes}"
+    head = f"buckets {' = '.join(entry['names'])}: {entry['policy']} {shown}"
+    if entry["index"] < 0:
+        return f"{head}; not used: {entry['why']}"
+    if "hits" not in entry:
+        return f"{head}; not run"
+    return f"{head}; {entry['hits']} hits, {entry['misses']} misses, {waste(entry):.1f} % waste"
 
 
 def _memory(graph):
@@ -101,47 +122,69 @@ def _differentiate(results):
 
 
 def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
-    """A function that takes `fn`'s arguments, runs it once compiled, and returns an Explanation."""
+    """A function that takes `fn`'s arguments, runs it once compiled, and returns an Explanation.
+
+    `explain(fn).over([(x, y), ...])` makes several calls, each of the arguments in a tuple (or keywords in a dict), and
+    also says why Dynamo compiled again for some of them.
+    """
 
     def run(*args, **kwargs):
-        import torch
+        return over([(args, kwargs)])
 
-        graphs = []
+    def over(calls):
+        calls = [call if _is_full(call) else ((), call) if isinstance(call, dict) else (tuple(call), {}) for call in calls]
+        return _explain(fn, calls, mode, options, dynamic, fullgraph)
 
-        executables = []
-
-        def observe(name, stage, captured, report, executable):
-            executables.append(executable)
-            graphs.append(
-                {
-                    "name": name,
-                    "stage": stage,
-                    "nodes": captured.nodes,
-                    "kernels": list(report.get("kernels", ())),
-                    "aten_calls": list(report.get("aten_calls", ())),
-                    "guards": list(report.get("guards", ())),
-                    "callbacks": [step.name for step in captured.callbacks],
-                }
-            )
-
-        torch.compiler.reset()
-        _backend._OBSERVERS.append(observe)
-        try:
-            chosen = functools.partial(_backend.frit, mode=mode, options=options)
-            chosen.reset = _backend.reset
-            compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
-            _differentiate(compiled(*args, **kwargs))
-            for graph, executable in zip(graphs, executables):
-                stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
-                graph["runs"] = stats["calls"]
-                graph["peak_bytes"] = stats.get("peak_bytes", 0)
-                graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
-                graph["overlap_copies"] = stats.get("overlap_copies", 0)
-                graph["variants"] = stats.get("variants", {})
-                graph["stride_copies"] = stats.get("stride_copies", {})
-        finally:
-            _backend._OBSERVERS.remove(observe)
-            torch.compiler.reset()
-        return Explanation(graphs)
-
+    run.over = over
     return run
+
+
+def _is_full(call):
+    return isinstance(call, tuple) and len(call) == 2 and isinstance(call[0], tuple) and isinstance(call[1], dict)
+
+
+def _explain(fn, calls, mode, options, dynamic, fullgraph):
+    import torch
+
+    graphs = []
+    executables = []
+    watch = Watch()
+
+    def observe(name, stage, captured, report, executable):
+        executables.append(executable)
+        graphs.append(
+            {
+                "name": name,
+                "stage": stage,
+                "nodes": captured.nodes,
+                "kernels": list(report.get("kernels", ())),
+                "aten_calls": list(report.get("aten_calls", ())),
+                "guards": list(report.get("guards", ())),
+                "buckets": [dict(entry) for entry in report.get("buckets", ())],
+                "callbacks": [step.name for step in captured.callbacks],
+            }
+        )
+
+    torch.compiler.reset()
+    _backend._OBSERVERS.append(observe)
+    try:
+        chosen = functools.partial(_backend.frit, mode=mode, options=options)
+        chosen.reset = _backend.reset
+        compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
+        for args, kwargs in calls:
+            _differentiate(watch.call(compiled, args, kwargs, sizes_of(fn, args, kwargs)))
+        for graph, executable in zip(graphs, executables):
+            stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
+            graph["runs"] = stats["calls"]
+            graph["peak_bytes"] = stats.get("peak_bytes", 0)
+            graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
+            graph["overlap_copies"] = stats.get("overlap_copies", 0)
+            graph["variants"] = stats.get("variants", {})
+            graph["stride_copies"] = stats.get("stride_copies", {})
+            for entry in graph["buckets"]:
+                if entry["index"] >= 0 and graph["runs"]:
+                    entry.update(stats["buckets"][entry["index"]])
+    finally:
+        _backend._OBSERVERS.remove(observe)
+        torch.compiler.reset()
+    return Explanation(graphs, watch.found)

@@ -194,6 +194,10 @@ private:
         return wrong("divisor " + std::to_string(symbol.divisor()));
       }
     }
+    for (size_t number = 0; number < countOf(source.buckets()); ++number) {
+      place = "bucket " + std::to_string(number);
+      FRIT_RETURN_IF_ERROR(checkBucket(*source.buckets()->Get(static_cast<uint32_t>(number))));
+    }
     for (size_t number = 0; number < countOf(source.constants()); ++number) {
       const Constant &constant = *source.constants()->Get(static_cast<uint32_t>(number));
       place = "constant " + std::to_string(number);
@@ -231,6 +235,21 @@ private:
       default:
         return wrong("unknown kind");
       }
+    }
+    return Status::ok();
+  }
+
+  Status checkBucket(const Bucket &bucket) const {
+    FRIT_RETURN_IF_ERROR(checkInt(bucket.dst()));
+    bool isSymbol = false;
+    for (size_t number = 0; number < countOf(source.symbols()); ++number) {
+      isSymbol |= source.symbols()->Get(static_cast<uint32_t>(number))->reg() == bucket.symbol();
+    }
+    if (!isSymbol || bucket.dst() == bucket.symbol()) {
+      return wrong("it is of no symbol");
+    }
+    if (countOf(bucket.sizes()) == 0 || !std::is_sorted(bucket.sizes()->begin(), bucket.sizes()->end())) {
+      return wrong("its sizes do not ascend");
     }
     return Status::ok();
   }
@@ -426,7 +445,12 @@ private:
       if (alloc.offset() != kNoRegister && alloc.storage() == StorageClass::Temporary) {
         return wrong("only a result can begin inside of its storage");
       }
+      FRIT_RETURN_IF_ERROR(checkInt(alloc.capacity(), true));
+      if (alloc.capacity() != kNoRegister && alloc.storage() != StorageClass::Temporary) {
+        return wrong("only a temporary is larger than it has to be");
+      }
       plan.tensors[alloc.tensor()].offset = alloc.offset();
+      plan.tensors[alloc.tensor()].capacity = alloc.capacity();
       if (alloc.storage() != StorageClass::Temporary) {
         plan.tensors[alloc.tensor()].needsHandle = true;
         if (alloc.arena_offset() != kNoRegister) {

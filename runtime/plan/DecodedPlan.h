@@ -33,6 +33,8 @@ struct TensorType {
   bool needsHandle = false;
   /// Where a result begins in the storage made for it, kNoRegister for its start.
   uint32_t offset = kNoRegister;
+  /// Bytes of a temporary's block at the bucket of its sizes, kNoRegister for one of its own size.
+  uint32_t capacity = kNoRegister;
 };
 
 enum class StepKind : uint8_t {

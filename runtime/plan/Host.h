@@ -22,6 +22,8 @@ struct TensorSlot {
     Nothing,
     /// `allocation` came from allocateRaw.
     Raw,
+    /// `allocation` came from takeBlock.
+    Block,
     /// `handle` is a tensor of the host and keeps its storage alive.
     Handle
   };
@@ -55,6 +57,8 @@ struct TensorShape {
   int64_t offset = 0;
   /// Elements that memory has beyond the storage, and nobody may touch.
   int64_t slack = 0;
+  /// The storage is a block of so many bytes (see takeBlock); 0: one of its own size.
+  uint64_t capacity = 0;
 };
 
 /// What was done, over all calls of an executable.
@@ -66,6 +70,11 @@ struct Counters {
   std::atomic<uint64_t> peakBytes{0};
   /// The same without results: what the plan takes only for the time of a call, workspace of kernels included.
   std::atomic<uint64_t> temporaryBytes{0};
+};
+
+/// How often sizes found a bucket, and the sums of both.
+struct BucketCounters {
+  std::atomic<uint64_t> hits{0}, misses{0}, logical{0}, padded{0};
 };
 
 struct RunState;
@@ -82,11 +91,12 @@ public:
   virtual void freeRaw(format::Device device, void *memory) = 0;
   /// Every temporary is a block of its own and not a part of an arena.
   virtual bool separateBuffers() const { return false; }
-  /// One block for the temporaries of a call; a host may keep the last one for the next call.
-  virtual void *takeArena(format::Device device, uint64_t bytes) {
-    return allocateRaw(device, bytes);
-  }
-  virtual void giveArena(format::Device device, void *memory, uint64_t) { freeRaw(device, memory); }
+  /// A block of `capacity` bytes for a temporary; a host may keep blocks that come back for those who ask for the same again.
+  virtual void *takeBlock(format::Device device, uint64_t capacity) { return allocateRaw(device, capacity); }
+  virtual void giveBlock(format::Device device, void *memory) { freeRaw(device, memory); }
+
+  /// Something the user should know and that is no error.
+  virtual void warn(const std::string &) {}
 
   /// A new tensor with storage of its own; fills data and handle.
   virtual Status allocateTensor(const TensorShape &shape, TensorSlot &slot) = 0;

@@ -12,6 +12,9 @@ using format::OutputKind;
 
 namespace {
 
+/// Smaller blocks come back warm from any allocator; those of this size and more cost a page fault for every page of every call.
+constexpr uint64_t kKeptBytes = 8 << 20;
+
 Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }
 
 Status outOfMemory(uint64_t bytes) {
@@ -38,6 +41,12 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
       symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max(),
                              symbol->divisor()});
     }
+  }
+  if (source.buckets()) {
+    for (const format::Bucket *bucket : *source.buckets()) {
+      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()}});
+    }
+    bucketCounts = std::make_unique<BucketCounters[]>(bucketSpecs.size());
   }
   if (source.outputs()) {
     for (const format::Output *output : *source.outputs()) {
@@ -253,8 +262,13 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   if (slot.isTemporary) {
     state.heldTemporaries.add(bytes);
   }
+  uint64_t capacity = 0;
+  if (type.capacity != kNoRegister && type.device == format::Device::Cpu && bytes >= kKeptBytes && !host.separateBuffers()) {
+    capacity = std::max(bytes, static_cast<uint64_t>(std::max<int64_t>(state.ints[type.capacity], 0)));
+  }
   if (type.needsHandle) {
     TensorShape shape = shapeOf(state, step.a);
+    shape.capacity = capacity;
     shape.offset = type.offset == kNoRegister ? 0 : state.ints[type.offset];
     if (shape.offset < 0) {
       return Status::error(ErrorKind::BadArtifact, "a result begins before its storage");
@@ -263,12 +277,12 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     slot.owner = TensorSlot::Owner::Handle;
     return Status::ok();
   }
-  slot.allocation = host.allocateRaw(type.device, bytes);
+  slot.allocation = capacity ? host.takeBlock(type.device, capacity) : host.allocateRaw(type.device, bytes);
   if (!slot.allocation) {
     return outOfMemory(bytes);
   }
   slot.data = slot.allocation;
-  slot.owner = TensorSlot::Owner::Raw;
+  slot.owner = capacity ? TensorSlot::Owner::Block : TensorSlot::Owner::Raw;
   return Status::ok();
 }
 
@@ -444,6 +458,9 @@ void PlanExecutor::release(RunState &state, uint32_t tensor) {
   case TensorSlot::Owner::Raw:
     host.freeRaw(decoded->tensors[tensor].device, slot.allocation);
     break;
+  case TensorSlot::Owner::Block:
+    host.giveBlock(decoded->tensors[tensor].device, slot.allocation);
+    break;
   case TensorSlot::Owner::Handle:
     host.releaseTensor(slot.handle);
     break;
@@ -461,7 +478,7 @@ void PlanExecutor::leave(RunState &state) {
   }
   dropCopies(state);
   if (state.arena) {
-    host.giveArena(planDevice, std::exchange(state.arena, nullptr), state.arenaBytes);
+    host.giveBlock(planDevice, std::exchange(state.arena, nullptr));
     state.arenaBytes = 0;
   }
   auto add = [](std::atomic<uint64_t> &counter, uint64_t &value) {

@@ -98,6 +98,8 @@ public:
   const Counters &counters() const { return counts; }
   /// Of the kernels that have several variants.
   std::vector<VariantCounts> variantCounts() const;
+  /// One for each bucket of the plan.
+  std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
   size_t inputCount() const { return inputSpecs.size(); }
   size_t outputCount() const { return outputSpecs.size(); }
 
@@ -116,6 +118,10 @@ private:
     int32_t dim;
     int64_t min, max, divisor;
   };
+  struct BucketSpec {
+    uint32_t symbol, dst;
+    std::span<const int64_t> sizes;
+  };
   struct OutputSpec {
     format::OutputKind kind;
     uint32_t reg;
@@ -127,6 +133,8 @@ private:
   Status enter(RunState &state, std::span<InputValue> inputs);
   Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
   Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
+  void chooseBuckets(RunState &state, bool changed);
+  void warnAboutMiss(const BucketSpec &bucket, int64_t size);
   Status checkTensor(size_t number, const RunState &state) const;
   // PlanGuards.cpp: what the whole graph assumes.
   Status checkSizes(const RunState &state) const;
@@ -163,6 +171,9 @@ private:
   /// Numbers of the inputs the plan writes to.
   std::vector<uint32_t> mutatedInputs;
   std::vector<SymbolSpec> symbolSpecs;
+  std::vector<BucketSpec> bucketSpecs;
+  std::unique_ptr<BucketCounters[]> bucketCounts;
+  std::atomic<bool> warned{false};
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
   Counters counts;

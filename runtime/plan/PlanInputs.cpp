@@ -4,6 +4,8 @@
 
 #include "runtime/plan/ScalarProgram.h"
 
+#include <algorithm>
+
 namespace frit {
 
 using format::InputKind;
@@ -21,20 +23,23 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
                          "graph '" + std::string(decoded->artifact->graphName()) + "' takes " +
                              std::to_string(inputSpecs.size()) + " inputs, got " + std::to_string(inputs.size()));
   }
-  bool changed = !state.sizesValid;
+  // Valid again only when all of it has been computed: an error on the way leaves registers of two calls.
+  bool changed = !std::exchange(state.sizesValid, false);
   for (size_t number = 0; number < inputs.size(); ++number) {
     FRIT_RETURN_IF_ERROR(takeInput(state, number, inputs[number], changed));
   }
   FRIT_RETURN_IF_ERROR(bindSymbols(state, inputs, changed));
+  if (!bucketSpecs.empty()) {
+    chooseBuckets(state, changed);
+  }
   if (changed) {
-    state.sizesValid = false;
     counts.sizeEvaluations.fetch_add(1, std::memory_order_relaxed);
     if (!runProgram(decoded->sizeProgram, state.ints.data(), state.floats.data())) {
       return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
     }
     FRIT_RETURN_IF_ERROR(checkSizes(state));
-    state.sizesValid = true;
   }
+  state.sizesValid = true;
   for (size_t number = 0; number < inputs.size(); ++number) {
     const InputSpec &spec = inputSpecs[number];
     if (spec.kind == InputKind::Tensor) {
@@ -148,6 +153,42 @@ Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> in
   return Status::ok();
 }
 
+void PlanExecutor::chooseBuckets(RunState &state, bool changed) {
+  auto add = [](std::atomic<uint64_t> &counter, uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); };
+  for (size_t number = 0; number < bucketSpecs.size(); ++number) {
+    const BucketSpec &bucket = bucketSpecs[number];
+    int64_t size = state.ints[bucket.symbol];
+    if (changed) {
+      auto found = std::lower_bound(bucket.sizes.begin(), bucket.sizes.end(), size);
+      state.ints[bucket.dst] = found == bucket.sizes.end() ? size : *found;
+    }
+    BucketCounters &counted = bucketCounts[number];
+    bool hit = size <= bucket.sizes.back();
+    add(hit ? counted.hits : counted.misses, 1);
+    add(counted.logical, static_cast<uint64_t>(size));
+    add(counted.padded, static_cast<uint64_t>(state.ints[bucket.dst]));
+    if (!hit && !warned.load(std::memory_order_relaxed)) {
+      warnAboutMiss(bucket, size);
+    }
+  }
+}
+
+void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
+  if (warned.exchange(true)) {
+    return;
+  }
+  for (const SymbolSpec &symbol : symbolSpecs) {
+    if (symbol.reg == bucket.symbol) {
+      std::string what = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
+      host.warn(badInput(symbol.input, what + "is " + std::to_string(size) + ", above the largest bucket " +
+                                           std::to_string(bucket.sizes.back()) +
+                                           "; the generic kernels run it, this and later times")
+                    .message());
+      return;
+    }
+  }
+}
+
 Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
   const InputSpec &spec = inputSpecs[number];
   const TensorType &type = decoded->tensors[spec.reg];
@@ -187,7 +228,7 @@ Status PlanExecutor::prepareArena(RunState &state) {
   if (bytes <= 0) {
     return bytes == 0 ? Status::ok() : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
   }
-  state.arena = host.takeArena(planDevice, static_cast<uint64_t>(bytes));
+  state.arena = host.takeBlock(planDevice, static_cast<uint64_t>(bytes));
   if (!state.arena) {
     return Status::error(ErrorKind::OutOfMemory,
                          "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for temporaries");

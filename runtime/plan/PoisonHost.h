@@ -27,8 +27,9 @@ public:
   void releaseTensor(void *handle) override;
   Status callAten(uint32_t number, RunState &state) override;
 
-  void *takeArena(format::Device device, uint64_t bytes) override { return inner.takeArena(device, bytes); }
-  void giveArena(format::Device device, void *memory, uint64_t bytes) override { inner.giveArena(device, memory, bytes); }
+  void *takeBlock(format::Device device, uint64_t capacity) override { return inner.takeBlock(device, capacity); }
+  void giveBlock(format::Device device, void *memory) override { inner.giveBlock(device, memory); }
+  void warn(const std::string &message) override { inner.warn(message); }
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
     return inner.viewTensor(source, shape, offset, slot);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -47,6 +48,8 @@ void *StandaloneHost::allocateRaw(format::Device, uint64_t bytes) {
 }
 
 void StandaloneHost::freeRaw(format::Device, void *memory) { std::free(memory); }
+
+void StandaloneHost::warn(const std::string &message) { std::fprintf(stderr, "frit: warning: %s\n", message.c_str()); }
 
 Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
   int64_t last = 0;

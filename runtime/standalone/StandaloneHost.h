@@ -37,6 +37,7 @@ public:
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
+  void warn(const std::string &message) override;
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
 private:

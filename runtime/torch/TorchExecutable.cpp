@@ -288,8 +288,23 @@ std::string TorchExecutable::stats() const {
   return "{" + field("calls", counters.calls) + ", " + field("kernel_launches", counters.kernelLaunches) + ", " +
          field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
          field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
-         field("temporary_bytes", counters.temporaryBytes) + ", " + field("overlap_copies", counters.overlapCopies) +
+         field("temporary_bytes", counters.temporaryBytes) + ", " + field("overlap_copies", counters.overlapCopies) + bucketStats() +
          ", \"variants\": {" + variants + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) + "}";
+}
+
+/// Sums over all buckets, and one entry a bucket in the order of the plan.
+std::string TorchExecutable::bucketStats() const {
+  uint64_t hits = 0, misses = 0;
+  std::string each;
+  for (const BucketCounters &one : executor->bucketCounters()) {
+    hits += one.hits.load();
+    misses += one.misses.load();
+    each += (each.empty() ? "{\"hits\": " : ", {\"hits\": ") + std::to_string(one.hits.load()) + ", \"misses\": " +
+            std::to_string(one.misses.load()) + ", \"logical\": " + std::to_string(one.logical.load()) +
+            ", \"padded\": " + std::to_string(one.padded.load()) + "}";
+  }
+  return ", \"bucket_hits\": " + std::to_string(hits) + ", \"bucket_misses\": " + std::to_string(misses) +
+         ", \"buckets\": [" + each + "]";
 }
 
 void throwStatus(const Status &status) {

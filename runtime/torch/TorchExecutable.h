@@ -51,6 +51,7 @@ private:
   Status bindConstants(std::span<const at::TensorBase> constants);
   std::string notice() const;
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  std::string bucketStats() const;
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;

@@ -1,5 +1,6 @@
 #include "runtime/torch/TorchHost.h"
 
+#include "runtime/torch/BlockStock.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
 
@@ -11,25 +12,10 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <mutex>
 
 namespace frit {
 
 namespace {
-
-/// One block for the temporaries of whichever graph runs next on the CPU: what one layer's graph gives back, the next one takes.
-struct ArenaStock {
-  std::mutex lock;
-  void *memory = nullptr;
-  uint64_t bytes = 0;
-};
-ArenaStock &arenaStock() {
-  static auto *stock = new ArenaStock();
-  return *stock;
-}
-
-/// In front of an arena: how large the block really is.
-constexpr uint64_t kArenaHeader = 64;
 
 thread_local std::exception_ptr pending;
 
@@ -70,37 +56,28 @@ void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {
 
 void TorchHost::freeRaw(format::Device device, void *memory) { allocatorOf(device)->raw_deallocate(memory); }
 
-void *TorchHost::takeArena(format::Device device, uint64_t bytes) {
-  if (device == format::Device::Cpu) {
-    ArenaStock &stock = arenaStock();
-    std::lock_guard<std::mutex> guard(stock.lock);
-    // A block far larger than needed stays for whom it fits.
-    if (stock.memory && stock.bytes >= bytes && stock.bytes / 4 <= bytes) {
-      return static_cast<char *>(std::exchange(stock.memory, nullptr)) + kArenaHeader;
-    }
-  } else {
-    return allocateRaw(device, bytes);
-  }
-  void *memory = allocateRaw(device, bytes + kArenaHeader);
-  if (!memory) {
-    return nullptr;
-  }
-  *static_cast<uint64_t *>(memory) = bytes;
-  return static_cast<char *>(memory) + kArenaHeader;
+void *TorchHost::takeBlock(format::Device device, uint64_t capacity) {
+  return device == format::Device::Cpu ? BlockStock::ofProcess().take(capacity) : allocateRaw(device, capacity);
 }
 
-void TorchHost::giveArena(format::Device device, void *memory, uint64_t) {
+void TorchHost::giveBlock(format::Device device, void *memory) {
   if (device == format::Device::Cpu) {
-    memory = static_cast<char *>(memory) - kArenaHeader;
-    uint64_t bytes = *static_cast<uint64_t *>(memory);
-    ArenaStock &stock = arenaStock();
-    std::lock_guard<std::mutex> guard(stock.lock);
-    std::swap(stock.memory, memory);
-    stock.bytes = bytes;
-  }
-  if (memory) {
+    BlockStock::ofProcess().give(memory);
+  } else {
     freeRaw(device, memory);
   }
+}
+
+/// A tensor that begins a block larger than itself.
+static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strides, c10::ScalarType type, uint64_t capacity) {
+  c10::DataPtr memory = BlockStock::ofProcess().takeStorage(capacity);
+  TORCH_CHECK_WITH(OutOfMemoryError, memory.get(), "out of memory: cannot allocate ", capacity, " bytes");
+  size_t bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, std::move(memory), nullptr, /*resizable=*/false);
+  auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                   c10::scalarTypeToTypeMeta(type));
+  impl->set_sizes_and_strides(sizes, strides);
+  return at::TensorBase(std::move(impl));
 }
 
 Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
@@ -112,6 +89,10 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
                  ? at::detail::empty_strided_cpu(sizes, strides, type)
                  : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type)));
     };
+    if (shape.capacity != 0) {
+      setSlot(slot, tensorInBlock(sizes, strides, type, shape.capacity));
+      return Status::ok();
+    }
     if (shape.offset == 0 && shape.slack == 0) {
       setSlot(slot, make(sizes, strides));
       return Status::ok();

@@ -17,8 +17,8 @@ public:
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
-  void *takeArena(format::Device device, uint64_t bytes) override;
-  void giveArena(format::Device device, void *memory, uint64_t bytes) override;
+  void *takeBlock(format::Device device, uint64_t capacity) override;
+  void giveBlock(format::Device device, void *memory) override;
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
   void releaseTensor(void *handle) override;

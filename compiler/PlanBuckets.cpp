@@ -1,0 +1,101 @@
+// Buckets of a plan: a register for each that something reads or somebody asked for, and the blocks of memory that are made at
+// bucket size because they come back warm that way.
+
+#include "compiler/PlanWriter.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Below this a block comes back warm from any allocator; the runtime draws the same line at the sizes of the call.
+static constexpr int64_t kGainingBytes = 8 << 20;
+
+/// How far a size without declared maximum may grow beyond the power of two in what the trace saw.
+static constexpr int64_t kGrowth = 8;
+
+void PlanWriter::findBuckets() {
+  for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+    symbolFacts[symbol.getName()] = symbol;
+    if (!symbol.getBucketOf().empty()) {
+      bucketOfSymbol[symbol.getBucketOf()] = symbol.getName();
+    }
+  }
+}
+
+void PlanWriter::useAskedBuckets() {
+  if (auto choices = graph->getAttrOfType<ArrayAttr>("frit.bucketed")) {
+    for (auto choice : choices.getAsRange<DictionaryAttr>()) {
+      if (choice.getAs<BoolAttr>("asked").getValue()) {
+        useBucket(choice.getAs<StringAttr>("bucket").getValue());
+      }
+    }
+  }
+}
+
+std::optional<uint32_t> PlanWriter::useBucket(StringRef name) {
+  SymbolAttr bucket = symbolFacts.lookup(name);
+  if (!bucket || bucket.getBucketOf().empty()) {
+    return std::nullopt;
+  }
+  auto of = symbolRegisters.find(bucket.getBucketOf());
+  SymbolAttr symbol = symbolFacts.lookup(bucket.getBucketOf());
+  if (of == symbolRegisters.end() || !symbol || symbol.getBuckets().empty()) {
+    return std::nullopt;
+  }
+  auto entry = std::make_unique<format::BucketT>();
+  entry->symbol = of->second;
+  entry->dst = symbolRegisters[name] = builder.newInt();
+  entry->sizes.assign(symbol.getBuckets().begin(), symbol.getBuckets().end());
+  builder.plan.buckets.push_back(std::move(entry));
+  return symbolRegisters[name];
+}
+
+/// Whether a size never falls when a symbol of it grows; then at the buckets it is no smaller than at the sizes.
+static bool neverFalls(SizeExpr size) {
+  for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+    if (coefficient < 0 && !monomial.empty()) {
+      return false;
+    }
+    for (Attribute atom : monomial) {
+      auto call = dyn_cast<SizeCallAttr>(atom);
+      if (!call) {
+        continue;
+      }
+      SizeExpr left = call.getLhs(), right = call.getRhs();
+      bool divides = call.getFunction() == SizeFunction::FloorDiv;
+      if (!neverFalls(left) || (divides ? right.getConstant().value_or(0) < 1 : !neverFalls(right))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+uint32_t PlanWriter::capacityRegister(SizeExpr bytes) {
+  llvm::StringMap<SizeExpr> atBucket;
+  bool known = true;
+  bytes.forEachSymbol([&](StringRef name) {
+    known &= symbolFacts.count(name) != 0;
+    if (auto bucket = bucketOfSymbol.find(name); bucket != bucketOfSymbol.end()) {
+      atBucket[name] = SizeExpr::symbol(bytes.getContext(), bucket->second);
+    }
+  });
+  if (atBucket.empty() || !known || !neverFalls(bytes)) {
+    return kNoRegister;
+  }
+  std::optional<int64_t> most = bytes.evaluate([&](StringRef name) {
+    SymbolAttr symbol = symbolFacts.lookup(name);
+    std::optional<int64_t> size = symbol.getMax();
+    auto seen = static_cast<uint64_t>(std::max<int64_t>(symbol.getHint().value_or(128), 1));
+    return size ? size : std::optional<int64_t>(kGrowth * static_cast<int64_t>(llvm::bit_floor(seen)));
+  });
+  if (most && *most < kGainingBytes) {
+    return kNoRegister;
+  }
+  return sizeRegister(bytes.substitute(atBucket));
+}
+
+} // namespace frit

@@ -1,0 +1,243 @@
+// Gives sizes that vary a second number: the bucket.
+#include "passes/BucketPolicy.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_ASSIGNBUCKETSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// One symbol and what becomes of it.
+struct Choice {
+  SymbolAttr symbol;
+  /// Where the user meets it: "x[0]".
+  SmallVector<std::string> names;
+  std::string policy = "off";
+  BucketList sizes;
+  /// Somebody asked: it is used and counted whether or not time is gained.
+  bool isAsked = false;
+  /// The key that decided.
+  std::string key;
+};
+
+struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    std::vector<BucketRequest> requests;
+    if (std::string wrong = readBuckets(buckets, requests); !wrong.empty()) {
+      graph.emitError() << wrong;
+      return signalPassFailure();
+    }
+    if (policy != "auto" && policy != "ramp" && policy != "off") {
+      graph.emitError() << "bucket policy '" << policy << "' is none of auto, ramp, off";
+      return signalPassFailure();
+    }
+    SmallVector<Choice> choices = listSizes(graph);
+    for (const BucketRequest &request : requests) {
+      if (failed(apply(graph, request, choices))) {
+        return signalPassFailure();
+      }
+    }
+    if (failed(fillRamps(graph, choices))) {
+      return signalPassFailure();
+    }
+    write(graph, choices);
+  }
+
+  /// The symbols that arguments bind, in the order of the arguments.
+  static SmallVector<Choice> listSizes(GraphOp graph) {
+    SmallVector<Choice> choices;
+    auto meet = [&](SizeExpr size, const std::string &name) {
+      std::optional<StringRef> found = size.getSymbol();
+      if (!found) {
+        return;
+      }
+      auto *known = llvm::find_if(choices, [&](const Choice &choice) { return choice.symbol.getName() == *found; });
+      if (known == choices.end()) {
+        for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+          if (symbol.getName() == *found && symbol.getBucketOf().empty()) {
+            choices.emplace_back().symbol = symbol;
+            choices.back().names.push_back(name);
+          }
+        }
+      } else {
+        known->names.push_back(name);
+      }
+    };
+    for (unsigned number = 0; number < graph.getArgumentTypes().size(); ++number) {
+      auto given = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
+      std::string name = given ? given.str() : "argument " + std::to_string(number);
+      if (auto type = dyn_cast<RankedTensorType>(graph.getArgumentTypes()[number])) {
+        for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
+          meet(size, name + "[" + std::to_string(dim) + "]");
+        }
+      }
+    }
+    for (unsigned number = 0; number < graph.getArgumentTypes().size(); ++number) {
+      auto given = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
+      if (auto size = graph.getArgAttrOfType<SizeAttr>(number, "frit.size"); size && given) {
+        // An integer argument that only binds a size already met adds no name.
+        std::optional<StringRef> symbol = SizeExpr(size).getSymbol();
+        if (symbol && llvm::none_of(choices, [&](const Choice &choice) { return choice.symbol.getName() == *symbol; })) {
+          meet(size, given.str());
+        }
+      }
+    }
+    return choices;
+  }
+
+  static bool isDimension(const Choice &choice) { return StringRef(choice.names.front()).ends_with("]"); }
+
+  LogicalResult apply(GraphOp graph, const BucketRequest &request, SmallVectorImpl<Choice> &choices) {
+    StringRef key = request.key;
+    bool isSymbol = key.consume_front("%");
+    auto *found = llvm::find_if(choices, [&](const Choice &choice) {
+      return isSymbol ? choice.symbol.getName() == key : llvm::is_contained(choice.names, key);
+    });
+    if (found == choices.end()) {
+      // A symbol that the caller knows need not occur in each of its graphs.
+      return isSymbol ? success() : unknown(graph, key, choices);
+    }
+    BucketList sizes = clipBuckets(request.sizes, found->symbol.getMin(), found->symbol.getMax(), found->symbol.getDivisor());
+    if (!found->key.empty() && (found->policy != request.policy || found->sizes != sizes)) {
+      return graph.emitError() << "buckets of '" << found->key << "' and '" << key << "' differ, but both are one size ("
+                               << found->symbol.getName() << "); give them the same";
+    }
+    found->key = key.str();
+    found->policy = request.policy;
+    found->sizes = std::move(sizes);
+    found->isAsked = request.policy != "off";
+    return success();
+  }
+
+  LogicalResult unknown(GraphOp graph, StringRef key, ArrayRef<Choice> choices) {
+    SmallVector<std::string> known;
+    bool isTorchs = false;
+    for (const Choice &choice : choices) {
+      known.append(choice.names.begin(), choice.names.end());
+      isTorchs |= choice.symbol.getName() == key;
+    }
+    InFlightDiagnostic error = graph.emitError() << "no size '" << key << "' for buckets";
+    if (isTorchs) {
+      error << ": torch's names of sizes change with the program";
+    }
+    if (known.empty()) {
+      return error << "; the graph has no size that varies";
+    }
+    return error << "; known: " << llvm::join(known, ", ");
+  }
+
+  /// Ramps share what the lists leave of the entries; those nobody asked for come last.
+  LogicalResult fillRamps(GraphOp graph, SmallVectorImpl<Choice> &choices) {
+    for (Choice &choice : choices) {
+      if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 && isDimension(choice)) {
+        choice.policy = "ramp";
+        choice.isAsked = policy == "ramp";
+      }
+    }
+    size_t listed = 0;
+    for (const Choice &choice : choices) {
+      listed += choice.sizes.size();
+    }
+    if (listed > kMaxBuckets) {
+      return graph.emitError() << "bucket lists hold " << listed << " sizes together; a graph takes at most " << kMaxBuckets;
+    }
+    unsigned available = kMaxBuckets - static_cast<unsigned>(listed);
+    for (bool asked : {true, false}) {
+      SmallVector<Choice *> ramps;
+      SmallVector<BucketList> whole;
+      SmallVector<unsigned> needed, more;
+      for (Choice &choice : choices) {
+        if (choice.policy == "ramp" && choice.isAsked == asked) {
+          ramps.push_back(&choice);
+          whole.push_back(rampBuckets(choice.symbol.getMin(), choice.symbol.getMax(), choice.symbol.getDivisor(), kLongestRamp));
+          needed.push_back(entriesNeeded(choice.symbol, whole.back()));
+        }
+      }
+      // First what reaches a few times the size seen, then the rest of each.
+      std::vector<unsigned> shares = shareBuckets(needed, available);
+      for (auto [ramp, share] : llvm::zip(whole, shares)) {
+        available -= share;
+        more.push_back(ramp.size() - share);
+      }
+      std::vector<unsigned> further = shareBuckets(more, available);
+      for (size_t i = 0; i != ramps.size(); ++i) {
+        available -= further[i];
+        unsigned share = shares[i] + further[i];
+        // Too few for all sizes below: those about the size seen.
+        unsigned skipped = share < needed[i] ? needed[i] - share : 0;
+        ramps[i]->sizes.assign(whole[i].begin() + skipped, whole[i].begin() + skipped + share);
+      }
+    }
+    return success();
+  }
+
+  /// More entries than any graph gets.
+  static constexpr unsigned kLongestRamp = 200;
+
+  /// Entries up to eight times the power of two in the size seen: a hint matters no further than in a schedule.
+  static unsigned entriesNeeded(SymbolAttr symbol, ArrayRef<int64_t> ramp) {
+    auto seen = static_cast<uint64_t>(std::max<int64_t>(symbol.getHint().value_or(16), 16));
+    auto far = static_cast<int64_t>(8 * llvm::bit_floor(std::min<uint64_t>(seen, uint64_t(1) << 40)));
+    return std::min<size_t>(llvm::upper_bound(ramp, far) - ramp.begin(), ramp.size());
+  }
+
+  void write(GraphOp graph, ArrayRef<Choice> choices) {
+    MLIRContext *context = &getContext();
+    Builder builder(context);
+    SmallVector<Attribute> symbols, added, described;
+    for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+      auto *choice = llvm::find_if(choices, [&](const Choice &other) { return other.symbol == symbol; });
+      if (choice == choices.end() || choice->sizes.empty()) {
+        symbols.push_back(symbol);
+        continue;
+      }
+      symbols.push_back(SymbolAttr::get(context, symbol.getName(), symbol.getMin(), symbol.getMax(), symbol.getHint(),
+                                        symbol.getDivisor(), symbol.getUnbacked(), choice->sizes, ""));
+      std::string bucket = nameOf(symbol.getName());
+      std::optional<int64_t> hint = symbol.getHint();
+      if (hint) {
+        const int64_t *above = llvm::lower_bound(choice->sizes, *hint);
+        hint = above == choice->sizes.end() ? *hint : *above;
+      }
+      added.push_back(SymbolAttr::get(context, bucket, symbol.getMin(), symbol.getMax(), hint, 1, false, {}, symbol.getName()));
+      SmallVector<Attribute> names;
+      for (const std::string &name : choice->names) {
+        names.push_back(builder.getStringAttr(name));
+      }
+      described.push_back(builder.getDictionaryAttr({
+          builder.getNamedAttr("asked", builder.getBoolAttr(choice->isAsked)),
+          builder.getNamedAttr("bucket", builder.getStringAttr(bucket)),
+          builder.getNamedAttr("names", builder.getArrayAttr(names)),
+          builder.getNamedAttr("policy", builder.getStringAttr(choice->policy)),
+          builder.getNamedAttr("symbol", builder.getStringAttr(symbol.getName())),
+      }));
+      ++numSymbols;
+      numBuckets += choice->sizes.size();
+    }
+    if (!described.empty()) {
+      symbols.append(added);
+      graph.setSymbolsAttr(builder.getArrayAttr(symbols));
+      graph->setAttr("frit.bucketed", builder.getArrayAttr(described));
+    }
+  }
+
+  /// s77 -> b77.
+  static std::string nameOf(StringRef symbol) {
+    unsigned number;
+    StringRef digits = symbol;
+    return digits.consume_front("s") && !digits.getAsInteger(10, number) ? "b" + digits.str() : "b_" + symbol.str();
+  }
+};
+} // namespace

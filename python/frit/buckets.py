@@ -1,0 +1,124 @@
+"""Bucket lists by argument and dimension, as the user's source names them.
+
+`options={"buckets": {"x[0]": [8, 16, 32], "input_ids[1]": "ramp"}}`. The compiler knows sizes by torch's symbols, which
+are hashes; here the keys are found among the sources Dynamo noted for the graph's inputs. What a key cannot
+be is an error with the keys that exist. A key of a size that does not vary in this graph is fine: with automatic dynamic
+shapes the first graph is static, and after a graph break an argument belongs to the graph that uses it.
+"""
+
+import json
+import re
+
+import torch
+
+from .errors import OptionError
+
+_DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
+
+# Keys that some graph had, by the `buckets` option they came from: a later graph of the program need not have them.
+_MET = {}
+
+
+def resolve(settings, gm, example_inputs):
+    """`settings` with buckets by symbol, and the user's names of each symbol, for a Dynamo graph."""
+    sizes = _sizes_by_name(gm, example_inputs)
+    names = {}
+    for name, size in sizes.items():
+        if isinstance(size, str):
+            names.setdefault(size, []).append(name)
+    asked = {}
+    for key, value in settings["buckets"].items():
+        size = _find(key, sizes, settings["buckets"], names)
+        if not isinstance(size, str):
+            continue
+        before = asked.setdefault(size, (key, value))
+        if _text(before[1]) != _text(value):
+            raise OptionError(
+                f"frit: buckets of {before[0]!r} and {key!r} differ, but both are one size ({' = '.join(names[size])}); "
+                "give them the same, or tell them apart with torch._dynamo.mark_dynamic"
+            )
+    text = ";".join(f"%{symbol}={_text(value)}" for symbol, (_, value) in asked.items())
+    return {**settings, "symbol_buckets": text, "symbol_names": names}
+
+
+def for_compiler(settings):
+    """Settings without the user's names of sizes: a graph is the same under other names, and the compiler knows symbols."""
+    return {key: value for key, value in settings.items() if key not in ("buckets", "symbol_names")}
+
+
+def _text(value):
+    return value if isinstance(value, str) else ",".join(map(str, value))
+
+
+def _find(key, sizes, option, names):
+    """The symbol (str) or constant that a key names; None if the key is of another graph."""
+    met = _MET.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
+    dimension = _DIMENSION.match(key)
+    plain = f"{dimension['of']}[{int(dimension['dim'])}]" if dimension else key
+    if plain in sizes:
+        met.add(key)
+        size = sizes[plain]
+        if isinstance(size, tuple):
+            raise OptionError(f"frit: {key!r} is {size[0]}, which follows from other sizes; give buckets to those: {_known(sizes)}")
+        return size
+    known_tensor = dimension and any(name.startswith(f"{dimension['of']}[") for name in sizes)
+    if not known_tensor and (key in met or (dimension["of"] if dimension else key) in _variables_of_frame()):
+        return None
+    if key in names or re.fullmatch(r"[su]\d+", key):
+        raise OptionError(f"frit: {key!r} is torch's name of a size, which changes with the program; known: {_known(sizes)}")
+    raise OptionError(f"frit: no argument dimension {key!r} for buckets; known: {_known(sizes)}")
+
+
+def _known(sizes):
+    varying = [name for name, size in sizes.items() if isinstance(size, str)]
+    return ", ".join(varying or sizes) or "none, the graph has no tensor arguments"
+
+
+def _sizes_by_name(gm, example_inputs):
+    """Name of each size an argument has -> symbol, constant, or a tuple with the text of what it follows from."""
+    sizes = {}
+    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    for node, value in zip(placeholders, example_inputs):
+        # Dynamo hands over the tensors of the call; their symbolic sizes are on the node.
+        value = node.meta.get("example_value", value)
+        source = getattr(node.meta.get("grapharg"), "source", None)
+        name = readable(source.name if source is not None else node.name)
+        if isinstance(value, torch.Tensor):
+            for dim, size in enumerate(value.shape):
+                sizes[f"{name}[{dim}]"] = _size(size)
+        elif isinstance(value, torch.SymInt) and ".size()" not in name and ".stride()" not in name:
+            sizes[name] = _size(value)
+    return sizes
+
+
+def _size(size):
+    if isinstance(size, int):
+        return size
+    expression = size.node.expr
+    return expression.name if expression.is_Symbol else int(expression) if expression.is_number else (str(expression),)
+
+
+def readable(source):
+    """`L['self']._modules['fc']._parameters['weight']` as a user writes it: `self.fc.weight`."""
+    text = re.sub(r"\b[LG]\['([^'\]]+)'\]", r"\1", source)
+    return re.sub(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^'\]]+)'\]", r".\1", text)
+
+
+def _variables_of_frame():
+    """Names of the arguments and variables of the frame that is being compiled; none where Dynamo does not say."""
+    try:
+        from torch._dynamo.symbolic_convert import InstructionTranslator
+
+        code = InstructionTranslator.current_tx().f_code
+    except (ImportError, AttributeError):
+        return ()
+    return (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+
+
+def waste(entry):
+    """Percent of what is computed or held at bucket size that is beyond the logical sizes, over the calls so far."""
+    return 100 * (1 - entry["logical"] / entry["padded"]) if entry.get("padded") else 0.0
+
+
+def reset():
+    _MET.clear()
