@@ -3,7 +3,8 @@
     python -m benchmarks.overhead [--output FILE.json]
 
 Host time: the compiled callable on tensors of 64 elements, whose kernels take tens of nanoseconds, so that nearly all of the
-figure is checks, allocation, launch and wrapping of results. Growth: the compiler alone (import to artifact) on chains of
+figure is checks, allocation, launch and wrapping of results; the same with sizes that change at every call, with and without
+buckets. Growth: the compiler alone (import to artifact) on chains of
 elementwise operators; `per_node_us` is level where compile time is linear.
 """
 
@@ -57,6 +58,28 @@ def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
     return rows
 
 
+def bucket_cost(rounds=15, calls=4000):
+    """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without."""
+    from frit.backend import build
+    from frit.capture import capture
+
+    def function(x):
+        return x * 2
+
+    graph = make_fx(function, tracing_mode="symbolic")(torch.ones(64))
+    tensors = [torch.ones(64 + 16 * k) for k in range(4)]
+    runs = [build(capture(graph), {**_settings(), "bucket_policy": policy}, policy)[0] for policy in ("off", "ramp")]
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for number, run in enumerate(runs):
+            arguments = [[tensors[k % 4]] for k in range(calls)]
+            began = time.perf_counter()
+            for boxed in arguments:
+                run(boxed)
+            best[number] = min(best[number], 1e6 * (time.perf_counter() - began) / calls)
+    return {"without_us": best[0], "with_us": best[1], "choosing_us": best[1] - best[0]}
+
+
 def growth(sizes=(1250, 2500, 5000, 10000)):
     """Compile time of chains of elementwise operators, the compiler alone."""
     from frit.backend import _native
@@ -87,7 +110,7 @@ def main(arguments=None):
     parser.add_argument("--output", help="where the JSON goes; standard output gets it either way")
     chosen = parser.parse_args(arguments)
     with measure.threads(2):
-        report = {"machine": measure.machine(), "host_cost": host_cost(), "growth": growth()}
+        report = {"machine": measure.machine(), "host_cost": host_cost(), "bucket_cost": bucket_cost(), "growth": growth()}
     text = json.dumps(report, indent=1)
     print(text)
     if chosen.output:
