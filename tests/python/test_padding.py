@@ -28,13 +28,21 @@ def arguments(n):
 
 
 def test_the_report_lists_padded_calls_and_refusals(reports):
-    compiled = torch.compile(network, backend="frit", dynamic=True, options=FORCED)
+    compiled = torch.compile(network, backend="frit", dynamic=True, options={**FORCED, "bucket_policy": "off"})
     checker.check(network, *arguments(5), compiled=compiled)
     (report,) = reports
     assert [entry["op"] for entry in report["padding"]] == ["aten.mm.default"] * 2
     first = report["padding"][0]
     assert first["why"] == "multiples" and "floordiv" in first["padded"] and first["waste"] > 0
     assert {"op": "aten.sort.default", "why": "no rule says what it does with padding"} in report["padding_refused"]
+
+
+def test_forced_padding_takes_buckets_where_sizes_have_them(reports):
+    compiled = torch.compile(network, backend="frit", dynamic=True, options={**FORCED, "buckets": {"x[0]": [8, 16]}})
+    for n in (5, 16, 17):
+        checker.check(network, *arguments(n), compiled=compiled)
+    (report,) = reports
+    assert report["padding"][0]["why"] == "bucket"
 
 
 def test_nothing_is_padded_on_the_cpu_by_itself(reports):
