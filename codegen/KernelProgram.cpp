@@ -2,6 +2,7 @@
 // collapsing dims that every expression treats as one, and dependence masks.
 #include "codegen/KernelProgram.h"
 
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -81,6 +82,41 @@ std::optional<Group> KernelProgram::getGroup(SizeExpr address, unsigned dim, uns
   return std::nullopt;
 }
 
+int64_t KernelProgram::guess(SizeExpr size) const {
+  if (auto constant = size.getConstant()) {
+    return *constant;
+  }
+  auto value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    for (auto symbol : getKernel().getSymbols().getAsRange<SymbolAttr>()) {
+      if (symbol.getName() == name) {
+        // Hints count by their power of two: nearby sizes share a kernel.
+        int64_t hint = symbol.getHint().value_or(64);
+        return hint <= 1 ? hint : int64_t(1) << llvm::Log2_64(hint);
+      }
+    }
+    return std::nullopt;
+  });
+  return value.value_or(64);
+}
+
+void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
+  for (AssumptionAttr assumption : more) {
+    assumptions.push_back(assumption);
+    if (assumption.getKind() != GuardKind::Range) {
+      continue;
+    }
+    SizeExpr size = assumption.getSizes()[0];
+    auto low = SizeExpr(assumption.getSizes()[1]).getConstant(), high = SizeExpr(assumption.getSizes()[2]).getConstant();
+    if (auto name = size.getSymbol(); name && low && high) {
+      facts.setRange(*name, std::max(*low, facts.lowerBound(size).value_or(*low)), *high);
+    }
+  }
+  // What is known of the dims follows from what is known of the parameters.
+  for (auto [i, size] : llvm::enumerate(domain)) {
+    facts.setExtent("d" + std::to_string(i), size);
+  }
+}
+
 std::optional<unsigned> KernelProgram::getLaneDim() const {
   if (domain.empty()) {
     return std::nullopt;
@@ -90,7 +126,7 @@ std::optional<unsigned> KernelProgram::getLaneDim() const {
     double size = getElementBytes(element);
     for (unsigned dim = 0; dim < domain.size(); ++dim) {
       if (dims >> dim & 1) {
-        size *= domain[dim].getConstant().value_or(64);
+        size *= guess(domain[dim]);
       }
     }
     for (unsigned dim = 0; dim < domain.size(); ++dim) {

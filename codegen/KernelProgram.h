@@ -138,8 +138,11 @@ public:
   /// Facts about parameters and, as extents, the domain's dims.
   const SizeFacts &getFacts() const { return facts; }
 
-  /// What a variant may rely on beside the facts.
-  void assume(ArrayRef<AssumptionAttr> more) { llvm::append_range(assumptions, more); }
+  /// The size if it is constant, otherwise what the hints of the parameters make of it.
+  int64_t guess(SizeExpr size) const;
+
+  /// What a variant may rely on beside the facts; a range of a parameter becomes a fact.
+  void assume(ArrayRef<AssumptionAttr> more);
   ArrayRef<AssumptionAttr> getAssumptions() const { return assumptions; }
 
   /// Whether anything can fail at run time (index checks, integer division).

@@ -451,7 +451,7 @@ void ColumnReduction::emit() {
     }
   });
   f.finish();
-  int64_t elements = guessSize(program, program.getExtent(program.numParallel(),
+  int64_t elements = program.guess(program.getExtent(program.numParallel(),
                                                           program.getRank())) *
                      chunk * wide;
   kernel.addLaunch(kernel.entryName(), rows * chunks * columns, chooseGrain(program, elements));

@@ -41,6 +41,24 @@ static void emitKernel(const CpuKernel &kernel) {
   }
 }
 
+/// What a kernel proposes for sizes it may rely on: the same schedule, which keeps more of a row in scratch when it is known to be
+/// short. Sums are added in the same order.
+static void emitVariants(ModuleOp out, const KernelProgram &program, const CpuTarget &target, KernelDesc &desc) {
+  auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
+  if (!proposed) {
+    return;
+  }
+  for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
+    KernelProgram bounded = program;
+    bounded.assume(variant.getAssumptions());
+    KernelDesc one;
+    one.name = desc.name + "_v" + std::to_string(number);
+    one.workspaceBytes = desc.workspaceBytes;
+    emitKernel({out, bounded, target, one});
+    desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
+  }
+}
+
 LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &target, ModuleOp out,
                                          std::vector<KernelDesc> &kernels) {
   SizeExpr none = SizeExpr::constant(module.getContext(), 0);
@@ -54,6 +72,7 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
     desc.name = kernel.getSymName().str();
     desc.workspaceBytes = none;
     emitKernel({out, *program, target, desc});
+    emitVariants(out, *program, target, desc);
     kernels.push_back(std::move(desc));
   }
   return success();
@@ -71,12 +90,17 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
   }
   image.bytes = std::move(object.bytes);
   for (KernelDesc &kernel : image.kernels) {
-    for (LaunchDesc &launch : kernel.launches) {
+    std::string missing;
+    kernel.forEachLaunch([&](LaunchDesc &launch) {
       auto entry = object.entries.find(launch.entry);
       if (entry == object.entries.end()) {
-        return module.emitError("image lacks the entry '") << launch.entry << "'";
+        missing = launch.entry;
+        return;
       }
       launch.offset = entry->second;
+    });
+    if (!missing.empty()) {
+      return module.emitError("image lacks the entry '") << missing << "'";
     }
   }
   return success();

@@ -35,11 +35,11 @@ struct GenerateCpuKernelsPass : impl::GenerateCpuKernelsPassBase<GenerateCpuKern
       return signalPassFailure();
     }
     for (const KernelDesc &kernel : kernels) {
-      for (const LaunchDesc &launch : kernel.launches) {
+      kernel.forEachLaunch([&](const LaunchDesc &launch) {
         auto function = out->lookupSymbol<func::FuncOp>(launch.entry);
         function->setAttr("frit.units", launch.units);
         function->setAttr("frit.grain", Builder(&getContext()).getI64IntegerAttr(launch.grain));
-      }
+      });
     }
     numKernels += kernels.size();
     Block *body = getOperation().getBody();

@@ -202,23 +202,6 @@ bool mlir::frit::areStoresEarly(const KernelProgram &program) {
   });
 }
 
-int64_t mlir::frit::guessSize(const KernelProgram &program, SizeExpr size) {
-  if (auto constant = size.getConstant()) {
-    return *constant;
-  }
-  auto value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
-    for (auto symbol : program.getKernel().getSymbols().getAsRange<SymbolAttr>()) {
-      if (symbol.getName() == name) {
-        // Hints count by their power of two: nearby sizes share a kernel.
-        int64_t hint = symbol.getHint().value_or(64);
-        return hint <= 1 ? hint : int64_t(1) << llvm::Log2_64(hint);
-      }
-    }
-    return std::nullopt;
-  });
-  return value.value_or(64);
-}
-
 int64_t mlir::frit::chooseGrain(const KernelProgram &program, int64_t elements) {
   double weight = 0;
   for (const Node &node : program.getNodes()) {

@@ -61,7 +61,5 @@ bool areStoresEarly(const KernelProgram &program);
 
 /// Elements worth one thread's while, spread over units of about `elements`.
 int64_t chooseGrain(const KernelProgram &program, int64_t elements);
-/// The size if it is constant, a guess otherwise.
-int64_t guessSize(const KernelProgram &program, SizeExpr size);
 
 } // namespace mlir::frit

@@ -121,6 +121,6 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     });
   });
   f.finish();
-  int64_t elements = std::min(guessSize(program, length), kStretch) * (tileDim ? kTileRows : 1);
+  int64_t elements = std::min(program.guess(length), kStretch) * (tileDim ? kTileRows : 1);
   kernel.addLaunch(kernel.entryName(), rows * tiles * stretches, chooseGrain(program, elements));
 }

@@ -479,7 +479,7 @@ void RowReduction::emit() {
     });
   });
   f.finish();
-  int64_t elements = guessSize(program, program.getExtent(program.numParallel(),
+  int64_t elements = program.guess(program.getExtent(program.numParallel(),
                                                           program.getRank()));
   kernel.addLaunch(kernel.entryName(), program.getExtent(0, program.numParallel()),
                    chooseGrain(program, elements));

@@ -72,6 +72,36 @@ TEST(CpuReductions, SoftmaxOfRows) {
   }
 }
 
+TEST(CpuReductions, VariantsOfSoftmaxGiveTheSameBits) {
+  for (CpuLevel level : getLevels()) {
+    std::string text = expand(R"(
+      frit.kernel @k(%x: $F) -> $F $S {
+        %m = frit.reduce <max> %x dims [1] : $F -> $R
+        %mb = frit.reindex %m <(d0, d1) -> (d0)> : $R -> $F
+        %s = arith.subf %x, %mb : $F
+        %e = math.exp %s : $F
+        %t = frit.reduce <sum> %e dims [1] : $F -> $R
+        %tb = frit.reindex %t <(d0, d1) -> (d0)> : $R -> $F
+        %y = arith.divf %e, %tb : $F
+        frit.yield %y : $F
+      })");
+    text.insert(text.find("attributes {") + 12, R"(frit.variants = [#frit.variant<<row_reduction, <[p0, p1]>, reduced 1, {row = 16384 : i64}>,
+      [<range, sizes [p1, 0, 16384], origin "schedule">]>], )");
+    CpuKernelRunner kernel(text, level);
+    ASSERT_TRUE(kernel.isValid());
+    ASSERT_EQ(kernel.image.kernels[0].variants.size(), 1u);
+    for (int64_t m : {1, 7, 64, 65, 257, 1024, 4095, 4097, 8193, 16384}) {
+      auto x = makeFloats(3 * m, m);
+      std::vector<float> generic(3 * m), bounded(3 * m);
+      kernel.runVariants = false;
+      EXPECT_EQ(kernel.run({x.data(), generic.data()}, {3, m, 0}), 0);
+      kernel.runVariants = true;
+      EXPECT_EQ(kernel.run({x.data(), bounded.data()}, {3, m, 0}), 0);
+      EXPECT_EQ(generic, bounded) << m;
+    }
+  }
+}
+
 TEST(CpuReductions, LayerNormWithStatistics) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(expand(R"(
