@@ -63,6 +63,22 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
       *field = *flag;
     }
   }
+  if (const llvm::json::Value *kept = object->get("first_kept")) {
+    auto number = kept->getAsInteger();
+    if (!number) {
+      return "option 'first_kept' takes the number of a result";
+    }
+    options.firstKept = *number;
+  }
+  if (const llvm::json::Value *inputs = object->get("channels_last_inputs")) {
+    const llvm::json::Array *list = inputs->getAsArray();
+    for (const llvm::json::Value &input : list ? *list : llvm::json::Array()) {
+      options.channelsLastInputs.push_back(input.getAsInteger().value_or(-1));
+    }
+    if (!list || llvm::is_contained(options.channelsLastInputs, -1)) {
+      return "option 'channels_last_inputs' takes a list of numbers of inputs";
+    }
+  }
   if (const llvm::json::Value *targets = object->get("targets")) {
     const llvm::json::Array *list = targets->getAsArray();
     if (!list || list->empty()) {

@@ -145,7 +145,11 @@ private:
       if (isNew) {
         bool isLast = llvm::all_of(targets, [&](format::Target other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
-        if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) { buildTargetPipeline(passes, family); })) {
+        if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
+              buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
+                                                   .firstKept = options.firstKept,
+                                                   .channelsLastInputs = options.channelsLastInputs});
+            })) {
           return finish();
         }
       }

@@ -43,6 +43,11 @@ struct CompileOptions {
   std::string buckets;
   /// "auto", "ramp" or "off": what other sizes that vary get.
   std::string bucketPolicy = "auto";
+  /// The first result that only a backward graph sees, whose strides are free; -1 for none. The report's
+  /// `channels_last_results` names those that are not as the input says.
+  int64_t firstKept = -1;
+  /// In a backward graph, the inputs that are so.
+  std::vector<int64_t> channelsLastInputs;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };

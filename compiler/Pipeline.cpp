@@ -38,8 +38,15 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   }
 }
 
-void buildTargetPipeline(mlir::OpPassManager &passes, Family family) {
+void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options) {
   // Where it lies, how it runs.
+  if (family == Family::Cpu) {
+    PreferChannelsLastPassOptions order;
+    order.relay = options.relay;
+    order.firstKept = options.firstKept;
+    order.inputs.assign(options.channelsLastInputs.begin(), options.channelsLastInputs.end());
+    passes.addNestedPass<GraphOp>(createPreferChannelsLastPass(std::move(order)));
+  }
   passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
@@ -73,7 +80,7 @@ void registerPipelines() {
                                        .gpu = options.target == "gpu",
                                        .buckets = options.buckets,
                                        .bucketPolicy = options.bucketPolicy});
-        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu);
+        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu, {.relay = !options.eagerNumerics});
       });
 }
 

@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace mlir {
 class OpPassManager;
@@ -33,8 +35,18 @@ struct FusionOptions {
 /// Imported form to fused regions: the same for every target.
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
+/// What a graph's layouts may be, beyond what its tensors say.
+struct LayoutOptions {
+  /// Calls may work in another order of dims than the trace saw.
+  bool relay = true;
+  /// The first result that only a backward graph sees; -1 for none.
+  int64_t firstKept = -1;
+  /// Arguments that are channels-last.
+  std::vector<int64_t> channelsLastInputs;
+};
+
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
-void buildTargetPipeline(mlir::OpPassManager &passes, Family family);
+void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options = {});
 
 /// `--frit-graph-pipeline[=target=gpu eager-numerics fusion=false]` for frit-opt: both.
 void registerPipelines();

@@ -183,6 +183,14 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
   }
 }
 
+static void writeRelaidResults(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
+  auto graph = module.lookupSymbol<mlir::frit::GraphOp>(name);
+  auto relaid = graph ? graph->getAttrOfType<mlir::DenseI64ArrayAttr>("frit.channels_last_results") : nullptr;
+  for (int64_t number : relaid ? relaid.asArrayRef() : llvm::ArrayRef<int64_t>()) {
+    json.value(number);
+  }
+}
+
 /// Kernels and operators in the order in which they run.
 static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
@@ -228,6 +236,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
     json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
     json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
+    json.attributeArray("channels_last_results", [&] { writeRelaidResults(json, module, artifact.graph); });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });

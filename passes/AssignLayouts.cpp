@@ -39,6 +39,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
       if (isa<ReturnOp>(op)) {
+        promiseKeptResults(graph, cast<ReturnOp>(op));
         separateResults(graph, cast<ReturnOp>(op));
       }
       meetDemands(&op);
@@ -110,6 +111,10 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     for (OpResult result : region.getResults()) {
       auto type = cast<RankedTensorType>(result.getType());
       LayoutAttr chosen = getContiguousLayout(type);
+      if (isChannelsLastInAndOut(region, result)) {
+        chosen = getChannelsLastLayout(type);
+        given = true;
+      }
       for (OpOperand &use : result.getUses()) {
         LayoutDemand demand = getLayoutDemand(use);
         if (demand.kind == DemandKind::Exact && demand.layout != chosen &&
@@ -131,6 +136,42 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       region.setResultLayoutsAttr(ArrayAttr::get(&getContext(), all));
     }
     annotate(region);
+  }
+
+  /// Between channels-last tensors a region keeps the order where no reader has a wish.
+  bool isChannelsLastInAndOut(RegionOp region, OpResult result) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (!type.hasStaticShape() || type.getRank() != 4) {
+      return false;
+    }
+    LayoutAttr order = getChannelsLastLayout(type);
+    bool reads = llvm::any_of(region.getOperands(), [&](Value operand) {
+      auto from = dyn_cast<RankedTensorType>(operand.getType());
+      return from && from.getShape() == type.getShape() && layouts.lookup(operand) == order;
+    });
+    return reads && llvm::all_of(result.getUses(), [](OpOperand &use) {
+      return !isView(use.getOwner()) && getLayoutDemand(use).kind == DemandKind::Any;
+    });
+  }
+
+  /// What the graph keeps for its backward is promised as it lies, if it is channels-last.
+  void promiseKeptResults(GraphOp graph, ReturnOp op) {
+    SmallVector<int64_t> relaid;
+    for (OpOperand &use : op->getOpOperands()) {
+      unsigned number = use.getOperandNumber();
+      if (!graph.removeResultAttr(number, StringAttr::get(&getContext(), "frit.kept"))) {
+        continue;
+      }
+      auto type = cast<RankedTensorType>(use.get().getType());
+      LayoutAttr layout = layouts.lookup(use.get());
+      if (layout == getChannelsLastLayout(type) && layout != getContiguousLayout(type)) {
+        graph.setResultAttr(number, "frit.layout", layout);
+        relaid.push_back(number);
+      }
+    }
+    if (!relaid.empty()) {
+      graph->setAttr("frit.channels_last_results", DenseI64ArrayAttr::get(&getContext(), relaid));
+    }
   }
 
   /// Whether the strides are a permutation of row-major ones, so that a kernel

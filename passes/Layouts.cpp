@@ -17,6 +17,13 @@ LayoutAttr mlir::frit::getContiguousLayout(RankedTensorType type) {
   return LayoutAttr::get(context, strides, SizeExpr::constant(context, 0));
 }
 
+LayoutAttr mlir::frit::getChannelsLastLayout(RankedTensorType type) {
+  SmallVector<SizeExpr> sizes = getSizes(type);
+  SizeExpr line = sizes[3] * sizes[1];
+  SmallVector<SizeAttr> strides{line * sizes[2], SizeExpr::constant(type.getContext(), 1), line, sizes[1]};
+  return LayoutAttr::get(type.getContext(), strides, SizeExpr::constant(type.getContext(), 0));
+}
+
 /// Matrix products take transposed operands as they are; operand numbers of
 /// their two matrices.
 static bool isMatrixOperand(StringRef name, unsigned operand) {
@@ -47,6 +54,9 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
   }
   if (isa<ReturnOp>(user)) {
     auto graph = cast<GraphOp>(user->getParentOp());
+    if (graph.getResultAttr(number, "frit.kept")) {
+      return {};
+    }
     if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout")) {
       return {DemandKind::Exact, layout};
     }

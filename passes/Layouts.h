@@ -11,7 +11,7 @@
 /// Readers want one of three things. A kernel reads any strides. A matrix
 /// operand of mm, bmm, addmm, baddbmm may have any layout with one unit stride
 /// among its matrix dims. Every other operator gets what the trace saw, and a
-/// graph result what the graph promises.
+/// graph result what the graph promises, unless it is `frit.kept` for a backward graph.
 namespace mlir::frit {
 
 enum class DemandKind { Any, Matrix, Exact };
@@ -23,6 +23,9 @@ struct LayoutDemand {
 };
 
 LayoutAttr getContiguousLayout(RankedTensorType type);
+
+/// The order (batch, rows, columns, channels) of a tensor (batch, channels, rows, columns).
+LayoutAttr getChannelsLastLayout(RankedTensorType type);
 
 /// What the user of an operand wants of it.
 LayoutDemand getLayoutDemand(OpOperand &use);

@@ -312,6 +312,28 @@ def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::Grap
   let statistics = [Statistic<"elided", "roundings-elided", "pairs of truncf and extf removed">];
 }
 
+def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::GraphOp"> {
+  let summary = "let convolutions and pooling of a CPU read and write channels-last";
+  let description = [{
+    Rewrites what `operand_layouts` and `result_layouts` say of convolutions (2-d, static
+    sizes, f32 and half types, not transposed) and, in a graph that has one, of pooling;
+    `frit-assign-layouts` then makes regions write that order. Results from `first-kept`
+    on are what a forward graph keeps for its backward: nobody else sees their strides, so
+    they are marked `frit.kept` and lie as they come. `inputs` are the arguments of
+    a backward graph that have come channels-last that way.
+
+    ```mlir
+    frit.aten "aten.convolution.default"(%x, ...) {operand_layouts = [#frit.layout<[192, 64, 8, 1]>, ...]}
+    // becomes
+    frit.aten "aten.convolution.default"(%x, ...) {operand_layouts = [#frit.layout<[192, 1, 24, 3]>, ...]}
+    ```
+  }];
+  let options = [Option<"relay", "relay", "bool", "true", "change the order that calls work in">,
+                 Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">,
+                 ListOption<"inputs", "inputs", "int64_t", "arguments that are channels-last">];
+  let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that work channels-last">];
+}
+
 def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
   let summary = "give every tensor outside of regions strides and an offset";
   let description = [{

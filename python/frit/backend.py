@@ -68,6 +68,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     started = time.perf_counter()
+    settings = {**settings, **_layout_freedom(gm, example_inputs, stage)}
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
@@ -82,6 +83,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
         started = time.perf_counter()
         executable, report = build(captured, settings, name)
         _time(name, captured, "compiled and loaded", started)
+    _tell_strides(gm, report)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     for entry in report.get("buckets", ()):
         entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
@@ -89,6 +91,44 @@ def compile_graph(gm, example_inputs, *, settings, stage):
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
     return _keeping(executable, captured.callbacks) if captured.callbacks else executable
+
+
+def _channels_last_strides(shape):
+    _, channels, rows, columns = shape
+    return channels * rows * columns, 1, channels * columns, channels
+
+
+def _layout_freedom(gm, example_inputs, stage):
+    """What the compiler may know of strides beyond the graph: which results only the backward will see, and which
+    of a backward's inputs it has laid channels-last in the forward (AOTAutograd restrides the examples only)."""
+    context = torch._guards.TracingContext.try_get()
+    if stage == "forward" and context is not None and context.fw_metadata and context.output_strides is not None:
+        return {"first_kept": context.fw_metadata.num_forward}
+    if stage != "backward":
+        return {}
+    placeholders = [node.meta.get("val") for node in gm.graph.nodes if node.op == "placeholder"]
+    relaid = [
+        number
+        for number, (traced, given) in enumerate(zip(placeholders, example_inputs))
+        if isinstance(traced, torch.Tensor)
+        and traced.ndim == 4
+        and all(isinstance(size, int) for size in (*traced.shape, *given.stride()))
+        and given.stride() != traced.stride()
+        and given.stride() == _channels_last_strides(traced.shape)
+    ]
+    return {"channels_last_inputs": relaid} if relaid else {}
+
+
+def _tell_strides(gm, report):
+    """AOTAutograd compiles the backward for inputs as they lie."""
+    relaid = report.get("channels_last_results")
+    if not relaid:
+        return
+    (results,) = gm.graph.output_node().args
+    strides = [None] * len(results)
+    for number in relaid:
+        strides[number] = _channels_last_strides(results[number].meta["val"].shape)
+    torch._guards.TracingContext.get().output_strides.extend(strides)
 
 
 def build(captured, settings, name):

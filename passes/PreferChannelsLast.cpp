@@ -1,0 +1,154 @@
+// Convolutions of two dimensions run channels-last on a CPU: the library's kernels work on that order, and
+// in any other they reorder what they read and write on every call. Pooling between them
+// follows: torch's own kernels are vectorised along the channels, and along nothing else. Regions
+// write what their readers want (assign-layouts), so that between two calls the order costs
+// nothing; at the ends of a graph a copy may appear.
+//
+// Only static sizes: AOTAutograd takes no symbolic strides for what a forward graph keeps
+// for its backward, and a copy of each of those would cost more than is won.
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_PREFERCHANNELSLASTPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// The operands and results of an operator that are images.
+struct Images {
+  SmallVector<unsigned, 3> operands, results;
+};
+
+struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferChannelsLastPass> {
+  using PreferChannelsLastPassBase::PreferChannelsLastPassBase;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    for (int64_t number : inputs) {
+      if (number < 0 || number >= static_cast<int64_t>(graph.getNumArguments()) ||
+          !isImage(graph.getArgumentTypes()[number])) {
+        graph.emitError() << "input " << number << " is not a 4-d tensor of static sizes, so it cannot be channels-last";
+        return signalPassFailure();
+      }
+      auto type = cast<RankedTensorType>(graph.getArgumentTypes()[number]);
+      graph.setArgAttr(number, "frit.layout", getChannelsLastLayout(type));
+    }
+    if (!relay) {
+      return;
+    }
+    SmallVector<AtenOp> calls;
+    bool worth = false;
+    for (AtenOp call : graph.getBody().front().getOps<AtenOp>()) {
+      if (std::optional<Images> images = imagesOf(call)) {
+        calls.push_back(call);
+        worth |= call.getOpName().starts_with("aten.convolution");
+      }
+    }
+    if (!worth) {
+      return;
+    }
+    for (AtenOp call : calls) {
+      Images images = *imagesOf(call);
+      call.setOperandLayoutsAttr(relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), images.operands));
+      call.setResultLayoutsAttr(relaid(call.getResultLayoutsAttr(), call.getResultTypes(), images.results));
+      ++relaidCalls;
+    }
+    if (firstKept >= 0) {
+      for (int64_t i = firstKept; i < static_cast<int64_t>(graph.getResultTypes().size()); ++i) {
+        keep(graph, i);
+      }
+    }
+  }
+
+  static bool isImage(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && tensor.getRank() == 4;
+  }
+
+  /// What the library has kernels for; doubles go through loops of torch's that do not care.
+  static bool isFast(Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isF32() || element.isBF16() || element.isF16();
+  }
+
+  /// Null if the operator has none, or if the program gave it an order of its own.
+  static std::optional<Images> imagesOf(AtenOp call) {
+    auto images = llvm::StringSwitch<std::optional<Images>>(call.getOpName())
+                      .Case("aten.convolution.default", Images{{0}, {0}})
+                      .Case("aten.convolution_backward.default", Images{{0, 1}, {0, 1}})
+                      .Case("aten.max_pool2d_with_indices.default", Images{{0}, {0, 1}})
+                      .Case("aten.max_pool2d_with_indices_backward.default", Images{{0, 1, 2}, {0}})
+                      .Cases({"aten.avg_pool2d.default", "aten._adaptive_avg_pool2d.default"}, Images{{0}, {0}})
+                      .Cases({"aten.avg_pool2d_backward.default", "aten._adaptive_avg_pool2d_backward.default"},
+                             Images{{0, 1}, {0}})
+                      .Default(std::nullopt);
+    if (!images || !call.getOperandLayoutsAttr() || !call.getResultLayoutsAttr() || isTransposed(call)) {
+      return std::nullopt;
+    }
+    for (unsigned number : images->operands) {
+      if (number >= call.getNumOperands() || !isImage(call.getOperand(number).getType()) ||
+          call.getOperandLayoutsAttr()[number] !=
+              getContiguousLayout(cast<RankedTensorType>(call.getOperand(number).getType()))) {
+        return std::nullopt;
+      }
+    }
+    if (!isFast(call.getOperand(0).getType())) {
+      return std::nullopt;
+    }
+    // A backward that nobody asks for has no result.
+    llvm::erase_if(images->results, [&](unsigned number) { return isa<NoneType>(call.getResult(number).getType()); });
+    for (unsigned number : images->results) {
+      if (!isImage(call.getResult(number).getType())) {
+        return std::nullopt;
+      }
+    }
+    return images;
+  }
+
+  static bool isTransposed(AtenOp call) {
+    unsigned position = llvm::StringSwitch<unsigned>(call.getOpName())
+                            .Case("aten.convolution.default", 6)
+                            .Case("aten.convolution_backward.default", 7)
+                            .Default(~0u);
+    if (position == ~0u) {
+      return false;
+    }
+    auto flag = dyn_cast<BoolAttr>(call.getArguments()[position]);
+    return !flag || flag.getValue();
+  }
+
+  ArrayAttr relaid(ArrayAttr layouts, TypeRange types, ArrayRef<unsigned> numbers) {
+    SmallVector<Attribute> all(layouts.begin(), layouts.end());
+    for (unsigned number : numbers) {
+      all[number] = getChannelsLastLayout(cast<RankedTensorType>(types[number]));
+    }
+    return ArrayAttr::get(&getContext(), all);
+  }
+
+  /// A result that only the backward graph sees may lie as it comes.
+  void keep(GraphOp graph, unsigned number) {
+    auto ret = cast<ReturnOp>(graph.getBody().front().getTerminator());
+    Value value = ret.getOperand(number);
+    auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!isImage(value.getType()) || !isa_and_nonnull<AtenOp, RegionOp>(value.getDefiningOp()) || !storage ||
+        storage.getKind() != StorageKind::Fresh ||
+        graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") != getContiguousLayout(type)) {
+      return;
+    }
+    for (OpOperand &use : value.getUses()) {
+      if (use.getOwner() == ret && use.getOperandNumber() < static_cast<uint64_t>(firstKept)) {
+        return;
+      }
+    }
+    graph.setResultAttr(number, "frit.kept", UnitAttr::get(&getContext()));
+  }
+};
+} // namespace
