@@ -1,6 +1,7 @@
 #include "tests/unit/codegen/CpuKernelRunner.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace mlir::frit;
 using namespace mlir::frit::test;
@@ -201,36 +202,82 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
       frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>, %s: tensor<f32>)
-          -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
+          -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
           attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
         %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
         %c = arith.constant dense<0.1> : tensor<f32>
         %d = frit.reindex %c <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
         %0 = arith.divf %x, %b : tensor<?xf32, #frit.dims<[p0]>>
         %1 = arith.divf %x, %d : tensor<?xf32, #frit.dims<[p0]>>
-        frit.yield %0, %1 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
+        %h = arith.constant dense<-8.0779356694631608874e-28> : tensor<f32>
+        %e = frit.reindex %h <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
+        %2 = arith.divf %x, %e : tensor<?xf32, #frit.dims<[p0]>>
+        frit.yield %0, %1, %2 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
       })", level);
     ASSERT_TRUE(kernel.isValid());
-    auto x = makeFloats(300, 5, /*special=*/true);
+    // A vector of each magnitude, so that each has one by itself, then all kinds in one.
+    std::vector<float> x;
+    auto mantissas = makeFloats(64, 5);
+    for (int exponent = -149; exponent < 128; exponent += 3) {
+      for (float mantissa : mantissas) {
+        x.push_back(std::ldexp(mantissa, exponent));
+      }
+    }
     for (float special : {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-45f, -3e-39f, 3.4e38f, 1.1754944e-38f}) {
       x.push_back(special);
     }
     int64_t n = x.size();
-    std::vector<float> y(n), z(n);
-    for (float s : {3.f, -7.f, 0.1f, 0.f, -0.f, INFINITY, NAN, 1e-45f, 1e-38f, 3.4e38f, 1e38f, 2e-38f}) {
-      EXPECT_EQ(kernel.run({x.data(), &s, y.data(), z.data()}, {n}), 0);
+    std::vector<float> y(n), z(n), h(n);
+    for (float s : {3.f, -7.f, 0.1f, 0.f, -0.f, INFINITY, NAN, 1e-45f, 1e-38f, 3.4e38f, 1e38f, 2e-38f, 0x1.fffffep24f, 0x1.000002p-24f}) {
+      EXPECT_EQ(kernel.run({x.data(), &s, y.data(), z.data(), h.data()}, {n}), 0);
       auto same = [](float a, float b) {
         return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
       };
       for (int64_t i = 0; i < n; ++i) {
-        // What is divided, or comes out, below the normal numbers may be a step off.
-        auto near = [&](float actual, float exact) {
-          bool tiny = std::abs(x[i]) < 0x1p-120f || std::abs(exact) < 0x1p-120f;
-          return tiny && std::abs(actual - exact) <= std::max(0x1p-149f, std::abs(exact) * 0x1p-23f);
-        };
-        float exact = x[i] / s, tenth = x[i] / 0.1f;
-        EXPECT_TRUE(same(y[i], exact) || near(y[i], exact)) << x[i] << " / " << s << " is " << y[i];
-        EXPECT_TRUE(same(z[i], tenth) || near(z[i], tenth)) << x[i] << " / 0.1 is " << z[i];
+        EXPECT_TRUE(same(y[i], x[i] / s)) << x[i] << " / " << s << " is " << y[i];
+        EXPECT_TRUE(same(z[i], x[i] / 0.1f)) << x[i] << " / 0.1 is " << z[i];
+        EXPECT_TRUE(same(h[i], x[i] / -0x1p-90f)) << x[i] << " / -2^-90 is " << h[i];
+      }
+    }
+  }
+}
+
+// Two bytes an element: there is neither a gather nor a scatter for them, and an odd address is as good as any.
+TEST(CpuPointwise, NarrowElementsAcrossTheLanes) {
+  for (CpuLevel level : getLevels()) {
+    for (int64_t members : {3, 5}) {
+      std::string m = std::to_string(members);
+      CpuKernelRunner kernel(R"(
+      frit.kernel @k(%x: tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>, %b: tensor<?x)" + m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>)
+          -> (tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>)
+          attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+        %n = arith.negf %x : tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+        %s = arith.select %b, %n, %x : tensor<?x)" + m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+        %t = frit.reindex %s <(d0, d1) -> (d1, d0)>
+          : tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>> -> tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>
+        frit.yield %t, %s : tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+      })", level);
+      ASSERT_TRUE(kernel.isValid());
+      for (int64_t n : kSizes) {
+        std::vector<uint8_t> storage(2 * n * members + 1), b(n * members);
+        std::vector<uint16_t> t(n * members + 1, 77), s(n * members + 1, 77);
+        uint8_t *x = storage.data() + 1;
+        for (int64_t i = 0; i < n * members; ++i) {
+          uint16_t value = 0x3f80 + 37 * i % 0x3000;
+          memcpy(x + 2 * i, &value, 2);
+          b[i] = i % 3 == 0;
+        }
+        EXPECT_EQ(kernel.run({x, b.data(), t.data(), s.data()}, {n}), 0);
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t c = 0; c < members; ++c) {
+            int64_t at = i * members + c;
+            uint16_t value = (0x3f80 + 37 * at % 0x3000) ^ (b[at] ? 0x8000 : 0);
+            EXPECT_EQ(s[at], value);
+            EXPECT_EQ(t[c * n + i], value);
+          }
+        }
+        EXPECT_EQ(t[n * members], 77);
+        EXPECT_EQ(s[n * members], 77);
       }
     }
   }
