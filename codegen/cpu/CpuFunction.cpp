@@ -88,7 +88,7 @@ Value CpuFunction::loadField(Value base, int64_t offset, Type type) {
   return LLVM::LoadOp::create(builder, loc, type, at);
 }
 
-static Type memoryType(Type element) {
+Type mlir::frit::memoryType(Type element) {
   // Half types are bits until they are extended: x86 has no registers for them.
   return element.isInteger(1)                      ? IntegerType::get(element.getContext(), 8)
          : element.isBF16() || element.isF16() ? IntegerType::get(element.getContext(), 16)
@@ -124,7 +124,7 @@ static Value zeros(OpBuilder &b, Location loc, Type type) {
   return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
 }
 
-static Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
+Value mlir::frit::fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
   if (element.isBF16() || element.isF16()) {
     auto vector = dyn_cast<VectorType>(value.getType());
     return arith::BitcastOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
@@ -137,7 +137,7 @@ static Value fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
                                zeros(b, loc, value.getType()));
 }
 
-static Value toMemory(OpBuilder &b, Location loc, Value value) {
+Value mlir::frit::toMemory(OpBuilder &b, Location loc, Value value) {
   Type type = value.getType();
   Type element = getElementTypeOrSelf(type);
   auto vector = dyn_cast<VectorType>(type);
@@ -209,6 +209,59 @@ void CpuFunction::storeVector(Location loc, Value pointer, Type element, Value v
   }
 }
 
+/// Whether the machine has gathers, or scatters, for elements of this type. For others LLVM
+/// makes a branch a lane, which costs tens of milliseconds of compile time and runs no faster
+/// than sixteen scalar accesses.
+static bool hasGathers(Type memory) { return memory.getIntOrFloatBitWidth() >= 32; }
+bool CpuFunction::hasScatters(Type memory) const {
+  return hasGathers(memory) && cpu.level == CpuLevel::X86_64_V4;
+}
+
+/// A scalar pointer for each lane; lanes outside of the mask point to `elsewhere`.
+SmallVector<Value> CpuFunction::eachPointer(Location loc, const Access &access, Value base,
+                                            Type memory, Value elsewhere) {
+  SmallVector<Value> each;
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto known = access.stride ? access.stride.getDefiningOp<arith::ConstantOp>() : nullptr;
+  if (!access.mask && known && access.shape == AccessShape::Strided) {
+    Value first = address(base, memory, access.offset);
+    int64_t stride = cast<IntegerAttr>(known.getValue()).getInt();
+    for (unsigned i = 0; i < access.lanes; ++i) {
+      each.push_back(address(first, memory, i64(i * stride)));
+    }
+    return each;
+  }
+  Value where = lanePointers(loc, access, base, memory);
+  if (access.mask) {
+    where = LLVM::SelectOp::create(builder, loc, access.mask, where,
+                                   sizes->splat(loc, elsewhere, access.lanes));
+  }
+  for (unsigned i = 0; i < access.lanes; ++i) {
+    each.push_back(LLVM::ExtractElementOp::create(builder, loc, pointer, where, i64(i)));
+  }
+  return each;
+}
+
+Value CpuFunction::loadEach(Location loc, const Access &access, Value base, Type memory) {
+  Value result = LLVM::PoisonOp::create(builder, loc, VectorType::get({access.lanes}, memory));
+  // The context can always be read.
+  SmallVector<Value> each = eachPointer(loc, access, base, memory, function.getArgument(0));
+  for (auto [lane, pointer] : llvm::enumerate(each)) {
+    Value one = LLVM::LoadOp::create(builder, loc, memory, pointer, /*alignment=*/1);
+    result = LLVM::InsertElementOp::create(builder, loc, result, one, i64(lane));
+  }
+  return result;
+}
+
+void CpuFunction::storeEach(Location loc, const Access &access, Value base, Value value) {
+  Type memory = cast<VectorType>(value.getType()).getElementType();
+  Value nowhere = access.mask ? scratch(memory, 1) : Value();
+  for (auto [lane, pointer] : llvm::enumerate(eachPointer(loc, access, base, memory, nowhere))) {
+    Value one = LLVM::ExtractElementOp::create(builder, loc, memory, value, i64(lane));
+    LLVM::StoreOp::create(builder, loc, one, pointer, /*alignment=*/1);
+  }
+}
+
 Value CpuFunction::lanePointers(Location loc, const Access &access, Value base, Type memory) {
   if (access.shape == AccessShape::Gathered) {
     return address(base, memory, access.offset);
@@ -242,6 +295,9 @@ Value CpuFunction::load(OpBuilder &, Location loc, const Access &access) {
                       access.lanes, access.mask);
   }
   Type memory = memoryType(access.element);
+  if (!hasGathers(memory)) {
+    return fromMemory(builder, loc, loadEach(loc, access, base, memory), access.element);
+  }
   auto type = VectorType::get({access.lanes}, memory);
   Value where = lanePointers(loc, access, base, memory);
   Value mask = access.mask;
@@ -324,6 +380,10 @@ void CpuFunction::store(OpBuilder &, Location loc, const Access &access, Value v
     return;
   }
   Type memory = memoryType(access.element);
+  if (!hasScatters(memory)) {
+    storeEach(loc, access, base, toMemory(builder, loc, value));
+    return;
+  }
   Value where = lanePointers(loc, access, base, memory);
   Value mask = access.mask;
   if (!mask) {

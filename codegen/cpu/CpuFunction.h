@@ -72,6 +72,11 @@ public:
 
 private:
   Value loadField(Value base, int64_t offset, Type type);
+  bool hasScatters(Type memory) const;
+  SmallVector<Value> eachPointer(Location loc, const Access &access, Value base, Type memory,
+                                 Value elsewhere);
+  Value loadEach(Location loc, const Access &access, Value base, Type memory);
+  void storeEach(Location loc, const Access &access, Value base, Value value);
   Value lanePointers(Location loc, const Access &access, Value base, Type memory);
   Value applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
@@ -100,6 +105,11 @@ private:
   Frame entry;
   std::unique_ptr<Emitter> sizes;
 };
+
+/// Elements as they lie in memory: booleans are bytes, half types their bits.
+Type memoryType(Type element);
+Value fromMemory(OpBuilder &b, Location loc, Value value, Type element);
+Value toMemory(OpBuilder &b, Location loc, Value value);
 
 /// arith, math and half conversions that need another form on x86, as vectors or
 /// scalars alike; null if the operation is fine as it is.
