@@ -2,7 +2,7 @@
 // in any other they reorder what they read and write on every call. Pooling between them
 // follows: torch's own kernels are vectorised along the channels, and along nothing else. Regions
 // write what their readers want (assign-layouts), so that between two calls the order costs
-// nothing; at the ends of a graph a copy may appear.
+// nothing; a call on an argument that lies otherwise stays as it is, a result may be copied.
 //
 // Only static sizes: AOTAutograd takes no symbolic strides for what a forward graph keeps
 // for its backward, and a copy of each of those would cost more than is won.
@@ -95,7 +95,8 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (unsigned number : images->operands) {
       if (number >= call.getNumOperands() || !isImage(call.getOperand(number).getType()) ||
           call.getOperandLayoutsAttr()[number] !=
-              getContiguousLayout(cast<RankedTensorType>(call.getOperand(number).getType()))) {
+              getContiguousLayout(cast<RankedTensorType>(call.getOperand(number).getType())) ||
+          needsCopy(call.getOperand(number))) {
         return std::nullopt;
       }
     }
@@ -110,6 +111,16 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       }
     }
     return images;
+  }
+
+  /// What no region writes would have to be copied, which takes memory that eager does not.
+  static bool needsCopy(Value image) {
+    if (auto argument = dyn_cast<BlockArgument>(image)) {
+      auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
+      return getArgumentLayout(graph, argument.getArgNumber()) !=
+             getChannelsLastLayout(cast<RankedTensorType>(image.getType()));
+    }
+    return isView(image.getDefiningOp());
   }
 
   static bool isTransposed(AtenOp call) {

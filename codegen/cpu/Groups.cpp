@@ -19,7 +19,13 @@ Value CpuFunction::loadMember(Location loc, const Access &access, unsigned membe
   return load(builder, loc, one);
 }
 
-static bool canShuffle(const Access &access) { return !access.mask || access.whole; }
+/// Booleans and half types change their form in memory: not worth it.
+static bool canShuffle(const Access &access) {
+  Type element = access.element;
+  return (!access.mask || access.whole) &&
+         (element.isF32() || element.isF64() ||
+          (element.isInteger() && element.getIntOrFloatBitWidth() >= 8));
+}
 
 SmallVector<Value> CpuFunction::loadGroups(OpBuilder &, Location loc, const Access &access,
                                            unsigned members) {
@@ -32,15 +38,14 @@ SmallVector<Value> CpuFunction::loadGroups(OpBuilder &, Location loc, const Acce
     Value base = address(access.isResult ? resultPointers[access.tensor]
                                          : operandPointers[access.tensor],
                          access.element, access.offset);
-    Value all = loadVector(loc, base, memoryType(access.element), lanes * members, Value());
+    Value all = loadVector(loc, base, access.element, lanes * members, Value());
     SmallVector<Value> parts;
     for (unsigned member = 0; member < members; ++member) {
       SmallVector<int32_t> pick;
       for (unsigned lane = 0; lane < lanes; ++lane) {
         pick.push_back(lane * members + member);
       }
-      Value part = LLVM::ShuffleVectorOp::create(builder, loc, all, all, pick);
-      parts.push_back(fromMemory(builder, loc, part, access.element));
+      parts.push_back(LLVM::ShuffleVectorOp::create(builder, loc, all, all, pick));
     }
     return parts;
   };
@@ -71,8 +76,7 @@ bool CpuFunction::storeGroups(OpBuilder &, Location loc, const Access &access,
                                          llvm::to_vector(llvm::seq<int32_t>(0, length)));
   };
   auto wide = [&]() {
-    SmallVector<Value> parts = llvm::map_to_vector(
-        members, [&](Value member) { return toMemory(builder, loc, member); });
+    SmallVector<Value> parts(members);
     Value low = parts[0], high = parts[1];
     if (count > 2) {
       low = join(parts[0], parts[1], 2 * lanes);
@@ -88,7 +92,7 @@ bool CpuFunction::storeGroups(OpBuilder &, Location loc, const Access &access,
     Access whole = access;
     whole.mask = whole.whole = Value();
     storeVector(loc, address(resultPointers[access.tensor], access.element, access.offset),
-                memoryType(access.element), all, Value(), isStreaming(whole));
+                access.element, all, Value(), isStreaming(whole));
   };
   if (!access.mask) {
     wide();
