@@ -13,6 +13,12 @@ using format::InputKind;
 Status PlanExecutor::badInput(size_t number, const std::string &what) const {
   const format::Input *input = inputSpecs[number].source;
   std::string origin = input->origin() ? "; assumed by " + input->origin()->str() : "";
+  // The operator, the place and the beginning of the line of code: a message is one line.
+  constexpr size_t kLongestOrigin = 100;
+  if (origin.size() > kLongestOrigin) {
+    origin.resize(kLongestOrigin - 3);
+    origin += "...";
+  }
   return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "', " +
                                                 inputName(number) + ": " + what + origin);
 }

@@ -103,9 +103,10 @@ def test_the_parts_of_gpu_check():
 
 
 def test_the_ledger_of_the_last_sweep():
-    """scripts/gpu-sweep --ledger wrote it: the same kernels for each architecture, none with local memory, no test failed."""
+    """scripts/gpu-sweep wrote it, which fails on local memory: registers of every kernel on each architecture, tests per file."""
     ledger = json.loads((ROOT / "tests/python/golden/gpu-sweep.json").read_text())
-    kernels = ledger["kernels_assembled"]
-    assert set(kernels) == {"sm_80", "sm_90", "sm_100"} and len(set(kernels.values())) == 1
-    assert ledger["bytes_of_local_memory"] == 0
-    assert "failed" not in ledger["tests"] and "error" not in ledger["tests"]
+    assert ledger["tests"] and all(count > 0 for count in ledger["tests"].values())
+    assert all((ROOT / "tests/python" / name).exists() for name in ledger["tests"])
+    assert ledger["kernels"]
+    for name, registers in ledger["kernels"].items():
+        assert len(registers) == 3 and all(0 < count < 255 for count in registers), f"{name}: {registers}"

@@ -209,6 +209,7 @@ print(json.dumps({"result": result, **{k: v for k, v in counters["frit"].items()
 
 def in_a_process(cache_folder, *arguments):
     environment = dict(os.environ, FRIT_CACHE_DIR=str(cache_folder), PYTHONPATH=os.pathsep.join(sys.path))
+    environment.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)  # the benchmarks set it where they are imported
     command = [sys.executable, "-c", _PROCESS, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
