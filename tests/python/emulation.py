@@ -68,7 +68,14 @@ def family(kernel):
     return re.sub(r"_[0-9a-f]{8}(_v\d+)?(?=(_\d+)?$)", "", kernel)
 
 
-def unlike_ledger(rows, kernels):
+@functools.cache
+def ptxas_release():
+    """`13.0`: registers are an assembler's choice, and another release chooses otherwise."""
+    said = subprocess.run([PTXAS, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"release (\d+\.\d+)", said).group(1)
+
+
+def unlike_ledger(rows, kernels, growth=1.1):
     """One line for each (kernel, architecture, registers) that the ledger's kernels do not allow."""
     most = {}
     for name, registers in kernels.items():
@@ -79,13 +86,15 @@ def unlike_ledger(rows, kernels):
         known = kernels.get(name, most.get(family(name)))
         if known is None:
             wrong.append(f"{name}: not in the ledger")
-        elif registers > 1.1 * known[ARCHITECTURES.index(arch)]:
+        elif registers > growth * known[ARCHITECTURES.index(arch)]:
             wrong.append(f"{name} on sm_{arch}: {registers} registers, {known[ARCHITECTURES.index(arch)]} in the ledger")
     return sorted(set(wrong))
 
 
 def check_ledger(rows):
-    wrong = unlike_ledger(rows, json.loads(LEDGER.read_text())["kernels"])
+    ledger = json.loads(LEDGER.read_text())
+    # Under another release than the ledger's a kernel must be known and stay out of local memory; its registers cannot be compared.
+    wrong = unlike_ledger(rows, ledger["kernels"], 1.1 if ptxas_release() == ledger["ptxas"] else float("inf"))
     assert not wrong, "\n".join([*wrong, "after a look at why: scripts/gpu-sweep --add measures these tests into the ledger"])
 
 
