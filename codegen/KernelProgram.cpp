@@ -108,13 +108,24 @@ void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
     SizeExpr size = assumption.getSizes()[0];
     auto low = SizeExpr(assumption.getSizes()[1]).getConstant(), high = SizeExpr(assumption.getSizes()[2]).getConstant();
     if (auto name = size.getSymbol(); name && low && high) {
-      facts.setRange(*name, std::max(*low, facts.lowerBound(size).value_or(*low)), *high);
+      facts.setRange(*name, std::max(*low, facts.lowerBound(size).value_or(*low)),
+                     std::min(*high, facts.upperBound(size).value_or(*high)));
     }
   }
   // What is known of the dims follows from what is known of the parameters.
   for (auto [i, size] : llvm::enumerate(domain)) {
     facts.setExtent("d" + std::to_string(i), size);
   }
+}
+
+void KernelProgram::assumeRanges() {
+  if (auto ranges = kernel->getAttrOfType<ArrayAttr>("frit.ranges")) {
+    assume(llvm::to_vector(ranges.getAsRange<AssumptionAttr>()));
+  }
+}
+
+std::optional<int64_t> KernelProgram::sharedBound(SizeExpr size) const {
+  return KernelOp(kernel).getSizeFacts().upperBound(size);
 }
 
 std::optional<unsigned> KernelProgram::getLaneDim() const {

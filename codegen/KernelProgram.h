@@ -144,6 +144,12 @@ public:
   /// What a variant may rely on beside the facts; a range of a parameter becomes a fact.
   void assume(ArrayRef<AssumptionAttr> more);
   ArrayRef<AssumptionAttr> getAssumptions() const { return assumptions; }
+  /// Assumes the ranges of sizes that the kernel is only run for (`frit.ranges`). After everything that rewrites expressions: the
+  /// operations stay those of the kernel for all sizes.
+  void assumeRanges();
+  /// The most a size can be in any kernel made of the same region, whatever is assumed in this one: decides about the order of
+  /// additions.
+  std::optional<int64_t> sharedBound(SizeExpr size) const;
 
   /// Whether anything can fail at run time (index checks, integer division).
   bool canFail() const;

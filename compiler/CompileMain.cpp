@@ -111,6 +111,9 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   if (line.input.empty() || (line.output.empty() && line.options.stopAfter.empty())) {
     return line.input.empty() ? "no input; --help shows the usage" : "no output; name it with -o";
   }
+  if (line.options.bucketPolicy == "specialize") {
+    return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use 'ramp'";
+  }
   if (std::string wrong = readSizes(line); !wrong.empty()) {
     return wrong;
   }

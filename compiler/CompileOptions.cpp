@@ -22,7 +22,7 @@ std::string checkOptions(const CompileOptions &options) {
   wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
-  wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "off"});
+  wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "specialize", "off"});
   wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
   std::vector<mlir::frit::BucketRequest> requests;
   wrong = !wrong.empty() ? wrong : mlir::frit::readBuckets(options.buckets, requests);
@@ -45,6 +45,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
                              std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
                              std::pair("padding", &options.padding),
                              std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
+                             std::pair("symbol_ranges", &options.symbolRanges),
                              std::pair("stop_after", &options.stopAfter)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();

@@ -148,7 +148,8 @@ private:
         if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
               buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
                                                    .firstKept = options.firstKept,
-                                                   .channelsLastInputs = options.channelsLastInputs});
+                                                   .channelsLastInputs = options.channelsLastInputs,
+                                                   .ranges = options.symbolRanges});
             })) {
           return finish();
         }

@@ -41,8 +41,11 @@ struct CompileOptions {
   bool poison = false;
   /// "x[0]=8,16,32;n=ramp": what is asked for, by argument and dimension; '%' before a symbol the caller has resolved itself.
   std::string buckets;
-  /// "auto", "ramp" or "off": what other sizes that vary get.
+  /// "auto", "ramp", "specialize" or "off": what other sizes that vary get. To the compiler "specialize" is "ramp": who calls it asks
+  /// again, with ranges.
   std::string bucketPolicy = "auto";
+  /// "s0=9:16;s1=1:8": sizes that stay within these ranges. The results of kernels are bit for bit those of the graph for all sizes.
+  std::string symbolRanges;
   /// The first result that only a backward graph sees, whose strides are free; -1 for none. The report's
   /// `channels_last_results` names those that are not as the input says.
   int64_t firstKept = -1;

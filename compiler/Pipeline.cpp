@@ -51,6 +51,9 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
+  if (!options.ranges.empty()) {
+    passes.addNestedPass<GraphOp>(createNarrowSizesPass({.ranges = options.ranges}));
+  }
   passes.addNestedPass<GraphOp>(createInsertShapeGuardsPass({.target = schedules.target}));
   passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
   passes.addNestedPass<GraphOp>(createPlanBuffersPass());

@@ -35,7 +35,7 @@ struct FusionOptions {
 /// Imported form to fused regions: the same for every target.
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
-/// What a graph's layouts may be, beyond what its tensors say.
+/// What a graph's layouts and sizes may be, beyond what its tensors say.
 struct LayoutOptions {
   /// Calls may work in another order of dims than the trace saw.
   bool relay = true;
@@ -43,6 +43,8 @@ struct LayoutOptions {
   int64_t firstKept = -1;
   /// Arguments that are channels-last.
   std::vector<int64_t> channelsLastInputs;
+  /// Sizes that are known to stay within a range, as `narrow-sizes` takes them.
+  std::string ranges;
 };
 
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.

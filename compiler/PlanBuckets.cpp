@@ -1,5 +1,5 @@
-// Buckets of a plan: a register for each that something reads or somebody asked for, and the blocks of memory that are made at
-// bucket size because they come back warm that way.
+// Buckets of a plan: a register for each that something reads or somebody asked for, the blocks of memory that are made at
+// bucket size because they come back warm that way, and what pads write.
 
 #include "compiler/PlanWriter.h"
 
@@ -51,6 +51,22 @@ std::optional<uint32_t> PlanWriter::useBucket(StringRef name) {
   entry->sizes.assign(symbol.getBuckets().begin(), symbol.getBuckets().end());
   builder.plan.buckets.push_back(std::move(entry));
   return symbolRegisters[name];
+}
+
+void PlanWriter::countPads() {
+  auto pads = graph->getAttrOfType<ArrayAttr>("frit.padded_elements");
+  SizeExpr padded = SizeExpr::constant(graph.getContext(), 0), logical = padded;
+  for (auto pad : pads ? pads.getAsRange<DimsAttr>() : ArrayAttr::get(graph.getContext(), {}).getAsRange<DimsAttr>()) {
+    SizeExpr written = pad.getSizes()[0], kept = pad.getSizes()[1];
+    if (!isUnbacked(written)) {
+      padded = padded + written;
+      logical = logical + kept;
+    }
+  }
+  if (!padded.isConstant(0)) {
+    builder.plan.padded_elements = sizeRegister(padded);
+    builder.plan.logical_elements = sizeRegister(logical);
+  }
 }
 
 /// Whether a size never falls when a symbol of it grows; then at the buckets it is no smaller than at the sizes.

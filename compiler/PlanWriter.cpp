@@ -22,6 +22,7 @@ std::unique_ptr<format::PlanT> PlanWriter::write() {
   if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeGuards()) || failed(writeBody(graph.getBody().front()))) {
     return nullptr;
   }
+  countPads();
   if (!unknownSymbol.empty()) {
     graph.emitError() << "cannot be planned: a size names the symbol '" << unknownSymbol
                       << "', which no argument defines";

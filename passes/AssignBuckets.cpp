@@ -39,8 +39,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       graph.emitError() << wrong;
       return signalPassFailure();
     }
-    if (policy != "auto" && policy != "ramp" && policy != "off") {
-      graph.emitError() << "bucket policy '" << policy << "' is none of auto, ramp, off";
+    if (policy != "auto" && policy != "ramp" && policy != "specialize" && policy != "off") {
+      graph.emitError() << "bucket policy '" << policy << "' is none of auto, ramp, specialize, off";
       return signalPassFailure();
     }
     SmallVector<Choice> choices = listSizes(graph);
@@ -143,7 +143,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     for (Choice &choice : choices) {
       if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 && isDimension(choice)) {
         choice.policy = "ramp";
-        choice.isAsked = policy == "ramp";
+        choice.isAsked = policy != "auto";
       }
     }
     size_t listed = 0;

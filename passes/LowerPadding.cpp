@@ -22,11 +22,15 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
   void runOnOperation() override {
     unsigned poisoned = 0;
     bool changed = false;
+    SmallVector<Attribute> written;
     for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
       OpBuilder builder(&op);
       Value made;
       if (auto pad = dyn_cast<PadOp>(op)) {
         made = lower(builder, pad, poisoned);
+        SizeAttr elements[] = {getNumElements(cast<RankedTensorType>(pad.getType())),
+                               getNumElements(cast<RankedTensorType>(pad.getOperand().getType()))};
+        written.push_back(DimsAttr::get(&getContext(), elements));
         ++numPads;
       } else if (auto unpad = dyn_cast<UnpadOp>(op)) {
         auto type = cast<RankedTensorType>(unpad.getType());
@@ -39,6 +43,9 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
       op.getResult(0).replaceAllUsesWith(made);
       op.erase();
       changed = true;
+    }
+    if (!written.empty()) {
+      getOperation()->setAttr("frit.padded_elements", ArrayAttr::get(&getContext(), written));
     }
     if (changed) {
       // A pad of a view reads through it.

@@ -189,6 +189,17 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
       facts[symbol.getName()] = symbol;
     }
+    SmallVector<Attribute> ranges;
+    auto wider = graph->getAttrOfType<ArrayAttr>("frit.wider_symbols");
+    for (auto symbol : wider ? wider.getAsRange<SymbolAttr>() : builder.getArrayAttr({}).getAsRange<SymbolAttr>()) {
+      // A kernel is made for the wider range, and told the narrower one.
+      SymbolAttr narrow = std::exchange(facts[symbol.getName()], symbol);
+      SizeAttr range[] = {SizeExpr::symbol(context, symbol.getName()), SizeExpr::constant(context, narrow.getMin()),
+                          SizeExpr::constant(context, *narrow.getMax())};
+      if (llvm::is_contained(collector.names, symbol.getName())) {
+        ranges.push_back(AssumptionAttr::get(context, GuardKind::Range, {}, range, "bucket"));
+      }
+    }
     for (auto [i, name] : llvm::enumerate(collector.names)) {
       std::string parameter = "p" + std::to_string(i);
       renaming[name] = SizeExpr::symbol(context, parameter);
@@ -239,6 +250,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
     if (ArrayAttr variants = variantsOf(region, flat.has_value())) {
       kernel->setAttr(kVariants, replacer.replace(Attribute(variants)));
+    }
+    if (!ranges.empty() && !flat) {
+      kernel->setAttr("frit.ranges", replacer.replace(Attribute(builder.getArrayAttr(ranges))));
     }
     auto nonEmpty = [](Attribute attr) { return !cast<DictionaryAttr>(attr).empty(); };
     if (llvm::any_of(inputAttrs, nonEmpty)) {

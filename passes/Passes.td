@@ -156,7 +156,7 @@ def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
     steps an octave, clipped to the declared maximum. All lists of a graph have at
     most 64 entries; ramps share what the users' lists leave, about the sizes seen. With the policy `auto`
     every symbol gets a ramp and later stages use it where that gains time; `ramp`
-    uses it everywhere, `off` nowhere. Two keys that are one symbol must agree.
+    uses it everywhere (and `specialize`, which is the caller's), `off` nowhere. Two keys that are one symbol must agree.
 
     The bucket is a symbol of its own. Nothing reads it yet: buffers and
     `materialize-padding` do. `frit.bucketed` says who asked for what.
@@ -173,7 +173,7 @@ def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
     Option<"buckets", "buckets", "std::string", "\"\"",
            "what is asked for: x[0]=8,16,32;n=ramp;%s77=off">,
     Option<"policy", "policy", "std::string", "\"auto\"",
-           "what sizes without a request get: auto, ramp or off">];
+           "what sizes without a request get: auto, ramp, specialize or off">];
   let statistics = [
     Statistic<"numSymbols", "symbols", "sizes that got buckets">,
     Statistic<"numBuckets", "buckets", "entries of their lists">];
@@ -223,6 +223,8 @@ def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
     A pad reads its operand inside of the logical sizes and gives the fill elsewhere,
     by a select in the kernel that makes the value; an unpad is a view. Lanes without
     a fill hold zeros, or with `poison` a NaN, +-1e30 or the least integer in turn.
+    `frit.padded_elements` keeps, for each pad, how many elements it writes and how many
+    of them are logical: the executor counts them.
 
     ```mlir
     %p = frit.pad %a fill 0.0 : f16 : tensor<5x8xf16> -> tensor<8x8xf16>
@@ -369,6 +371,28 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"columnReductions", "column-reductions", "column reductions">,
     Statistic<"fullReductions", "full-reductions", "full reductions">
   ];
+}
+
+def NarrowSizesPass : Pass<"frit-narrow-sizes", "::mlir::frit::GraphOp"> {
+  let summary = "let what comes after the schedules know that sizes stay within a bucket";
+  let description = [{
+    For kernels that serve one bucket only: a symbol's range becomes the part of it that is asked for.
+    It runs when fusion, padding, layouts and schedules are decided, so that a graph for a bucket and the
+    graph for all sizes differ in what follows from ranges alone: guards, which variants run, how far an
+    index reaches, what fits into scratch. The symbols as they were stay in `frit.wider_symbols`: what decides
+    about the order of additions reads those, so results are the same bits.
+
+    ```mlir
+    symbols = [#frit.symbol<"s0", min = 2, hint = 17>]
+    // becomes, with ranges="s0=9:16"
+    symbols = [#frit.symbol<"s0", min = 9, max = 16, hint = 17>]
+    frit.wider_symbols = [#frit.symbol<"s0", min = 2, hint = 17>]
+    ```
+  }];
+  let options = [
+    Option<"ranges", "ranges", "std::string", "\"\"", "s0=9:16;s1=1:8">];
+  let statistics = [
+    Statistic<"numNarrowed", "sizes", "sizes with a narrower range">];
 }
 
 def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::GraphOp"> {

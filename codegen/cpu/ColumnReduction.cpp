@@ -330,7 +330,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       return next;
     };
     bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
-    auto bound = program.getFacts().upperBound(program.getDomain().back());
+    auto bound = program.sharedBound(program.getDomain().back());
     SmallVector<int64_t> steps;
     for (int64_t block : kBlockSteps) {
       if (isSum && program.numReduced() == 1 && (!bound || *bound > 2 * block)) {

@@ -68,6 +68,7 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
       return failure();
     }
     takeMembersApart(*program);
+    program->assumeRanges();
     KernelDesc desc;
     desc.name = kernel.getSymName().str();
     desc.workspaceBytes = none;

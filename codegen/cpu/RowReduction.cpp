@@ -300,7 +300,7 @@ SmallVector<Values> RowReduction::sweepInBlocks(
   OpBuilder &b = f.getBuilder();
   unsigned sets = identity.size(), width = identity[0].size();
   int64_t block = kBlockVectors * sets * lanes;
-  auto bound = program.getFacts().upperBound(program.getDomain()[lane]);
+  auto bound = program.sharedBound(program.getDomain()[lane]);
   bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
   if (!isSum || (bound && *bound <= 2 * block)) {
     return sweepLanes(f, row, sweep, std::move(identity), body);
@@ -498,7 +498,7 @@ bool mlir::frit::isSplitReduction(const KernelProgram &program) {
   if (program.numParallel() != 0 || program.numReduced() != 1 || program.numPhases() != 1) {
     return false;
   }
-  auto bound = program.getFacts().upperBound(program.getDomain().back());
+  auto bound = program.sharedBound(program.getDomain().back());
   bool full = llvm::any_of(program.getStores(), [&](const Store &store) {
     return store.dims & program.reducedMask();
   });

@@ -238,7 +238,7 @@ void mlir::frit::emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgr
                                       KernelDesc &desc, bool isInPlace) {
   unsigned lane = *program.getLaneDim();
   ChunkSpace space(program, program.numParallel(), program.getRank(), lane, chooseWidth(program, lane));
-  auto most = program.getFacts().upperBound(space.getChunks());
+  auto most = program.sharedBound(space.getChunks());
   if (most && *most <= 16 * kThreads) {
     return emitGpuRowReduction(module, program, desc, isInPlace);
   }

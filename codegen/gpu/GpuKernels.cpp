@@ -177,6 +177,7 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
     if (failed(program)) {
       return failure();
     }
+    program->assumeRanges();
     KernelDesc desc;
     desc.name = kernel.getName().str();
     const auto sharedPointers = shared.lookup(desc.name);

@@ -59,7 +59,7 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
     shape.threads = threadsFor(*chunks);
   } else {
     shape.threads = scheduledThreads(program.getKernel());
-    if (auto most = program.getFacts().upperBound(space.getChunks())) {
+    if (auto most = program.sharedBound(space.getChunks())) {
       shape.threads = std::min(shape.threads, threadsFor(*most));
     }
   }

@@ -121,6 +121,27 @@ void logNotice(const std::string &text) {
   Py_XDECREF(module);
 }
 
+PyObject *numbersOf(const std::vector<uint32_t> &numbers) {
+  PyObject *tuple = PyTuple_New(static_cast<Py_ssize_t>(numbers.size()));
+  for (size_t at = 0; tuple && at < numbers.size(); ++at) {
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(at), PyLong_FromUnsignedLong(numbers[at]));
+  }
+  return tuple;
+}
+
+/// Asks the object's `_specializer` for kernels of these buckets; what goes wrong there does not undo the call.
+void wantSpecialized(PyObject *self, const std::vector<uint32_t> &buckets) {
+  PyObject *specializer = PyObject_GetAttrString(self, "_specializer");
+  PyObject *entries = specializer ? numbersOf(buckets) : nullptr;
+  PyObject *done = entries ? PyObject_CallMethod(specializer, "want", "(O)", entries) : nullptr;
+  if (!done) {
+    PyErr_WriteUnraisable(self);
+  }
+  Py_XDECREF(done);
+  Py_XDECREF(entries);
+  Py_XDECREF(specializer);
+}
+
 PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
   HANDLE_TH_ERRORS
   auto *object = reinterpret_cast<ExecutableObject *>(self);
@@ -147,6 +168,9 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   runUnlocked(*object->executable, inputs.all(), outputs.all());
   if (auto notice = object->executable->takeNotice()) {
     logNotice(*notice);
+  }
+  if (auto buckets = object->executable->takeWantedBuckets()) {
+    wantSpecialized(self, *buckets);
   }
   PyObject *results = PyList_New(static_cast<Py_ssize_t>(outputs.all().size()));
   Py_ssize_t at = 0;
@@ -212,6 +236,16 @@ PyObject *signature(PyObject *self, PyObject *) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *watchBuckets(PyObject *self, PyObject *) {
+  reinterpret_cast<ExecutableObject *>(self)->executable->watchBuckets();
+  Py_RETURN_NONE;
+}
+
+PyObject *noteFailedSpecialization(PyObject *self, PyObject *) {
+  reinterpret_cast<ExecutableObject *>(self)->executable->noteFailedSpecialization();
+  Py_RETURN_NONE;
+}
+
 PyObject *represent(PyObject *self) {
   const TorchExecutable &executable = *reinterpret_cast<ExecutableObject *>(self)->executable;
   return PyUnicode_FromFormat("<frit executable '%s', %zu inputs, %zu results>", std::string(executable.graphName()).c_str(),
@@ -222,6 +256,9 @@ PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
     {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
+    {"watch_buckets", watchBuckets, METH_NOARGS,
+     "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},
+    {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS, "Counts kernels for a bucket that could not be made."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -256,6 +293,8 @@ PyTypeObject *makeExecutableType() {
   }
   return reinterpret_cast<PyTypeObject *>(type);
 }
+
+TorchExecutable &executableOf(PyObject *object) { return *reinterpret_cast<ExecutableObject *>(object)->executable; }
 
 PyObject *makeExecutableObject(PyTypeObject *type, std::unique_ptr<TorchExecutable> executable) {
   auto *object = PyObject_GC_New(ExecutableObject, type);

@@ -21,4 +21,7 @@ PyTypeObject *makeExecutableType();
 /// A new reference to a callable around `executable`.
 PyObject *makeExecutableObject(PyTypeObject *type, std::unique_ptr<TorchExecutable> executable);
 
+/// What such an object holds.
+TorchExecutable &executableOf(PyObject *object);
+
 } // namespace frit

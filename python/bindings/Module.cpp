@@ -92,6 +92,25 @@ PyObject *identity(PyObject *, PyObject *) {
 #endif
 }
 
+/// Appends the tensors of a sequence; false with an exception set.
+bool readTensors(PyObject *constants, std::vector<at::TensorBase> &tensors) {
+  PyObject *sequence = PySequence_Fast(constants, "constants must be a sequence of tensors");
+  if (!sequence) {
+    return false;
+  }
+  for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence); ++at) {
+    PyObject *item = PySequence_Fast_GET_ITEM(sequence, at);
+    if (!THPVariable_Check(item)) {
+      Py_DECREF(sequence);
+      PyErr_Format(PyExc_TypeError, "constant %zd is a %s, not a tensor", at, Py_TYPE(item)->tp_name);
+      return false;
+    }
+    tensors.push_back(THPVariable_Unpack(item));
+  }
+  Py_DECREF(sequence);
+  return true;
+}
+
 PyObject *load(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *bytes = nullptr;
@@ -101,21 +120,10 @@ PyObject *load(PyObject *, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "y#O|p:load", &bytes, &size, &constants, &poison)) {
     return nullptr;
   }
-  PyObject *sequence = PySequence_Fast(constants, "constants must be a sequence of tensors");
-  if (!sequence) {
+  std::vector<at::TensorBase> tensors;
+  if (!readTensors(constants, tensors)) {
     return nullptr;
   }
-  std::vector<at::TensorBase> tensors;
-  for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(sequence); ++at) {
-    PyObject *item = PySequence_Fast_GET_ITEM(sequence, at);
-    if (!THPVariable_Check(item)) {
-      Py_DECREF(sequence);
-      PyErr_Format(PyExc_TypeError, "constant %zd is a %s, not a tensor", at, Py_TYPE(item)->tp_name);
-      return nullptr;
-    }
-    tensors.push_back(THPVariable_Unpack(item));
-  }
-  Py_DECREF(sequence);
   auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
   if (!artifact.isOk()) {
     return raise("ArtifactError", artifact.status().message());
@@ -125,6 +133,37 @@ PyObject *load(PyObject *, PyObject *arguments) {
     return raise("ArtifactError", executable.status().message());
   }
   return makeExecutableObject(executableType, std::move(*executable));
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject *specialize(PyObject *, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  PyObject *executable = nullptr, *buckets = nullptr, *constants = nullptr;
+  const char *bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (!PyArg_ParseTuple(arguments, "O!O!y#O:specialize", executableType, &executable, &PyTuple_Type, &buckets, &bytes, &size, &constants)) {
+    return nullptr;
+  }
+  std::vector<uint32_t> entries;
+  for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(buckets); ++at) {
+    unsigned long entry = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(buckets, at));
+    if (PyErr_Occurred()) {
+      return nullptr;
+    }
+    entries.push_back(static_cast<uint32_t>(entry));
+  }
+  std::vector<at::TensorBase> tensors;
+  if (!readTensors(constants, tensors)) {
+    return nullptr;
+  }
+  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
+  if (!artifact.isOk()) {
+    return raise("ArtifactError", artifact.status().message());
+  }
+  if (Status status = executableOf(executable).specialize(entries, *artifact, tensors); !status.isOk()) {
+    return raise("ArtifactError", status.message());
+  }
+  Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
 
@@ -171,6 +210,9 @@ PyMethodDef functions[] = {
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+    {"specialize", specialize, METH_VARARGS,
+     "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
+     "`artifact`."},
     {"open", open, METH_VARARGS,
      "open(path, allow_host_code, check_weights) -> Executable\n\nMaps an artifact's file; its weights stay where they are mapped."},
     {nullptr, nullptr, 0, nullptr}};

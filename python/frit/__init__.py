@@ -16,6 +16,7 @@ _HOME = {
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.kept",
     "counts": "frit.backend",
+    "wait_for_background": "frit.specialize",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
     "CaptureError": "frit.errors",

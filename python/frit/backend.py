@@ -16,7 +16,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import buckets, kept
+from . import buckets, kept, specialize
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -83,6 +83,8 @@ def compile_graph(gm, example_inputs, *, settings, stage):
         started = time.perf_counter()
         executable, report = build(captured, settings, name)
         _time(name, captured, "compiled and loaded", started)
+    if settings["bucket_policy"] == "specialize":
+        specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     _tell_strides(gm, report)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     for entry in report.get("buckets", ()):
@@ -134,13 +136,17 @@ def _tell_strides(gm, report):
 def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
-    result = native.compile(captured.json, json.dumps({**buckets.for_compiler(settings), "targets": _targets(captured, settings), "name": name}))
+    result = native.compile(captured.json, json.dumps({**_for_compiler(captured, settings), "name": name}))
     report = json.loads(result.report)
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     if captured.key:
-        kept.keep(captured.key, captured, result.artifact)
+        kept.keep(captured.key, captured, result.artifact, with_text=settings["bucket_policy"] == "specialize")
     return native.load(result.artifact, captured.constants, settings["poison"]), report
+
+
+def _for_compiler(captured, settings):
+    return {**buckets.for_compiler(settings), "targets": _targets(captured, settings)}
 
 
 def _time(name, captured, what, started):
@@ -203,7 +209,19 @@ def _count(name, stage, captured, report):
         artifact("fallbacks").debug("%s: python %s", name, step.name)
 
 
-_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", "padded_elements", "logical_elements")
+_SUMMED = (
+    "calls",
+    "kernel_launches",
+    "aten_calls",
+    "bucket_hits",
+    "bucket_misses",
+    "padded_elements",
+    "logical_elements",
+    "specialized_buckets",
+    "specialized_kernels",
+    "specialized_calls",
+    "specialize_failures",
+)
 
 
 def counts():
@@ -223,8 +241,9 @@ def counts():
                 sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
                 for key, value in stats["buckets"][entry["index"]].items():
                     sums[key] += value
-    for name in ("bucket_hits", "bucket_misses"):
+    for name in _SUMMED[3:]:
         counters["frit"][name] = total[name]
+    total["padding_waste_percent"] = round(buckets.waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
     total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}
     return total
 
@@ -262,6 +281,7 @@ def reset():
     _GRAPHS["count"] = 0
     _EXECUTABLES.clear()
     buckets.reset()
+    specialize.forget()
     if "frit._C" in sys.modules:
         _native().release_memory()
 

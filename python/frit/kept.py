@@ -92,7 +92,8 @@ def load(key, gm, native):
         constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
         executable = native.load(artifact, constants)
         devices = {torch.device(name): True for name in description["devices"]}
-        captured = Captured(None, constants, [], description["nodes"], devices)
+        captured = Captured(description.get("graph"), constants, [], description["nodes"], devices)
+        captured.key = key
     except (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError) as why:
         log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
         tally["cache_bad_entries"] += 1
@@ -104,8 +105,29 @@ def load(key, gm, native):
     return captured, executable
 
 
-def keep(key, captured, artifact):
-    """Writes what was just compiled; callback steps are Python objects of this process and stay here."""
+def read_artifact(key):
+    """The artifact of an entry that `keep_artifact` wrote, or None. Not in torch's portable cache: it is made again."""
+    store = _store()
+    try:
+        content = store and store.read(key)
+        return content and unpack(key, content)[1]
+    except (BadEntry, ValueError) as why:
+        log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+        counters["frit"]["cache_bad_entries"] += 1
+        store.drop(key)
+        return None
+
+
+def keep_artifact(key, artifact):
+    """Writes kernels for one bucket of a graph; the graph's own entry says what they take."""
+    store = _store()
+    if store is not None:
+        _note_write(store.write(key, pack(key, {}, artifact)))
+
+
+def keep(key, captured, artifact, with_text=False):
+    """Writes what was just compiled; callback steps are Python objects of this process and stay here. `with_text`: the graph as well, for
+    who will compile it again."""
     if captured.callbacks:
         counters["frit"]["cache_bypass:it has Python steps"] += 1
         return
@@ -115,6 +137,8 @@ def keep(key, captured, artifact):
         "devices": [str(device) for device in captured.devices],
         "nodes": captured.nodes,
     }
+    if with_text:
+        description["graph"] = captured.json
     content = pack(key, description, artifact)
     if store is not None:
         _note_write(store.write(key, content))

@@ -69,8 +69,9 @@ REGISTRY = {
             "bucket_policy",
             str,
             "auto",
-            "what other sizes that vary get: 'auto' the ramp where it gains time, 'ramp' everywhere, 'off' nowhere",
-            ("auto", "ramp", "off"),
+            "what other sizes that vary get: 'auto' the ramp where it gains time, 'ramp' everywhere, 'specialize' also kernels of "
+            "their own for buckets that come back, compiled in the background, 'off' nowhere",
+            ("auto", "ramp", "specialize", "off"),
         ),
         Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
         Option(

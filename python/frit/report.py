@@ -11,6 +11,17 @@ import json
 from . import backend as _backend
 from .buckets import waste
 from .recompiles import Watch, sizes_of
+from .specialize import wait_for_background
+
+
+_COUNTED = (
+    "padded_elements",
+    "logical_elements",
+    "specialized_buckets",
+    "specialized_kernels",
+    "specialized_calls",
+    "specialize_failures",
+)
 
 
 class Explanation:
@@ -57,6 +68,8 @@ class Explanation:
                 lines.extend(f"    {source}" for source in [call.get("source")] if source)
             lines.extend(_guards(graph))
             lines.extend(f"  {_bucket(entry)}" for entry in graph["buckets"])
+            lines.extend(_padding(graph))
+            lines.extend(_specialized(graph))
             lines.extend(f"  python {step}: not expressible in the export schema" for step in graph["callbacks"])
         lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
@@ -86,6 +99,23 @@ def _bucket(entry):
     if "hits" not in entry:
         return f"{head}; not run"
     return f"{head}; {entry['hits']} hits, {entry['misses']} misses, {waste(entry):.1f} % waste"
+
+
+def _padding(graph):
+    """Which library calls got larger operands, and what that wrote beyond the logical sizes."""
+    for note in graph["padding"]:
+        yield f"  padded {note['op']}: {note['sizes']} to {note['padded']} ({note['why']})"
+    if graph.get("padded_elements"):
+        share = waste({"logical": graph["logical_elements"], "padded": graph["padded_elements"]})
+        yield f"  pads wrote {graph['padded_elements']} elements, {graph['logical_elements']} of them logical: {share:.1f} % waste"
+
+
+def _specialized(graph):
+    if graph.get("specialized_buckets") or graph.get("specialize_failures"):
+        yield (
+            f"  kernels of their own for {graph['specialized_buckets']} buckets ({graph['specialized_kernels']} kernels, "
+            f"{graph['specialized_calls']} calls), {graph['specialize_failures']} could not be made"
+        )
 
 
 def _memory(graph):
@@ -161,6 +191,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "aten_calls": list(report.get("aten_calls", ())),
                 "guards": list(report.get("guards", ())),
                 "buckets": [dict(entry) for entry in report.get("buckets", ())],
+                "padding": list(report.get("padding", ())),
                 "callbacks": [step.name for step in captured.callbacks],
             }
         )
@@ -173,12 +204,15 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
         compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
         for args, kwargs in calls:
             _differentiate(watch.call(compiled, args, kwargs, sizes_of(fn, args, kwargs)))
+        wait_for_background()
         for graph, executable in zip(graphs, executables):
             stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
             graph["runs"] = stats["calls"]
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
+            for name in _COUNTED:
+                graph[name] = stats.get(name, 0)
             graph["variants"] = stats.get("variants", {})
             graph["stride_copies"] = stats.get("stride_copies", {})
             for entry in graph["buckets"]:

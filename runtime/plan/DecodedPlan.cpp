@@ -107,6 +107,13 @@ private:
       }
       plan.sizeProgram = plan.programs[source.size_program()];
     }
+    plan.paddedElements = source.padded_elements();
+    plan.logicalElements = source.logical_elements();
+    if ((plan.paddedElements == kNoRegister) != (plan.logicalElements == kNoRegister)) {
+      return wrong("padded elements are counted without the logical ones, or the other way round");
+    }
+    FRIT_RETURN_IF_ERROR(checkInt(plan.paddedElements, true));
+    FRIT_RETURN_IF_ERROR(checkInt(plan.logicalElements, true));
     plan.arenaBytes = source.arena_bytes();
     return checkInt(plan.arenaBytes, true);
   }

@@ -108,6 +108,8 @@ struct DecodedPlan {
   /// Largest number of tensors, ints and floats of a launch: the scratch a call needs.
   size_t maxPointers = 0, maxInts = 0, maxFloats = 0, maxRank = 0;
   uint32_t arenaBytes = kNoRegister;
+  /// What pads write at a call and how much of it is logical: both or none.
+  uint32_t paddedElements = kNoRegister, logicalElements = kNoRegister;
 };
 
 /// Bytes of one element.

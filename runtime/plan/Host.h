@@ -66,6 +66,8 @@ struct Counters {
   std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0}, sizeEvaluations{0};
   /// Arguments that were written to on a copy because they share memory with others.
   std::atomic<uint64_t> overlapCopies{0};
+  /// What pads in front of library calls wrote, and how much of it is logical.
+  std::atomic<uint64_t> paddedElements{0}, logicalElements{0};
   /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
   std::atomic<uint64_t> peakBytes{0};
   /// The same without results: what the plan takes only for the time of a call, workspace of kernels included.

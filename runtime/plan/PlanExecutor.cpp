@@ -44,7 +44,9 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   }
   if (source.buckets()) {
     for (const format::Bucket *bucket : *source.buckets()) {
-      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()}});
+      auto bound = std::find_if(symbolSpecs.begin(), symbolSpecs.end(),
+                                [&](const SymbolSpec &symbol) { return symbol.reg == bucket->symbol(); });
+      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()}, bound->input, bound->dim});
     }
     bucketCounts = std::make_unique<BucketCounters[]>(bucketSpecs.size());
   }
@@ -145,6 +147,10 @@ Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> ou
   }
   if (status.isOk()) {
     status = collect(*state, inputs, outputs);
+  }
+  if (status.isOk() && decoded->paddedElements != kNoRegister) {
+    counts.paddedElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->paddedElements]), std::memory_order_relaxed);
+    counts.logicalElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->logicalElements]), std::memory_order_relaxed);
   }
   leave(*state);
   returnState(std::move(state));

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 namespace frit {
 
@@ -98,6 +99,12 @@ public:
   const Counters &counters() const { return counts; }
   /// Of the kernels that have several variants.
   std::vector<VariantCounts> variantCounts() const;
+  /// Which entries of the plan's buckets the sizes of these arguments fall into, as one number; nothing where a size is above the largest
+  /// entry, or an argument is not what the plan takes.
+  std::optional<uint64_t> bucketKey(std::span<const InputValue> inputs) const;
+  /// The number of these entries, one for each bucket; nothing where there are no such.
+  std::optional<uint64_t> keyOfBuckets(std::span<const uint32_t> entries) const;
+  std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
   /// One for each bucket of the plan.
   std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
   size_t inputCount() const { return inputSpecs.size(); }
@@ -121,6 +128,9 @@ private:
   struct BucketSpec {
     uint32_t symbol, dst;
     std::span<const int64_t> sizes;
+    /// Where the symbol is read.
+    uint32_t input;
+    int32_t dim;
   };
   struct OutputSpec {
     format::OutputKind kind;

@@ -159,42 +159,6 @@ Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> in
   return Status::ok();
 }
 
-void PlanExecutor::chooseBuckets(RunState &state, bool changed) {
-  auto add = [](std::atomic<uint64_t> &counter, uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); };
-  for (size_t number = 0; number < bucketSpecs.size(); ++number) {
-    const BucketSpec &bucket = bucketSpecs[number];
-    int64_t size = state.ints[bucket.symbol];
-    if (changed) {
-      auto found = std::lower_bound(bucket.sizes.begin(), bucket.sizes.end(), size);
-      state.ints[bucket.dst] = found == bucket.sizes.end() ? size : *found;
-    }
-    BucketCounters &counted = bucketCounts[number];
-    bool hit = size <= bucket.sizes.back();
-    add(hit ? counted.hits : counted.misses, 1);
-    add(counted.logical, static_cast<uint64_t>(size));
-    add(counted.padded, static_cast<uint64_t>(state.ints[bucket.dst]));
-    if (!hit && !warned.load(std::memory_order_relaxed)) {
-      warnAboutMiss(bucket, size);
-    }
-  }
-}
-
-void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
-  if (warned.exchange(true)) {
-    return;
-  }
-  for (const SymbolSpec &symbol : symbolSpecs) {
-    if (symbol.reg == bucket.symbol) {
-      std::string what = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
-      host.warn(badInput(symbol.input, what + "is " + std::to_string(size) + ", above the largest bucket " +
-                                           std::to_string(bucket.sizes.back()) +
-                                           "; the generic kernels run it, this and later times")
-                    .message());
-      return;
-    }
-  }
-}
-
 Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
   const InputSpec &spec = inputSpecs[number];
   const TensorType &type = decoded->tensors[spec.reg];

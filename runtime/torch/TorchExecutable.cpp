@@ -18,7 +18,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <map>
 
 namespace frit {
 
@@ -45,6 +44,7 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
   return executable;
 }
 
+// Here, where all of its parts are known.
 TorchExecutable::~TorchExecutable() = default;
 
 Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants) {
@@ -241,6 +241,12 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   if (device >= 0) {
     onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
   }
+  if (specialized) {
+    std::optional<uint64_t> key = executor->bucketKey(inputs);
+    if (TorchExecutable *one = key ? specialized->find(*key) : nullptr) {
+      return one->run(inputs, outputs);
+    }
+  }
   Status status = poisonHost ? runPoisoned(inputs, outputs) : executor->run(inputs, outputs);
   if (!status.isOk()) {
     throwStatus(status);
@@ -252,59 +258,42 @@ std::string TorchExecutable::notice() const {
          "(overlap_copies of its counters); pass tensors that lie apart to avoid it";
 }
 
-std::string TorchExecutable::stats() const {
-  const Counters &counters = executor->counters();
-  auto field = [](const char *name, const std::atomic<uint64_t> &value) {
-    return "\"" + std::string(name) + "\": " + std::to_string(value.load());
-  };
-  std::map<std::string, uint64_t> byName, restridedByName;
-  for (const AtenCall &call : host->atenCalls()) {
-    // As torch spells an operator in a graph: "aten.mm.default".
-    std::string name = call.name();
-    if (size_t colons = name.find("::"); colons != std::string::npos) {
-      name.replace(colons, 2, ".");
-    }
-    name += "." + (call.overload().empty() ? "default" : call.overload());
-    byName[name] += call.count.load();
-    if (uint64_t copies = call.strideCopies.load()) {
-      restridedByName[name] += copies;
-    }
+void TorchExecutable::watchBuckets() {
+  if (!specialized && !executor->bucketCounters().empty()) {
+    specialized = std::make_unique<SpecializedKernels>();
   }
-  auto object = [](const std::map<std::string, uint64_t> &counts) {
-    std::string fields;
-    for (const auto &[name, count] : counts) {
-      fields += (fields.empty() ? "" : ", ") + ("\"" + name + "\": ") + std::to_string(count);
-    }
-    return "{" + fields + "}";
-  };
-  std::string variants;
-  for (const VariantCounts &kernel : executor->variantCounts()) {
-    std::string each;
-    for (uint64_t launches : kernel.launches) {
-      each += (each.empty() ? "" : ", ") + std::to_string(launches);
-    }
-    variants += (variants.empty() ? "" : ", ") + ("\"" + kernel.kernel + "\": [") + each + "]";
-  }
-  return "{" + field("calls", counters.calls) + ", " + field("kernel_launches", counters.kernelLaunches) + ", " +
-         field("aten_calls", counters.atenCalls) + ", " + field("allocations", counters.allocations) + ", " +
-         field("size_evaluations", counters.sizeEvaluations) + ", " + field("peak_bytes", counters.peakBytes) + ", " +
-         field("temporary_bytes", counters.temporaryBytes) + ", " + field("overlap_copies", counters.overlapCopies) + bucketStats() +
-         ", \"variants\": {" + variants + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) + "}";
 }
 
-/// Sums over all buckets, and one entry a bucket in the order of the plan.
-std::string TorchExecutable::bucketStats() const {
-  uint64_t hits = 0, misses = 0;
-  std::string each;
-  for (const BucketCounters &one : executor->bucketCounters()) {
-    hits += one.hits.load();
-    misses += one.misses.load();
-    each += (each.empty() ? "{\"hits\": " : ", {\"hits\": ") + std::to_string(one.hits.load()) + ", \"misses\": " +
-            std::to_string(one.misses.load()) + ", \"logical\": " + std::to_string(one.logical.load()) +
-            ", \"padded\": " + std::to_string(one.padded.load()) + "}";
+std::optional<std::vector<uint32_t>> TorchExecutable::takeWantedBuckets() {
+  std::optional<uint64_t> key = specialized ? specialized->takeWanted() : std::nullopt;
+  return key ? std::optional(executor->bucketsOfKey(*key)) : std::nullopt;
+}
+
+Status TorchExecutable::specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made,
+                                   std::span<const at::TensorBase> constants) {
+  auto bad = [&](const std::string &what) {
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' cannot take kernels for a bucket: " + what);
+  };
+  std::optional<uint64_t> key = specialized ? executor->keyOfBuckets(buckets) : std::nullopt;
+  if (!key) {
+    return bad("it has no such buckets, or they are not watched");
   }
-  return ", \"bucket_hits\": " + std::to_string(hits) + ", \"bucket_misses\": " + std::to_string(misses) +
-         ", \"buckets\": [" + each + "]";
+  auto loaded = load(std::move(made), constants, poisonHost != nullptr);
+  if (!loaded.isOk()) {
+    return loaded.status();
+  }
+  // All but the ranges of sizes, which come last.
+  auto callOf = [](const std::string &signature) { return signature.substr(0, signature.find("\"symbols\"")); };
+  if (callOf((*loaded)->signature()) != callOf(signature())) {
+    return bad("they take or give something else");
+  }
+  return specialized->install(*key, std::move(*loaded));
+}
+
+void TorchExecutable::noteFailedSpecialization() {
+  if (specialized) {
+    specialized->noteFailure();
+  }
 }
 
 void throwStatus(const Status &status) {

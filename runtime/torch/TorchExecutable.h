@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/plan/PlanExecutor.h"
+#include "runtime/torch/SpecializedKernels.h"
 
 #include <ATen/core/TensorBase.h>
 
@@ -33,8 +34,16 @@ public:
 
   size_t inputCount() const { return executor->inputCount(); }
   size_t outputCount() const { return executor->outputCount(); }
-  /// JSON object with the counters since loading.
+  /// JSON object with the counters since loading, those of the kernels for single buckets included.
   std::string stats() const;
+
+  /// Calls count which buckets they meet from here on, and may run kernels of their own there. Before the first call.
+  void watchBuckets();
+  /// The entries of the buckets, one for each, for which kernels would be worth a compilation; each once.
+  std::optional<std::vector<uint32_t>> takeWantedBuckets();
+  /// Calls of these buckets run `made` from now on: the same graph, compiled for their range of sizes.
+  Status specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made, std::span<const at::TensorBase> constants);
+  void noteFailedSpecialization();
   /// Once, after the first call that was slower than it looks: why; nothing otherwise.
   std::optional<std::string> takeNotice() {
     bool none = executor->counters().overlapCopies.load(std::memory_order_relaxed) == 0;
@@ -47,11 +56,11 @@ public:
 
 private:
   TorchExecutable() = default;
+  friend class ExecutableSums;
   Status chooseBackend();
   Status bindConstants(std::span<const at::TensorBase> constants);
   std::string notice() const;
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  std::string bucketStats() const;
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
   std::shared_ptr<const Artifact> artifact;
@@ -64,6 +73,8 @@ private:
   std::unique_ptr<PoisonHost> poisonHost;
   std::unique_ptr<PoisonBackend> poisonBackend;
   std::unique_ptr<PlanExecutor> executor;
+  /// Only where buckets are watched.
+  std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};
 };
 

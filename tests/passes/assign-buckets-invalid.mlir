@@ -19,7 +19,7 @@
 // AGREE: error: buckets of 'x[0]' and 'y[0]' differ, but both are one size (s0); give them the same
 // TWICE: error: buckets of 'x[0]' are given twice
 // FORM: error: buckets are written KEY=8,16,32 or KEY=ramp, found 'x[0]'
-// POLICY: error: bucket policy 'always' is none of auto, ramp, off
+// POLICY: error: bucket policy 'always' is none of auto, ramp, specialize, off
 // SAME: buckets = [8, 16]
 frit.graph @main(%x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.name = "x"}, %y: tensor<?xf32, #frit.dims<[s0]>> {frit.name = "y"})
     -> tensor<?xf32, #frit.dims<[s0]>> attributes {symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {

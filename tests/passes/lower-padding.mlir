@@ -2,7 +2,9 @@
 // RUN: frit-opt %s --frit-lower-padding=poison --split-input-file | FileCheck %s --check-prefix=POISON
 
 // Only the sizes that differ are bounds; what nobody may depend on is zero, or poison.
+// What each pad writes, and how much of that is logical, is kept for the executor's counters.
 // CHECK-LABEL: frit.graph @pads
+// CHECK-SAME:    frit.padded_elements = [#frit.dims<[64 * floordiv(s0 + 7, 8), 8 * s0]>, #frit.dims<[4, 3]>, #frit.dims<[8, 3]>, #frit.dims<[4, 3]>]
 // CHECK:         frit.reindex %arg0 <(d0, d1) -> (d0, d1) where [d0 in 0 to s0]> fill 1.000000e+00 : f32
 // CHECK:         frit.reindex %arg1 <(d0) -> (d0) where [d0 in 0 to 3]> fill 0.000000e+00 : f32
 // CHECK:         frit.reindex %arg1 <(d0) -> (d0) where [d0 in 0 to 3]> fill 0.000000e+00 : f32

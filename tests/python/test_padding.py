@@ -7,6 +7,7 @@ import checker
 import pytest
 import torch
 
+import frit
 from frit import backend, options
 
 FORCED = {"padding": "force", "poison": True}
@@ -35,6 +36,36 @@ def test_the_report_lists_padded_calls_and_refusals(reports):
     first = report["padding"][0]
     assert first["why"] == "multiples" and "floordiv" in first["padded"] and first["waste"] > 0
     assert {"op": "aten.sort.default", "why": "no rule says what it does with padding"} in report["padding_refused"]
+
+
+def test_what_pads_write_is_counted(reports):
+    def product(x, w):
+        return x @ w
+
+    settings = {**FORCED, "bucket_policy": "off"}
+    compiled = torch.compile(product, backend="frit", dynamic=True, options=settings)
+    for n in (5, 16, 9):
+        compiled(torch.randn(n, 6), torch.randn(6, 10))
+    counted = frit.counts()
+    # Every size to a multiple of 8.
+    logical, padded = (5 + 16 + 9) * 6 + 3 * 6 * 10, (8 + 16 + 16) * 8 + 3 * 8 * 16
+    assert (counted["logical_elements"], counted["padded_elements"]) == (logical, padded)
+    assert counted["padding_waste_percent"] == round(100 * (1 - logical / padded), 2)
+    assert torch._dynamo.utils.counters["frit"]["padded_elements"] == padded
+
+    explanation = frit.explain(product, dynamic=True, options=settings)(torch.randn(5, 6), torch.randn(6, 10))
+    (graph,) = explanation.graphs
+    assert graph["padding"][0]["op"] == "aten.mm.default" and graph["padded_elements"] == 8 * 8 + 8 * 16
+    assert "padded aten.mm.default: s" in str(explanation) and "pads wrote 192 elements, 90 of them logical: 53.1 % waste" in str(explanation)
+
+
+def test_what_a_call_that_fails_pads_is_not_counted(reports):
+    compiled = torch.compile(lambda x, w: (x @ w).log().sum() + w.sum(), backend="frit", dynamic=True, options=FORCED)
+    compiled(torch.ones(5, 6), torch.ones(6, 10))
+    before = frit.counts()["padded_elements"]
+    assert before > 0
+    torch.compile(lambda x: x + 1, backend="frit")(torch.ones(3))
+    assert frit.counts()["padded_elements"] == before
 
 
 def test_forced_padding_takes_buckets_where_sizes_have_them(reports):
