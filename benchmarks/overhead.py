@@ -59,7 +59,9 @@ def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
 
 
 def bucket_cost(rounds=15, calls=4000):
-    """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without."""
+    """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without, and where each
+    bucket has kernels of its own."""
+    from frit import specialize
     from frit.backend import build
     from frit.capture import capture
 
@@ -68,8 +70,17 @@ def bucket_cost(rounds=15, calls=4000):
 
     graph = make_fx(function, tracing_mode="symbolic")(torch.ones(64))
     tensors = [torch.ones(64 + 16 * k) for k in range(4)]
-    runs = [build(capture(graph), {**_settings(), "bucket_policy": policy}, policy)[0] for policy in ("off", "ramp")]
-    best = [float("inf"), float("inf")]
+    runs = []
+    for policy in ("off", "ramp", "specialize"):
+        captured, settings = capture(graph), {**_settings(), "bucket_policy": policy}
+        run, report = build(captured, settings, policy)
+        if policy == "specialize":
+            specialize.attach(run, captured, settings, report, policy)
+        runs.append(run)
+    for tensor in 2 * tensors:
+        runs[-1]([tensor])
+    specialize.wait_for_background()
+    best = [float("inf")] * len(runs)
     for _ in range(rounds):
         for number, run in enumerate(runs):
             arguments = [[tensors[k % 4]] for k in range(calls)]
@@ -77,7 +88,13 @@ def bucket_cost(rounds=15, calls=4000):
             for boxed in arguments:
                 run(boxed)
             best[number] = min(best[number], 1e6 * (time.perf_counter() - began) / calls)
-    return {"without_us": best[0], "with_us": best[1], "choosing_us": best[1] - best[0]}
+    return {
+        "without_us": best[0],
+        "with_us": best[1],
+        "choosing_us": best[1] - best[0],
+        "specialized_us": best[2],
+        "choosing_kernels_us": best[2] - best[1],
+    }
 
 
 def growth(sizes=(1250, 2500, 5000, 10000)):

@@ -288,7 +288,7 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--steady", type=int, default=60, help="steps of the steady state")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--backends", nargs="+", default=list(BACKENDS), choices=list(BACKENDS))
+    parser.add_argument("--backend", action="append", choices=list(BACKENDS), help="one contender, repeat for several; all by default")
     parser.add_argument("--contend", choices=list(BACKENDS), help=argparse.SUPPRESS)
     parser.add_argument("sweeps", nargs="*", help="length, batch; both by default")
     chosen = parser.parse_args(arguments)
@@ -299,7 +299,8 @@ def main(arguments=None):
         contend(chosen.sweeps[0], chosen.contend, chosen.scale, chosen.steps)
         return 0
     rows = [
-        measured(sweep, chosen.backends, chosen.scale, chosen.steps, chosen.steady, chosen.repeats) for sweep in chosen.sweeps or SWEEPS
+        measured(sweep, chosen.backend or list(BACKENDS), chosen.scale, chosen.steps, chosen.steady, chosen.repeats)
+        for sweep in chosen.sweeps or SWEEPS
     ]
     print(measure.table(list(lines(rows)), columns()))
     if chosen.output:

@@ -241,13 +241,13 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   if (device >= 0) {
     onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
   }
+  TorchExecutable *runner = this;
   if (specialized) {
     std::optional<uint64_t> key = executor->bucketKey(inputs);
-    if (TorchExecutable *one = key ? specialized->find(*key) : nullptr) {
-      return one->run(inputs, outputs);
-    }
+    TorchExecutable *made = key ? specialized->find(*key) : nullptr;
+    runner = made ? made : this;
   }
-  Status status = poisonHost ? runPoisoned(inputs, outputs) : executor->run(inputs, outputs);
+  Status status = runner->poisonHost ? runner->runPoisoned(inputs, outputs) : runner->executor->run(inputs, outputs);
   if (!status.isOk()) {
     throwStatus(status);
   }

@@ -40,15 +40,15 @@ def plain(run, inputs):
     return run(*inputs)
 
 
-# Lengths about the borders where sums are taken apart: 2048 and 4096 elements for rows, 16 and 512 steps for columns, 16384 and 32768
-# for whole tensors.
+# Buckets that end where a sum of so few terms is not taken apart: 4096 and 8192 elements for rows, 32 and 1024 steps for columns, 32768
+# for whole tensors. Kernels for such a bucket alone would add in another order.
 PROGRAMS = {
-    "row sums": (lambda x: x.sum(-1), lambda n: (torch.randn(3, n),), "x[1]", [[8, 40], [1024, 4200], [16384, 40000]]),
-    "softmax": (lambda x: torch.softmax(x * 2, -1), lambda n: (torch.randn(5, n),), "x[1]", [[8, 40], [2048, 4160], [16000, 20000]]),
-    "column sums": (lambda x: (x * x).sum(0), lambda n: (torch.randn(n, 37),), "x[0]", [[8, 40], [500, 1100]]),
-    "whole tensor": (lambda x: (x.exp() + x).mean(), lambda n: (torch.randn(n),), "x[0]", [[8, 40], [16384, 33000], [65536, 70000]]),
-    "bf16 rows": (lambda x: F.layer_norm(x, x.shape[-1:]), lambda n: (torch.randn(4, n).bfloat16(),), "x[1]", [[16, 48], [2048, 4200]]),
-    "variance": (lambda x: torch.var(x, 0), lambda n: (torch.randn(n, 9),), "x[0]", [[16, 40], [512, 1100]]),
+    "row sums": (lambda x: x.sum(-1), lambda n: (torch.randn(3, n),), "x[1]", [[8, 40], [1024, 4096], [4096, 8192], [16384, 40000]]),
+    "softmax": (lambda x: torch.softmax(x * 2, -1), lambda n: (torch.randn(5, n),), "x[1]", [[8, 40], [2048, 4096], [4096, 8192], [16000, 20000]]),
+    "column sums": (lambda x: (x * x).sum(0), lambda n: (torch.randn(n, 37),), "x[0]", [[8, 32], [500, 1024], [600, 1100]]),
+    "whole tensor": (lambda x: (x.exp() + x).mean(), lambda n: (torch.randn(n),), "x[0]", [[8, 40], [16384, 32768], [65536, 70000]]),
+    "bf16 rows": (lambda x: F.layer_norm(x, x.shape[-1:]), lambda n: (torch.randn(4, n).bfloat16(),), "x[1]", [[16, 48], [2048, 4096], [4096, 8192]]),
+    "variance": (lambda x: torch.var(x, 0), lambda n: (torch.randn(n, 9),), "x[0]", [[16, 32], [512, 1024]]),
     "pieces": (
         lambda x, y: torch.cat([x * y, x + 1, F.pad(x, (1, 2))], -1).cumsum(0) * 3 + 1,
         lambda n: (torch.randn(2, n), torch.randn(2, n)),
