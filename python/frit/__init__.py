@@ -16,6 +16,7 @@ _HOME = {
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.kept",
     "counts": "frit.backend",
+    "record_sizes": "frit.record",
     "wait_for_background": "frit.specialize",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",

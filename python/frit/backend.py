@@ -16,7 +16,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import buckets, kept, specialize
+from . import buckets, kept, record, specialize
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -60,6 +60,7 @@ def frit(gm, example_inputs, *, mode=None, options=None):
         decompositions=decomposition_table(),
         keep_inference_input_mutations=True,
     )
+    compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
     return disable(compiled, reason="do not trace a compiled graph")
 
 

@@ -76,19 +76,30 @@ def _known(sizes):
 
 def _sizes_by_name(gm, example_inputs):
     """Name of each size an argument has -> symbol, constant, or a tuple with the text of what it follows from."""
-    sizes = {}
+    return {name: size for name, _, _, size in _sizes(gm, example_inputs)}
+
+
+def places(gm, example_inputs):
+    """(name, argument, dimension or None) of each size that varies, where it is met first."""
+    found = {}
+    for name, argument, dim, size in _sizes(gm, example_inputs):
+        if isinstance(size, str):
+            found.setdefault(size, (name, argument, dim))
+    return list(found.values())
+
+
+def _sizes(gm, example_inputs):
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    for node, value in zip(placeholders, example_inputs):
+    for argument, (node, value) in enumerate(zip(placeholders, example_inputs)):
         # Dynamo hands over the tensors of the call; their symbolic sizes are on the node.
         value = node.meta.get("example_value", value)
         source = getattr(node.meta.get("grapharg"), "source", None)
         name = readable(source.name if source is not None else node.name)
         if isinstance(value, torch.Tensor):
             for dim, size in enumerate(value.shape):
-                sizes[f"{name}[{dim}]"] = _size(size)
+                yield f"{name}[{dim}]", argument, dim, _size(size)
         elif isinstance(value, torch.SymInt) and ".size()" not in name and ".stride()" not in name:
-            sizes[name] = _size(value)
-    return sizes
+            yield name, argument, None, _size(value)
 
 
 def _size(size):

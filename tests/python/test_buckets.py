@@ -322,6 +322,7 @@ def test_lists_from_counted_sizes(exported):
         (["--buckets=y[0]=8"], "no size 'y[0]' for buckets; known: x[0], ids[1]"),
         (["--buckets=x[0]=8", "--buckets=x[0]=9"], "buckets of 'x[0]' are given twice"),
         (["--bucket-policy=never"], "option 'bucket_policy' cannot be 'never'; known: auto, ramp, specialize, off"),
+        (["--bucket-policy=specialize"], "bucket policy 'specialize' compiles while a program runs, which a file cannot; use 'ramp'"),
         (["--bucket-count=0"], "--bucket-count takes a number from 1 to 64, got '0'"),
         (["--sizes=/nowhere.json"], "/nowhere.json: No such file or directory"),
     ],

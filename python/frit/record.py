@@ -1,0 +1,97 @@
+"""Counting the sizes of real calls, from which `frit-compile --sizes` computes buckets.
+
+    with frit.record_sizes("seen.json"):
+        model = torch.compile(model, backend="frit", dynamic=True)
+        serve(model)
+
+or FRIT_RECORD_SIZES=seen.json for a program as it is. The file says how often each size of each argument dimension that varies was
+seen: `{"ids[1]": {"17": 120, "64": 3}}`. What was compiled before the recording began runs as it did, uncounted: a
+call that counts costs Python, and nobody else pays for that.
+"""
+
+import atexit
+import collections
+import contextlib
+import functools
+import json
+import os
+import threading
+
+from .errors import FritError
+from .logs import log
+
+_ACTIVE = []
+
+
+class SizeRecord:
+    """How often each size was seen, by argument and dimension."""
+
+    def __init__(self):
+        self.counts = {}
+        self._lock = threading.Lock()
+
+    def watched(self, compiled, places):
+        """`compiled`, which counts at every call; `places` are (name, argument, dimension or None) of the sizes that vary."""
+
+        @functools.wraps(compiled)
+        def run(*args):
+            with self._lock:
+                for name, argument, dim in places:
+                    size = args[argument] if dim is None else args[argument].shape[dim]
+                    self.counts.setdefault(name, collections.Counter())[int(size)] += 1
+            return compiled(*args)
+
+        return run
+
+    def to_json(self):
+        with self._lock:
+            each = {name: {str(size): counts[size] for size in sorted(counts)} for name, counts in sorted(self.counts.items())}
+        return json.dumps(each, indent=1)
+
+    def write(self, path):
+        try:
+            with open(f"{path}.partial", "w", encoding="utf-8") as file:
+                file.write(self.to_json() + "\n")
+            os.replace(f"{path}.partial", path)
+        except OSError as error:
+            raise FritError(f"frit: sizes cannot be written to {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def record_sizes(path=None):
+    """Counts the sizes of calls to what is compiled inside; writes them to `path` at the end, also after an exception."""
+    record = SizeRecord()
+    _ACTIVE.append(record)
+    try:
+        yield record
+    finally:
+        _ACTIVE.remove(record)
+        if path is not None:
+            record.write(os.fspath(path))
+
+
+@functools.cache
+def _of_environment():
+    """The record FRIT_RECORD_SIZES asks for, written when the process ends."""
+    path = os.environ.get("FRIT_RECORD_SIZES")
+    if not path:
+        return None
+    record = SizeRecord()
+
+    def write():
+        try:
+            record.write(path)
+        except FritError as error:
+            log.warning("%s", error)
+
+    atexit.register(write)
+    return record
+
+
+def watch(compiled, places):
+    """`compiled` with every record that is being made now counting its calls; `places` is called only if there is one."""
+    records = [*_ACTIVE, *filter(None, [_of_environment()])]
+    found = places() if records else ()
+    for record in records if found else ():
+        compiled = record.watched(compiled, found)
+    return compiled
