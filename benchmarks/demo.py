@@ -16,23 +16,32 @@ from .programs import programs
 
 
 def measured(program, backends, scale, seconds):
-    """One row of the table: eager first, then each backend."""
-    contenders = [measure.Contender(program, backend, scale) for backend in [None, *backends]]
-    results = [contender.start() for contender in contenders[:1]]
-    kernels = None
-    for contender in contenders[1:]:
-        results.append(contender.start())
-        if contender.backend == "frit":
+    """One row of the table: eager first, then each backend; one of the others that cannot compile the program is named, not measured."""
+    contenders = [measure.Contender(program, None, scale)]
+    results = [contenders[0].start()]
+    kernels, failed = None, {}
+    for backend in backends:
+        contender = measure.Contender(program, backend, scale)
+        try:
+            results.append(contender.start())
+        except torch._dynamo.exc.BackendCompilerFailed as error:
+            if backend == "frit":
+                raise
+            failed[backend] = str(error).splitlines()[1 if "\n" in str(error) else 0]
+            continue
+        contenders.append(contender)
+        if backend == "frit":
             kernels = measure.kernels_of_last_compilation()
     row = {
         "program": program.name,
         "section": program.section,
         "kernels": kernels,
         "first_call_ms": {c.backend: c.first_call for c in contenders[1:]},
+        "failed": failed,
         "max_error": {c.backend: measure.largest_error(r, results[0]) for c, r in zip(contenders[1:], results[1:])},
     }
     del results
-    row["ms"] = dict(zip(["eager", *backends], measure.interleaved(contenders, seconds)))
+    row["ms"] = dict(zip([c.backend or "eager" for c in contenders], measure.interleaved(contenders, seconds)))
     row["peak_bytes"] = {c.backend or "eager": measure.peak_bytes(c.call) for c in contenders}
     return row
 
@@ -44,20 +53,20 @@ def columns(backends):
         return "-" if value is None else form.format(value)
 
     def mebibytes(key):
-        return lambda row: number(row["peak_bytes"][key] / 2**20, "{:.1f}")
+        return lambda row: number(row["peak_bytes"][key] / 2**20, "{:.1f}") if key in row["peak_bytes"] else "-"
 
     shown = [("program", lambda r: r["program"]), ("eager ms", lambda r: number(r["ms"]["eager"], "{:.3f}"))]
     for b in backends:
         shown += [
-            (f"{b} ms", lambda r, b=b: number(r["ms"][b], "{:.3f}")),
-            ("speed-up", lambda r, b=b: number(r["ms"]["eager"] / r["ms"][b]) + "x"),
-            ("first call ms", lambda r, b=b: number(r["first_call_ms"][b], "{:.0f}")),
+            (f"{b} ms", lambda r, b=b: number(r["ms"].get(b), "{:.3f}") if b not in r["failed"] else "fails"),
+            ("speed-up", lambda r, b=b: number(r["ms"]["eager"] / r["ms"][b]) + "x" if b in r["ms"] else "-"),
+            ("first call ms", lambda r, b=b: number(r["first_call_ms"].get(b), "{:.0f}")),
         ]
         if b == "frit":
             shown.append(("kernels", lambda r: number(r["kernels"], "{}")))
     shown.append(("peak MiB eager", mebibytes("eager")))
     shown += [(f"peak MiB {b}", mebibytes(b)) for b in backends]
-    shown += [(f"max error {b}" if b != "frit" else "max error", lambda r, b=b: f"{r['max_error'][b]:.1e}") for b in backends]
+    shown += [(f"max error {b}" if b != "frit" else "max error", lambda r, b=b: number(r["max_error"].get(b), "{:.1e}")) for b in backends]
     return shown
 
 
