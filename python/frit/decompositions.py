@@ -32,6 +32,26 @@ KEPT_WHOLE = {
     "aten.bernoulli.default",
 }
 
+# The compiler has rules for these, and torch's take time: each backward formula would be traced as ten to twenty operators at a
+# millisecond apiece, a view as two. Forward formulas are left to torch, whose partitioner recomputes the parts that it knows but
+# saves the results of wholes.
+LEGALISED_WHOLE = {
+    "aten._log_softmax_backward_data.default",
+    "aten._softmax_backward_data.default",
+    "aten.detach.default",
+    "aten.elu_backward.default",
+    "aten.gelu_backward.default",
+    "aten.hardtanh_backward.default",
+    "aten.leaky_relu_backward.default",
+    "aten.native_layer_norm_backward.default",
+    "aten.sigmoid_backward.default",
+    "aten.silu_backward.default",
+    "aten.softplus_backward.default",
+    "aten.t.default",
+    "aten.tanh_backward.default",
+    "aten.threshold_backward.default",
+}
+
 
 @functools.cache
 def decomposition_table():
@@ -42,7 +62,7 @@ def decomposition_table():
     table = {
         op: rule
         for op, rule in core_aten_decompositions().items()
-        if op.namespace == "aten" and str(op) not in KEPT_WHOLE
+        if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table.update(with_eager_strides())
     return table
