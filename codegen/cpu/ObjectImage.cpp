@@ -34,8 +34,7 @@ CpuTarget CpuTarget::host() {
   return target;
 }
 
-/// One machine per level and thread: making one costs about a millisecond.
-static llvm::TargetMachine &getTargetMachine(CpuLevel level) {
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(CpuLevel level) {
   static std::once_flag initialised;
   std::call_once(initialised, [] {
     LLVMInitializeX86TargetInfo();
@@ -43,22 +42,55 @@ static llvm::TargetMachine &getTargetMachine(CpuLevel level) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
-  static thread_local std::unique_ptr<llvm::TargetMachine> machines[2];
-  auto &machine = machines[static_cast<int>(level)];
-  if (!machine) {
-    llvm::Triple triple("x86_64-unknown-linux-gnu");
-    std::string error;
-    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
-    llvm::TargetOptions options;
-    // Products fuse with sums only where an operation carries `contract`.
-    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-    StringRef cpu = level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
-    machine.reset(target->createTargetMachine(triple, cpu, "+f16c,+fma", options,
-                                              llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                              llvm::CodeGenOptLevel::Default));
-  }
-  return *machine;
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  llvm::TargetOptions options;
+  // Products fuse with sums only where an operation carries `contract`.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  StringRef cpu = level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, cpu, "+f16c,+fma", options, llvm::Reloc::PIC_,
+                                                                          llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
+
+namespace {
+/// A target machine for one thread at a time. Making one costs about a millisecond, so those that are not in use are kept.
+class BorrowedMachine {
+public:
+  explicit BorrowedMachine(CpuLevel level) : level(level) {
+    {
+      std::lock_guard lock(pool().mutex);
+      auto &idle = pool().idle[static_cast<int>(level)];
+      if (!idle.empty()) {
+        machine = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!machine) {
+      machine = makeTargetMachine(level);
+    }
+  }
+  ~BorrowedMachine() {
+    std::lock_guard lock(pool().mutex);
+    pool().idle[static_cast<int>(level)].push_back(std::move(machine));
+  }
+  llvm::TargetMachine &operator*() { return *machine; }
+
+private:
+  struct Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<llvm::TargetMachine>> idle[2];
+  };
+  /// Lives until the process ends: a thread may compile while statics are destroyed.
+  static Pool &pool() {
+    static Pool *pool = new Pool;
+    return *pool;
+  }
+
+  CpuLevel level;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+} // namespace
 
 /// The passes that vector code written by hand still needs. Schedules hoist what a loop
 /// does not change and memoise what they emit, so there is neither an inliner nor an
@@ -159,7 +191,7 @@ static std::string link(StringRef object, ObjectImage &image) {
     if (ref.getFlags() & llvm::ELF::SHF_WRITE) {
       return "image has the writable section " + (name ? name->str() : "?");
     }
-    uint64_t alignment = std::max<uint64_t>(section.getAlignment().value(), 64);
+    uint64_t alignment = std::max(section.getAlignment().value(), kImageAlignment);
     size = llvm::alignTo(size, alignment);
     placed[section.getIndex()] = size;
     size += section.getSize();
@@ -240,7 +272,8 @@ LogicalResult mlir::frit::compileToImage(ModuleOp module, CpuLevel level, Object
   if (!code) {
     return module.emitError("kernels cannot be lowered to LLVM");
   }
-  llvm::TargetMachine &machine = getTargetMachine(level);
+  BorrowedMachine borrowed(level);
+  llvm::TargetMachine &machine = *borrowed;
   code->setTargetTriple(machine.getTargetTriple());
   code->setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : *code) {

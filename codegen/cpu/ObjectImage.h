@@ -11,6 +11,9 @@
 /// loaded into; such an image is refused with the symbol's name.
 namespace mlir::frit {
 
+/// Of an image's start, in bytes: every section keeps its alignment wherever an image lies in a larger one.
+inline constexpr uint64_t kImageAlignment = 64;
+
 struct ObjectImage {
   std::string bytes;
   /// Offsets of the public functions.

@@ -1,0 +1,75 @@
+// Kernels become machine code on several threads at a time, of which the image tells nothing.
+#include "codegen/Codegen.h"
+#include "codegen/cpu/LowerToLlvm.h"
+#include "ir/FritOps.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/ThreadPool.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Kernels of growing size, so that some share a part of the image and others have one of their own.
+static std::string kernels(unsigned count) {
+  std::string text;
+  for (unsigned number = 0; number < count; ++number) {
+    std::string value = "%x";
+    text += "frit.kernel @k" + std::to_string(number) + R"((%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+      attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+)";
+    for (unsigned step = 0; step < 5 * number + 1; ++step) {
+      std::string next = "%v" + std::to_string(step);
+      text += next + (step % 2 ? " = math.exp " + value : " = arith.mulf " + value + ", %x") + " : tensor<?xf32, #frit.dims<[p0]>>\n";
+      value = next;
+    }
+    text += "frit.yield " + value + " : tensor<?xf32, #frit.dims<[p0]>>\n}\n";
+  }
+  return text;
+}
+
+/// The image as `threads` threads make it; 0 leaves it to the generator.
+static CpuImage generate(const std::string &text, unsigned threads) {
+  DialectRegistry registry;
+  registry.insert<FritDialect, tensor::TensorDialect, math::MathDialect>();
+  registerLlvmLowering(registry);
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(threads ? threads : 1));
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  if (threads) {
+    context.setThreadPool(pool);
+  }
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  CpuImage image;
+  EXPECT_TRUE(module);
+  EXPECT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
+  EXPECT_EQ(context.isMultithreadingEnabled(), threads != 0) << "a context gets its threads for as long as it needs them";
+  for (KernelDesc &kernel : image.kernels) { // sizes belong to the context
+    kernel.workspaceBytes = {};
+    kernel.forEachLaunch([](LaunchDesc &launch) { launch.units = {}; });
+  }
+  return image;
+}
+
+TEST(ParallelImage, IsTheSameForAnyNumberOfThreads) {
+  std::string text = kernels(12);
+  CpuImage one = generate(text, 1);
+  ASSERT_EQ(one.kernels.size(), 12u);
+  for (unsigned threads : {0, 2, 7}) {
+    CpuImage many = generate(text, threads);
+    EXPECT_TRUE(many.bytes == one.bytes) << threads << " threads";
+    ASSERT_EQ(many.kernels.size(), one.kernels.size());
+    for (size_t number = 0; number < one.kernels.size(); ++number) {
+      EXPECT_EQ(many.kernels[number].name, "k" + std::to_string(number));
+      ASSERT_EQ(many.kernels[number].launches.size(), one.kernels[number].launches.size());
+      for (size_t launch = 0; launch < one.kernels[number].launches.size(); ++launch) {
+        EXPECT_EQ(many.kernels[number].launches[launch].offset, one.kernels[number].launches[launch].offset);
+        EXPECT_EQ(many.kernels[number].launches[launch].offset % 16, 0u);
+      }
+    }
+  }
+}
