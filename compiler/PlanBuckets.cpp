@@ -90,6 +90,21 @@ static bool neverFalls(SizeExpr size) {
   return true;
 }
 
+/// For the report: bytes that come back warm at the sizes the trace saw, by symbol.
+void PlanWriter::noteGain(SizeExpr bytes, const llvm::StringMap<SizeExpr> &symbols) {
+  std::optional<int64_t> seen = bytes.evaluate([&](StringRef name) { return symbolFacts.lookup(name).getHint(); });
+  if (!seen || *seen < kGainingBytes) {
+    return;
+  }
+  NamedAttrList gains(graph->getAttrOfType<DictionaryAttr>("frit.warm_bytes"));
+  for (StringRef symbol : symbols.keys()) {
+    auto before = dyn_cast_or_null<IntegerAttr>(gains.get(symbol));
+    int64_t sum = *seen + (before ? before.getInt() : 0);
+    gains.set(symbol, IntegerAttr::get(IntegerType::get(graph.getContext(), 64), sum));
+  }
+  graph->setAttr("frit.warm_bytes", gains.getDictionary(graph.getContext()));
+}
+
 uint32_t PlanWriter::capacityRegister(SizeExpr bytes) {
   llvm::StringMap<SizeExpr> atBucket;
   bool known = true;
@@ -111,6 +126,7 @@ uint32_t PlanWriter::capacityRegister(SizeExpr bytes) {
   if (most && *most < kGainingBytes) {
     return kNoRegister;
   }
+  noteGain(bytes, atBucket);
   return sizeRegister(bytes.substitute(atBucket));
 }
 

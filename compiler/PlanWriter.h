@@ -93,6 +93,7 @@ private:
   void useAskedBuckets();
   /// The register of a bucket, which is computed from here on; nothing if no list is known for that name.
   std::optional<uint32_t> useBucket(llvm::StringRef name);
+  void noteGain(mlir::frit::SizeExpr bytes, const llvm::StringMap<mlir::frit::SizeExpr> &symbols);
   /// Registers with what pads write at a call, as far as the arguments decide it.
   void countPads();
   /// The register of a temporary's bytes at the buckets of its sizes, kNoRegister where that gains nothing.

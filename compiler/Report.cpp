@@ -175,6 +175,11 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
         });
         json.attribute("index", index);
         json.attribute("blocks", index >= 0 && keepsBlocks);
+        if (auto gains = graph->getAttrOfType<mlir::DictionaryAttr>("frit.warm_bytes")) {
+          if (auto bytes = gains.getAs<mlir::IntegerAttr>(text("symbol"))) {
+            json.attribute("warm_bytes", bytes.getInt());
+          }
+        }
         if (index < 0) {
           json.attribute("why", "nothing gains: no temporary of this size reaches 8 MiB, and no library call is padded to it");
         }

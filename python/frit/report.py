@@ -98,7 +98,8 @@ def _bucket(entry):
         return f"{head}; not used: {entry['why']}"
     if "hits" not in entry:
         return f"{head}; not run"
-    return f"{head}; {entry['hits']} hits, {entry['misses']} misses, {waste(entry):.1f} % waste"
+    gain = f"; predicted gain: {_bytes(entry['warm_bytes'])} a call without page faults" if "warm_bytes" in entry else ""
+    return f"{head}; {entry['hits']} hits, {entry['misses']} misses, {waste(entry):.1f} % waste{gain}"
 
 
 def _padding(graph):

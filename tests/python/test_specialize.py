@@ -89,6 +89,22 @@ def test_results_are_the_same_bits_before_and_after(name, gradients):
         assert counted["specialized_calls"] - taken == graphs * len(inputs) and graphs in ((1,) if gradients is plain else (1, 2))
 
 
+@pytest.mark.parametrize("name, bounds", [("softmax", [24, 40]), ("row sums", [1000, 1030]), ("whole tensor", [24, 40])])
+def test_the_kernels_of_a_gpu_give_the_same_bits(name, bounds):
+    function, make, key, _ = PROGRAMS[name]
+    inputs = {n: make(n) for n in (bounds[0] + 1, bounds[0] + 8, bounds[1])}
+    seen = []
+    for policy in ("ramp", "specialize"):
+        torch.compiler.reset()
+        options = {"buckets": {key: bounds}, "bucket_policy": policy, "target": "simt"}
+        run = torch.compile(function, backend="frit", dynamic=True, options=options)
+        for _ in range(2):
+            run(*inputs[bounds[1]])
+        assert frit.wait_for_background(60)
+        seen.append([run(*x) for x in inputs.values()])
+    assert same_bits(*seen) and frit.counts()["specialized_calls"] == len(inputs)
+
+
 def test_a_model_trains_to_the_same_bits():
     def losses(policy):
         model = models.gpt2(layers=1, width=32, heads=2)
