@@ -1,13 +1,15 @@
 """The decomposition table frit hands to AOTAutograd.
 
-It is torch's core-ATen table without the entries below, and with those of `eager_strides`. An entry is removed when the whole operator is
-worth more than its parts: torch has a fast kernel for it that the parts would not meet again, or
-the parts draw random numbers in another order than eager does. What stays whole is called through the
-dispatcher, with eager's own result. `tests/python/test_decompositions.py` holds the resulting list of
+It is torch's core-ATen table without the entries below, with those of `eager_strides` and a shorter `unbind`. An
+entry is removed when the whole operator is worth more than its parts: torch has a fast kernel for it that the
+parts would not meet again, the parts draw random numbers in another order than eager does, or tracing them costs
+more than the compiler's own rule. What stays whole and has no rule is called through the dispatcher, with eager's own result. `tests/python/test_decompositions.py` holds the resulting list of
 names against a committed file, so that a new torch cannot change it unseen.
 """
 
 import functools
+
+import torch
 
 from .eager_strides import decompositions as with_eager_strides
 
@@ -65,4 +67,10 @@ def decomposition_table():
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table.update(with_eager_strides())
+    table[torch.ops.aten.unbind.int] = _unbind
     return table
+
+
+def _unbind(x, dim=0):
+    """The selects that torch's own rule arrives at by way of splits and squeezes, twice as many operators."""
+    return [x.select(dim, number) for number in range(x.shape[dim])]
