@@ -14,8 +14,9 @@ import json
 import os
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
-_FORMAT = "frit graph key 1"
+_FORMAT = "frit graph key 2"
 
 
 class Uncacheable(Exception):
@@ -96,9 +97,15 @@ def _target(target):
 
 def _description(value, symbols):
     if isinstance(value, torch.Tensor):
-        sizes = [*value.shape, *value.stride(), value.storage_offset()] if value.layout is torch.strided else [*value.shape]
-        shown = [size if type(size) is int else symbols.text(size) for size in sizes]
-        return f"{value.dtype} {shown} {value.ndim} {value.device} {value.layout} {value.requires_grad} {_kind(type(value))}"
+        # A fake tensor's `device` is a Python property.
+        device = value.fake_device if isinstance(value, FakeTensor) else value.device
+        layout = value.layout
+        if layout is torch.strided and not value._has_symbolic_sizes_strides:
+            shown = f"{tuple(value.shape)} {value.stride()} {value.storage_offset()}"
+        else:
+            sizes = [*value.shape, *value.stride(), value.storage_offset()] if layout is torch.strided else value.shape
+            shown = f"{[size if type(size) is int else symbols.text(size) for size in sizes]} {value.ndim}"
+        return f"{value.dtype} {shown} {device} {layout} {value.requires_grad} {_kind(type(value))}"
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return symbols.text(value)
     if value is None or isinstance(value, (bool, int, float, str)):
