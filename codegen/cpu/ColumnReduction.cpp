@@ -1,11 +1,13 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
+#include "codegen/cpu/Packing.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Longest reduction whose strided operand is packed: 64 KB with two vectors of f32.
+/// Steps of a reduction whose strided operands are packed at once: 64 KB with two vectors of f32. Also a
+/// multiple of every lane count, and a stretch of kBlockSteps.
 static constexpr int64_t kPackedSteps = 512;
 
 /// Terms of a sum that are added one by one; see RowReduction.
@@ -21,7 +23,7 @@ public:
   explicit ColumnReduction(const CpuKernel &kernel)
       : kernel(kernel), program(kernel.program),
         f(kernel.module, kernel.entryName(), program, kernel.cpu),
-        emitter(program, f, f.getBuilder()), lane(*program.getLaneDim()),
+        emitter(program, f, f.getBuilder()), lane(*chooseLaneDim(program)),
         lanes(f.getShape().lanes()) {}
 
   void emit();
@@ -34,6 +36,11 @@ private:
     Value mask, whole;
   };
 
+  /// A stretch of the reduced dim, of which the strided operands are packed.
+  struct Stretch {
+    Value low, high, isFirst, isLast;
+  };
+
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
@@ -41,7 +48,13 @@ private:
                        ArrayRef<int64_t> steps,
                        llvm::function_ref<Values(Frame &, ValueRange)> body);
   void choosePacked();
-  void pack(Frame &unit, Value column, Value laneCount);
+  Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
+  void storeCarried(const Tile &tile, ValueRange states);
+  Value carriedAddress(const Tile &tile, size_t number, size_t states, Type element);
+  Value getStart(unsigned dim) { return dim == program.numParallel() && stretch ? stretch->low : f.i64(0); }
+  Value getStop(unsigned dim) {
+    return dim == program.numParallel() && stretch ? stretch->high : f.size(program.getDomain()[dim]);
+  }
   /// Frames of all (row, vector) pairs below `point`.
   void openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
                   SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared);
@@ -58,12 +71,15 @@ private:
   bool once = false;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
-  struct Packed {
-    unsigned node;
-    Value buffer;
-  };
-  SmallVector<Packed> packed;
-  Value packedColumn;
+  std::optional<Packing> packing;
+  /// Reductions of more than kPackedSteps, or of unknown length, have several stretches. Accumulators wait for the
+  /// next one in `carried`, one buffer a state.
+  bool inStretches = false;
+  std::optional<Stretch> stretch;
+  SmallVector<Value> carried;
+  /// The unit's first lane and row.
+  Value unitColumn, unitRow;
+  int64_t unitRows = 1;
 };
 
 } // namespace
@@ -71,17 +87,19 @@ private:
 /// Blocks over rows where some load of the reduction does not depend on a second
 /// parallel dim: it is then read once for all rows of a tile.
 void ColumnReduction::chooseTile() {
-  uint32_t reuse = 0;
+  uint32_t reuse = 0, strided = 0;
   unsigned states = 0;
   for (const Node &node : program.getNodes()) {
     if (node.kind == NodeKind::Load && (node.dims & program.reducedMask())) {
-      reuse |= program.parallelMask() & ~node.dims;
+      uint32_t missing = program.parallelMask() & ~node.dims & ~(1u << lane);
+      reuse |= missing;
+      strided |= isStrided(program, node, lane) ? missing : 0;
     }
     states += node.kind == NodeKind::Reduce;
   }
-  reuse &= ~(1u << lane);
+  reuse = strided ? strided : reuse;
   if (reuse && program.numPhases() == 1) {
-    // The innermost such dim.
+    // The innermost such dim, of loads that are best packed if there are any.
     rowDim = llvm::Log2_32(reuse);
     blockRows = states == 1 ? 4 : 2;
   }
@@ -114,14 +132,8 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
     vector.bindLanes(lane, add(f, tile.firstLane, v * lanes), lanes, tile.mask);
     vector.whole = tile.whole;
     unsigned reduced = program.numParallel();
-    if (!packed.empty() && vector.dims.size() > reduced && vector.dims[reduced]) {
-      Value at = add(f, mul(f, vector.dims[reduced], f.i64(lanes * blockVectors)),
-                     sub(f, vector.dims[lane], packedColumn));
-      for (const Packed &p : packed) {
-        Type element = program[p.node].type;
-        vector.values[p.node] = f.loadVector(program[p.node].loc, f.address(p.buffer, element, at),
-                                             element, lanes, Value());
-      }
+    if (packing && vector.dims.size() > reduced && vector.dims[reduced]) {
+      packing->supply(vector, stretch->low, unitColumn);
     }
     emitter.hoist(vector, wanted);
   }
@@ -150,15 +162,14 @@ Values ColumnReduction::loopReduced(Frame &outer, Values carried,
     if (dim == program.getRank()) {
       return body(frame, values);
     }
-    return forRange(f, f.i64(0), f.size(program.getDomain()[dim]), 1, values,
-                    [&](Value i, ValueRange inner) {
-                      Frame point(&frame);
-                      point.bind(dim, i);
-                      if (dim + 1 < program.getRank()) {
-                        emitter.hoist(point, roots);
-                      }
-                      return nest(point, dim + 1, Values(inner));
-                    });
+    return forRange(f, getStart(dim), getStop(dim), 1, values, [&](Value i, ValueRange inner) {
+      Frame point(&frame);
+      point.bind(dim, i);
+      if (dim + 1 < program.getRank()) {
+        emitter.hoist(point, roots);
+      }
+      return nest(point, dim + 1, Values(inner));
+    });
   };
   return nest(outer, program.numParallel(), std::move(carried));
 }
@@ -209,52 +220,75 @@ Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
       return next;
     });
   };
-  return nest(steps.size(), f.i64(0), f.size(program.getDomain()[dim]));
+  return nest(steps.size(), getStart(dim), getStop(dim));
 }
 
 /// Loads with a stride along the lanes that rows of a tile share are brought into lane
-/// order once a unit.
+/// order once a unit and stretch.
 void ColumnReduction::choosePacked() {
   auto bound = program.getFacts().upperBound(program.getDomain().back());
-  if (!rowDim || program.numReduced() != 1 || !bound || *bound > kPackedSteps) {
+  bool oneStretch = bound && *bound <= kPackedSteps;
+  bool full = llvm::any_of(program.getStores(), [&](const Store &store) {
+    return store.dims & program.reducedMask();
+  });
+  if (!rowDim || program.numReduced() != 1 || (!oneStretch && full)) {
     return;
   }
-  unsigned reduced = program.numParallel();
-  for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-    if (node.kind != NodeKind::Load || !(node.dims >> lane & 1) || !(node.dims >> reduced & 1) ||
-        (node.dims >> *rowDim & 1)) {
-      continue;
-    }
-    auto stride = program.getStride(node.expr, lane);
-    if (!stride || !stride->isConstant(1)) {
-      packed.push_back({static_cast<unsigned>(id),
-                        f.scratch(node.type, *bound * lanes * blockVectors)});
-    }
+  packing.emplace(program, f, emitter, lane, blockVectors);
+  if (!packing->choose(*rowDim, oneStretch ? *bound : kPackedSteps)) {
+    packing.reset();
+    return;
   }
+  inStretches = !oneStretch;
 }
 
-void ColumnReduction::pack(Frame &unit, Value column, Value laneCount) {
-  if (packed.empty()) {
-    return;
-  }
-  unsigned reduced = program.numParallel();
+/// Where state `number` of a tile waits.
+Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t states, Type element) {
+  size_t each = states / (tile.rows * tile.vectors), point = number / each;
   int64_t wide = lanes * blockVectors;
-  packedColumn = column;
-  forRange(f, f.i64(0), f.size(program.getDomain()[reduced]), 1, [&](Value k) {
-    Frame point(&unit);
-    point.bind(reduced, k);
-    Value base = mul(f, k, f.i64(wide));
-    for (unsigned v = 0; v < blockVectors; ++v) {
-      Frame vector(&point);
-      Value first = add(f, column, v * lanes);
-      vector.bindLanes(lane, first, lanes, tailMask(f, first, laneCount, lanes));
-      for (const Packed &p : packed) {
-        Type element = program[p.node].type;
-        f.storeVector(program[p.node].loc, f.address(p.buffer, element, add(f, base, v * lanes)),
-                      element, emitter.lanes(vector, p.node), Value());
+  while (carried.size() < each) {
+    carried.push_back(Value());
+  }
+  Value &buffer = carried[number % each];
+  if (!buffer) {
+    buffer = f.scratch(element, unitRows * wide);
+  }
+  Value row = add(f, sub(f, tile.firstRow, unitRow), point / tile.vectors);
+  Value at = add(f, add(f, mul(f, row, f.i64(wide)), sub(f, tile.firstLane, unitColumn)), point % tile.vectors * lanes);
+  return f.address(buffer, element, at);
+}
+
+/// What the stretches so far make of a tile.
+Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Values states) {
+  OpBuilder &b = f.getBuilder();
+  Location loc = states[0].getLoc();
+  auto sum = scf::IfOp::create(b, loc, ValueRange(states).getTypes(), stretch->isFirst, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(sum.thenBlock());
+    scf::YieldOp::create(b, loc, states);
+    b.setInsertionPointToEnd(sum.elseBlock());
+    Values before, next;
+    for (auto [number, state] : llvm::enumerate(states)) {
+      Type element = getElementTypeOrSelf(state.getType());
+      before.push_back(f.loadVector(loc, carriedAddress(tile, number, states.size(), element), element, lanes, Value()));
+    }
+    while (next.size() < states.size()) {
+      for (const Combine &combine : combines) {
+        size_t at = next.size(), size = combine.stateSize();
+        llvm::append_range(next, combine.combine(b, ValueRange(before).slice(at, size), ValueRange(states).slice(at, size)));
       }
     }
-  });
+    scf::YieldOp::create(b, loc, next);
+  }
+  return Values(sum.getResults());
+}
+
+void ColumnReduction::storeCarried(const Tile &tile, ValueRange states) {
+  for (auto [number, state] : llvm::enumerate(states)) {
+    Type element = getElementTypeOrSelf(state.getType());
+    f.storeVector(state.getLoc(), carriedAddress(tile, number, states.size(), element), element, state, Value());
+  }
 }
 
 void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
@@ -280,6 +314,14 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       fullRoots.push_back(store.node);
     }
   }
+  auto write = [&](Frame &point, ArrayRef<Store> stores, ArrayRef<unsigned> wanted) {
+    SmallVector<Frame> frames;
+    std::vector<Frame> shared;
+    open(point, wanted, frames, shared);
+    for (Frame &frame : frames) {
+      emitter.storeAll(frame, stores);
+    }
+  };
   bool early = areStoresEarly(program);
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
     SmallVector<Combine> combines;
@@ -333,7 +375,9 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     auto bound = program.sharedBound(program.getDomain().back());
     SmallVector<int64_t> steps;
     for (int64_t block : kBlockSteps) {
-      if (isSum && program.numReduced() == 1 && (!bound || *bound > 2 * block)) {
+      // A stretch from the identity on is that stretch: whatever is known of the sizes, the sum is the same.
+      bool several = !bound || *bound > block;
+      if (isSum && program.numReduced() == 1 && several && !(inStretches && block >= kPackedSteps)) {
         steps.push_back(block);
       }
     }
@@ -345,31 +389,34 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     } else {
       states = loopReduced(unit, states, step);
     }
-    unsigned at = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      for (const Combine &combine : combines) {
-        rowValues[i][combine.getNode()] =
-            combine.result(b, ValueRange(states).slice(at, combine.stateSize()));
-        at += combine.stateSize();
+    auto finish = [&]() {
+      unsigned at = 0;
+      for (unsigned i = 0; i < count; ++i) {
+        for (const Combine &combine : combines) {
+          rowValues[i][combine.getNode()] =
+              combine.result(b, ValueRange(states).slice(at, combine.stateSize()));
+          at += combine.stateSize();
+        }
       }
+      // What follows from them for the row, before the next sweep.
+      SmallVector<Frame> frames;
+      std::vector<Frame> shared;
+      open(unit, roots, frames, shared);
+      for (unsigned i = 0; i < count; ++i) {
+        emitter.hoist(frames[i], roots);
+        rowValues[i] = frames[i].values;
+      }
+    };
+    if (inStretches) {
+      states = carry(tile, combines, states);
+      ifTrue(f, stretch->isLast, [&] {
+        finish();
+        write(unit, rowStores, roots);
+      }, [&] { storeCarried(tile, states); });
+      return;
     }
-    // What follows from them for the row, before the next sweep.
-    SmallVector<Frame> frames;
-    std::vector<Frame> shared;
-    open(unit, roots, frames, shared);
-    for (unsigned i = 0; i < count; ++i) {
-      emitter.hoist(frames[i], roots);
-      rowValues[i] = frames[i].values;
-    }
+    finish();
   }
-  auto write = [&](Frame &point, ArrayRef<Store> stores, ArrayRef<unsigned> wanted) {
-    SmallVector<Frame> frames;
-    std::vector<Frame> shared;
-    open(point, wanted, frames, shared);
-    for (Frame &frame : frames) {
-      emitter.storeAll(frame, stores);
-    }
-  };
   if (!rowStores.empty()) {
     write(unit, rowStores, roots);
   }
@@ -400,7 +447,8 @@ void ColumnReduction::emit() {
     }
   }
   // A unit: `chunk` rows of the row dim by one tile's lanes.
-  int64_t chunk = !rowDim ? 1 : packed.empty() ? 32 : 128, wide = lanes * blockVectors;
+  int64_t chunk = !rowDim ? 1 : packing ? 128 : 32, wide = lanes * blockVectors;
+  unitRows = chunk;
   SizeExpr laneSize = program.getDomain()[lane];
   SizeExpr columns = laneSize.ceilDiv(SizeExpr::constant(context, wide));
   SizeExpr rowSize = rowDim ? program.getDomain()[*rowDim] : one;
@@ -428,27 +476,53 @@ void ColumnReduction::emit() {
     Value rowEnd = minimum(f, add(f, rowBegin, chunk), rowCount);
     Value full = arith::CmpIOp::create(f.getBuilder(), unit.getLoc(), arith::CmpIPredicate::sle,
                                        add(f, column, wide), laneCount);
-    pack(frame, column, laneCount);
+    unitColumn = column;
+    unitRow = rowBegin;
     // Whole tiles; then what is left of the rows, or of the lanes, one masked vector at a time.
-    bool wholeLanes = laneSize.getContentDivisor() % wide == 0;
-    bool wholeBlocks = rowSize.getContentDivisor() % blockRows == 0;
-    Value tiled = rowBegin;
-    if (!once || wholeLanes) {
-      Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
-      tiled = wholeLanes ? wholeRows
-                         : arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows,
-                                                   rowBegin);
-      forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
-        emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
-      });
-    }
-    if (!wholeLanes || !wholeBlocks) {
-      forRange(f, tiled, rowEnd, 1, [&](Value row) {
-        forRange(f, column, columnEnd, lanes, [&](Value first) {
-          emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes), full});
+    auto emitTiles = [&] {
+      bool wholeLanes = laneSize.getContentDivisor() % wide == 0;
+      bool wholeBlocks = rowSize.getContentDivisor() % blockRows == 0;
+      Value tiled = rowBegin;
+      if (!once || wholeLanes) {
+        Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
+        tiled = wholeLanes ? wholeRows
+                           : arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows,
+                                                     rowBegin);
+        forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
+          emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
         });
-      });
+      }
+      if (!wholeLanes || !wholeBlocks) {
+        forRange(f, tiled, rowEnd, 1, [&](Value row) {
+          forRange(f, column, columnEnd, lanes, [&](Value first) {
+            emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes), full});
+          });
+        });
+      }
+    };
+    if (!packing) {
+      emitTiles();
+      return;
     }
+    SizeExpr steps = program.getDomain().back();
+    Value stepCount = f.size(steps);
+    if (!inStretches) {
+      stretch = {f.i64(0), stepCount, Value(), Value()};
+      packing->emit(frame, column, laneCount, stretch->low, stretch->high);
+      emitTiles();
+      return;
+    }
+    // One stretch at least: the last one writes.
+    forRange(f, f.i64(0), f.size(steps.max(one)), kPackedSteps, [&](Value low) {
+      OpBuilder &b = f.getBuilder();
+      Location loc = unit.getLoc();
+      Value next = add(f, low, kPackedSteps);
+      stretch = {low, minimum(f, next, stepCount),
+                 arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low, f.i64(0)),
+                 arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, next, stepCount)};
+      packing->emit(frame, column, laneCount, stretch->low, stretch->high);
+      emitTiles();
+    });
   });
   f.finish();
   int64_t elements = program.guess(program.getExtent(program.numParallel(),

@@ -1,6 +1,7 @@
 // Entry points: what is read from the context, memory accesses, errors.
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/cpu/ContextLayout.h"
+#include "codegen/cpu/CpuSchedules.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -326,7 +327,7 @@ Value CpuFunction::isStreaming(unsigned result) {
       }
     }
   }
-  auto lane = program.getLaneDim();
+  auto lane = chooseLaneDim(program);
   SmallVector<SizeExpr> strides;
   for (const Store &store : program.getStores()) {
     if (store.result != result) {

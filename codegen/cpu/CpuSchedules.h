@@ -17,6 +17,9 @@ struct CpuKernel {
   void addLaunch(StringRef entry, SizeExpr units, int64_t grain) const;
 };
 
+/// The dim along which vectors run; none if the domain has no dims.
+std::optional<unsigned> chooseLaneDim(const KernelProgram &program);
+
 /// No reductions: every unit is a stretch of up to 4096 elements along the lane dim.
 void emitPointwise(const CpuKernel &kernel);
 

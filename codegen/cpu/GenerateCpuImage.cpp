@@ -25,7 +25,7 @@ static void takeMembersApart(KernelProgram &program) {
   unsigned last = program.numParallel() - 1;
   auto size = program.getDomain()[last].getConstant();
   if (size && *size <= kMembers && program.getNodes().size() * *size <= kUnrolledNodes &&
-      (!program.numReduced() || program.getLaneDim() == last)) {
+      (!program.numReduced() || chooseLaneDim(program) == last)) {
     program.unrollDim(last);
   }
 }
@@ -36,7 +36,7 @@ static void emitKernel(const CpuKernel &kernel) {
     emitPointwise(kernel);
   } else if (isSplitReduction(program)) {
     emitSplitReduction(kernel);
-  } else if (*program.getLaneDim() >= program.numParallel()) {
+  } else if (*chooseLaneDim(program) >= program.numParallel()) {
     emitRowReduction(kernel);
   } else {
     emitColumnReduction(kernel);

@@ -30,12 +30,17 @@ void mlir::frit::forRange(CpuFunction &f, Value low, Value high, int64_t step,
   });
 }
 
-void mlir::frit::ifTrue(CpuFunction &f, Value condition, llvm::function_ref<void()> body) {
+void mlir::frit::ifTrue(CpuFunction &f, Value condition, llvm::function_ref<void()> body,
+                        llvm::function_ref<void()> otherwise) {
   OpBuilder &b = f.getBuilder();
-  auto branch = scf::IfOp::create(b, locOf(f), condition, /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(b, locOf(f), condition, static_cast<bool>(otherwise));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   body();
+  if (otherwise) {
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    otherwise();
+  }
 }
 
 Value mlir::frit::add(CpuFunction &f, Value a, Value b) {

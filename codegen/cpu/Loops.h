@@ -15,7 +15,8 @@ Values forRange(CpuFunction &f, Value low, Value high, int64_t step, ValueRange 
                 llvm::function_ref<Values(Value, ValueRange)> body);
 void forRange(CpuFunction &f, Value low, Value high, int64_t step,
               llvm::function_ref<void(Value)> body);
-void ifTrue(CpuFunction &f, Value condition, llvm::function_ref<void()> body);
+void ifTrue(CpuFunction &f, Value condition, llvm::function_ref<void()> body,
+            llvm::function_ref<void()> otherwise = nullptr);
 
 Value add(CpuFunction &f, Value a, Value b);
 Value add(CpuFunction &f, Value a, int64_t b);

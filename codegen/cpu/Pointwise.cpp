@@ -48,7 +48,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
       llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
   auto write = [&](Frame &frame) { emitter.storeAll(frame, program.getStores()); };
   SizeExpr one = SizeExpr::constant(context, 1);
-  auto lane = program.getLaneDim();
+  auto lane = chooseLaneDim(program);
   if (!lane) {
     Frame frame;
     write(frame);

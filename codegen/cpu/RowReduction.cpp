@@ -33,7 +33,7 @@ public:
   explicit RowReduction(const CpuKernel &kernel, StringRef suffix = "")
       : kernel(kernel), program(kernel.program),
         f(kernel.module, kernel.entryName(suffix), program, kernel.cpu),
-        emitter(program, f, f.getBuilder()), lane(*program.getLaneDim()),
+        emitter(program, f, f.getBuilder()), lane(*chooseLaneDim(program)),
         lanes(f.getShape().lanes()) {}
 
   void emit();
@@ -302,7 +302,7 @@ SmallVector<Values> RowReduction::sweepInBlocks(
   int64_t block = kBlockVectors * sets * lanes;
   auto bound = program.sharedBound(program.getDomain()[lane]);
   bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
-  if (!isSum || (bound && *bound <= 2 * block)) {
+  if (!isSum || (bound && *bound <= block)) {
     return sweepLanes(f, row, sweep, std::move(identity), body);
   }
   Values flat;

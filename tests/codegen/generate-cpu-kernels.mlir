@@ -115,3 +115,24 @@ frit.kernel @sum(%x: tensor<262144xf32>) -> tensor<f32> attributes {symbols = []
   %0 = frit.reduce <sum> %x dims [0] : tensor<262144xf32> -> tensor<f32>
   frit.yield %0 : tensor<f32>
 }
+
+// -----
+
+// Distances of all pairs of unknown numbers of points of unknown length: what lies across the lanes is loaded as it lies and turned.
+// CHECK-LABEL: func.func @pairs
+// CHECK-NOT: gather
+// CHECK-COUNT-4: llvm.intr.masked.load
+// CHECK-COUNT-8: llvm.shufflevector
+// V4-COUNT-16: llvm.store {{.*}} vector<4xi32>
+// V3-COUNT-8: llvm.store {{.*}} vector<4xi32>
+// CHECK-NOT: gather
+// CHECK: return
+frit.kernel @pairs(%a: tensor<?x?xf32, #frit.dims<[p0, p2]>>, %b: tensor<?x?xf32, #frit.dims<[p1, p2]>>)
+    -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>, #frit.symbol<"p1", min = 0>, #frit.symbol<"p2", min = 0>]} {
+  %0 = frit.reindex %a <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %1 = frit.reindex %b <(d0, d1, d2) -> (d1, d2)> : tensor<?x?xf32, #frit.dims<[p1, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %2 = arith.subf %0, %1 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %3 = frit.reduce <sum> %2 dims [2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %3 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}

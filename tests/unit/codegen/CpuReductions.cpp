@@ -1,6 +1,7 @@
 #include "tests/unit/codegen/CpuKernelRunner.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace mlir::frit;
 using namespace mlir::frit::test;
@@ -283,28 +284,45 @@ TEST(CpuReductions, SimilarityCountsPairs) {
   }
 }
 
+/// Distances of all pairs; `depth` is the number of coordinates, or p2.
+std::string makePairs(const std::string &depth, const std::string &element = "f32") {
+  std::string extent = depth == "p2" ? "?" : depth;
+  std::string wide = "tensor<?x?x" + extent + "xf32, #frit.dims<[p0, p1, " + depth + "]>>";
+  auto points = [&](const std::string &count, const std::string &type) {
+    return "tensor<?x" + extent + "x" + type + ", #frit.dims<[" + count + ", " + depth + "]>>";
+  };
+  auto spread = [&](const std::string &name, const std::string &count, const std::string &map) {
+    std::string from = points(count, element), to = "tensor<?x?x" + extent + "x" + element + ", #frit.dims<[p0, p1, " + depth + "]>>";
+    std::string text = "%" + name + "b = frit.reindex %" + name + " <(d0, d1, d2) -> (" + map + ", d2)> : " + from + " -> " + to + "\n";
+    if (element == "f32") {
+      return text + "%" + name + "w = arith.addf %" + name + "b, %zero : " + wide + "\n";
+    }
+    return text + "%" + name + "w = arith.extf %" + name + "b : " + to + " to " + wide + "\n";
+  };
+  return expand("frit.kernel @k(%a: " + points("p0", element) + ", %b: " + points("p1", element) + ") -> $F $S {\n" +
+                "%c = arith.constant dense<0.0> : tensor<f32>\n%zero = frit.reindex %c <(d0, d1, d2) -> ()> : tensor<f32> -> " +
+                wide + "\n" + spread("a", "p0", "d0") + spread("b", "p1", "d1") + "%0 = arith.subf %aw, %bw : " + wide +
+                "\n%1 = arith.mulf %0, %0 fastmath<contract> : " + wide + "\n%2 = frit.reduce <sum> %1 dims [2] : " + wide +
+                " -> $F\n%3 = math.sqrt %2 : $F\nfrit.yield %3 : $F\n}");
+}
+
 TEST(CpuReductions, PairwiseDistance) {
   for (CpuLevel level : getLevels()) {
-    for (const char *depth : {"?", "24"}) {
-      std::string type = std::string("tensor<?x?x") + depth + "xf32, #frit.dims<[p0, p1, " +
-                         (depth[0] == '?' ? "p2" : depth) + "]>>";
-      std::string a = std::string("tensor<?x") + depth + "xf32, #frit.dims<[p0, " +
-                      (depth[0] == '?' ? "p2" : depth) + "]>>";
-      std::string b = std::string("tensor<?x") + depth + "xf32, #frit.dims<[p1, " +
-                      (depth[0] == '?' ? "p2" : depth) + "]>>";
-      CpuKernelRunner kernel(expand("frit.kernel @k(%a: " + a + ", %b: " + b + ") -> $F $S {\n" +
-        "%ab = frit.reindex %a <(d0, d1, d2) -> (d0, d2)> : " + a + " -> " + type + "\n" +
-        "%bb = frit.reindex %b <(d0, d1, d2) -> (d1, d2)> : " + b + " -> " + type + "\n" +
-        "%0 = arith.subf %ab, %bb : " + type + "\n%1 = arith.mulf %0, %0 fastmath<contract> : " + type + "\n" +
-        "%2 = frit.reduce <sum> %1 dims [2] : " + type + " -> $F\n%3 = math.sqrt %2 : $F\n" +
-        "frit.yield %3 : $F\n}"), level);
-      ASSERT_TRUE(kernel.isValid());
-      int64_t k = 24;
-      for (int64_t n : {1, 6, 37}) {
+    CpuKernelRunner any(makePairs("p2"), level);
+    for (int64_t k : {0, 1, 24, 33, 512, 513, 1100}) {
+      CpuKernelRunner fixed(makePairs(std::to_string(k)), level);
+      ASSERT_TRUE(any.isValid() && fixed.isValid());
+      for (int64_t n : {1, 6, 130}) {
         for (int64_t m : kSizes) {
+          if (k > 33 && m > 33) {
+            continue;
+          }
           auto x = makeFloats(k * n, 1), y = makeFloats(k * m, 2);
-          std::vector<float> z(n * m + 1, 77);
-          EXPECT_EQ(kernel.run({x.data(), y.data(), z.data()}, {n, m, k}), 0);
+          std::vector<float> z(n * m + 1, 77), w = z;
+          EXPECT_EQ(any.run({x.data(), y.data(), z.data()}, {n, m, k}), 0);
+          EXPECT_EQ(fixed.run({x.data(), y.data(), w.data()}, {n, m, k}), 0);
+          // What is known of the sizes does not change a bit.
+          EXPECT_EQ(z, w) << n << ' ' << m << ' ' << k;
           for (int64_t i = 0; i < n * m; ++i) {
             double sum = 0;
             for (int64_t l = 0; l < k; ++l) {
@@ -313,6 +331,84 @@ TEST(CpuReductions, PairwiseDistance) {
             expectNear(std::sqrt(sum), z[i], 1e-6, i);
           }
           EXPECT_EQ(z[n * m], 77);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuReductions, PairwiseDistanceOfHalves) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(makePairs("p2", "bf16"), level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t k : {1, 16, 31, 515}) {
+      for (int64_t m : {1, 15, 16, 33, 65}) {
+        int64_t n = 5;
+        auto wide = makeFloats(k * (n + m), 3);
+        std::vector<uint16_t> x(k * (n + m));
+        for (int64_t i = 0; i < k * (n + m); ++i) {
+          uint32_t bits;
+          std::memcpy(&bits, &wide[i], 4);
+          x[i] = bits >> 16;
+          bits &= 0xffff0000;
+          std::memcpy(&wide[i], &bits, 4);
+        }
+        std::vector<float> z(n * m + 1, 77);
+        EXPECT_EQ(kernel.run({x.data(), x.data() + k * n, z.data()}, {n, m, k}), 0);
+        for (int64_t i = 0; i < n * m; ++i) {
+          double sum = 0;
+          for (int64_t l = 0; l < k; ++l) {
+            sum += std::pow(double(wide[i / m * k + l]) - wide[(n + i % m) * k + l], 2);
+          }
+          expectNear(std::sqrt(sum), z[i], 1e-6, i);
+        }
+        EXPECT_EQ(z[n * m], 77);
+      }
+    }
+  }
+}
+
+// Accumulators of every kind wait between stretches.
+TEST(CpuReductions, StatesOfPairsInStretches) {
+  for (CpuLevel level : getLevels()) {
+    std::string text = expand(R"(
+      frit.kernel @k(%a: tensor<?x?xf32, #frit.dims<[p0, p2]>>, %b: tensor<?x?xf32, #frit.dims<[p1, p2]>>) -> ($I, $I, $B) $S {
+        %ab = frit.reindex %a <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> $W
+        %bb = frit.reindex %b <(d0, d1, d2) -> (d1, d2)> : tensor<?x?xf32, #frit.dims<[p1, p2]>> -> $W
+        %0 = arith.subf %ab, %bb : $W
+        %1 = arith.cmpf olt, %ab, %bb : $W
+        %2 = arith.extui %1 : $V to tensor<?x?x?xi64, #frit.dims<[p0, p1, p2]>>
+        %3 = frit.reduce <argmax> %0 dims [2] : $W -> $I
+        %4 = frit.reduce <sum> %2 dims [2] : tensor<?x?x?xi64, #frit.dims<[p0, p1, p2]>> -> $I
+        %5 = frit.reduce <all> %1 dims [2] : $V -> $B
+        frit.yield %3, %4, %5 : $I, $I, $B
+      })");
+    for (auto [from, to] : {std::pair("$W", "tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>"),
+                            std::pair("$V", "tensor<?x?x?xi1, #frit.dims<[p0, p1, p2]>>")}) {
+      for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
+        text.replace(at, 2, to);
+      }
+    }
+    CpuKernelRunner kernel(text, level);
+    ASSERT_TRUE(kernel.isValid());
+    for (int64_t k : {1, 16, 511, 512, 513, 1025}) {
+      for (int64_t m : {1, 16, 35}) {
+        int64_t n = 7;
+        auto x = makeFloats(k * n, 1), y = makeFloats(k * m, 2);
+        x[0] = 1000; // a pair whose greatest difference comes first
+        std::vector<int64_t> where(n * m), count(n * m);
+        std::vector<uint8_t> all(n * m, 77);
+        EXPECT_EQ(kernel.run({x.data(), y.data(), where.data(), count.data(), all.data()}, {n, m, k}), 0);
+        for (int64_t i = 0; i < n * m; ++i) {
+          const float *a = x.data() + i / m * k, *b = y.data() + i % m * k;
+          int64_t at = 0, less = 0;
+          for (int64_t l = 0; l < k; ++l) {
+            at = a[l] - b[l] > a[at] - b[at] ? l : at;
+            less += a[l] < b[l];
+          }
+          ASSERT_EQ(at, where[i]) << k << ' ' << m;
+          ASSERT_EQ(less, count[i]);
+          ASSERT_EQ(less == k, all[i]);
         }
       }
     }

@@ -1,0 +1,58 @@
+// Along which dim the vectors of a CPU kernel run.
+#include "codegen/cpu/CpuSchedules.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// What a tile must have along its lanes and its rows to be worth packing for, where sizes are known.
+static constexpr int64_t kLeastLanes = 16, kLeastRows = 8;
+
+/// Distances of all pairs and the like: every operand of the reduction is shared by all rows of one parallel dim or
+/// another, so tiles of the two read each element once, and packing makes vectors of whatever lies across the lanes.
+/// That pays for all sizes but very small ones, so nothing need be known of them.
+static std::optional<unsigned> findPairLane(const KernelProgram &program) {
+  if (program.numReduced() != 1 || program.numPhases() != 1) {
+    return std::nullopt;
+  }
+  auto mayHave = [&](unsigned dim, int64_t least) {
+    auto bound = program.getFacts().upperBound(program.getDomain()[dim]);
+    return !bound || *bound >= least;
+  };
+  auto isPair = [&](unsigned lane, unsigned row) {
+    bool alongLane = false, alongRow = false;
+    for (const Node &node : program.getNodes()) {
+      if (node.kind != NodeKind::Load || !(node.dims & program.reducedMask())) {
+        continue;
+      }
+      bool hasLane = node.dims >> lane & 1, hasRow = node.dims >> row & 1;
+      if (hasLane && hasRow) {
+        return false;
+      }
+      alongLane |= hasLane;
+      alongRow |= hasRow;
+    }
+    return alongLane && alongRow;
+  };
+  auto isWrittenAlong = [&](unsigned lane) {
+    return llvm::all_of(program.getStores(), [&](const Store &store) {
+      auto stride = program.getStride(store.address, lane);
+      return stride && stride->isConstant(1) && !(store.dims & program.reducedMask());
+    });
+  };
+  for (unsigned lane = program.numParallel(); lane-- > 0;) {
+    if (!mayHave(lane, kLeastLanes) || !isWrittenAlong(lane)) {
+      continue;
+    }
+    for (unsigned row = 0; row < program.numParallel(); ++row) {
+      if (row != lane && mayHave(row, kLeastRows) && isPair(lane, row)) {
+        return lane;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<unsigned> mlir::frit::chooseLaneDim(const KernelProgram &program) {
+  auto pairs = findPairLane(program);
+  return pairs ? pairs : program.getLaneDim();
+}
