@@ -98,6 +98,10 @@ Value Emitter::splat(Frame &frame, Value value) {
   }
   Value &known = frame.splats[value];
   if (!known) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (target.splatsAtDefinition()) {
+      builder.setInsertionPointAfterValue(value);
+    }
     known = splat(value.getLoc(), value, frame.lanes);
   }
   return known;

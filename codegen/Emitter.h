@@ -56,6 +56,9 @@ public:
 
   /// The integer type of addresses and indices: i64, or i32 under a guard.
   virtual Type getIndexType() = 0;
+  /// Whether a splat is made where its scalar is, not where a vector is first needed: before the loops, that is,
+  /// for targets that move nothing out of loops themselves.
+  virtual bool splatsAtDefinition() { return false; }
   /// The value of a kernel parameter in the index type.
   virtual Value getParameter(OpBuilder &builder, StringRef name) = 0;
   /// A host scalar in its own type.

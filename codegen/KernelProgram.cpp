@@ -164,13 +164,13 @@ std::optional<unsigned> KernelProgram::getLaneDim() const {
   return best;
 }
 
-void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed) const {
+void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed, ArrayRef<unsigned> known) const {
   needed.resize(nodes.size());
   for (unsigned root : roots) {
     needed[root] = true;
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
-    if (needed[id] && nodes[id].kind != NodeKind::Reduce) {
+    if (needed[id] && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
       for (unsigned operand : nodes[id].operands) {
         needed[operand] = true;
       }

@@ -176,8 +176,8 @@ public:
   void unrollDim(unsigned dim);
 
   /// Marks in `needed` every node reachable from `roots` without entering the
-  /// operands of a Reduce.
-  void reach(ArrayRef<unsigned> roots, std::vector<bool> &needed) const;
+  /// operands of a Reduce, or of what is `known`.
+  void reach(ArrayRef<unsigned> roots, std::vector<bool> &needed, ArrayRef<unsigned> known = {}) const;
 
   /// One line a node; for tests and logs.
   void print(llvm::raw_ostream &os) const;

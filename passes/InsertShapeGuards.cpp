@@ -48,7 +48,9 @@ struct InsertShapeGuardsPass : frit::impl::InsertShapeGuardsPassBase<InsertShape
         for (Operation &inner : region.getBody().front()) {
           assumeSizes(&inner);
         }
-        target == "gpu" ? proposeNarrowIndices(region) : proposeShortRows(region);
+        if (target == "gpu") {
+          proposeNarrowIndices(region);
+        }
       }
     }
   }
@@ -276,31 +278,6 @@ private:
     if (!assumptions.empty()) {
       propose(region, "index", 32, assumptions);
     }
-  }
-
-  /// A CPU keeps exponentials and the like of a row from one sweep to the next where the row is known to fit into its caches;
-  /// of unknown rows it computes them again (softmax of 1024 columns: 17 % slower).
-  void proposeShortRows(RegionOp region) {
-    constexpr int64_t longest = 16384;
-    ScheduleAttr schedule = region.getScheduleAttr();
-    if (!schedule || schedule.getKind() != ScheduleKind::RowReduction || schedule.getReducedRank() != 1) {
-      return;
-    }
-    Block &body = region.getBody().front();
-    SizeExpr row = schedule.getDomain().getSizes().back(), total = product(context, SmallVector<SizeExpr>(schedule.getDomain().getSizes()));
-    auto most = facts->upperBound(row);
-    bool costly = llvm::any_of(body, [](Operation &op) {
-      return isa<math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, math::LogOp, math::PowFOp, math::SinOp, math::CosOp, math::TanOp,
-                 math::ExpM1Op, math::Log1pOp>(op);
-    });
-    bool swept = llvm::range_size(body.getOps<ReduceOp>()) > 1 || llvm::any_of(region.getResultTypes(), [&](Type type) {
-      return getNumElements(cast<RankedTensorType>(type)) == total;
-    });
-    if (!row.getSymbol() || (most && *most <= longest) || !costly || !swept) {
-      return;
-    }
-    SizeAttr range[] = {row, constant(0), constant(longest)};
-    propose(region, "row", longest, AssumptionAttr::get(context, GuardKind::Range, {}, range, originOf(region)));
   }
 
   /// The region's own schedule with one more parameter, where the assumptions hold.

@@ -5,7 +5,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 /// What a tile must have along its lanes and its rows to be worth packing for, where sizes are known.
-static constexpr int64_t kLeastLanes = 16, kLeastRows = 8;
+static constexpr int64_t kLeastLanes = 32, kLeastRows = 8;
 
 /// Distances of all pairs and the like: every operand of the reduction is shared by all rows of one parallel dim or
 /// another, so tiles of the two read each element once, and packing makes vectors of whatever lies across the lanes.
@@ -14,8 +14,9 @@ static std::optional<unsigned> findPairLane(const KernelProgram &program) {
   if (program.numReduced() != 1 || program.numPhases() != 1) {
     return std::nullopt;
   }
+  // The order of additions follows from the dim.
   auto mayHave = [&](unsigned dim, int64_t least) {
-    auto bound = program.getFacts().upperBound(program.getDomain()[dim]);
+    auto bound = program.sharedBound(program.getDomain()[dim]);
     return !bound || *bound >= least;
   };
   auto isPair = [&](unsigned lane, unsigned row) {

@@ -43,24 +43,6 @@ static void emitKernel(const CpuKernel &kernel) {
   }
 }
 
-/// What a kernel proposes for sizes it may rely on: the same schedule, which keeps more of a row in scratch when it is known to be
-/// short. Sums are added in the same order.
-static void emitVariants(ModuleOp out, const KernelProgram &program, const CpuTarget &target, KernelDesc &desc) {
-  auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
-  if (!proposed) {
-    return;
-  }
-  for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
-    KernelProgram bounded = program;
-    bounded.assume(variant.getAssumptions());
-    KernelDesc one;
-    one.name = desc.name + "_v" + std::to_string(number);
-    one.workspaceBytes = desc.workspaceBytes;
-    emitKernel({out, bounded, target, one});
-    desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
-  }
-}
-
 static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, ModuleOp out, KernelDesc &desc) {
   auto program = KernelProgram::build(kernel);
   if (failed(program)) {
@@ -71,7 +53,6 @@ static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, Module
   desc.name = kernel.getSymName().str();
   desc.workspaceBytes = SizeExpr::constant(kernel.getContext(), 0);
   emitKernel({out, *program, target, desc});
-  emitVariants(out, *program, target, desc);
   return success();
 }
 

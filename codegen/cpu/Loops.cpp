@@ -85,7 +85,8 @@ Value mlir::frit::tailMask(CpuFunction &f, Value first, Value high, unsigned lan
 }
 
 /// One vector a step. The sets of accumulators take turns by being passed on in a
-/// circle, which costs moves that the machine renames away.
+/// circle, which costs moves that the machine renames away. Where the length need not be whole vectors, the one loop
+/// runs twice, over the whole vectors and over the rest: its mask is known before it.
 static SmallVector<Values> sweepOnce(
     CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
@@ -94,21 +95,30 @@ static SmallVector<Values> sweepOnce(
   for (const Values &set : carried) {
     llvm::append_range(flat, set);
   }
-  bool exact = sweep.multiple % sweep.lanes == 0;
-  flat = forRange(f, sweep.low, sweep.high, sweep.lanes, flat, [&](Value i, ValueRange values) {
-    Frame frame(&outer);
-    frame.bindLanes(sweep.dim, i, sweep.lanes,
-                    exact ? Value() : tailMask(f, i, sweep.high, sweep.lanes));
-    if (frame.mask) {
-      frame.whole = arith::CmpIOp::create(f.getBuilder(), locOf(f), arith::CmpIPredicate::sle,
-                                          add(f, i, sweep.lanes), sweep.high);
-    }
-    Values set(values.take_front(width));
-    body(frame, set);
-    Values next(values.drop_front(width));
-    llvm::append_range(next, set);
-    return next;
-  });
+  auto walk = [&](Value low, Value high, Value mask, Value whole, ValueRange sets) {
+    return forRange(f, low, high, sweep.lanes, sets, [&](Value i, ValueRange values) {
+      Frame frame(&outer);
+      frame.bindLanes(sweep.dim, i, sweep.lanes, mask);
+      frame.whole = whole;
+      Values set(values.take_front(width));
+      body(frame, set);
+      Values next(values.drop_front(width));
+      llvm::append_range(next, set);
+      return next;
+    });
+  };
+  if (sweep.multiple % sweep.lanes == 0) {
+    flat = walk(sweep.low, sweep.high, Value(), Value(), flat);
+  } else {
+    OpBuilder &b = f.getBuilder();
+    Value middle = wholeSteps(f, sweep.low, sweep.high, sweep.lanes);
+    flat = forRange(f, f.i64(0), f.i64(2), 1, flat, [&](Value round, ValueRange values) {
+      Value whole = arith::CmpIOp::create(b, locOf(f), arith::CmpIPredicate::eq, round, f.i64(0));
+      Value low = arith::SelectOp::create(b, locOf(f), whole, sweep.low, middle);
+      Value high = arith::SelectOp::create(b, locOf(f), whole, middle, sweep.high);
+      return walk(low, high, tailMask(f, low, high, sweep.lanes), whole, values);
+    });
+  }
   for (auto [k, set] : llvm::enumerate(carried)) {
     set.assign(flat.begin() + k * width, flat.begin() + (k + 1) * width);
   }
@@ -181,15 +191,15 @@ static unsigned lengthOf(const Node &node) {
 }
 
 bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
-                            ArrayRef<unsigned> roots, unsigned lane) {
+                            ArrayRef<unsigned> roots, unsigned lane, ArrayRef<unsigned> known) {
   constexpr unsigned kLong = 20;
   std::vector<bool> needed;
-  program.reach(roots, needed);
+  program.reach(roots, needed, known);
   unsigned length = 0;
   bool narrow = false;
   for (auto [id, node] : llvm::enumerate(program.getNodes())) {
     if (needed[id] && (node.dims >> lane & 1)) {
-      length += lengthOf(node);
+      length += llvm::is_contained(known, id) ? 2 : lengthOf(node);
       narrow |= node.kind == NodeKind::Load && getElementBytes(node.type) < 4;
     }
   }

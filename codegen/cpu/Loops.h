@@ -50,10 +50,10 @@ SmallVector<Values> sweepLanes(
     CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
 
-/// Whether the code that computes `roots` along `lane` is so long that it had better be
+/// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it had better be
 /// emitted once, and may be: every access under a mask.
 bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
-                unsigned lane);
+                unsigned lane, ArrayRef<unsigned> known = {});
 
 /// Whether no result of the whole domain depends on the last phase's reductions. Nothing
 /// sweeps the domain after it then, so the results may be written in that sweep, even

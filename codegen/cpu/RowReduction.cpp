@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Longest scratch row: 64 KB of f32 stay in the second-level cache.
+/// Longest scratch row, a power of two: 64 KB of f32 stay in the second-level cache.
 static constexpr int64_t kScratchElements = 16384;
 
 /// Terms that one accumulator adds one by one.
@@ -21,10 +21,11 @@ static constexpr int64_t kSplitElements = 16384;
 
 namespace {
 
-/// A value computed in one sweep and read again in later ones.
+/// A value computed in one sweep and read again in later ones, whose numbers are bits of `readers`.
 struct Kept {
   unsigned node;
   unsigned phase;
+  uint32_t readers;
   Value buffer;
 };
 
@@ -47,6 +48,10 @@ private:
   void chooseKept();
   void keep(Frame &frame, unsigned phase);
   void reuse(Frame &frame, unsigned phase);
+  void reuse(Frame &frame, ArrayRef<Kept> read);
+  SmallVector<Kept> keptFor(unsigned phase);
+  void writeRow(Frame &row);
+  Value keptAddress(Frame &frame, const Kept &one);
   void accumulate(Frame &row, unsigned phase);
   /// The states of all reductions of a phase over [low, high) of the lane dim.
   SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
@@ -71,6 +76,8 @@ private:
   /// No full result waits for the last reductions: they are written in their sweep.
   bool writesEarly = false;
   SmallVector<Kept> kept;
+  /// An i1: the row fits into its scratch. Null if it is known to.
+  Value fits;
   Value length;
   /// Divides the length.
   int64_t divisor = 1;
@@ -84,15 +91,17 @@ static bool isCostly(const Node &node) {
              math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op, math::Log1pOp>(node.op);
 }
 
-/// Costly values of the lane dim that a later sweep reads again. They need a row of
-/// scratch, so the row must be known to be short.
+/// Costly values of the lane dim that a later sweep reads again lie in a row of scratch. Where the row may be longer, a later
+/// sweep asks whether it was.
 void RowReduction::chooseKept() {
-  if (!otherReduced.empty()) {
+  if (!otherReduced.empty() || program.numPhases() > 30) {
     return;
   }
   auto bound = program.getFacts().upperBound(program.getDomain()[lane]);
   if (!bound || *bound > kScratchElements) {
-    return;
+    bound = kScratchElements;
+    fits = arith::CmpIOp::create(f.getBuilder(), program.getKernel().getLoc(), arith::CmpIPredicate::sle, length,
+                                 f.i64(kScratchElements));
   }
   unsigned phases = program.numPhases();
   std::vector<std::vector<bool>> needed(phases + 1);
@@ -115,40 +124,80 @@ void RowReduction::chooseKept() {
       program.reach({k.node}, below);
       return below[id];
     });
-    std::optional<unsigned> first, last;
+    uint32_t readers = 0;
     for (unsigned phase = 0; phase <= phases; ++phase) {
-      if (needed[phase][id]) {
-        first = first.value_or(phase);
-        last = phase;
-      }
+      readers |= needed[phase][id] ? 1u << phase : 0;
     }
-    if (!covered && first && *first != *last) {
+    if (!covered && llvm::popcount(readers) > 1) {
       Type element = program[id].type;
       // Whole vectors are kept, whatever the row's length.
       int64_t whole = llvm::alignTo(*bound, lanes);
-      kept.push_back({id, *first, f.scratch(element, whole)});
+      kept.push_back({id, static_cast<unsigned>(llvm::countr_zero(readers)), readers, f.scratch(element, whole)});
     }
   }
+}
+
+/// A row that does not fit wraps around.
+Value RowReduction::keptAddress(Frame &frame, const Kept &one) {
+  Value at = frame.dims[lane];
+  if (fits) {
+    at = arith::AndIOp::create(f.getBuilder(), at.getLoc(), at, f.i64(kScratchElements - 1));
+  }
+  return f.address(one.buffer, program[one.node].type, at);
 }
 
 void RowReduction::keep(Frame &frame, unsigned phase) {
   for (const Kept &k : kept) {
     if (k.phase == phase && frame.values.count(k.node)) {
-      Type element = program[k.node].type;
-      f.storeVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]), element,
-                    emitter.lanes(frame, k.node), Value());
+      const Node &node = program[k.node];
+      f.storeVector(node.loc, keptAddress(frame, k), node.type, emitter.lanes(frame, k.node), Value());
     }
   }
 }
 
+/// What a sweep reads of earlier ones.
+SmallVector<Kept> RowReduction::keptFor(unsigned phase) {
+  SmallVector<Kept> read;
+  llvm::copy_if(kept, std::back_inserter(read),
+                [&](const Kept &k) { return k.phase < phase && (k.readers >> phase & 1); });
+  return read;
+}
+
+void RowReduction::reuse(Frame &frame, ArrayRef<Kept> read) {
+  for (const Kept &k : read) {
+    const Node &node = program[k.node];
+    frame.values[k.node] = f.loadVector(node.loc, keptAddress(frame, k), node.type, frame.lanes, Value());
+  }
+}
+
 void RowReduction::reuse(Frame &frame, unsigned phase) {
-  for (const Kept &k : kept) {
-    if (k.phase < phase) {
-      Type element = program[k.node].type;
-      frame.values[k.node] =
-          f.loadVector(program[k.node].loc, f.address(k.buffer, element, frame.dims[lane]),
-                       element, frame.lanes, Value());
+  SmallVector<Kept> read = keptFor(phase);
+  if (!fits || read.empty()) {
+    return reuse(frame, read);
+  }
+  OpBuilder &b = f.getBuilder();
+  SmallVector<Type> types;
+  for (const Kept &k : read) {
+    types.push_back(getLanesType(memoryType(program[k.node].type), frame.lanes));
+  }
+  auto branch = scf::IfOp::create(b, length.getLoc(), types, fits, /*withElseRegion=*/true);
+  auto fill = [&](Block *block, bool again) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(block);
+    Frame inner(&frame);
+    if (!again) {
+      reuse(inner, read);
     }
+    Values yielded;
+    for (const Kept &k : read) {
+      yielded.push_back(toMemory(b, program[k.node].loc, emitter.lanes(inner, k.node)));
+    }
+    scf::YieldOp::create(b, length.getLoc(), yielded);
+  };
+  fill(branch.thenBlock(), false);
+  fill(branch.elseBlock(), true);
+  for (auto [k, value] : llvm::zip(read, branch.getResults())) {
+    frame.values[k.node] = fromMemory(b, program[k.node].loc, value, program[k.node].type);
   }
 }
 
@@ -443,6 +492,29 @@ void RowReduction::emitCombination(SizeExpr parts) {
   kernel.addLaunch(kernel.entryName(), SizeExpr::constant(program.getContext(), 1), 1);
 }
 
+/// The last sweep: one for rows that were kept, and one that computes everything again where rows may be too long.
+void RowReduction::writeRow(Frame &row) {
+  SmallVector<unsigned> written = llvm::map_to_vector(fullStores, [](const Store &store) { return store.node; });
+  auto sweepFrom = [&](ArrayRef<Kept> read) {
+    SmallVector<unsigned> known = llvm::map_to_vector(read, [](const Kept &k) { return k.node; });
+    sweepOuter(row, [&](Frame &outer) {
+      Sweep sweep{lane, f.i64(0), length, lanes, divisor, isLongBody(f, program, written, lane, known)};
+      sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
+        for (Frame &frame : frames) {
+          reuse(frame, read);
+          writeFull(frame);
+        }
+      });
+    });
+  };
+  SmallVector<Kept> read = keptFor(program.numPhases());
+  if (fits && !read.empty()) {
+    ifTrue(f, fits, [&] { sweepFrom(read); }, [&] { sweepFrom({}); });
+  } else {
+    sweepFrom(read);
+  }
+}
+
 void RowReduction::emit() {
   prepare();
   chooseKept();
@@ -463,20 +535,9 @@ void RowReduction::emit() {
       const Store &store = program.getStores()[i];
       emitter.store(row, store, emitter.value(row, store.node));
     }
-    if (fullStores.empty() || writesEarly) {
-      return;
+    if (!fullStores.empty() && !writesEarly) {
+      writeRow(row);
     }
-    sweepOuter(row, [&](Frame &outer) {
-      SmallVector<unsigned> written = llvm::map_to_vector(
-          fullStores, [](const Store &store) { return store.node; });
-      Sweep sweep{lane, f.i64(0), length, lanes, divisor, isLongBody(f, program, written, lane)};
-      sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
-        for (Frame &frame : frames) {
-          reuse(frame, program.numPhases());
-          writeFull(frame);
-        }
-      });
-    });
   });
   f.finish();
   int64_t elements = program.guess(program.getExtent(program.numParallel(),

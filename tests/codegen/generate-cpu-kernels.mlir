@@ -72,10 +72,14 @@ frit.kernel @members(%x: tensor<64x4xf32>, %y: tensor<4xf32>) -> tensor<64x4xf32
 
 // -----
 
-// Long bodies are emitted once, each vector under its mask.
+// Long bodies are emitted once, in a loop that runs over the whole vectors, then over the rest: the mask is made before it.
 // CHECK-LABEL: func.func @long
 // CHECK: scf.for
+// CHECK: %[[TWICE:.*]] = arith.constant 2
+// CHECK: scf.for {{.*}} to %[[TWICE]]
+// CHECK: arith.cmpi slt{{.*}}vector
 // CHECK: scf.for
+// CHECK-NOT: arith.cmpi slt
 // CHECK-NOT: scf.for
 // CHECK: llvm.intr.masked.load
 // CHECK-NOT: scf.for

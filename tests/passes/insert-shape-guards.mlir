@@ -71,31 +71,3 @@ frit.graph @variants(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?xf32,
   }
   frit.return %0, %1 : tensor<?x4xf32, #frit.dims<[s0, 4]>>, tensor<?xf32, #frit.dims<[s1]>>
 }
-
-// A CPU keeps the exponentials of a row that is known to fit into its caches.
-// CHECK-LABEL: frit.graph @rows
-// CHECK: frit.region(%arg0) {frit.variants = [#frit.variant<<row_reduction, <[s0, s1]>, reduced 1, {row = 16384 : i64, unroll = 4 : i64}>,
-// CHECK-SAME: [<range, sizes [s1, 0, 16384], origin "math.exp ({{.*}})">]>], schedule
-// CHECK: frit.region(%arg1) {schedule
-!f = tensor<?x?xf32, #frit.dims<[s0, s1]>>
-!short = tensor<?x?xf32, #frit.dims<[s0, s2]>>
-frit.graph @rows(%x: !f, %y: !short) -> (!f, !short)
-    attributes {symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>, #frit.symbol<"s2", min = 2, max = 100>]} {
-  %0 = frit.region(%x) {schedule = #frit.schedule<row_reduction, <[s0, s1]>, reduced 1, {unroll = 4 : i64}>} : (!f) -> !f {
-  ^bb0(%a: !f):
-    %e = math.exp %a : !f
-    %t = frit.reduce <sum> %e dims [1] : !f -> tensor<?xf32, #frit.dims<[s0]>>
-    %b = frit.reindex %t <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[s0]>> -> !f
-    %r = arith.divf %e, %b : !f
-    frit.yield %r : !f
-  }
-  %1 = frit.region(%y) {schedule = #frit.schedule<row_reduction, <[s0, s2]>, reduced 1, {unroll = 4 : i64}>} : (!short) -> !short {
-  ^bb0(%a: !short):
-    %e = math.exp %a : !short
-    %t = frit.reduce <sum> %e dims [1] : !short -> tensor<?xf32, #frit.dims<[s0]>>
-    %b = frit.reindex %t <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[s0]>> -> !short
-    %r = arith.divf %e, %b : !short
-    frit.yield %r : !short
-  }
-  frit.return %0, %1 : !f, !short
-}

@@ -86,8 +86,7 @@ int32_t CpuKernelRunner::run(std::vector<void *> pointers, std::vector<int64_t> 
     std::vector<char> workspace(evaluate(kernel.workspaceBytes) + 64);
     ::frit::Context context{pointers.data(), ints.data(),    floats.data(),
                             workspace.data(), &callbacks, &error};
-    bool isVariant = runVariants && !kernel.variants.empty();
-    for (const LaunchDesc &launch : isVariant ? kernel.variants[0].launches : kernel.launches) {
+    for (const LaunchDesc &launch : kernel.launches) {
       auto function =
           reinterpret_cast<::frit::KernelFunction>(static_cast<char *>(base) + launch.offset);
       int64_t units = evaluate(launch.units);

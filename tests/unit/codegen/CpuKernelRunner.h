@@ -23,8 +23,6 @@ public:
   int32_t run(std::vector<void *> pointers, std::vector<int64_t> ints = {},
               std::vector<double> floats = {}, int64_t parts = 3);
 
-  /// Runs the first variant of kernels that have one.
-  bool runVariants = false;
   ::frit::ErrorRecord error;
   CpuImage image;
   double compileMilliseconds = 0;
