@@ -7,6 +7,7 @@ from benchmarks import compile_times
 def taken(**changes):
     return {
         "calls": {"aot_eager": [120.0, 100.0, 110.0], "frit": [150.0, 125.0, 130.0], "inductor": [1100.0]},
+        "cpu": {"aot_eager": [95.0, 96.0], "frit": [127.0, 115.0]},
         "inside": [{"wall": 40.0, "cpu": 30.0, "codegen": 25.0}, {"wall": 28.0, "cpu": 27.0, "codegen": 20.0}],
         "kernels": 2,
         **changes,
@@ -17,6 +18,7 @@ def test_figures_are_minima():
     figures = compile_times.figures(taken())
     assert figures["first_call"] == {"aot_eager": 100.0, "frit": 125.0, "inductor": 1100.0}
     assert figures["beyond_aot_eager"] == {"frit": 25.0, "inductor": 1000.0}
+    assert (figures["beyond_aot_eager_cpu"], figures["cpu_per_kernel"]) == (20.0, 10.0)
     assert figures["inside"] == {"wall": 28.0, "cpu": 27.0, "codegen": 20.0}
     assert figures["spread"] == {"aot_eager": 10.0, "frit": 5.0, "inductor": 0.0}
     assert (figures["per_kernel"], figures["inside_per_kernel"], figures["inside_cpu_per_kernel"]) == (12.5, 14.0, 13.5)
