@@ -73,11 +73,15 @@ struct CpuTarget {
 struct CpuImage {
   std::string bytes;
   std::vector<KernelDesc> kernels;
+  /// Kernels that had been compiled before.
+  unsigned reused = 0;
 };
 
 /// Compiles every frit.kernel of the module; the module stays as it is.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 
+/// From here on generateCpuImage compiles every kernel again.
+void forgetKernels();
 
 struct PtxImages {
   struct Text {

@@ -168,6 +168,7 @@ private:
       if (failed(one)) {
         return finish();
       }
+      result.kernelsReused += one->reused;
       code.push_back(std::move(*one));
     }
     time("artifact", [&] {
@@ -228,6 +229,8 @@ CompileResult compileArchive(const std::string &path, const CompileOptions &opti
   }
   return Compilation(options).fromJson(archive->model(), &*archive, path);
 }
+
+void forgetKernels() { mlir::frit::forgetKernels(); }
 
 std::string CompileResult::errorText() const {
   std::string text;

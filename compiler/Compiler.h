@@ -88,6 +88,8 @@ struct CompileResult {
   std::vector<Diagnostic> diagnostics;
   /// Milliseconds of each phase, in order.
   std::vector<std::pair<std::string, double>> phases;
+  /// CPU kernels this process had compiled before, for this graph or another.
+  unsigned kernelsReused = 0;
 
   bool ok() const { return diagnostics.empty(); }
   /// The diagnostics as one text, a line each.
@@ -102,6 +104,9 @@ FRIT_EXPORT CompileResult compileIr(std::string_view text, const CompileOptions 
 
 /// Compiles a `.pt2` archive; its parameters, buffers and constants become the artifact's weights.
 FRIT_EXPORT CompileResult compileArchive(const std::string &path, const CompileOptions &options);
+
+/// Forgets the kernels that would be reused.
+FRIT_EXPORT void forgetKernels();
 
 /// The build of this compiler, its LLVM and the level that "host" means here: what a cached artifact depends on beside the graph and
 /// the options. Empty where the library carries no build id, and nothing may be cached.

@@ -51,6 +51,7 @@ static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options,
     });
   }
   code.kernels = std::move(image.kernels);
+  code.reused = image.reused;
   code.images.push_back(std::move(entry));
   return success();
 }

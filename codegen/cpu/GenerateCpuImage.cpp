@@ -1,11 +1,13 @@
-// All kernels of a module become one image. Parts of it are analysed, emitted, lowered, optimised and written out side by side,
-// on as many threads as the machine has.
+// All kernels of a module become one image. They are analysed, emitted, lowered, optimised and written out side by side, on as many
+// threads as the machine has; those that the process has compiled before are taken as they are.
 #include "codegen/Codegen.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/EmitCpuKernels.h"
-#include "codegen/cpu/ObjectImage.h"
+#include "codegen/cpu/KernelImages.h"
 
 #include "mlir/IR/Threading.h"
+
+#include <atomic>
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -67,13 +69,6 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
 }
 
 namespace {
-/// Neighbouring kernels that become machine code together, and what became of them.
-struct Part {
-  unsigned begin = 0, end = 0;
-  size_t operations = 0;
-  ObjectImage object;
-};
-
 /// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass, and threads that outlived a
 /// compile would be missing after a fork.
 class ThreadsInContext {
@@ -95,41 +90,31 @@ private:
 };
 } // namespace
 
-/// Setting up LLVM for a part takes about a millisecond, a few operations' time, so the smallest kernels share one. Depends on the
-/// kernels alone: the image is the same however many threads make it.
-static constexpr size_t kOperationsPerPart = 12;
-
-static std::vector<Part> divide(ArrayRef<KernelOp> kernels) {
-  std::vector<Part> parts;
-  for (auto [number, kernel] : llvm::enumerate(kernels)) {
-    if (parts.empty() || parts.back().operations >= kOperationsPerPart) {
-      parts.emplace_back().begin = number;
-    }
-    parts.back().end = number + 1;
-    KernelOp(kernel)->walk([&](Operation *) { ++parts.back().operations; });
-  }
-  return parts;
+/// What becomes machine code, and with it what the code depends on: the level and the kernel, name and facts included.
+static std::string textOf(KernelOp kernel, const CpuTarget &target) {
+  std::string text = target.level == CpuLevel::X86_64_V4 ? "v4 " : "v3 ";
+  llvm::raw_string_ostream stream(text);
+  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  return text;
 }
 
-/// Puts the parts one behind the other and finds the launches' entries.
-static LogicalResult join(ModuleOp module, ArrayRef<Part> parts, CpuImage &image) {
-  for (const Part &part : parts) {
+/// Puts the kernels one behind the other and finds their launches' entries.
+static LogicalResult join(ModuleOp module, ArrayRef<std::shared_ptr<const ObjectImage>> objects, CpuImage &image) {
+  for (auto [object, kernel] : llvm::zip_equal(objects, image.kernels)) {
     uint64_t base = llvm::alignTo(image.bytes.size(), kImageAlignment);
     image.bytes.resize(base, '\0');
-    image.bytes += part.object.bytes;
-    for (KernelDesc &kernel : llvm::MutableArrayRef(image.kernels).slice(part.begin, part.end - part.begin)) {
-      std::string missing;
-      kernel.forEachLaunch([&](LaunchDesc &launch) {
-        auto entry = part.object.entries.find(launch.entry);
-        if (entry == part.object.entries.end()) {
-          missing = launch.entry;
-          return;
-        }
-        launch.offset = base + entry->second;
-      });
-      if (!missing.empty()) {
-        return module.emitError("image lacks the entry '") << missing << "'";
+    image.bytes += object->bytes;
+    std::string missing;
+    kernel.forEachLaunch([&, &object = object](LaunchDesc &launch) {
+      auto entry = object->entries.find(launch.entry);
+      if (entry == object->entries.end()) {
+        missing = launch.entry;
+        return;
       }
+      launch.offset = base + entry->second;
+    });
+    if (!missing.empty()) {
+      return module.emitError("image lacks the entry '") << missing << "'";
     }
   }
   return success();
@@ -138,24 +123,39 @@ static LogicalResult join(ModuleOp module, ArrayRef<Part> parts, CpuImage &image
 LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &target,
                                            CpuImage &image) {
   SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
-  std::vector<Part> parts = divide(kernels);
+  std::vector<std::shared_ptr<const ObjectImage>> objects(kernels.size());
   image.kernels.resize(kernels.size());
+  std::atomic<unsigned> reused = 0;
   auto compile = [&](size_t number) -> LogicalResult {
-    Part &part = parts[number];
+    // Descriptors belong to the context, so they are made again.
     OwningOpRef<ModuleOp> out = ModuleOp::create(module.getLoc());
-    for (unsigned kernel = part.begin; kernel < part.end; ++kernel) {
-      if (failed(emitKernel(kernels[kernel], target, *out, image.kernels[kernel]))) {
-        return failure();
-      }
+    if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
+      return failure();
     }
-    return compileToImage(*out, target.level, part.object);
+    std::string text = textOf(kernels[number], target);
+    if ((objects[number] = KernelImages::ofProcess().find(text))) {
+      ++reused;
+      return success();
+    }
+    auto object = std::make_shared<ObjectImage>();
+    if (failed(compileToImage(*out, target.level, *object))) {
+      return failure();
+    }
+    KernelImages::ofProcess().add(text, object);
+    objects[number] = std::move(object);
+    return success();
   };
   // The longest first, or one thread would still be busy with it when the others have run out of work.
-  auto order = llvm::to_vector(llvm::seq(parts.size()));
-  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(parts[b].operations, a) < std::pair(parts[a].operations, b); });
-  ThreadsInContext threads(module.getContext(), parts.size() > 1);
+  SmallVector<size_t> lengths;
+  for (KernelOp kernel : kernels) {
+    kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });
+  }
+  auto order = llvm::to_vector(llvm::seq(kernels.size()));
+  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
+  ThreadsInContext threads(module.getContext(), kernels.size() > 1);
   if (failed(failableParallelForEach(module.getContext(), order, compile))) {
     return failure();
   }
-  return join(module, parts, image);
+  image.reused = reused;
+  return join(module, objects, image);
 }

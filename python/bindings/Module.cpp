@@ -75,6 +75,7 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
   }
   PyStructSequence_SET_ITEM(answer, 0, bytes);
   PyStructSequence_SET_ITEM(answer, 1, report);
+  PyStructSequence_SET_ITEM(answer, 2, PyLong_FromUnsignedLong(result.kernelsReused));
   return answer;
   END_HANDLE_TH_ERRORS
 }
@@ -193,6 +194,9 @@ PyObject *open(PyObject *, PyObject *arguments) {
 
 PyObject *releaseMemory(PyObject *, PyObject *) {
   BlockStock::ofProcess().clear();
+#ifdef FRIT_HAS_COMPILER
+  forgetKernels();
+#endif
   Py_RETURN_NONE;
 }
 
@@ -203,7 +207,7 @@ PyObject *memoryStats(PyObject *, PyObject *) {
 }
 
 PyMethodDef functions[] = {
-    {"release_memory", releaseMemory, METH_NOARGS, "release_memory()\n\nFrees the blocks kept for the temporaries of later calls."},
+    {"release_memory", releaseMemory, METH_NOARGS, "release_memory()\n\nFrees the blocks kept for the temporaries of later calls, and the kernels kept for later graphs."},
     {"memory_stats", memoryStats, METH_NOARGS, "memory_stats() -> dict\n\nBytes kept for temporaries, blocks taken again, blocks made."},
     {"compile", compileGraph, METH_VARARGS,
      "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
@@ -221,8 +225,11 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and run
                       nullptr,               nullptr,   nullptr,                      nullptr};
 
 PyStructSequence_Field resultFields[] = {
-    {"artifact", "bytes of the .frit artifact"}, {"report", "JSON: kernels, aten_calls, phases"}, {nullptr, nullptr}};
-PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 2};
+    {"artifact", "bytes of the .frit artifact"},
+    {"report", "JSON: kernels, aten_calls, phases"},
+    {"kernels_reused", "CPU kernels this process had compiled before"},
+    {nullptr, nullptr}};
+PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 3};
 
 } // namespace
 

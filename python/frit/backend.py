@@ -139,6 +139,8 @@ def build(captured, settings, name):
     native = _native()
     result = native.compile(captured.json, json.dumps({**_for_compiler(captured, settings), "name": name}))
     report = json.loads(result.report)
+    if result.kernels_reused:
+        counters["frit"]["kernels_reused"] += result.kernels_reused
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     if captured.key:

@@ -46,6 +46,7 @@ static CpuImage generate(const std::string &text, unsigned threads) {
   auto module = parseSourceString<ModuleOp>(text, &context);
   CpuImage image;
   EXPECT_TRUE(module);
+  mlir::frit::forgetKernels();
   EXPECT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
   EXPECT_EQ(context.isMultithreadingEnabled(), threads != 0) << "a context gets its threads for as long as it needs them";
   for (KernelDesc &kernel : image.kernels) { // sizes belong to the context
@@ -70,6 +71,35 @@ TEST(ParallelImage, IsTheSameForAnyNumberOfThreads) {
         EXPECT_EQ(many.kernels[number].launches[launch].offset, one.kernels[number].launches[launch].offset);
         EXPECT_EQ(many.kernels[number].launches[launch].offset % 16, 0u);
       }
+    }
+  }
+}
+
+TEST(ParallelImage, KernelsCompiledBeforeAreTakenAsTheyAre) {
+  DialectRegistry registry;
+  registry.insert<FritDialect, tensor::TensorDialect, math::MathDialect>();
+  registerLlvmLowering(registry);
+  mlir::frit::forgetKernels();
+  std::string first;
+  for (unsigned round = 0; round < 3; ++round) {
+    // Every round in a context of its own, as threads have them.
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    auto module = parseSourceString<ModuleOp>(kernels(4), &context);
+    ASSERT_TRUE(module);
+    CpuImage image;
+    ASSERT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
+    EXPECT_EQ(image.reused, round == 1 ? 4u : 0u);
+    for (KernelDesc &kernel : image.kernels) {
+      EXPECT_TRUE(kernel.launches.size() == 1 && kernel.launches[0].units);
+    }
+    first = round ? first : image.bytes;
+    EXPECT_TRUE(image.bytes == first);
+    if (round == 1) {
+      CpuImage wider;
+      ASSERT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V4}, wider)));
+      EXPECT_EQ(wider.reused, 0u) << "another level is other code";
+      mlir::frit::forgetKernels();
     }
   }
 }
