@@ -5,6 +5,7 @@
 #include "codegen/gpu/PtxEmitter.h"
 
 #include "codegen/gpu/Libdevice.h"
+#include "codegen/gpu/LocalArrays.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -88,6 +89,7 @@ LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
     return (function && function->getCallingConv() == llvm::CallingConv::PTX_Kernel) ||
            value.isDeclaration();
   });
+  frit::allowUnrolling(module);
   return success();
 }
 
@@ -137,6 +139,7 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
     return failure();
   }
   optimise(*translated, *machine);
+  frit::keepArraysInRegisters(*translated, *machine);
 
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);

@@ -178,6 +178,10 @@ private:
       sums.supply(row, sums.foldThreads(sums.foldLanes(totals), shape.threads));
       emitter.hoist(row, level + 1 < program.numPhases() ? operandsOf(level + 1) : roots);
     }
+    // All threads have what they read for the whole row by now; in place its first thread writes over it only when the others do too.
+    if (isInPlace && !rowStores.empty()) {
+      function.barrier();
+    }
     emitRowStores(row);
     if (fullStores.empty()) {
       function.setVectorAddresses(nullptr);

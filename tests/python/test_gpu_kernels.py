@@ -274,6 +274,36 @@ def test_rows_in_place():
         compare(one, two)
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_operands_of_whole_rows_in_place(dim):
+    """A running mean: all threads of a row may read it, one writes over it."""
+
+    def only(x, mean):
+        now = x.mean(dim, keepdim=True)
+        mean.mul_(0.9).add_(now)
+        return x - now
+
+    def both(x, mean):
+        now = x.mean(dim, keepdim=True)
+        shifted = (x - now) + mean
+        mean.mul_(0.9).add_(now)
+        return shifted
+
+    for shape in ((4, 7), (33, 64), (4, 1025), (700, 65)):
+        for function in (only, both):
+            kept = [d if i != dim else 1 for i, d in enumerate(shape)]
+            x, one, two = values(shape), values(tuple(kept), seed=1), values(tuple(kept), seed=1)
+            compare(torch.compile(function, backend="frit")(x, one), function(x, two))
+            compare(one, two)
+
+
+def test_trigonometry_in_large_kernels():
+    """Large arguments of sin, cos and tan go through an array in libdevice: no kernel is so large that it lies in local memory."""
+    for dtype in (torch.float32, torch.float64):
+        for function in (torch.sin, torch.cos, torch.tan):
+            agree(lambda x: function(torch.softmax(x, -1)) + function(x), values((3, 64), dtype))
+
+
 SMALL = [
     name
     for name in programs()
