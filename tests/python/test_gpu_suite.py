@@ -1,5 +1,5 @@
 """A part of the suite as scripts/gpu-sweep runs all of it: every graph emulated with all checks, every kernel assembled and held to
-the ledger. The part: operators that write to their arguments, and exported programs."""
+the ledger. The part: operators that write to their arguments, exported programs, and hard programs over the sizes around a bucket."""
 
 import os
 import subprocess
@@ -10,7 +10,8 @@ import emulation
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PART = ["test_mutation.py", "test_exported_programs.py"]
+HARD = ["04 extremes", "13 batch norm", "20 broadcast"]
+PART = ["test_mutation.py", "test_exported_programs.py", *[f"test_hard_sizes.py::test_over_the_sizes_around_a_bucket[{name}-plain]" for name in HARD]]
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
