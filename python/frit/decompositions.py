@@ -3,8 +3,9 @@
 It is torch's core-ATen table without the entries below, with those of `eager_strides` and a shorter `unbind`. An
 entry is removed when the whole operator is worth more than its parts: torch has a fast kernel for it that the
 parts would not meet again, the parts draw random numbers in another order than eager does, or tracing them costs
-more than the compiler's own rule. What stays whole and has no rule is called through the dispatcher, with eager's own result. `tests/python/test_decompositions.py` holds the resulting list of
-names against a committed file, so that a new torch cannot change it unseen.
+more than the compiler's own rule. What stays whole and has no rule is called through the dispatcher, with eager's own
+result. `tests/python/test_decompositions.py` holds the resulting list of names against a committed file, so that a new
+torch cannot change it unseen.
 """
 
 import functools
@@ -68,9 +69,20 @@ def decomposition_table():
     }
     table.update(with_eager_strides())
     table[torch.ops.aten.unbind.int] = _unbind
+    table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
     return table
 
 
 def _unbind(x, dim=0):
     """The selects that torch's own rule arrives at by way of splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
+
+
+def _native_layer_norm(x, normalized_shape, weight, bias, eps):
+    """Low precision in, parameters of higher precision (autocast): eager's statistics on CPUs have the parameters' type, and its backward asks for
+    that, but fake tensors say the input's. Elsewhere the operator stays whole."""
+    parameter = weight if weight is not None else bias
+    if parameter is None or parameter.dtype == x.dtype or x.device.type != "cpu":
+        return NotImplemented
+    result, *statistics = torch.native_layer_norm(x.to(parameter.dtype), normalized_shape, weight, bias, eps)
+    return result.to(x.dtype), *statistics

@@ -24,7 +24,7 @@ def test_every_exception_removes_something():
 
 def test_operators_with_a_rule_of_their_own_stay_whole():
     names = set(map(str, decomposition_table()))
-    whole = ("native_layer_norm", "native_group_norm", "_softmax", "_log_softmax", "addmm", "gelu", "elu", "var.correction")
+    whole = ("native_group_norm", "_softmax", "_log_softmax", "addmm", "gelu", "elu", "var.correction")
     for name in whole:
         assert f"aten.{name}.default" not in names and f"aten.{name}" not in names
 
@@ -44,3 +44,18 @@ def test_formulas_left_to_the_compiler_reach_it_whole_and_none_is_called(layer):
     ((text, report),) = [(text, report) for stage, text, report in seen if stage == "backward"]
     assert any(name.removesuffix(".default") in text for name in LEGALISED_WHOLE if "backward" in name)
     assert not report["aten_calls"]
+
+
+@pytest.mark.parametrize("parameters", ["weight", "bias", "both"])
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_statistics_of_a_mixed_layer_norm_have_eager_s_type_and_values(parameters, precision):
+    weight, bias = (torch.rand(8) if parameters in (name, "both") else None for name in ("weight", "bias"))
+
+    def function(x):
+        return torch.native_layer_norm(x, [8], weight, bias, 1e-5)
+
+    x = torch.randn(5, 8).to(precision)
+    expected, found = function(x), torch.compile(function, backend="frit", fullgraph=True)(x)
+    assert [value.dtype for value in found] == [value.dtype for value in expected]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
