@@ -10,6 +10,9 @@ one after the other, and each runs its first steps while the others wait for inp
 (imports, Inductor's worker processes) is paid before the clock starts, by compiling a line. With `--repeats` all of it is done
 several times, and the least total counts.
 
+`processor_s` is the processor time of those steps, of the process and of the compilers it has waited for: what to look at when the machine had
+other work. (Inductor's worker processes are not in it.)
+
 *Steady state.* The processes then take turns, step by step: all run a step of one size before any runs the next, the first to go changes
 with the step. Sizes are new draws, run once before they are timed. The figure is the median over the steps.
 
@@ -158,8 +161,10 @@ def contend(sweep, backend, scale, steps):
         program.model.zero_grad(set_to_none=True)
         return spent, loss.item()
 
+    before = sum(os.times()[:4])
     first = [step(size) for size in program.sizes(steps, seed=1)]
-    print(json.dumps({"steps_s": [spent for spent, _ in first], "losses": [loss for _, loss in first], **_said(backend)}), flush=True)
+    said = {"processor_s": sum(os.times()[:4]) - before, **_said(backend)}
+    print(json.dumps({"steps_s": [spent for spent, _ in first], "losses": [loss for _, loss in first], **said}), flush=True)
     for line in sys.stdin:
         print(1e3 * step(json.loads(line))[0], flush=True)
 
@@ -261,6 +266,7 @@ def lines(rows):
                 "name": f"{row['sweep']}, {backend}",
                 "first": row["first_steps_s"][backend],
                 "first_ratio": row.get("first_steps_over_inductor", {}).get(backend),
+                "processor": row["said"][backend]["processor_s"],
                 "steady": row["steady_ms"][backend],
                 "steady_ratio": row.get("steady_over_inductor", {}).get(backend),
                 "graphs": row["said"][backend]["graphs"],
@@ -275,6 +281,7 @@ def columns():
         ("sweep", lambda r: r["name"]),
         ("first steps s", lambda r: f"{r['first']:.2f}"),
         ("of Inductor's", lambda r: ratio(r["first_ratio"])),
+        ("processor s", lambda r: f"{r['processor']:.2f}"),
         ("steady ms", lambda r: f"{r['steady']:.2f}"),
         ("of Inductor's", lambda r: ratio(r["steady_ratio"])),
         ("graphs", lambda r: str(r["graphs"])),

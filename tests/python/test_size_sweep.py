@@ -26,7 +26,7 @@ def test_a_batch_is_as_long_as_its_longest_caption():
 
 
 def test_figures():
-    first = {b: {"steps_s": [1.0], "losses": losses, "graphs": 2} for b, losses in (("inductor", [1.0, 2.0]), ("frit", [1.0, 2.5]))}
+    first = {b: {"steps_s": [1.0], "losses": losses, "graphs": 2, "processor_s": 3.0} for b, losses in (("inductor", [1.0, 2.0]), ("frit", [1.0, 2.5]))}
     totals = {"inductor": [12.0, 10.0], "frit": [5.0, 6.0]}
     row = size_sweep.figures("length", totals, {"inductor": [2.0, 4.0, 9.0], "frit": [1.0, 4.0, 3.0]}, first)
     assert row["first_steps_s"] == {"inductor": 10.0, "frit": 5.0} and row["first_steps_over_inductor"]["frit"] == 0.5
