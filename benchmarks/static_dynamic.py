@@ -2,13 +2,15 @@
 
     python -m benchmarks.static_dynamic [--output FILE.json] [PROGRAM ...]
 
-The two live in processes of their own (Dynamo would take one's code for the other) that take turns, call by call. Kernels
-run on one thread and are timed by the processor time of the call; the figure of a program is the quotient of the
-fastest calls.
+The two live in processes of their own (Dynamo would take one's code for the other) that take turns, call by call, on the same
+processor: a virtual one shares its core with others that its host runs, for seconds on end, and what took turns on two of them
+differed by 1.4 for one and the same loop. Kernels run on one thread and are timed by the processor time of the call; the
+figure of a program is the quotient of the fastest calls.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -18,7 +20,8 @@ from . import measure
 from .programs import programs
 
 _CONTENDER = """
-import sys, time, logging, warnings
+import os, sys, time, logging, warnings
+os.sched_setaffinity(0, {int(sys.argv[3])})
 warnings.filterwarnings("ignore"); logging.getLogger("transformers").setLevel(logging.ERROR)
 import torch; torch.set_num_threads(1)
 from benchmarks import measure
@@ -38,7 +41,8 @@ class Contender:
     """One program in a process of its own; `turn` makes one call and returns its milliseconds."""
 
     def __init__(self, program, kind):
-        command = [sys.executable, "-c", _CONTENDER, program.name, kind]
+        processor = max(os.sched_getaffinity(0))
+        command = [sys.executable, "-c", _CONTENDER, program.name, kind, str(processor)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline().strip() != "ready":
             raise RuntimeError(f"'{program.name}', {kind}, does not run")
