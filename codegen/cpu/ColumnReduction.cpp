@@ -455,26 +455,25 @@ void ColumnReduction::emit() {
   SizeExpr chunks = rowSize.ceilDiv(SizeExpr::constant(context, chunk));
   Frame entry;
   emitter.hoist(entry, roots);
-  Value laneCount = f.size(laneSize), columnCount = f.size(columns), chunkCount = f.size(chunks);
-  Value rowCount = f.size(rowSize);
-  forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) {
+  Value laneCount = f.size(laneSize), rowCount = f.size(rowSize);
+  auto places = llvm::map_to_vector(outerDims, [&](unsigned dim) { return program.getDomain()[dim]; });
+  if (rowDim) {
+    places.push_back(chunks);
+  }
+  places.push_back(columns);
+  forUnits(f, places, [&](ValueRange place) {
     Frame frame(&entry);
-    Value rest = divide(f, unit, columnCount);
-    Value column = mul(f, sub(f, unit, mul(f, rest, columnCount)), f.i64(wide));
-    Value chunkIndex = f.i64(0);
-    if (rowDim) {
-      Value outer = divide(f, rest, chunkCount);
-      chunkIndex = sub(f, rest, mul(f, outer, chunkCount));
-      rest = outer;
+    Location loc = f.getBegin().getLoc();
+    for (auto [dim, at] : llvm::zip(outerDims, place)) {
+      frame.bind(dim, at);
     }
-    if (!outerDims.empty()) {
-      emitter.bindLinear(frame, rest, outerDims);
-    }
+    Value column = mul(f, place.back(), f.i64(wide));
+    Value chunkIndex = rowDim ? place[outerDims.size()] : f.i64(0);
     emitter.hoist(frame, roots);
     Value columnEnd = minimum(f, add(f, column, wide), laneCount);
     Value rowBegin = mul(f, chunkIndex, f.i64(chunk));
     Value rowEnd = minimum(f, add(f, rowBegin, chunk), rowCount);
-    Value full = arith::CmpIOp::create(f.getBuilder(), unit.getLoc(), arith::CmpIPredicate::sle,
+    Value full = arith::CmpIOp::create(f.getBuilder(), loc, arith::CmpIPredicate::sle,
                                        add(f, column, wide), laneCount);
     unitColumn = column;
     unitRow = rowBegin;
@@ -486,7 +485,7 @@ void ColumnReduction::emit() {
       if (!once || wholeLanes) {
         Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
         tiled = wholeLanes ? wholeRows
-                           : arith::SelectOp::create(f.getBuilder(), unit.getLoc(), full, wholeRows,
+                           : arith::SelectOp::create(f.getBuilder(), loc, full, wholeRows,
                                                      rowBegin);
         forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
           emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
@@ -515,7 +514,6 @@ void ColumnReduction::emit() {
     // One stretch at least: the last one writes.
     forRange(f, f.i64(0), f.size(steps.max(one)), kPackedSteps, [&](Value low) {
       OpBuilder &b = f.getBuilder();
-      Location loc = unit.getLoc();
       Value next = add(f, low, kPackedSteps);
       stretch = {low, minimum(f, next, stepCount),
                  arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low, f.i64(0)),

@@ -84,6 +84,51 @@ Value mlir::frit::tailMask(CpuFunction &f, Value first, Value high, unsigned lan
                                f.splatLanes(narrow, lanes));
 }
 
+static Values placeOf(CpuFunction &f, Value unit, ArrayRef<SizeExpr> sizes) {
+  Values place(sizes.size(), f.i64(0));
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (i == 0) {
+      place[i] = unit;
+    } else if (!sizes[i].isConstant(1)) {
+      Value size = f.size(sizes[i]);
+      if (!sizes[i].getConstant()) {
+        // A call without units divides as well.
+        size = arith::MaxSIOp::create(f.getBuilder(), locOf(f), size, f.i64(1));
+      }
+      Value quotient = divide(f, unit, size);
+      place[i] = sub(f, unit, mul(f, quotient, size));
+      unit = quotient;
+    }
+  }
+  return place;
+}
+
+void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::function_ref<void(ValueRange)> body) {
+  OpBuilder &b = f.getBuilder();
+  if (sizes.empty() || llvm::all_of(sizes.drop_front(), [](SizeExpr size) { return size.getConstant().has_value(); })) {
+    forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) { body(placeOf(f, unit, sizes)); });
+    return;
+  }
+  Values first = placeOf(f, f.getBegin(), sizes);
+  forRange(f, f.getBegin(), f.getEnd(), 1, first, [&](Value, ValueRange place) {
+    body(place);
+    Values next(place);
+    Value carry = f.i64(1);
+    for (size_t i = sizes.size(); i-- > 0;) {
+      if (i > 0 && sizes[i].isConstant(1)) {
+        continue;
+      }
+      next[i] = add(f, place[i], carry);
+      if (i > 0) {
+        Value isEnd = arith::CmpIOp::create(b, locOf(f), arith::CmpIPredicate::eq, next[i], f.size(sizes[i]));
+        next[i] = arith::SelectOp::create(b, locOf(f), isEnd, f.i64(0), next[i]);
+        carry = arith::ExtUIOp::create(b, locOf(f), b.getI64Type(), isEnd);
+      }
+    }
+    return next;
+  });
+}
+
 /// One vector a step. The sets of accumulators take turns by being passed on in a
 /// circle, which costs moves that the machine renames away. Where the length need not be whole vectors, the one loop
 /// runs twice, over the whole vectors and over the rest: its mask is known before it.

@@ -29,6 +29,11 @@ Value wholeSteps(CpuFunction &f, Value low, Value high, int64_t step);
 /// Lanes i with first + i < high.
 Value tailMask(CpuFunction &f, Value first, Value high, unsigned lanes);
 
+/// The units of a launch: `body` gets the place of each along `sizes`, of which the last runs fastest. To divide by a size that
+/// is not known takes tens of cycles, as long as a short row. Places are therefore counted on from unit to unit, and only the
+/// first one of a call is found by division.
+void forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::function_ref<void(ValueRange)> body);
+
 /// A walk over [low, high) of `dim`, `lanes` at a time.
 struct Sweep {
   unsigned dim;

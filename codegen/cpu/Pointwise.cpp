@@ -75,30 +75,25 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
                            : length.ceilDiv(SizeExpr::constant(context, kStretch));
   Frame entry;
   emitter.hoist(entry, roots);
-  forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) {
+  auto places = llvm::map_to_vector(outer, [&](unsigned dim) { return program.getDomain()[dim]; });
+  if (tileDim) {
+    places.push_back(tiles);
+  }
+  places.push_back(stretches);
+  forUnits(f, places, [&](ValueRange place) {
     Frame row(&entry);
+    for (auto [dim, at] : llvm::zip(outer, place)) {
+      row.bind(dim, at);
+    }
     Value low = f.i64(0), high = f.size(length);
     if (!stretches.isConstant(1)) {
-      Value piece = unit;
-      if (!outer.empty() || tileDim) {
-        Value count = f.size(stretches);
-        Value quotient = divide(f, unit, count);
-        piece = sub(f, unit, mul(f, quotient, count));
-        unit = quotient;
-      }
-      low = mul(f, piece, f.i64(kStretch));
+      low = mul(f, place.back(), f.i64(kStretch));
       high = minimum(f, high, add(f, low, kStretch));
     }
     Value firstRow, lastRow;
     if (tileDim) {
-      Value count = f.size(tiles);
-      Value quotient = divide(f, unit, count);
-      firstRow = mul(f, sub(f, unit, mul(f, quotient, count)), f.i64(kTileRows));
+      firstRow = mul(f, place[outer.size()], f.i64(kTileRows));
       lastRow = minimum(f, add(f, firstRow, kTileRows), f.size(tileSize));
-      unit = quotient;
-    }
-    if (!outer.empty()) {
-      emitter.bindLinear(row, unit, outer);
     }
     emitter.hoist(row, roots);
     // Stretches are whole vectors: only the last may have a rest.

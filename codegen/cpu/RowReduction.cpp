@@ -521,10 +521,10 @@ void RowReduction::emit() {
   f.allowStreaming(true);
   Frame entry;
   emitter.hoist(entry, roots);
-  forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) {
+  forUnits(f, ArrayRef(program.getDomain()).take_front(program.numParallel()), [&](ValueRange place) {
     Frame row(&entry);
-    if (program.numParallel()) {
-      emitter.bindLinear(row, unit, 0, program.numParallel());
+    for (auto [dim, at] : llvm::enumerate(place)) {
+      row.bind(dim, at);
     }
     for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
       emitter.hoist(row, roots);

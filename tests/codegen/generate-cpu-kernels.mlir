@@ -140,3 +140,72 @@ frit.kernel @pairs(%a: tensor<?x?xf32, #frit.dims<[p0, p2]>>, %b: tensor<?x?xf32
   %3 = frit.reduce <sum> %2 dims [2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   frit.yield %3 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
 }
+
+// -----
+
+// A row of a batch by index, sizes unknown: the first row of a call is divided for, the next ones are counted to.
+// CHECK-LABEL: func.func @places
+// CHECK-NOT: scf.for
+// CHECK: arith.divui
+// CHECK: scf.for
+// CHECK-NOT: arith.divui
+// CHECK: return
+frit.kernel @places(%t: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %i: tensor<?x?xi64, #frit.dims<[p0, p3]>>)
+    -> tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>, #frit.symbol<"p1", min = 0>, #frit.symbol<"p2", min = 0>, #frit.symbol<"p3", min = 0>]} {
+  %b = frit.reindex %i <(d0, d1, d2) -> (d0, d1)> : tensor<?x?xi64, #frit.dims<[p0, p3]>> -> tensor<?x?x?xi64, #frit.dims<[p0, p3, p2]>>
+  %e = frit.gather %t[%b] <(d0, d1, d2)[v0] -> (d0, v0, d2)> check <unchecked> : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?x?x?xi64, #frit.dims<[p0, p3, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+  frit.yield %e : tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+}
+
+// -----
+
+// Pairs of rows that count what they share: whether the sizes are known or not, a step of a whole tile, four rows by two vectors,
+// is six loads and eight differences, and no mask.
+// CHECK-LABEL: func.func @similarity_unknown
+// CHECK-NOT: masked
+// CHECK-COUNT-4: llvm.load {{.*}} -> f32
+// V4-COUNT-2: llvm.load {{.*}} -> vector<16xf32>
+// V3-COUNT-2: llvm.load {{.*}} -> vector<8xf32>
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: arith.subf
+// CHECK-NOT: arith.subf
+// CHECK: llvm.intr.masked.load
+// CHECK: return
+frit.kernel @similarity_unknown(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xi64, #frit.dims<[p1, p1]>> attributes {symbols = [#frit.symbol<"p0", min = 2>, #frit.symbol<"p1", min = 2>]} {
+  %0 = frit.reindex %x <(d0, d1, d2) -> (d0, d1)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %1 = frit.reindex %y <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %2 = arith.subf %0, %1 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %3 = math.absf %2 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %c = arith.constant dense<1.0> : tensor<f32>
+  %4 = frit.reindex %c <(d0, d1, d2) -> ()> : tensor<f32> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %5 = arith.cmpf olt, %3, %4 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p1]>>
+  %6 = arith.extui %5 : tensor<?x?x?xi1, #frit.dims<[p0, p1, p1]>> to tensor<?x?x?xi64, #frit.dims<[p0, p1, p1]>>
+  %7 = frit.reduce <sum> %6 dims [0] : tensor<?x?x?xi64, #frit.dims<[p0, p1, p1]>> -> tensor<?x?xi64, #frit.dims<[p1, p1]>>
+  frit.yield %7 : tensor<?x?xi64, #frit.dims<[p1, p1]>>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @similarity_known
+// CHECK-NOT: masked
+// CHECK-COUNT-4: llvm.load {{.*}} -> f32
+// V4-COUNT-2: llvm.load {{.*}} -> vector<16xf32>
+// V3-COUNT-2: llvm.load {{.*}} -> vector<8xf32>
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: arith.subf
+// CHECK-NOT: arith.subf
+// CHECK: llvm.intr.masked.load
+// CHECK: return
+frit.kernel @similarity_known(%x: tensor<64x1000xf32>, %y: tensor<64x1000xf32>) -> tensor<1000x1000xi64> attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0, d1, d2) -> (d0, d1)> : tensor<64x1000xf32> -> tensor<64x1000x1000xf32>
+  %1 = frit.reindex %y <(d0, d1, d2) -> (d0, d2)> : tensor<64x1000xf32> -> tensor<64x1000x1000xf32>
+  %2 = arith.subf %0, %1 : tensor<64x1000x1000xf32>
+  %3 = math.absf %2 : tensor<64x1000x1000xf32>
+  %c = arith.constant dense<1.0> : tensor<f32>
+  %4 = frit.reindex %c <(d0, d1, d2) -> ()> : tensor<f32> -> tensor<64x1000x1000xf32>
+  %5 = arith.cmpf olt, %3, %4 : tensor<64x1000x1000xf32>
+  %6 = arith.extui %5 : tensor<64x1000x1000xi1> to tensor<64x1000x1000xi64>
+  %7 = frit.reduce <sum> %6 dims [0] : tensor<64x1000x1000xi64> -> tensor<1000x1000xi64>
+  frit.yield %7 : tensor<1000x1000xi64>
+}

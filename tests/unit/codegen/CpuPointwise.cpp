@@ -355,6 +355,45 @@ TEST(CpuPointwise, GatherRaisesOnBadIndex) {
   }
 }
 
+// Units are counted from the one a call begins with: rows of two dims, in stretches, wherever the work is parted.
+TEST(CpuPointwise, UnitsOfUnknownSizesBeginAnywhere) {
+  for (CpuLevel level : getLevels()) {
+    CpuKernelRunner kernel(R"(
+      frit.kernel @k(%t: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %i: tensor<?x?xi64, #frit.dims<[p0, p3]>>)
+          -> tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+          attributes {symbols = [#frit.symbol<"p0", min = 0>, #frit.symbol<"p1", min = 0>, #frit.symbol<"p2", min = 0>,
+                                 #frit.symbol<"p3", min = 0>]} {
+        %b = frit.reindex %i <(d0, d1, d2) -> (d0, d1)>
+          : tensor<?x?xi64, #frit.dims<[p0, p3]>> -> tensor<?x?x?xi64, #frit.dims<[p0, p3, p2]>>
+        %e = frit.gather %t[%b] <(d0, d1, d2)[v0] -> (d0, v0, d2)> check <wrap>
+          : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?x?x?xi64, #frit.dims<[p0, p3, p2]>>
+          -> tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+        frit.yield %e : tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
+      })", level);
+    ASSERT_TRUE(kernel.isValid());
+    constexpr int64_t kBatch = 4, kItems = 6, kPicked = 5;
+    std::vector<int64_t> index(kBatch * kPicked);
+    for (size_t i = 0; i < index.size(); ++i) {
+      index[i] = 7 * i % kItems;
+    }
+    for (int64_t m : {1, 16, 33, 9000}) {
+      auto t = makeFloats(kBatch * kItems * m, 1);
+      for (int64_t parts = 1; parts <= kBatch * kPicked + 1; ++parts) {
+        std::vector<float> y(kBatch * kPicked * m + 1, 77);
+        EXPECT_EQ(kernel.run({t.data(), index.data(), y.data()}, {kBatch, kItems, m, kPicked}, {}, parts), 0);
+        for (int64_t row = 0; row < kBatch * kPicked; ++row) {
+          const float *from = t.data() + (row / kPicked * kItems + index[row]) * m;
+          ASSERT_TRUE(std::equal(from, from + m, y.data() + row * m)) << row << " of " << m << " in " << parts;
+        }
+        EXPECT_EQ(y.back(), 77);
+      }
+    }
+    std::vector<float> none(1, 77);
+    EXPECT_EQ(kernel.run({none.data(), index.data(), none.data()}, {kBatch, kItems, 0, kPicked}), 0);
+    EXPECT_EQ(none[0], 77);
+  }
+}
+
 TEST(CpuPointwise, IntegerDivisionNeverTraps) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
