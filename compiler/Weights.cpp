@@ -11,6 +11,23 @@ using namespace mlir::frit;
 
 static constexpr size_t kStorageAlignment = 64;
 
+/// What no weight looks at is not shipped: readers hold that every byte of the section is a weight's or zero.
+static void clearGaps(Weights &weights) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const auto &weight : weights.entries) {
+    ranges.emplace_back(weight->offset, weight->offset + weight->bytes);
+  }
+  llvm::sort(ranges);
+  uint64_t seen = 0;
+  ranges.emplace_back(weights.bytes.size(), weights.bytes.size());
+  for (auto [begin, end] : ranges) {
+    if (begin > seen) {
+      std::fill(weights.bytes.begin() + seen, weights.bytes.begin() + begin, '\0');
+    }
+    seen = std::max(seen, end);
+  }
+}
+
 /// Constant sizes or strides as integers; parameters have no symbols.
 static std::optional<std::vector<int64_t>> constants(llvm::ArrayRef<SizeExpr> sizes) {
   std::vector<int64_t> values;
@@ -82,6 +99,7 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, Weights &weig
       weights.entries.push_back(std::move(weight));
     }
   }
+  clearGaps(weights);
   return success();
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/artifact/Artifact.h"
 
 #include "runtime/artifact/Artifact_generated.h"
+#include "runtime/artifact/BodyChecks.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -61,17 +62,31 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
     return refuse("its format version is " + std::to_string(header.version) + ", this runtime reads " +
                   std::to_string(kFormatVersion));
   }
-  if (header.headerBytes != sizeof(Header) || header.bodyBytes > kMaxBodyBytes || header.bodyBytes == 0 ||
+  if (header.headerBytes != sizeof(Header)) {
+    return refuse("its header is said to be " + std::to_string(header.headerBytes) + " bytes, that of this version has " +
+                  std::to_string(sizeof(Header)));
+  }
+  if (header.bodyBytes > kMaxBodyBytes || header.bodyBytes == 0 ||
       header.bodyBytes > bytes.size() - sizeof(Header)) {
     return refuse("its body is said to be " + std::to_string(header.bodyBytes) + " bytes, the file has " +
                   std::to_string(bytes.size() - sizeof(Header)) + " (limit " + std::to_string(kMaxBodyBytes) + ")");
   }
+  auto isZero = [](uint8_t byte) { return byte == 0; };
+  if (!std::all_of(header.reserved.begin(), header.reserved.end(), isZero)) {
+    return refuse("its header has bytes that mean nothing in this version");
+  }
   uint64_t bodyEnd = sizeof(Header) + header.bodyBytes;
-  if (header.weightsOffset == 0 ? (header.weightsBytes != 0 || bytes.size() != bodyEnd)
-                                : (header.weightsOffset % kWeightsAlignment != 0 || header.weightsOffset < bodyEnd ||
-                                   header.weightsOffset > bytes.size() ||
-                                   bytes.size() - header.weightsOffset != header.weightsBytes)) {
+  uint64_t nextPage = (bodyEnd + kWeightsAlignment - 1) / kWeightsAlignment * kWeightsAlignment;
+  if (header.weightsOffset == 0
+          ? (header.weightsBytes != 0 || bytes.size() != bodyEnd)
+          : (header.weightsOffset != nextPage || nextPage > bytes.size() || bytes.size() - nextPage != header.weightsBytes)) {
     return refuse("its weights section does not fit the file of " + std::to_string(bytes.size()) + " bytes");
+  }
+  if (header.weightsOffset != 0) {
+    std::span<const uint8_t> padding = bytes.subspan(bodyEnd, nextPage - bodyEnd);
+    if (!std::all_of(padding.begin(), padding.end(), isZero)) {
+      return refuse("the bytes between its body and its weights are not zero");
+    }
   }
 
   bodyCopy.resize((bodyEnd + sizeof(uint64_t) - 1) / sizeof(uint64_t));
@@ -87,18 +102,12 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
     return refuse("its body is malformed");
   }
   body = format::GetArtifact(copy + sizeof(Header));
+  sizeOfBody = header.bodyBytes;
 
   if (header.weightsOffset != 0) {
     weightBytes = bytes.subspan(header.weightsOffset);
   }
-  if (body->weights()) {
-    for (const format::Weight *weight : *body->weights()) {
-      if (weight->offset() > weightBytes.size() || weight->bytes() > weightBytes.size() - weight->offset()) {
-        return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) + "' lies outside of the file");
-      }
-    }
-  }
-  return Status::ok();
+  return checkBody(*body, weightBytes.size());
 }
 
 Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
@@ -168,17 +177,27 @@ std::string_view Artifact::report() const {
 }
 
 Status Artifact::checkWeights() const {
-  if (!body->weights()) {
-    return Status::ok();
+  std::vector<const format::Weight *> weights;
+  if (body->weights()) {
+    weights.assign(body->weights()->begin(), body->weights()->end());
   }
-  for (const format::Weight *weight : *body->weights()) {
+  std::sort(weights.begin(), weights.end(), [](auto *a, auto *b) { return a->offset() < b->offset(); });
+  // Several weights may look at the same bytes; a byte that none looks at is zero, so that every byte is spoken for.
+  uint64_t seen = 0;
+  auto padding = [&](uint64_t end) {
+    bool zero = seen >= end || std::all_of(weightBytes.begin() + static_cast<ptrdiff_t>(seen),
+                                           weightBytes.begin() + static_cast<ptrdiff_t>(end), [](uint8_t byte) { return byte == 0; });
+    return zero ? Status::ok() : refuse("bytes that belong to no weight are not zero");
+  };
+  for (const format::Weight *weight : weights) {
+    FRIT_RETURN_IF_ERROR(padding(weight->offset()));
+    seen = std::max(seen, weight->offset() + weight->bytes());
     Digest digest = sha256(weightBytes.subspan(weight->offset(), weight->bytes()));
-    const auto *expected = weight->sha256();
-    if (!expected || expected->size() != digest.size() || !std::equal(digest.begin(), digest.end(), expected->begin())) {
+    if (!std::equal(digest.begin(), digest.end(), weight->sha256()->begin())) {
       return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) + "' does not match its SHA-256");
     }
   }
-  return Status::ok();
+  return padding(weightBytes.size());
 }
 
 Status Artifact::hostCodeTrusted() const {

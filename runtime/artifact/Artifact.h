@@ -70,7 +70,9 @@ public:
   std::string_view report() const;
 
   std::span<const uint8_t> weights() const { return weightBytes; }
-  /// Compares every weight with its digest; reads all of them.
+  /// Bytes of the body: nothing that it says needs more memory than a few times as much.
+  uint64_t bodyBytes() const { return sizeOfBody; }
+  /// Compares every weight with its digest and what lies between them with zero; reads all of it.
   Status checkWeights() const;
 
   /// Ok, or the reason why host code of this artifact is not mapped.
@@ -86,6 +88,7 @@ private:
   void *mapping = nullptr;
   size_t mappingBytes = 0;
   const format::Artifact *body = nullptr;
+  uint64_t sizeOfBody = 0;
   std::span<const uint8_t> weightBytes;
   std::string distrust;
 };

@@ -1,5 +1,6 @@
 #include "runtime/plan/DecodedPlan.h"
 
+#include "runtime/plan/PlanChecks.h"
 #include "runtime/plan/PlanLiveness.h"
 #include "runtime/plan/ScalarProgram.h"
 
@@ -549,7 +550,11 @@ DecodedPlan::decode(std::shared_ptr<const ::frit::Artifact> artifact, const Plan
   auto decoded = std::make_shared<DecodedPlan>();
   decoded->artifact = std::move(artifact);
   decoded->source = &plan;
+  FRIT_RETURN_IF_ERROR(checkPlan(*decoded->artifact, plan));
   FRIT_RETURN_IF_ERROR(Decoder(plan, *decoded).run());
+  if (plan.target() == Target::Gpu) {
+    FRIT_RETURN_IF_ERROR(checkGpuCode(*decoded));
+  }
   return std::shared_ptr<const DecodedPlan>(std::move(decoded));
 }
 

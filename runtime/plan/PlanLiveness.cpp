@@ -159,6 +159,9 @@ private:
       if (step.kind == StepKind::Free) {
         live[step.a] = false;
       } else if (step.kind == StepKind::Reuse) {
+        if (root[step.b] != step.b) {
+          return wrong("tensor register " + std::to_string(step.b) + " has no storage of its own to hand over");
+        }
         live[step.b] = false;
       } else if (step.kind == StepKind::View && !plan.tensors[step.a].needsHandle) {
         root[step.a] = root[step.b];

@@ -11,6 +11,7 @@ struct WeightView {
   void *data;
   std::vector<int64_t> sizes, strides;
   format::Dtype dtype;
+  uint64_t bytes;
 };
 
 /// The weight that constant `number` of the plan is bound to, checked to lie inside of its bytes.

@@ -77,7 +77,8 @@ Result<InputValue> readInput(const std::string &text) {
     auto *memory = static_cast<char *>(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64));
     std::memcpy(memory, array->data.data(), array->data.size());
     value.kind = InputValue::Kind::Tensor;
-    value.handle = new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, array->sizes, array->strides, array->dtype};
+    value.handle = new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0,
+                                  array->sizes, array->strides, array->dtype, array->data.size()};
     return value;
   }
   char *end;
@@ -103,7 +104,8 @@ Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &
     // The artifact is alive as long as the plan.
     auto *data = static_cast<char *>(weight->data);
     auto *tensor =
-        new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype};
+        new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
+                       weight->bytes};
     Status status = executor.bindConstant(number, tensor);
     host.releaseTensor(tensor);
     FRIT_RETURN_IF_ERROR(std::move(status));

@@ -1,6 +1,7 @@
 #include "runtime/standalone/StandaloneHost.h"
 
 #include "runtime/plan/ScalarProgram.h"
+#include "runtime/plan/StorageSpan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@ namespace frit {
 using format::Dtype;
 
 namespace {
+
+constexpr uint64_t kMostBytes = uint64_t(1) << 48;
 
 HostTensor *tensorOf(void *handle) { return static_cast<HostTensor *>(handle); }
 
@@ -52,13 +55,11 @@ void StandaloneHost::freeRaw(format::Device, void *memory) { std::free(memory); 
 void StandaloneHost::warn(const std::string &message) { std::fprintf(stderr, "frit: warning: %s\n", message.c_str()); }
 
 Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
-  int64_t last = 0;
-  bool empty = false;
-  for (size_t dim = 0; dim < shape.sizes.size(); ++dim) {
-    empty |= shape.sizes[dim] <= 0;
-    last += (shape.sizes[dim] - 1) * shape.strides[dim];
+  std::optional<uint64_t> span = spanOf(shape.sizes, shape.strides);
+  uint64_t bytes = 0;
+  if (!span || __builtin_mul_overflow(*span, bytesOf(shape.dtype), &bytes) || bytes > kMostBytes) {
+    return Status::error(ErrorKind::Runtime, "a tensor was asked for that no memory can hold: a size or stride is negative or too large");
   }
-  uint64_t bytes = empty ? 0 : static_cast<uint64_t>(last + 1) * bytesOf(shape.dtype);
   auto *memory = static_cast<char *>(allocateRaw(shape.device, bytes));
   if (!memory) {
     return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
@@ -68,7 +69,8 @@ Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot
                                 0,
                                 {shape.sizes.begin(), shape.sizes.end()},
                                 {shape.strides.begin(), shape.strides.end()},
-                                shape.dtype};
+                                shape.dtype,
+                                bytes};
   setSlot(slot, tensor);
   return Status::ok();
 }
@@ -76,12 +78,20 @@ Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot
 Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) {
   const HostTensor &from = *tensorOf(source.handle);
   int64_t itemBytes = static_cast<int64_t>(bytesOf(shape.dtype));
+  // An array may begin inside of its storage: counted from there, nothing may lie before it either.
+  int64_t before = from.data - from.storage.get();
+  if (__builtin_add_overflow(offset, before / itemBytes, &offset) ||
+      !liesInside(shape, offset, from.storageBytes, static_cast<uint64_t>(itemBytes))) {
+    return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " + std::to_string(from.storageBytes) + " bytes");
+  }
+  bool empty = std::find(shape.sizes.begin(), shape.sizes.end(), 0) != shape.sizes.end();
   auto *tensor = new HostTensor{from.storage,
-                                from.data + offset * itemBytes,
-                                from.offset * static_cast<int64_t>(bytesOf(from.dtype)) / itemBytes + offset,
+                                from.storage.get() + (empty ? 0 : before % itemBytes + offset * itemBytes),
+                                offset,
                                 {shape.sizes.begin(), shape.sizes.end()},
                                 {shape.strides.begin(), shape.strides.end()},
-                                shape.dtype};
+                                shape.dtype,
+                                from.storageBytes};
   setSlot(slot, tensor);
   return Status::ok();
 }
@@ -134,6 +144,11 @@ Status StandaloneHost::copyInto(const TensorSlot &destination, const TensorSlot 
 }
 
 Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
+  for (int64_t size : tensorOf(slot.handle)->sizes) {
+    if (size != 1) {
+      return Status::error(ErrorKind::Runtime, "a number is read from a tensor that has not one element");
+    }
+  }
   switch (tensorOf(slot.handle)->dtype) {
   case Dtype::F64: *real = load<double>(slot.data); return Status::ok();
   case Dtype::F32: *real = load<float>(slot.data); return Status::ok();

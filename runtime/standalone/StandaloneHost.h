@@ -17,6 +17,8 @@ struct HostTensor {
   int64_t offset;
   std::vector<int64_t> sizes, strides;
   format::Dtype dtype;
+  /// From the start of `storage`; unknown for memory of others.
+  uint64_t storageBytes = UINT64_MAX;
   std::atomic<int64_t> references{1};
 };
 

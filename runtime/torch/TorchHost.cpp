@@ -1,5 +1,6 @@
 #include "runtime/torch/TorchHost.h"
 
+#include "runtime/plan/StorageSpan.h"
 #include "runtime/torch/BlockStock.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
@@ -120,11 +121,16 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     c10::TensorImpl *from = implOf(source.handle);
     c10::ScalarType type = scalarTypeOf(shape.dtype);
     auto itemBytes = static_cast<int64_t>(c10::elementSize(type));
+    int64_t start = from->storage_offset() * static_cast<int64_t>(from->itemsize()) / itemBytes + offset;
+    if (!liesInside(shape, start, from->storage().nbytes(), static_cast<uint64_t>(itemBytes))) {
+      return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
+                                                       std::to_string(from->storage().nbytes()) + " bytes");
+    }
     auto impl = c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()), from->key_set(),
                                                      c10::scalarTypeToTypeMeta(type));
     impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
                                 at::IntArrayRef(shape.strides.data(), shape.strides.size()),
-                                from->storage_offset() * static_cast<int64_t>(from->itemsize()) / itemBytes + offset);
+                                start);
     if (!from->is_inference() && !impl->is_inference()) {
       impl->set_version_counter(from->version_counter());
     }

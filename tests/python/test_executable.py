@@ -291,6 +291,19 @@ def test_views_alias_and_outlive_their_source():
     assert x[1, 0] == 7
 
 
+@pytest.mark.parametrize("offset", [10, -7, 1 << 61])
+def test_views_outside_of_their_storage_are_refused(offset):
+    plan = Plan()
+    x, y = plan.tensor([2, 3], [3, 1]), plan.tensor([3], [1])
+    plan.input("Tensor", x)
+    plan.step("View", tensor=y, source=x, offset=plan.int(offset))
+    plan.output("Tensor", y)
+    run = _C.load(plan.bytes(), [])
+    x = torch.arange(12.0).reshape(4, 3)[2:]
+    with pytest.raises(RuntimeError, match="a view lies outside of its storage of 48 bytes"):
+        run([x])
+
+
 def test_temporaries_are_reused_and_views_of_them_read():
     """t = x + 1; u takes t's storage; v looks at u; y = v + 1."""
     plan = Plan()

@@ -32,6 +32,25 @@ struct FakeDriver {
 };
 FakeDriver fake;
 
+constexpr size_t kElfHeader = 64;
+
+/// What pieces of code are told apart by: the first comment of PTX, what stands behind the header of a cubin.
+std::string labelOf(const char *image) {
+  return *image == '\x7f' ? image + kElfHeader : std::string(image + 3, std::strchr(image, '\n'));
+}
+
+/// Code that a reader lets through: PTX with one entry for three parameters, or an ELF header of a GPU without sections.
+std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label) {
+  if (kind == format::GpuCodeKind::Ptx) {
+    return "// " + label + "\n.version 8.0\n.target sm_" + std::to_string(arch) +
+           "\n.visible .entry frit_add_entry(.param .u64 .ptr .global .align 1 a, .param .u64 b, .param .u64 n)\n.maxntid 128, 1, 1\n{ ret; }\n";
+  }
+  std::string elf(kElfHeader, '\0');
+  elf.replace(0, 6, "\x7f" "ELF\2\1");
+  elf[18] = static_cast<char>(190);
+  return elf + label;
+}
+
 bool noMemory() { return fake.memoryCalls++ == fake.failMemoryAt; }
 
 DriverTable fakeTable() {
@@ -49,7 +68,7 @@ DriverTable fakeTable() {
     return *value = attribute == 75 ? fake.major : fake.minor, 0;
   };
   table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **values) -> DriverCode {
-    std::string text(static_cast<const char *>(image));
+    std::string text = labelOf(static_cast<const char *>(image));
     fake.log.push_back("load " + text);
     if (noMemory()) {
       return 2;
@@ -147,7 +166,8 @@ std::string artifactWith(std::vector<Code> codes, int64_t blocks = 40, uint32_t 
     module->kind = code.kind;
     module->arch = code.arch;
     module->entries = {"frit_add_entry"};
-    module->bytes.assign(code.text, code.text + std::strlen(code.text));
+    std::string text = codeOf(code.kind, code.arch, code.text);
+    module->bytes.assign(text.begin(), text.end());
     artifact.gpu_modules.push_back(std::move(module));
   }
   return packArtifact(artifact);

@@ -1,0 +1,150 @@
+#include "runtime/artifact/BodyChecks.h"
+
+#include <bit>
+
+namespace frit {
+
+using namespace format;
+
+namespace {
+
+constexpr uint32_t kPageBytes = 4096;
+
+Status refuse(std::string message) {
+  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
+}
+
+Status checkName(const flatbuffers::String *name, const std::string &place) {
+  std::string wrong = badName(name);
+  return wrong.empty() ? Status::ok() : refuse("the name of " + place + " " + wrong);
+}
+
+Status checkText(const flatbuffers::String *text, const char *place) {
+  return !text || isUtf8(text->string_view()) ? Status::ok() : refuse(std::string("its ") + place + " is no UTF-8");
+}
+
+Status checkPlans(const format::Artifact &body) {
+  unsigned seen = 0;
+  for (const Plan *plan : *body.plans()) {
+    if (plan->target() > Target::MAX) {
+      return refuse("it has a plan for the unknown target " + std::to_string(static_cast<int>(plan->target())));
+    }
+    unsigned bit = 1u << static_cast<unsigned>(plan->target());
+    if (seen & bit) {
+      return refuse(std::string("it has two plans for ") + EnumNameTarget(plan->target()));
+    }
+    seen |= bit;
+  }
+  return Status::ok();
+}
+
+Status checkImage(const CodeImage &image, const std::string &place) {
+  if (image.kind() > ImageKind::MAX || !image.level()) {
+    return refuse(place + " is of an unknown kind or for no machine");
+  }
+  FRIT_RETURN_IF_ERROR(checkName(image.level(), place));
+  if (!std::has_single_bit(image.alignment()) || image.alignment() > kPageBytes) {
+    return refuse(place + " wants an alignment of " + std::to_string(image.alignment()) + " bytes");
+  }
+  uint64_t size = image.bytes() ? image.bytes()->size() : 0;
+  for (uint32_t at = 0; image.entries() && at < image.entries()->size(); ++at) {
+    const Entry &entry = *image.entries()->Get(at);
+    if (!entry.name() || entry.offset() >= size) {
+      return refuse("entry " + std::to_string(at) + " of " + place + " lies outside of its " + std::to_string(size) + " bytes");
+    }
+    FRIT_RETURN_IF_ERROR(checkName(entry.name(), "entry " + std::to_string(at) + " of " + place));
+  }
+  return Status::ok();
+}
+
+Status checkModule(const GpuModule &module, const std::string &place) {
+  if (module.kind() > GpuCodeKind::MAX || !module.bytes() || module.bytes()->size() == 0) {
+    return refuse(place + " is of an unknown kind or empty");
+  }
+  for (uint32_t at = 0; module.entries() && at < module.entries()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at), "entry " + std::to_string(at) + " of " + place));
+  }
+  return Status::ok();
+}
+
+Status checkWeight(const Weight &weight, const std::string &place, uint64_t weightBytes) {
+  FRIT_RETURN_IF_ERROR(checkName(weight.name(), place));
+  std::string name = weight.name() ? "weight '" + weight.name()->str() + "'" : place;
+  if (weight.offset() > weightBytes || weight.bytes() > weightBytes - weight.offset()) {
+    return refuse(name + " lies outside of the file");
+  }
+  if (!weight.sha256() || weight.sha256()->size() != sizeof(Digest)) {
+    return refuse(name + " has no digest");
+  }
+  if (weight.dtype() > Dtype::MAX) {
+    return refuse(name + " has an unknown dtype");
+  }
+  uint32_t rank = weight.sizes() ? weight.sizes()->size() : 0;
+  if (rank > kMaxRank || rank != (weight.strides() ? weight.strides()->size() : 0)) {
+    return refuse(name + " has sizes and strides that do not fit each other");
+  }
+  return Status::ok();
+}
+
+} // namespace
+
+bool isUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    auto lead = static_cast<unsigned char>(text[at]);
+    if (lead < 0x80) {
+      ++at;
+      continue;
+    }
+    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || length > text.size() - at) {
+      return false;
+    }
+    uint32_t code = lead & (0xffu >> (length + 1));
+    for (size_t next = 1; next < length; ++next) {
+      auto byte = static_cast<unsigned char>(text[at + next]);
+      if ((byte & 0xc0) != 0x80) {
+        return false;
+      }
+      code = code << 6 | (byte & 0x3fu);
+    }
+    bool shortest = length == 2 || code >= (length == 3 ? 0x800u : 0x10000u);
+    if (!shortest || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+      return false;
+    }
+    at += length;
+  }
+  return true;
+}
+
+std::string badName(const flatbuffers::String *name) {
+  if (!name) {
+    return "";
+  }
+  if (name->size() > kMaxNameBytes) {
+    return "has " + std::to_string(name->size()) + " bytes (limit " + std::to_string(kMaxNameBytes) + ")";
+  }
+  return isUtf8(name->string_view()) ? "" : "is no UTF-8";
+}
+
+Status checkBody(const format::Artifact &body, uint64_t weightBytes) {
+  FRIT_RETURN_IF_ERROR(checkName(body.graph(), "its graph"));
+  FRIT_RETURN_IF_ERROR(checkText(body.report(), "report"));
+  for (uint32_t at = 0; body.sources() && at < body.sources()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkText(body.sources()->Get(at), "list of source lines"));
+  }
+  if (body.plans()) {
+    FRIT_RETURN_IF_ERROR(checkPlans(body));
+  }
+  for (uint32_t at = 0; body.images() && at < body.images()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkImage(*body.images()->Get(at), "code image " + std::to_string(at)));
+  }
+  for (uint32_t at = 0; body.gpu_modules() && at < body.gpu_modules()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkModule(*body.gpu_modules()->Get(at), "GPU module " + std::to_string(at)));
+  }
+  for (uint32_t at = 0; body.weights() && at < body.weights()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkWeight(*body.weights()->Get(at), "weight " + std::to_string(at), weightBytes));
+  }
+  return Status::ok();
+}
+
+} // namespace frit

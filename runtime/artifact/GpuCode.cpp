@@ -1,0 +1,168 @@
+#include "runtime/artifact/GpuCode.h"
+
+#include <cstring>
+
+namespace frit {
+
+namespace {
+
+Status wrong(const std::string &what) {
+  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + what + "; compile it again");
+}
+
+/// Words and single signs of PTX; comments are passed over, and so are the bodies of functions.
+class PtxWords {
+public:
+  explicit PtxWords(std::string_view text) : text(text) {}
+
+  /// Empty at the end.
+  std::string_view next() {
+    skipBlanks();
+    size_t start = at;
+    while (at < text.size() && isOfWord(text[at])) {
+      ++at;
+    }
+    at += at == start && at < text.size();
+    return text.substr(start, at - start);
+  }
+
+  /// Behind the brace that closes the one just read.
+  void skipBody() {
+    for (size_t depth = 1; depth != 0;) {
+      skipBlanks();
+      if (at == text.size()) {
+        return;
+      }
+      char sign = text[at++];
+      depth += sign == '{';
+      depth -= sign == '}';
+    }
+  }
+
+private:
+  std::string_view text;
+  size_t at = 0;
+
+  static bool isOfWord(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '$' || c == '%';
+  }
+  void skipBlanks() {
+    while (at < text.size()) {
+      if (text.compare(at, 2, "//") == 0) {
+        at = std::min(text.find('\n', at), text.size());
+      } else if (text.compare(at, 2, "/*") == 0) {
+        size_t end = text.find("*/", at + 2);
+        at = end == std::string_view::npos ? text.size() : end + 2;
+      } else if (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
+        ++at;
+      } else {
+        return;
+      }
+    }
+  }
+};
+
+/// Reads from behind `.entry` to the brace of the body.
+Status readEntry(PtxWords &words, PtxEntry &entry) {
+  entry.name = words.next();
+  std::string place = "the PTX of entry '" + std::string(entry.name.substr(0, 200)) + "' ";
+  std::string_view word = words.next();
+  if (word == "(") {
+    while ((word = words.next()) != ")") {
+      if (word == ".param") {
+        word = words.next();
+        bool isFloat = word == ".f64";
+        if (!isFloat && word != ".u64" && word != ".s64" && word != ".b64") {
+          return wrong(place + "takes a parameter that is no number of 8 bytes");
+        }
+        entry.parameters += isFloat ? 'f' : 'i';
+      } else if (word.empty() || word == "[") {
+        return wrong(place + "has a list of parameters that does not end or holds an array");
+      }
+    }
+    word = words.next();
+  }
+  while (word != "{") {
+    if (word.empty() || word == ";" || word == "}") {
+      return wrong(place + "has no body");
+    }
+    if (word == ".maxntid" || word == ".reqntid") {
+      entry.threads = 1;
+      do {
+        word = words.next();
+        uint64_t size = 0;
+        for (char digit : word) {
+          size = digit >= '0' && digit <= '9' && size < (1u << 20) ? size * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
+        }
+        entry.threads = std::min<uint64_t>(entry.threads * size, 1u << 20);
+        word = words.next();
+      } while (word == ",");
+      continue;
+    }
+    word = words.next();
+  }
+  words.skipBody();
+  return Status::ok();
+}
+
+template <typename T> T numberAt(std::span<const uint8_t> bytes, size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
+} // namespace
+
+Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch) {
+  // The text may end in the zero that the driver wants.
+  while (!text.empty() && text.back() == '\0') {
+    text.remove_suffix(1);
+  }
+  if (text.find('\0') != std::string_view::npos) {
+    return wrong("its PTX holds a zero byte");
+  }
+  PtxWords words(text);
+  if (words.next() != ".version") {
+    return wrong("its PTX does not begin with .version");
+  }
+  std::vector<PtxEntry> entries;
+  bool isForArch = false;
+  for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
+    if (word == ".target") {
+      isForArch |= words.next() == "sm_" + std::to_string(arch);
+    } else if (word == ".entry") {
+      FRIT_RETURN_IF_ERROR(readEntry(words, entries.emplace_back()));
+    } else if (word == "{") {
+      words.skipBody();
+    }
+  }
+  if (!isForArch) {
+    return wrong("its PTX is not for sm_" + std::to_string(arch));
+  }
+  return entries;
+}
+
+Status checkCubin(std::span<const uint8_t> bytes) {
+  constexpr size_t kHeader = 64, kSection = 64;
+  constexpr uint16_t kCudaMachine = 190;
+  constexpr uint32_t kNoBits = 8;
+  // Class 64 bits, little endian.
+  if (bytes.size() < kHeader || std::memcmp(bytes.data(), "\x7f" "ELF\2\1", 6) != 0 || numberAt<uint16_t>(bytes, 18) != kCudaMachine) {
+    return wrong("its cubin is no ELF file for a GPU");
+  }
+  auto table = numberAt<uint64_t>(bytes, 40);
+  uint64_t count = numberAt<uint16_t>(bytes, 60);
+  if (count != 0 && (numberAt<uint16_t>(bytes, 58) != kSection || table > bytes.size() || count * kSection > bytes.size() - table)) {
+    return wrong("the sections of its cubin lie outside of it");
+  }
+  for (uint64_t number = 0; number < count; ++number) {
+    size_t at = table + number * kSection;
+    auto offset = numberAt<uint64_t>(bytes, at + 24), size = numberAt<uint64_t>(bytes, at + 32);
+    if (numberAt<uint32_t>(bytes, at + 4) != kNoBits && (offset > bytes.size() || size > bytes.size() - offset)) {
+      return wrong("section " + std::to_string(number) + " of its cubin lies outside of it");
+    }
+  }
+  return Status::ok();
+}
+
+} // namespace frit

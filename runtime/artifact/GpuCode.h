@@ -1,0 +1,33 @@
+// What a piece of GPU code says about its entries. A launch hands the driver one address for each parameter and the driver reads as
+// many bytes behind each as the code declares, so what the code declares is compared with what the plan passes before the driver
+// sees either.
+
+#pragma once
+
+#include "runtime/artifact/Status.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace frit {
+
+struct PtxEntry {
+  std::string_view name;
+  /// One letter a parameter: 'i' for an integer or an address of 8 bytes, 'f' for an f64.
+  std::string parameters;
+  /// Threads of a block, at most (.maxntid) or exactly (.reqntid); 0 where nothing is said.
+  uint64_t threads = 0;
+};
+
+/// The entries of PTX text for sm_`arch`; refuses text that is none, is for another architecture, or whose parameters are not all
+/// numbers of 8 bytes.
+Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch);
+
+/// Refuses bytes that are no ELF file for NVIDIA's GPUs or whose sections lie outside of them.
+Status checkCubin(std::span<const uint8_t> bytes);
+
+} // namespace frit

@@ -1,0 +1,18 @@
+"""docs/Artifact.md numbers what the reader checks; each number has a test of that number, and no test speaks of a rule that is gone."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/Artifact.md"
+TESTS = ROOT / "tests/unit/runtime/standalone/ArtifactConstraints.cpp"
+
+
+def numbers(pattern, path):
+    return [int(number) for number in re.findall(pattern, path.read_text(), re.M)]
+
+
+def test_every_rule_has_its_test_and_every_test_its_rule():
+    rules = numbers(r"^- \*\*A(\d+)\*\* ", PAGE)
+    assert rules == list(range(1, len(rules) + 1)), "the rules of docs/Artifact.md are numbered in order"
+    assert sorted(numbers(r"^TEST\(ArtifactConstraint, A(\d+)_", TESTS)) == rules

@@ -1,0 +1,586 @@
+// The numbered rules of docs/Artifact.md, one test a number (tests/lint/test_artifact_rules.py holds that none is missing). Each starts
+// from a file that is loaded, decoded and run, and breaks one thing in it.
+
+#include "runtime/cpu/CpuBackend.h"
+#include "runtime/plan/PlanExecutor.h"
+#include "runtime/plan/PlanWeights.h"
+#include "runtime/plan/Signature.h"
+#include "runtime/standalone/StandaloneHost.h"
+#include "tests/unit/runtime/standalone/SmallArtifact.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace frit;
+
+namespace {
+
+Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &host) {
+  const auto *constants = plan.source->constants();
+  for (uint32_t number = 0; constants && number < constants->size(); ++number) {
+    auto weight = weightOf(plan, number);
+    FRIT_RETURN_IF_ERROR(weight.status());
+    auto *data = static_cast<char *>(weight->data);
+    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
+                                  weight->bytes};
+    Status status = executor.bindConstant(number, tensor);
+    host.releaseTensor(tensor);
+    FRIT_RETURN_IF_ERROR(status);
+  }
+  return Status::ok();
+}
+
+/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats.
+Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count) {
+  auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Cpu));
+  FRIT_RETURN_IF_ERROR(decoded.status());
+  EXPECT_FALSE(signatureOf(**decoded).empty());
+  auto host = StandaloneHost::create(**decoded, 1);
+  FRIT_RETURN_IF_ERROR(host.status());
+  auto backend = CpuBackend::create(**decoded);
+  FRIT_RETURN_IF_ERROR(backend.status());
+  PlanExecutor executor(*decoded, **host, **backend);
+  FRIT_RETURN_IF_ERROR(bindWeights(**decoded, executor, **host));
+  auto memory = std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(64, 4096)), std::free);
+  std::memset(memory.get(), 0, 4096);
+  InputValue input;
+  input.kind = InputValue::Kind::Tensor;
+  input.handle = new HostTensor{memory, memory.get(), 0, {count}, {1}, format::Dtype::F32, 4096};
+  std::vector<OutputValue> outputs(executor.outputCount());
+  Status status = executor.run({&input, 1}, outputs);
+  for (OutputValue &output : outputs) {
+    if (output.handle) {
+      (*host)->releaseTensor(output.handle);
+    }
+  }
+  return status;
+}
+
+Status use(std::string_view bytes, int64_t count = 3) {
+  auto artifact = Artifact::fromBytes(bytesOfString(bytes));
+  FRIT_RETURN_IF_ERROR(artifact.status());
+  if ((*artifact)->plan(format::Target::Cpu)) {
+    return useCpu(*artifact, count);
+  }
+  if (const format::Plan *gpu = (*artifact)->plan(format::Target::Gpu)) {
+    return DecodedPlan::decode(*artifact, *gpu).status();
+  }
+  return Status::ok();
+}
+
+/// One line, of a length a terminal bears.
+void expectError(const Status &status, std::string_view part, ErrorKind kind = ErrorKind::BadArtifact) {
+  ASSERT_FALSE(status.isOk()) << "accepted, expected: " << part;
+  EXPECT_EQ(status.kind(), kind) << status.message();
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find('\n'), std::string::npos) << status.message();
+  EXPECT_LT(status.message().size(), 8192u);
+}
+
+void expectRefused(std::string_view part, const std::function<void(Small &)> &damage, format::Target target = format::Target::Cpu) {
+  Small small(target);
+  damage(small);
+  expectError(use(small.pack()), part);
+}
+
+Header headerOf(const std::string &file) {
+  Header header;
+  std::memcpy(&header, file.data(), sizeof(Header));
+  return header;
+}
+
+/// The same file under another header, with the digest that fits it.
+std::string withHeader(std::string file, const std::function<void(Header &)> &change) {
+  Header header = headerOf(file);
+  size_t end = sizeof(Header) + header.bodyBytes;
+  change(header);
+  header.sha256 = {};
+  std::memcpy(file.data(), &header, sizeof(Header));
+  header.sha256 = sha256(bytesOfString(std::string_view(file).substr(0, end)));
+  std::memcpy(file.data(), &header, sizeof(Header));
+  return file;
+}
+
+struct TemporaryFile {
+  std::string path;
+  explicit TemporaryFile(const std::string &content) {
+    char name[] = "/tmp/frit-test-XXXXXX";
+    int file = mkstemp(name);
+    EXPECT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+    close(file);
+    path = name;
+  }
+  ~TemporaryFile() { unlink(path.c_str()); }
+};
+
+} // namespace
+
+TEST(ArtifactConstraint, WhatTheyStartFromIsAccepted) {
+  EXPECT_EQ(use(Small().pack()).isOk() ? "" : use(Small().pack()).message(), "");
+  Small gpu(format::Target::Gpu);
+  Status status = use(gpu.pack());
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
+TEST(ArtifactConstraint, A1_MagicVersionAndSizeOfTheHeader) {
+  std::string file = Small().pack();
+  expectError(use(withHeader(file, [](Header &h) { h.magic[0] = 'P'; })), "magic");
+  for (uint32_t version : {kFormatVersion - 1, kFormatVersion + 1, 0xffffffffu}) {
+    expectError(use(withHeader(file, [&](Header &h) { h.version = version; })),
+                "format version is " + std::to_string(version) + ", this runtime reads " + std::to_string(kFormatVersion));
+  }
+  expectError(use(withHeader(file, [](Header &h) { h.headerBytes = 64; })), "its header is said to be 64 bytes");
+  expectError(use(file.substr(0, 127)), "127 bytes are too few");
+}
+
+TEST(ArtifactConstraint, A2_NothingInTheReservedBytes) {
+  std::string file = Small().pack();
+  for (size_t at = 0; at < sizeof(Header::reserved); ++at) {
+    expectError(use(withHeader(file, [&](Header &h) { h.reserved[at] = 1; })), "mean nothing in this version");
+  }
+}
+
+TEST(ArtifactConstraint, A3_TheBodyIsAsLongAsItSays) {
+  Small small;
+  small.artifact.weights.clear();
+  small.plan().constants.clear();
+  std::string file = small.pack({});
+  for (uint64_t bytes : {uint64_t(0), headerOf(file).bodyBytes + 1, kMaxBodyBytes + 1, UINT64_MAX}) {
+    std::string altered = file;
+    std::memcpy(altered.data() + offsetof(Header, bodyBytes), &bytes, sizeof(bytes));
+    expectError(use(altered), "its body is said to be");
+  }
+  expectError(use(file + "x"), "does not fit the file");
+  for (size_t length = 0; length < file.size(); ++length) {
+    expectError(use(std::string_view(file).substr(0, length)), "not a usable .frit artifact");
+  }
+}
+
+TEST(ArtifactConstraint, A4_WeightsBeginAtTheNextPageAndEndTheFile) {
+  std::string file = Small().pack();
+  uint64_t offset = headerOf(file).weightsOffset;
+  ASSERT_EQ(offset % kWeightsAlignment, 0u);
+  for (uint64_t other : {uint64_t(0), offset - 1, offset + kWeightsAlignment, UINT64_MAX}) {
+    expectError(use(withHeader(file, [&](Header &h) { h.weightsOffset = other; })), "weights section does not fit");
+  }
+  for (uint64_t other : {uint64_t(0), kSmallWeights.size() + 1, UINT64_MAX}) {
+    expectError(use(withHeader(file, [&](Header &h) { h.weightsBytes = other; })), "weights section does not fit");
+  }
+  expectError(use(file + "x"), "weights section does not fit");
+  for (size_t at = sizeof(Header) + headerOf(file).bodyBytes; at < offset; ++at) {
+    std::string altered = file;
+    altered[at] = 1;
+    expectError(use(altered), "between its body and its weights");
+  }
+  for (size_t length = sizeof(Header) + headerOf(file).bodyBytes; length < file.size(); ++length) {
+    expectError(use(std::string_view(file).substr(0, length)), "weights section does not fit");
+  }
+}
+
+TEST(ArtifactConstraint, A5_EveryByteOfHeaderAndBodyIsUnderTheDigest) {
+  std::string file = Small().pack();
+  size_t end = sizeof(Header) + headerOf(file).bodyBytes;
+  for (size_t at = 0; at < end; ++at) {
+    std::string altered = file;
+    altered[at] = static_cast<char>(altered[at] ^ (1 << at % 8));
+    expectError(use(altered), at < sizeof(Header) ? "not a usable .frit artifact" : "SHA-256 does not match");
+  }
+}
+
+TEST(ArtifactConstraint, A6_TheBodyPassesTheVerifier) {
+  auto nested = [](int levels) {
+    Small small;
+    auto value = std::make_unique<format::ValueT>();
+    for (int level = 0; level < levels; ++level) {
+      auto list = std::make_unique<format::ValueT>();
+      list->kind = format::ValueKind::List;
+      list->items.push_back(std::move(value));
+      value = std::move(list);
+    }
+    auto &call = small.builder.step<format::AtenT>();
+    call.name = "aten::add";
+    call.arguments.push_back(std::move(value));
+    return use(small.pack());
+  };
+  expectError(nested(8), "needs torch", ErrorKind::Unsupported);
+  expectError(nested(100), "its body is malformed");
+  expectError(use(frameArtifact(std::string(64, '\xff'))), "its body is malformed");
+  // Under a digest that fits no byte of the body leads outside of it.
+  std::string body = Small().pack({}).substr(sizeof(Header));
+  for (size_t at = 0; at < body.size(); ++at) {
+    for (int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      std::string altered = body;
+      altered[at] = static_cast<char>(value);
+      auto artifact = Artifact::fromBytes(bytesOfString(frameArtifact(altered)));
+      if (artifact.isOk() && (*artifact)->plan(format::Target::Cpu)) {
+        auto decoded = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
+        if (decoded.isOk()) {
+          (void)signatureOf(**decoded);
+        } else {
+          EXPECT_EQ(decoded.status().kind(), ErrorKind::BadArtifact);
+        }
+      }
+    }
+  }
+}
+
+TEST(ArtifactConstraint, A7_OnlyTheFileThatWasNamedIsOpened) {
+  TemporaryFile file(Small().pack());
+  EXPECT_TRUE(Artifact::fromFile(file.path).isOk());
+  std::string link = file.path + "-link";
+  ASSERT_EQ(symlink(file.path.c_str(), link.c_str()), 0);
+  EXPECT_FALSE(Artifact::fromFile(link).isOk());
+  unlink(link.c_str());
+  expectError(Artifact::fromFile("/tmp").status(), "is not a regular file");
+  expectError(Artifact::fromFile("/nonexistent/a.frit").status(), "cannot open");
+  expectRefused("opens files", [](Small &s) { s.builder.step<format::AtenT>().name = "aten::from_file"; });
+}
+
+TEST(ArtifactConstraint, A8_OnePlanForATarget) {
+  expectRefused("two plans for Cpu", [](Small &s) { s.artifact.plans.push_back(std::make_unique<format::PlanT>()); });
+  expectRefused("unknown target 7", [](Small &s) {
+    s.artifact.plans.push_back(std::make_unique<format::PlanT>());
+    s.artifact.plans[0]->target = static_cast<format::Target>(7);
+  });
+}
+
+TEST(ArtifactConstraint, A9_EntriesLieInsideOfTheirCode) {
+  expectRefused("entry 0 of code image 0 lies outside of its 3 bytes", [](Small &s) { s.artifact.images[0]->entries[0]->offset = 3; });
+  expectRefused("lies outside", [](Small &s) { s.artifact.images[0]->entries[0]->offset = UINT64_MAX; });
+  expectRefused("lies outside of its 0 bytes", [](Small &s) { s.artifact.images[0]->bytes.clear(); });
+  expectRefused("an alignment of 3 bytes", [](Small &s) { s.artifact.images[0]->alignment = 3; });
+  expectRefused("an alignment of 8192 bytes", [](Small &s) { s.artifact.images[0]->alignment = 8192; });
+  expectRefused("unknown kind", [](Small &s) { s.artifact.images[0]->kind = static_cast<format::ImageKind>(9); });
+}
+
+TEST(ArtifactConstraint, A10_GpuModulesHaveCode) {
+  expectRefused("of an unknown kind or empty", [](Small &s) { s.setCode(""); });
+  expectRefused("of an unknown kind or empty", [](Small &s) { s.artifact.gpu_modules[0]->kind = static_cast<format::GpuCodeKind>(2); });
+}
+
+TEST(ArtifactConstraint, A11_WeightsLieInsideOfTheirSection) {
+  expectRefused("weight 'w' lies outside", [](Small &s) { s.artifact.weights[0]->offset = 1; });
+  expectRefused("weight 'w' lies outside", [](Small &s) { s.artifact.weights[0]->bytes = UINT64_MAX; });
+  expectRefused("has no digest", [](Small &s) { s.artifact.weights[0]->sha256.pop_back(); });
+  expectRefused("unknown dtype", [](Small &s) { s.artifact.weights[0]->dtype = static_cast<format::Dtype>(99); });
+  expectRefused("sizes and strides", [](Small &s) { s.artifact.weights[0]->strides = {1, 1}; });
+  expectRefused("sizes and strides", [](Small &s) { s.artifact.weights[0]->sizes.assign(65, 1), s.artifact.weights[0]->strides.assign(65, 1); });
+}
+
+TEST(ArtifactConstraint, A12_TextsAreBoundedAndUtf8) {
+  expectRefused("has 5000 bytes (limit 4096)", [](Small &s) { s.artifact.graph = std::string(5000, 'g'); });
+  expectRefused("has 5000 bytes (limit 4096)", [](Small &s) { s.plan().symbols[0]->name = std::string(5000, 's'); });
+  for (const char *bad : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\x80"}) {
+    expectRefused("no UTF-8", [&](Small &s) { s.artifact.graph = bad; });
+    expectRefused("no UTF-8", [&](Small &s) { s.artifact.report = bad; });
+    expectRefused("no UTF-8", [&](Small &s) { s.artifact.sources[0] = bad; });
+    expectRefused("no UTF-8", [&](Small &s) { s.plan().inputs[0]->name = bad; });
+    expectRefused("no UTF-8", [&](Small &s) { s.plan().guards[0]->requirement = bad; });
+    expectRefused("no UTF-8", [&](Small &s) { s.plan().kernels[0]->name = bad; });
+  }
+  Small named;
+  named.artifact.graph = "\xc3\xa9t\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80";
+  EXPECT_TRUE(use(named.pack()).isOk());
+}
+
+TEST(ArtifactConstraint, A13_WeightsAreComparedOnRequest) {
+  Small small;
+  // A gap of four bytes, the first four twice.
+  auto &second = *small.artifact.weights.emplace_back(std::make_unique<format::WeightT>(*small.artifact.weights[0]));
+  second.name = "v", second.offset = 0, second.bytes = 4, second.sizes = {1};
+  Digest digest = sha256(bytesOfString(kSmallWeights.substr(0, 4)));
+  second.sha256.assign(digest.begin(), digest.end());
+  auto &first = *small.artifact.weights[0];
+  std::string weights = "0123" + std::string(4, '\0') + std::string(kSmallWeights) + std::string(8, '\0');
+  first.offset = 8;
+  std::string file = small.pack(weights);
+  auto good = Artifact::fromBytes(bytesOfString(file));
+  ASSERT_TRUE(good.isOk()) << good.status().message();
+  EXPECT_TRUE((*good)->checkWeights().isOk());
+  for (size_t at = headerOf(file).weightsOffset; at < file.size(); ++at) {
+    std::string altered = file;
+    altered[at] = static_cast<char>(altered[at] ^ 0x10);
+    auto artifact = Artifact::fromBytes(bytesOfString(altered));
+    ASSERT_TRUE(artifact.isOk());
+    size_t place = at - headerOf(file).weightsOffset;
+    expectError((*artifact)->checkWeights(), place < 4 ? "'v' does not match" : place >= 8 && place < 24 ? "'w' does not match" : "not zero");
+  }
+}
+
+TEST(ArtifactConstraint, A14_HostCodeIsTakenFromFilesOthersCannotWrite) {
+  TemporaryFile file(Small().pack());
+  for (mode_t mode : {0620, 0602}) {
+    chmod(file.path.c_str(), mode);
+    auto artifact = Artifact::fromFile(file.path);
+    ASSERT_TRUE(artifact.isOk());
+    expectError(useCpu(*artifact, 3), "written by others", ErrorKind::Unsupported);
+    EXPECT_TRUE(useCpu(*Artifact::fromFile(file.path, true), 3).isOk());
+  }
+  chmod(file.path.c_str(), 0600);
+  EXPECT_TRUE(useCpu(*Artifact::fromFile(file.path), 3).isOk());
+}
+
+TEST(ArtifactConstraint, A15_APlanSaysNoMoreThanItsBytesHold) {
+  expectRefused("registers are more than", [](Small &s) { s.plan().int_count = 1 << 20; });
+  expectRefused("registers are more than", [](Small &s) { s.plan().float_count = 0xffffffff; });
+  // FlatBuffers lets all tensors of a plan share one list of sizes, and all programs of a plan one program.
+  flatbuffers::FlatBufferBuilder builder;
+  auto sizes = builder.CreateVector(std::vector<uint32_t>(60, 0));
+  std::vector<flatbuffers::Offset<format::Tensor>> tensors(2000, format::CreateTensor(builder, format::Dtype::F32, format::Device::Cpu, 60, sizes, sizes));
+  auto list = builder.CreateVector(tensors);
+  format::PlanBuilder plan(builder);
+  plan.add_int_count(1);
+  plan.add_tensors(list);
+  auto plans = builder.CreateVector(std::vector{plan.Finish()});
+  format::ArtifactBuilder artifact(builder);
+  artifact.add_plans(plans);
+  format::FinishArtifactBuffer(builder, artifact.Finish());
+  expectError(use(frameArtifact({reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()})), "says more than its");
+}
+
+TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
+  expectRefused("tensor register 9 of 4", [](Small &s) { s.step<format::AllocT>(0).tensor = 9; });
+  expectRefused("int register 99 of", [](Small &s) { s.step<format::AllocT>(0).bytes = 99; });
+  expectRefused("float register 7 of 1", [](Small &s) { s.step<format::LaunchT>(1).floats = {7}; });
+  expectRefused("outside of its file", [](Small &s) { s.plan().programs[0]->code[0] = {format::Op::Mul, s.holds, 99, s.four, 0}; });
+  expectRefused("unknown operation 999", [](Small &s) { s.plan().programs[0]->code[0] = {static_cast<format::Op>(999), 0, 0, 0, 0}; });
+  expectRefused("size program 3", [](Small &s) { s.plan().size_program = 3; });
+  expectRefused("kernel 5 is not there", [](Small &s) { s.step<format::LaunchT>(1).kernel = 5; });
+  expectRefused("an input that is not there", [](Small &s) { s.plan().symbols[0]->input = 3; });
+  expectRefused("no such size", [](Small &s) { s.plan().symbols[0]->dim = 1; });
+  expectRefused("source line 4 is not there", [](Small &s) { s.plan().kernels[0]->sources = {4}; });
+  expectRefused("unknown kind", [](Small &s) { s.plan().inputs[0]->kind = static_cast<format::InputKind>(44); });
+  expectRefused("unknown kind", [](Small &s) { s.plan().outputs[0]->kind = static_cast<format::OutputKind>(44); });
+  expectRefused("unknown kind", [](Small &s) { s.plan().guards[0]->kind = static_cast<format::GuardKind>(44); });
+  expectRefused("unknown dtype", [](Small &s) { s.plan().outputs[0]->dtype = static_cast<format::Dtype>(44); });
+  expectRefused("unknown dtype", [](Small &s) { s.plan().tensors[0]->dtype = static_cast<format::Dtype>(44); });
+  expectRefused("unknown storage class", [](Small &s) { s.step<format::AllocT>(0).storage = static_cast<format::StorageClass>(3); });
+  expectRefused("neither r, w nor u", [](Small &s) { s.plan().kernels[0]->access = "rx"; });
+}
+
+TEST(ArtifactConstraint, A17_ConstantsStayAsTheyAre) {
+  expectRefused("constant in int register", [](Small &s) { s.plan().programs[0]->code[0] = {format::Op::Mul, s.four, s.s0, s.four, 0}; });
+  expectRefused("constant in int register", [](Small &s) { s.plan().symbols[0]->reg = s.one; });
+  expectRefused("constant in float register", [](Small &s) { s.builder.emitTo(s.program, s.half, format::Op::FNeg, s.half); });
+  expectRefused("constant in int register", [](Small &s) {
+    auto &step = s.builder.step<format::DimT>();
+    step.tensor = s.y, step.dst = s.four;
+  });
+}
+
+TEST(ArtifactConstraint, A18_RankSizesAndStridesFitEachOther) {
+  expectRefused("do not fit each other", [](Small &s) { s.plan().tensors[s.y]->rank = 2; });
+  expectRefused("do not fit each other", [](Small &s) { s.plan().tensors[s.y]->strides = {s.one, s.one}; });
+  expectRefused("do not fit each other", [](Small &s) {
+    format::TensorT &tensor = *s.plan().tensors[s.y];
+    tensor.rank = 65, tensor.sizes.assign(65, s.one), tensor.strides.assign(65, s.one);
+  });
+  expectRefused("has no sizes or strides", [](Small &s) { s.plan().tensors[s.y]->strides.clear(); });
+}
+
+TEST(ArtifactConstraint, A19_ATensorIsWrittenOnceAndReadWhileItIsThere) {
+  expectRefused("is read before it is written", [](Small &s) { std::swap(s.plan().steps[0], s.plan().steps[1]); });
+  expectRefused("is written twice", [](Small &s) { s.step<format::AllocT>(0).tensor = s.x; });
+  expectRefused("is written twice", [](Small &s) { s.plan().constants[0]->tensor = s.x; });
+  expectRefused("is written twice", [](Small &s) {
+    s.plan().inputs.push_back(std::make_unique<format::InputT>());
+    s.plan().inputs[1]->reg = s.x;
+  });
+  expectRefused("after it was freed", [](Small &s) {
+    s.builder.step<format::FreeT>().tensor = s.x;
+    s.builder.step<format::FreeT>().tensor = s.x;
+  });
+  expectRefused("is not there any more", [](Small &s) { s.builder.step<format::FreeT>().tensor = s.y; });
+}
+
+TEST(ArtifactConstraint, A20_NoLookOutlivesItsMemory) {
+  auto look = [](Small &s, uint32_t &t, uint32_t &v) {
+    t = s.builder.newTensor(format::Dtype::F32, {s.one}, {s.one}), v = s.builder.newTensor(format::Dtype::F32, {s.one}, {s.one});
+    auto &alloc = s.builder.step<format::AllocT>();
+    alloc.tensor = t, alloc.bytes = s.four;
+    auto &view = s.builder.step<format::ViewT>();
+    view.tensor = v, view.source = t;
+  };
+  auto launch = [](Small &s, uint32_t reads) {
+    auto &again = s.builder.step<format::LaunchT>();
+    again.tensors = {reads, s.y}, again.ints = {s.s0}, again.floats = {s.half};
+    again.variants.push_back(std::make_unique<format::VariantSizesT>());
+    again.variants[0]->launches.push_back(std::make_unique<format::LaunchSizesT>());
+    again.variants[0]->launches[0]->x = s.one;
+  };
+  expectRefused("a view outlives the storage", [&](Small &s) {
+    uint32_t t, v;
+    look(s, t, v);
+    s.builder.step<format::FreeT>().tensor = t;
+    launch(s, v);
+  });
+  expectRefused("has no storage of its own to hand over", [&](Small &s) {
+    uint32_t t, v, u = s.builder.newTensor(format::Dtype::F32, {s.one}, {s.one});
+    look(s, t, v);
+    auto &reuse = s.builder.step<format::ReuseT>();
+    reuse.tensor = u, reuse.from = v;
+    s.builder.step<format::FreeT>().tensor = t;
+    launch(s, u);
+  });
+}
+
+TEST(ArtifactConstraint, A21_ResultsHaveStorageOfTheirOwn) {
+  expectRefused("cannot lie in the arena", [](Small &s) { s.plan().arena_bytes = s.four, s.step<format::AllocT>(0).arena_offset = s.one; });
+  expectRefused("has no arena", [](Small &s) {
+    auto &alloc = s.step<format::AllocT>(0);
+    alloc.storage = format::StorageClass::Temporary, alloc.arena_offset = s.one;
+  });
+  expectRefused("only a result can begin inside", [](Small &s) {
+    auto &alloc = s.step<format::AllocT>(0);
+    alloc.storage = format::StorageClass::Temporary, alloc.offset = s.one;
+  });
+  expectRefused("only a temporary is larger", [](Small &s) { s.step<format::AllocT>(0).capacity = s.four; });
+}
+
+TEST(ArtifactConstraint, A22_BucketsAscendAndAreFew) {
+  auto bucket = [](std::vector<int64_t> sizes, uint32_t count = 1) {
+    return [=](Small &s) {
+      for (uint32_t number = 0; number < count; ++number) {
+        auto &one = *s.plan().buckets.emplace_back(std::make_unique<format::BucketT>());
+        one.symbol = s.s0, one.dst = s.builder.newInt(), one.sizes = sizes;
+      }
+    };
+  };
+  Small good;
+  bucket({1, 8, 64})(good);
+  EXPECT_TRUE(use(good.pack()).isOk());
+  expectRefused("do not ascend", bucket({8, 4}));
+  expectRefused("do not ascend", bucket({}));
+  expectRefused("a size of -1", bucket({-1, 4}));
+  expectRefused("more than 64 sizes", bucket({1, 2, 3, 4}, 17));
+  expectRefused("is of no symbol", [&](Small &s) { bucket({4})(s), s.plan().buckets[0]->symbol = s.holds; });
+}
+
+TEST(ArtifactConstraint, A23_GuardsLieSideBySide) {
+  expectRefused("does not follow that of the guard before", [](Small &s) {
+    s.plan().guards.push_back(std::make_unique<format::GuardT>());
+    s.plan().guards[1]->holds = s.s0;
+  });
+  expectRefused("symbol 3 is not there", [](Small &s) { s.plan().guards[0]->symbols = {3}; });
+  auto aligned = [](uint32_t bytes, uint32_t input) {
+    return [=](Small &s) {
+      auto &guard = *s.plan().guards[0];
+      guard.kind = format::GuardKind::Aligned, guard.bytes = bytes, guard.input = input;
+    };
+  };
+  expectRefused("no power of two", aligned(24, 0));
+  expectRefused("no power of two", aligned(0, 0));
+  expectRefused("input 5 is no tensor", aligned(16, 5));
+}
+
+TEST(ArtifactConstraint, A24_LaunchesAreSuchAsDevicesTake) {
+  auto block = [](uint32_t x, uint32_t y, uint32_t z) {
+    return [=](Small &s) {
+      auto &launch = *s.plan().kernels[0]->variants[0]->launches[0];
+      launch.block_x = x, launch.block_y = y, launch.block_z = z;
+    };
+  };
+  expectRefused("a block of (0, 1, 1) threads", block(0, 1, 1));
+  expectRefused("a block of (1025, 1, 1) threads", block(1025, 1, 1));
+  expectRefused("a block of (64, 32, 1) threads", block(64, 32, 1));
+  expectRefused("a block of (1, 1, 65) threads", block(1, 1, 65));
+  expectRefused("a block of (65536, 65536, 1) threads", block(65536, 65536, 1));
+  expectRefused("bytes of shared memory", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->shared_bytes = (227 << 10) + 1; });
+  expectRefused("a grain of 0 units", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->grain = 0; });
+  expectRefused("no variant", [](Small &s) { s.plan().kernels[0]->variants.clear(); });
+  expectRefused("a launch without an entry", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->entry.clear(); });
+  expectRefused("1 variants, its use 0", [](Small &s) { s.step<format::LaunchT>(1).variants.clear(); });
+  expectRefused("number of launches", [](Small &s) { s.step<format::LaunchT>(1).variants[0]->launches.clear(); });
+  expectRefused("the last variant must run always", [](Small &s) { s.step<format::LaunchT>(1).variants[0]->guard = s.holds; });
+}
+
+TEST(ArtifactConstraint, A25_HostCodeIsThereForThisMachine) {
+  expectRefused("entry 'k' is missing", [](Small &s) { s.artifact.images[0]->entries.clear(); });
+  Small other;
+  other.artifact.images[0]->level = "x86-64-v9";
+  expectError(use(other.pack()), "cannot run the artifact's code (x86-64-v9)", ErrorKind::Unsupported);
+}
+
+TEST(ArtifactConstraint, A26_GpuCodeTakesWhatLaunchesPass) {
+  auto gpu = [](std::string_view part, const std::function<void(Small &)> &damage) { expectRefused(part, damage, format::Target::Gpu); };
+  auto replaced = [](std::string_view what, std::string_view with) {
+    return [=](Small &s) {
+      std::string text = kSmallPtx;
+      text.replace(text.find(what), what.size(), with);
+      s.setCode(text);
+    };
+  };
+  gpu("takes the parameters 'iiiif', a launch passes 'iiif'", replaced(".param .f64", ".param .u64 more, .param .f64"));
+  gpu("takes the parameters 'iiii', a launch passes 'iiif'", replaced(".f64", ".u64"));
+  gpu("no number of 8 bytes", replaced(".u64 k_param_2", ".u32 k_param_2"));
+  gpu("no number of 8 bytes", replaced(".u64 k_param_2", ".align 8 .b8 k_param_2[4000]"));
+  gpu("holds an array", replaced("k_param_2,", "k_param_2[500],"));
+  gpu("runs with 64 threads a block, a launch has 128", replaced("128, 1, 1", "64, 1, 1"));
+  gpu("has no entry 'k'", replaced(".entry k(", ".entry other("));
+  gpu("is not for sm_90", replaced("sm_90", "sm_80"));
+  gpu("does not begin with .version", replaced(".version", ".verse"));
+  gpu("holds a zero byte", replaced("made by hand", std::string_view("made\0by hand", 12)));
+  gpu("has no body", replaced("{ { ret; } }", ""));
+  auto cubin = [](uint16_t machine, uint64_t table, uint16_t sections) {
+    return [=](Small &s) {
+      std::string elf(128, '\0');
+      elf.replace(0, 6, "\x7f" "ELF\2\1");
+      std::memcpy(elf.data() + 18, &machine, 2);
+      std::memcpy(elf.data() + 40, &table, 8);
+      std::memcpy(elf.data() + 58, "\x40\0", 2);
+      std::memcpy(elf.data() + 60, &sections, 2);
+      s.artifact.gpu_modules[0]->kind = format::GpuCodeKind::Cubin;
+      s.setCode(elf);
+    };
+  };
+  Small good(format::Target::Gpu);
+  cubin(190, 64, 1)(good);
+  EXPECT_TRUE(use(good.pack()).isOk());
+  gpu("no ELF file for a GPU", cubin(62, 64, 1));
+  gpu("lie outside", cubin(190, 64, 2));
+  gpu("lie outside", cubin(190, UINT64_MAX, 1));
+  gpu("no ELF file for a GPU", [](Small &s) { s.artifact.gpu_modules[0]->kind = format::GpuCodeKind::Cubin; });
+}
+
+TEST(ArtifactConstraint, A27_ConstantsLieInsideOfTheirWeight) {
+  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->sizes = {5}; });
+  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->strides = {2}; });
+  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->strides = {-1}; });
+  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->sizes = {INT64_MAX}; });
+  expectRefused("begins inside of an element", [](Small &s) { auto &w = *s.artifact.weights[0]; w.sizes = {3}, w.offset = 2, w.bytes = 12; });
+  Small none;
+  none.plan().constants[0]->weight = 7;
+  expectError(use(none.pack()), "is not in the file", ErrorKind::BadInput);
+}
+
+TEST(ArtifactConstraint, A28_ViewsLieInsideOfTheirStorage) {
+  for (int64_t offset : {int64_t(-1), int64_t(3), int64_t(1) << 61, INT64_MAX, INT64_MIN}) {
+    expectRefused("a view lies outside of its storage of 12 bytes",
+                  [&](Small &s) { s.step<format::ViewT>(2).offset = s.builder.intConstant(offset); });
+  }
+  Small last;
+  last.step<format::ViewT>(2).offset = last.builder.intConstant(2);
+  EXPECT_TRUE(use(last.pack()).isOk());
+  for (int64_t size : {int64_t(-1), int64_t(1) << 60, INT64_MAX}) {
+    Small huge;
+    huge.plan().tensors[huge.y]->sizes = {huge.builder.intConstant(size)};
+    expectError(use(huge.pack()), "no memory can hold", ErrorKind::Runtime);
+  }
+}
+
+TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
+  Small small;
+  small.plan().symbols[0]->max = 8;
+  std::string file = small.pack();
+  expectError(use(file, 9), "input 0 ('x'): its size along dimension 0 is 9", ErrorKind::BadInput);
+  Small fixed;
+  fixed.plan().tensors[fixed.x]->sizes = {fixed.four};
+  expectError(use(fixed.pack(), 3), "is 3, compiled for 4", ErrorKind::BadInput);
+  Small typed;
+  typed.plan().tensors[typed.x]->dtype = format::Dtype::I32;
+  expectError(use(typed.pack()), "its dtype is float32, compiled for int32", ErrorKind::BadInput);
+}
+
+TEST(ArtifactConstraint, A30_GuardsHold) { expectError(use(Small().pack(), 0), "s0 must be at least 1", ErrorKind::BadInput); }

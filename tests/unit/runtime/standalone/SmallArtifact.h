@@ -1,0 +1,91 @@
+// A file with one of most things in it, from which tests of the reader start: its fields are there to be broken.
+
+#pragma once
+
+#include "runtime/artifact/ArtifactBuilder.h"
+
+namespace frit {
+
+inline constexpr std::string_view kSmallWeights = "0123456789abcdef";
+
+inline const char *const kSmallPtx = R"(// made by hand
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(
+  .param .u64 .ptr .global .align 1 k_param_0, /* x */
+  .param .u64 .ptr .global .align 1 k_param_1,
+  .param .u64 k_param_2,
+  .param .f64 k_param_3
+)
+.maxntid 128, 1, 1
+{ { ret; } }
+)";
+
+inline std::span<const uint8_t> bytesOfString(std::string_view text) { return {reinterpret_cast<const uint8_t *>(text.data()), text.size()}; }
+
+/// y = k(x, w) for x of s0 elements, and a look at it.
+struct Small {
+  format::ArtifactT artifact;
+  PlanBuilder builder;
+  uint32_t one, four, s0, holds, half, x, w, y, z, program;
+
+  explicit Small(format::Target target = format::Target::Cpu) : builder(target) {
+    format::Device device = target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
+    artifact.graph = "small";
+    artifact.sources = {"model.py:3 in forward: k(x)"};
+    one = builder.intConstant(1), four = builder.intConstant(4), s0 = builder.newInt(), half = builder.floatConstant(0.5);
+    program = builder.newProgram();
+    uint32_t bytes = builder.emit(program, format::Op::Mul, s0, four);
+    holds = builder.emit(program, format::Op::Ge, s0, one);
+    plan().size_program = program;
+    x = builder.newTensor(format::Dtype::F32, {s0}, {one}, device), w = builder.newTensor(format::Dtype::F32, {four}, {one}, device);
+    y = builder.newTensor(format::Dtype::F32, {s0}, {one}, device), z = builder.newTensor(format::Dtype::F32, {one}, {one}, device);
+    auto &input = *plan().inputs.emplace_back(std::make_unique<format::InputT>());
+    input.name = "x", input.reg = x;
+    auto &symbol = *plan().symbols.emplace_back(std::make_unique<format::SymbolT>());
+    symbol.name = "s0", symbol.reg = s0, symbol.dim = 0;
+    auto &guard = *plan().guards.emplace_back(std::make_unique<format::GuardT>());
+    guard.kind = format::GuardKind::Range, guard.holds = holds, guard.symbols = {0}, guard.requirement = "s0 must be at least 1";
+    auto &constant = *plan().constants.emplace_back(std::make_unique<format::ConstantT>());
+    constant.name = "w", constant.tensor = w, constant.weight = 0;
+    auto &kernel = *plan().kernels.emplace_back(std::make_unique<format::KernelT>());
+    kernel.name = "k", kernel.access = "rw", kernel.sources = {0};
+    auto &variant = *kernel.variants.emplace_back(std::make_unique<format::KernelVariantT>());
+    auto &launch = *variant.launches.emplace_back(std::make_unique<format::KernelLaunchT>());
+    launch.entry = "k", launch.block_x = 128;
+    auto &alloc = builder.step<format::AllocT>();
+    alloc.tensor = y, alloc.bytes = bytes, alloc.storage = format::StorageClass::Output;
+    auto &use = builder.step<format::LaunchT>();
+    use.tensors = {x, y}, use.ints = {s0}, use.floats = {half};
+    auto &sizes = *use.variants.emplace_back(std::make_unique<format::VariantSizesT>());
+    sizes.launches.emplace_back(std::make_unique<format::LaunchSizesT>())->x = s0;
+    auto &view = builder.step<format::ViewT>();
+    view.tensor = z, view.source = y, view.offset = builder.intConstant(0);
+    for (uint32_t reg : {y, z}) {
+      plan().outputs.emplace_back(std::make_unique<format::OutputT>())->reg = reg;
+    }
+    auto &image = *artifact.images.emplace_back(std::make_unique<format::CodeImageT>());
+    // xor eax, eax; ret
+    image.level = "x86-64-v3", image.bytes = {0x31, 0xc0, 0xc3};
+    image.entries.emplace_back(std::make_unique<format::EntryT>())->name = "k";
+    auto &module = *artifact.gpu_modules.emplace_back(std::make_unique<format::GpuModuleT>());
+    module.arch = 90, module.entries = {"k"};
+    setCode(kSmallPtx);
+    auto &weight = *artifact.weights.emplace_back(std::make_unique<format::WeightT>());
+    weight.name = "w", weight.dtype = format::Dtype::F32, weight.sizes = {4}, weight.strides = {1}, weight.bytes = kSmallWeights.size();
+    Digest digest = sha256(bytesOfString(kSmallWeights));
+    weight.sha256.assign(digest.begin(), digest.end());
+  }
+
+  format::PlanT &plan() { return builder.plan; }
+  template <typename T> T &step(size_t number) { return *static_cast<T *>(plan().steps[number]->action.value); }
+  void setCode(std::string_view text) { artifact.gpu_modules[0]->bytes.assign(text.begin(), text.end()); }
+
+  std::string pack(std::string_view weights = kSmallWeights) {
+    artifact.plans.insert(artifact.plans.begin(), builder.take());
+    return packArtifact(artifact, weights);
+  }
+};
+
+} // namespace frit
