@@ -6,6 +6,30 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+static void printTerm(llvm::raw_ostream &os, uint64_t magnitude, ArrayAttr monomial) {
+  bool needsStar = false;
+  if (magnitude != 1 || monomial.empty()) {
+    os << magnitude;
+    needsStar = true;
+  }
+  for (Attribute atom : monomial) {
+    if (needsStar) {
+      os << " * ";
+    }
+    needsStar = true;
+    if (auto name = dyn_cast<StringAttr>(atom)) {
+      os << name.getValue();
+      continue;
+    }
+    auto call = cast<SizeCallAttr>(atom);
+    os << stringifySizeFunction(call.getFunction()) << '(';
+    printSize(os, call.getLhs());
+    os << ", ";
+    printSize(os, call.getRhs());
+    os << ')';
+  }
+}
+
 void mlir::frit::printSize(llvm::raw_ostream &os, SizeExpr size) {
   SizeAttr attr = size;
   if (attr.getMonomials().empty()) {
@@ -22,26 +46,12 @@ void mlir::frit::printSize(llvm::raw_ostream &os, SizeExpr size) {
     } else if (i != 0) {
       os << " + ";
     }
-    bool needsStar = false;
-    if (magnitude != 1 || monomial.empty()) {
-      os << magnitude;
-      needsStar = true;
-    }
-    for (Attribute atom : monomial) {
-      if (needsStar) {
-        os << " * ";
-      }
-      needsStar = true;
-      if (auto name = dyn_cast<StringAttr>(atom)) {
-        os << name.getValue();
-        continue;
-      }
-      auto call = cast<SizeCallAttr>(atom);
-      os << stringifySizeFunction(call.getFunction()) << '(';
-      printSize(os, call.getLhs());
-      os << ", ";
-      printSize(os, call.getRhs());
-      os << ')';
+    // The magnitude of the minimum is no number that can be read: it is written as two terms.
+    bool isMinimum = magnitude == uint64_t(1) << 63;
+    printTerm(os, magnitude - isMinimum, monomial);
+    if (isMinimum) {
+      os << " - ";
+      printTerm(os, 1, monomial);
     }
   }
 }
