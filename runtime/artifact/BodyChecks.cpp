@@ -83,6 +83,9 @@ Status checkWeight(const Weight &weight, const std::string &place, uint64_t weig
   if (rank > kMaxRank || rank != (weight.strides() ? weight.strides()->size() : 0)) {
     return refuse(name + " has sizes and strides that do not fit each other");
   }
+  if (!isAligned<int64_t>(weight.sizes()) || !isAligned<int64_t>(weight.strides())) {
+    return refuse(name + " has a list that begins inside of a number");
+  }
   return Status::ok();
 }
 

@@ -13,6 +13,11 @@ namespace frit {
 inline constexpr size_t kMaxNameBytes = 4096;
 inline constexpr size_t kMaxRank = 64;
 
+/// Whether a list begins where its elements may: the verifier looks at the place of its length only.
+template <typename T, typename L> bool isAligned(const L *list) {
+  return !list || list->size() == 0 || reinterpret_cast<uintptr_t>(list->Data()) % alignof(T) == 0;
+}
+
 bool isUtf8(std::string_view text);
 
 /// Empty, or what is wrong with a name: too long, or no UTF-8.

@@ -57,8 +57,11 @@ private:
   template <typename T> Status spendOn(const flatbuffers::Vector<T> *list) {
     return spend(uint64_t(countOf(list)) * sizeof(flatbuffers::uoffset_t));
   }
-  template <typename T> Status spendOn(const flatbuffers::Vector<const T *> *list) { return spend(uint64_t(countOf(list)) * sizeof(T)); }
-  Status spendOn(const flatbuffers::Vector<int64_t> *list) { return spend(uint64_t(countOf(list)) * sizeof(int64_t)); }
+  template <typename T> Status spendOn(const flatbuffers::Vector<const T *> *list) { return spendOnNumbers<T>(list); }
+  Status spendOn(const flatbuffers::Vector<int64_t> *list) { return spendOnNumbers<int64_t>(list); }
+  template <typename T, typename L> Status spendOnNumbers(const L *list) {
+    return isAligned<T>(list) ? spend(uint64_t(countOf(list)) * sizeof(T)) : wrong("a list begins inside of a number");
+  }
 
   Status checkName(const flatbuffers::String *name) {
     FRIT_RETURN_IF_ERROR(spend(name ? name->size() : 0));

@@ -13,8 +13,10 @@ void fuzzProgram(std::span<const uint8_t> bytes) {
   double floats[kRegisters] = {};
   auto take = [&](void *to, size_t size) {
     size = std::min(size, bytes.size());
-    std::memcpy(to, bytes.data(), size);
-    bytes = bytes.subspan(size);
+    if (size != 0) {
+      std::memcpy(to, bytes.data(), size);
+      bytes = bytes.subspan(size);
+    }
   };
   take(ints, sizeof(ints));
   take(floats, sizeof(floats));

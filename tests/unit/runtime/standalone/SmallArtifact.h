@@ -4,6 +4,8 @@
 
 #include "runtime/artifact/ArtifactBuilder.h"
 
+#include <functional>
+
 namespace frit {
 
 inline constexpr std::string_view kSmallWeights = "0123456789abcdef";
@@ -87,5 +89,23 @@ struct Small {
     return packArtifact(artifact, weights);
   }
 };
+
+inline Header headerOf(const std::string &file) {
+  Header header;
+  std::memcpy(&header, file.data(), sizeof(Header));
+  return header;
+}
+
+/// The same file under another header, with the digest that fits it.
+inline std::string withHeader(std::string file, const std::function<void(Header &)> &change) {
+  Header header = headerOf(file);
+  size_t end = sizeof(Header) + header.bodyBytes;
+  change(header);
+  header.sha256 = {};
+  std::memcpy(file.data(), &header, sizeof(Header));
+  header.sha256 = sha256(bytesOfString(std::string_view(file).substr(0, end)));
+  std::memcpy(file.data(), &header, sizeof(Header));
+  return file;
+}
 
 } // namespace frit
