@@ -141,13 +141,13 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   /// Between channels-last tensors a region keeps the order where no reader has a wish.
   bool isChannelsLastInAndOut(RegionOp region, OpResult result) {
     auto type = cast<RankedTensorType>(result.getType());
-    if (!type.hasStaticShape() || type.getRank() != 4) {
+    if (type.getRank() != 4) {
       return false;
     }
     LayoutAttr order = getChannelsLastLayout(type);
     bool reads = llvm::any_of(region.getOperands(), [&](Value operand) {
       auto from = dyn_cast<RankedTensorType>(operand.getType());
-      return from && from.getShape() == type.getShape() && layouts.lookup(operand) == order;
+      return from && getSizes(from) == getSizes(type) && layouts.lookup(operand) == order;
     });
     return reads && llvm::all_of(result.getUses(), [](OpOperand &use) {
       return !isView(use.getOwner()) && getLayoutDemand(use).kind == DemandKind::Any;

@@ -317,8 +317,8 @@ def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::Grap
 def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::GraphOp"> {
   let summary = "let convolutions and pooling of a CPU read and write channels-last";
   let description = [{
-    Rewrites what `operand_layouts` and `result_layouts` say of convolutions (2-d, static
-    sizes, f32 and half types, not transposed) and, in a graph that has one, of pooling;
+    Rewrites what `operand_layouts` and `result_layouts` say of convolutions (2-d, f32
+    and half types, not transposed; sizes may be symbolic) and, in a graph that has one, of pooling;
     `frit-assign-layouts` then makes regions write that order. Results from `first-kept`
     on are what a forward graph keeps for its backward: nobody else sees their strides, so
     they are marked `frit.kept` and lie as they come. `inputs` are the arguments of

@@ -4,8 +4,8 @@
 // write what their readers want (assign-layouts), so that between two calls the order costs
 // nothing; a call on an argument that lies otherwise stays as it is, a result may be copied.
 //
-// Only static sizes: AOTAutograd takes no symbolic strides for what a forward graph keeps
-// for its backward, and a copy of each of those would cost more than is won.
+// Sizes may be symbolic: strides are size expressions, and what an operator returns in another order because a
+// size happens to be 1 is copied by the runtime.
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -34,7 +34,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (int64_t number : inputs) {
       if (number < 0 || number >= static_cast<int64_t>(graph.getNumArguments()) ||
           !isImage(graph.getArgumentTypes()[number])) {
-        graph.emitError() << "input " << number << " is not a 4-d tensor of static sizes, so it cannot be channels-last";
+        graph.emitError() << "input " << number << " is not a 4-d tensor, so it cannot be channels-last";
         return signalPassFailure();
       }
       auto type = cast<RankedTensorType>(graph.getArgumentTypes()[number]);
@@ -69,7 +69,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
 
   static bool isImage(Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape() && tensor.getRank() == 4;
+    return tensor && tensor.getRank() == 4;
   }
 
   /// What the library has kernels for; doubles go through loops of torch's that do not care.

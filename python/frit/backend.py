@@ -41,8 +41,9 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     disable = torch._dynamo.disable
+    laid = []  # by the forward, for its backward
     compile_backward = disable(
-        functools.partial(compile_graph, settings=settings, stage="backward"),
+        functools.partial(compile_graph, settings=settings, stage="backward", laid=laid),
         reason="do not trace the backward compiler",
     )
 
@@ -53,7 +54,7 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     compiled = aot_module_simplified(
         gm,
         example_inputs,
-        fw_compiler=functools.partial(compile_graph, settings=settings, stage="forward"),
+        fw_compiler=functools.partial(compile_graph, settings=settings, stage="forward", laid=laid),
         bw_compiler=backward,
         inference_compiler=functools.partial(compile_graph, settings=settings, stage="inference"),
         partition_fn=min_cut_rematerialization_partition,
@@ -64,12 +65,13 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-def compile_graph(gm, example_inputs, *, settings, stage):
-    """One functional graph to a boxed callable."""
+def compile_graph(gm, example_inputs, *, settings, stage, laid=None):
+    """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
+    it none is."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     started = time.perf_counter()
-    settings = {**settings, **_layout_freedom(gm, example_inputs, stage)}
+    settings = {**settings, **_layout_freedom(stage, laid)}
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
@@ -86,7 +88,7 @@ def compile_graph(gm, example_inputs, *, settings, stage):
         _time(name, captured, "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
-    _tell_strides(gm, report)
+    _note_laid(stage, report, laid)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     for entry in report.get("buckets", ()):
         entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
@@ -96,42 +98,27 @@ def compile_graph(gm, example_inputs, *, settings, stage):
     return _keeping(executable, captured.callbacks) if captured.callbacks else executable
 
 
-def _channels_last_strides(shape):
-    _, channels, rows, columns = shape
-    return channels * rows * columns, 1, channels * columns, channels
-
-
-def _layout_freedom(gm, example_inputs, stage):
+def _layout_freedom(stage, laid):
     """What the compiler may know of strides beyond the graph: which results only the backward will see, and which
-    of a backward's inputs it has laid channels-last in the forward (AOTAutograd restrides the examples only)."""
+    of a backward's inputs the forward has laid channels-last."""
+    if stage == "backward":
+        return {"channels_last_inputs": list(laid)} if laid else {}
+    saved = _saved(stage, laid)
+    return {"first_kept": saved.num_forward} if saved else {}
+
+
+def _saved(stage, laid):
+    """What AOTAutograd knows of the values that a forward keeps for its backward."""
     context = torch._guards.TracingContext.try_get()
-    if stage == "forward" and context is not None and context.fw_metadata and context.output_strides is not None:
-        return {"first_kept": context.fw_metadata.num_forward}
-    if stage != "backward":
-        return {}
-    placeholders = [node.meta.get("val") for node in gm.graph.nodes if node.op == "placeholder"]
-    relaid = [
-        number
-        for number, (traced, given) in enumerate(zip(placeholders, example_inputs))
-        if isinstance(traced, torch.Tensor)
-        and traced.ndim == 4
-        and all(isinstance(size, int) for size in (*traced.shape, *given.stride()))
-        and given.stride() != traced.stride()
-        and given.stride() == _channels_last_strides(traced.shape)
-    ]
-    return {"channels_last_inputs": relaid} if relaid else {}
+    return context.fw_metadata if stage == "forward" and laid is not None and context is not None else None
 
 
-def _tell_strides(gm, report):
-    """AOTAutograd compiles the backward for inputs as they lie."""
-    relaid = report.get("channels_last_results")
-    if not relaid:
-        return
-    (results,) = gm.graph.output_node().args
-    strides = [None] * len(results)
-    for number in relaid:
-        strides[number] = _channels_last_strides(results[number].meta["val"].shape)
-    torch._guards.TracingContext.get().output_strides.extend(strides)
+def _note_laid(stage, report, laid):
+    """Notes which inputs of the backward, sizes first and then what the forward has kept, will come channels-last. AOTAutograd
+    never looks at their strides, and its own way of telling them (`output_strides`) takes no symbols."""
+    saved = _saved(stage, laid)
+    if saved:
+        laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in report["channels_last_results"]]
 
 
 def build(captured, settings, name):

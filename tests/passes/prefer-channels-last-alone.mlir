@@ -1,6 +1,6 @@
 // RUN: frit-opt --split-input-file --frit-prefer-channels-last %s | FileCheck %s
 
-// Pooling without a convolution, doubles, transposed convolutions and symbolic sizes stay as they are.
+// Pooling without a convolution, doubles and transposed convolutions stay as they are.
 // CHECK-LABEL: @pooling
 // CHECK: result_layouts = [#frit.layout<[64, 16, 4, 1]>]
 frit.graph @pooling(%x: tensor<2x4x8x8xf32>) -> tensor<2x4x4x4xf32> {
@@ -48,25 +48,6 @@ frit.graph @transposed(%x: tensor<2x3x8x8xf32>, %w: tensor<3x4x3x3xf32>) -> tens
        operand_layouts = [#frit.layout<[192, 64, 8, 1]>, #frit.layout<[36, 9, 3, 1]>], result_layouts = [#frit.layout<[256, 64, 8, 1]>]}
       : (tensor<2x3x8x8xf32>, tensor<3x4x3x3xf32>) -> tensor<2x4x8x8xf32>
   frit.return %y : tensor<2x4x8x8xf32>
-}
-
-// -----
-
-// CHECK-LABEL: @symbolic
-// CHECK: result_layouts = [#frit.layout<[256, 64, 8, 1]>]
-!x = tensor<?x3x8x8xf32, #frit.dims<[s0, 3, 8, 8]>>
-!y = tensor<?x4x8x8xf32, #frit.dims<[s0, 4, 8, 8]>>
-frit.graph @symbolic(%x: !x, %w: tensor<4x3x3x3xf32>) -> !y attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
-  %v = frit.region(%x) : (!x) -> !x {
-  ^bb0(%a: !x):
-    %0 = math.exp %a : !x
-    frit.yield %0 : !x
-  }
-  %y = frit.aten "aten.convolution.default"(%v, %w) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [1, 1], [1, 1], false, [0, 0], 1]
-      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>],
-       operand_layouts = [#frit.layout<[192, 64, 8, 1]>, #frit.layout<[27, 9, 3, 1]>], result_layouts = [#frit.layout<[256, 64, 8, 1]>]}
-      : (!x, tensor<4x3x3x3xf32>) -> !y
-  frit.return %y : !y
 }
 
 // -----

@@ -57,15 +57,16 @@ def test_a_second_compilation_is_a_hit(monkeypatch):
     torch.testing.assert_close(result, softmax(x, w))
 
 
-def test_a_backward_is_told_how_a_kept_forward_lays_out_what_it_saves(monkeypatch):
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_backward_is_told_how_a_kept_forward_lays_out_what_it_saves(monkeypatch, dynamic):
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.GELU(), torch.nn.Conv2d(4, 2, 3))
-    x = torch.randn(2, 3, 9, 9)
-    compiled(lambda x: layers(x).square().mean(), x).backward()
+    x = torch.randn(2, 3, 9, 10)
+    compiled(lambda x: layers(x).square().mean(), x, dynamic=dynamic).backward()
     expected = [p.grad.clone() for p in layers.parameters()]
     assert tally("cache_stores") == 2
     layers.zero_grad()
     forbid_compilation(monkeypatch)
-    compiled(lambda x: layers(x).square().mean(), x).backward()
+    compiled(lambda x: layers(x).square().mean(), x, dynamic=dynamic).backward()
     assert tally("cache_hits") == 2
     torch.testing.assert_close([p.grad for p in layers.parameters()], expected)
 

@@ -157,6 +157,23 @@ def test_images_of_varying_size_through_a_cnn():
             torch.testing.assert_close(compiled(*make()), model(*make()))
 
 
+def test_training_a_cnn_at_many_batches_and_image_sizes():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.MaxPool2d(2),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, padding=1),
+        torch.nn.AvgPool2d(2),
+        torch.nn.SiLU(),
+        torch.nn.Conv2d(8, 4, 3, padding=1),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+    )
+    calls = [lambda n=n, h=h, w=w: (torch.sin(torch.arange(3.0 * n * h * w)).reshape(n, 3, h, w),) for n, (h, w) in enumerate(IMAGES, 2)]
+    assert_compiles_as_aot_eager(model, calls, dynamic=True)
+
+
 def test_products_of_two_sizes():
     def function(x):
         return (x.reshape(-1) * x.numel()).reshape(x.shape[1], x.shape[0]).sum(0), torch.arange(x.numel()) % x.shape[0]

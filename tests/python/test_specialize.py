@@ -55,6 +55,13 @@ PROGRAMS = {
         "x[1]",
         [[16, 48]],
     ),
+    # Channels-last in both, and for the backward.
+    "images": (
+        lambda x: F.max_pool2d(F.conv2d(torch.sin(x), torch.linspace(-1, 1, 54).view(3, 2, 3, 3)), 2).exp(),
+        lambda n: (torch.randn(n, 2, 6, 7),),
+        "x[0]",
+        [[8, 12]],
+    ),
     "transposed": (lambda x: (x.t().contiguous() * 2).view(-1).sum(), lambda n: (torch.randn(n, 12),), "x[0]", [[8, 40]]),
 }
 
