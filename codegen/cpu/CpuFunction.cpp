@@ -2,6 +2,7 @@
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuSchedules.h"
+#include "codegen/cpu/Loops.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -70,6 +71,7 @@ void CpuFunction::finish() {
                    ? loadField(error, context_layout::kErrorCode, builder.getI32Type())
                    : Value(arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0)));
   func::ReturnOp::create(builder, loc, code);
+  hoistProducts(function);
 }
 
 Value CpuFunction::i64(int64_t value) {

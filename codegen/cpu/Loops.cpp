@@ -1,5 +1,7 @@
 #include "codegen/cpu/Loops.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -221,6 +223,42 @@ void mlir::frit::sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, un
                             llvm::function_ref<void(MutableArrayRef<Frame>)> body) {
   sweepLanes(f, outer, sweep, SmallVector<Values>(sweep.once ? 1 : unroll),
              [&](MutableArrayRef<Frame> frames, MutableArrayRef<Values>) { body(frames); });
+}
+
+/// Whether a value within the loop is made from what lies outside by constants and sums, which `chain` then names in order.
+static bool isMadeOutside(scf::ForOp loop, Value value, SmallVectorImpl<Operation *> &chain) {
+  if (loop.isDefinedOutsideOfLoop(value)) {
+    return true;
+  }
+  Operation *op = value.getDefiningOp();
+  bool isLinear = op && op->getBlock() == loop.getBody() && isa<arith::ConstantOp, arith::AddIOp>(op) &&
+                  llvm::all_of(op->getOperands(), [&](Value operand) { return isMadeOutside(loop, operand, chain); });
+  if (isLinear) {
+    chain.push_back(op);
+  }
+  return isLinear;
+}
+
+void mlir::frit::hoistProducts(func::FuncOp function) {
+  // Inner loops come first, so that a product leaves one after the other.
+  function.walk([](scf::ForOp loop) {
+    for (Operation &op : llvm::make_early_inc_range(*loop.getBody())) {
+      SmallVector<Operation *> chain;
+      if (!isa<arith::MulIOp>(op) || !op.getResult(0).getType().isInteger(64) ||
+          !llvm::all_of(op.getOperands(), [&](Value operand) { return isMadeOutside(loop, operand, chain); })) {
+        continue;
+      }
+      OpBuilder b(loop);
+      IRMapping moved;
+      for (Operation *part : chain) {
+        b.clone(*part, moved);
+      }
+      op.moveBefore(loop);
+      for (OpOperand &operand : op.getOpOperands()) {
+        operand.set(moved.lookupOrDefault(operand.get()));
+      }
+    }
+  });
 }
 
 /// Instructions, roughly, of one vector.

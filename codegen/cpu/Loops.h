@@ -55,6 +55,10 @@ SmallVector<Values> sweepLanes(
     CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
 
+/// Takes the products of 64 bits that a loop does not change out of it: where rows begin, if sizes are not known. Sums stay: they
+/// fold into addresses.
+void hoistProducts(func::FuncOp function);
+
 /// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it had better be
 /// emitted once, and may be: every access under a mask.
 bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,

@@ -130,6 +130,13 @@ frit.kernel @sum(%x: tensor<262144xf32>) -> tensor<f32> attributes {symbols = []
 // V4-COUNT-16: llvm.store {{.*}} vector<4xi32>
 // V3-COUNT-8: llvm.store {{.*}} vector<4xi32>
 // CHECK-NOT: gather
+// Where the four rows of a tile begin is found before the loop along them.
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: arith.muli
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: arith.muli
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: gather
 // CHECK: return
 frit.kernel @pairs(%a: tensor<?x?xf32, #frit.dims<[p0, p2]>>, %b: tensor<?x?xf32, #frit.dims<[p1, p2]>>)
     -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
