@@ -117,7 +117,9 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
   case TypeKind::StringType: {
     c10::List<std::string> list;
     for (uint32_t at = 0; at < count; ++at) {
-      list.push_back(value.items()->Get(at)->string()->str());
+      const flatbuffers::String *text = value.items()->Get(at)->string();
+      TORCH_CHECK(text, "frit: the plan is malformed: a list of strings holds something else");
+      list.push_back(text->str());
     }
     return IValue(list);
   }

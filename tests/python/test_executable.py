@@ -234,6 +234,24 @@ def test_errors_of_operators_pass_through():
         run([torch.randn(2, 3)])
 
 
+def test_lists_of_strings_hold_strings():
+    library = torch.library.Library("frit_test_strings", "DEF")
+    library.define("count(Tensor x, str[] names) -> Tensor")
+    library.impl("count", lambda x, names: x + len("".join(names)), "CompositeExplicitAutograd")
+
+    def load(item):
+        plan = Plan()
+        x, y = plan.tensor([2], [1]), plan.tensor()
+        plan.input("Tensor", x)
+        plan.aten("frit_test_strings::count", "", [tensor_value(x), {"kind": "List", "items": [item]}], [tensor_value(y)])
+        plan.output("Tensor", y)
+        return _C.load(plan.bytes(), [])
+
+    assert load({"kind": "String", "string": "abc"})([torch.zeros(2)])[0].tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="a list of strings holds something else"):
+        load({"kind": "Int", "integer": 1})
+
+
 def test_unknown_operator_is_refused_at_load():
     plan = Plan()
     y = plan.tensor()
