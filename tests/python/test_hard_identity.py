@@ -119,3 +119,18 @@ def test_20_sizes_equal_by_chance_and_one_that_is_broadcast(options):
             checker.check(function, randn(n, 4), randn(m, 4), compiled=compiled)
         graphs[backend] = counting.graphs
     assert graphs["frit"] == graphs["aot_eager"]
+
+
+def test_20_elements_that_pass_the_32_bit_limit_only_when_padded(options):
+    """65 rows stay below 2^31 elements, the 72 of their bucket would not."""
+    width = 33_000_000
+    assert 65 * width < 2**31 < 72 * width
+    y = torch.arange(width).to(torch.uint8)
+    compiled, counting = compiled_with({**options, "buckets": {"x[0]": "ramp"}}, lambda x, y: x[:, None] ^ y)
+    for rows in (3, 65):
+        x = torch.arange(rows, dtype=torch.uint8) * 7
+        result = compiled(x, y)
+        for row in (0, 1, rows - 1):
+            assert torch.equal(result[row], x[row] ^ y)
+        del result
+    assert counting.graphs == 1
