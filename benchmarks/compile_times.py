@@ -1,6 +1,6 @@
 """What compilers add to a first call.
 
-    python -m benchmarks.compile_times [--without-inductor] [--rounds 5] [PROGRAM ...]
+    python -m benchmarks.compile_times [--without-inductor] [--rounds 9] [PROGRAM ...]
 
 One process a program takes first calls of `aot_eager` and frit in turns, after `torch.compiler.reset()`, with every
 cache off: both do the same tracing, so what is between them is the compiler. The first round is cold (code of the
@@ -49,7 +49,7 @@ def samples(program, backends, scale, rounds, seconds):
     kernels = None
     began = time.perf_counter()
     for done in range(rounds):
-        if done > 1 and time.perf_counter() - began > seconds:
+        if done > 2 and time.perf_counter() - began > seconds:
             break
         for backend in backends:
             contender = measure.Contender(program, backend, scale)
@@ -98,7 +98,7 @@ def _in_a_process(**arguments):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def compile_times(name, *, scale="demo", rounds=5, seconds=20.0, inductor_samples=1):
+def compile_times(name, *, scale="demo", rounds=9, seconds=60.0, inductor_samples=1):
     """The figures of one program; Inductor's are missing where it was not asked for or failed."""
     taken = _in_a_process(program=name, backends=["aot_eager", "frit"], scale=scale, rounds=rounds, seconds=seconds)
     for _ in range(inductor_samples):
@@ -161,8 +161,8 @@ def main(arguments=None):
     parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
     parser.add_argument("--without-inductor", action="store_true")
     parser.add_argument("--inductor-samples", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=20.0, help="no further round of a program after this long")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=60.0, help="no further round of a program after this long")
     parser.add_argument("--scale", default="demo", choices=["demo", "test"])
     parser.add_argument("programs", nargs="*", help="parts of program names; all of the demo by default")
     chosen = parser.parse_args(arguments)
