@@ -3,7 +3,8 @@
 With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: what fails
 then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime. With
 FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulation, and their PTX is assembled for
-FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep).
+FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep). With FRIT_PADDING=force FRIT_POISON=1 every library call that has a rule is padded and every
+padded or unused byte is poisoned; tests that count kernels, copies or bytes (not_padded.txt) then run without the padding.
 """
 
 import os
@@ -54,7 +55,9 @@ def graphs(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def fresh_dynamo(monkeypatch):
+def fresh_dynamo(monkeypatch, request):
+    for switch in request.node.stash.get(_WITHOUT, ()):
+        monkeypatch.delenv(switch)
     if os.environ.get("FRIT_TEST_ORACLE"):
         monkeypatch.setattr(backend, "build", build_interpreted)
     if os.environ.get("FRIT_TEST_TARGET") == "simt":
@@ -85,9 +88,24 @@ def _named(file, columns):
     return {row[0]: row[1:] for row in rows}
 
 
+_WITHOUT = pytest.StashKey()
+
+
+def _switches_off(items):
+    """What a sweep with padding and poison leaves out of a test that counts what they add."""
+    named = _named("not_padded.txt", 3)
+    off = {"padding": ["FRIT_PADDING"], "both": ["FRIT_PADDING", "FRIT_POISON"]}
+    for item in items:
+        name = item.nodeid.rsplit("/", 1)[-1]
+        row = named.get(name) or named.get(name.partition("[")[0]) or named.get(name.partition("::")[0])
+        if row:
+            item.stash[_WITHOUT] = [switch for switch in off[row[0]] if switch in os.environ]
+
+
 def pytest_collection_modifyitems(items):
     """A known gap must fail: one that passes is mended, and its line has to go. So must in a sweep what only the host's own code
     can do; what is too large for the emulation is left out."""
+    _switches_off(items)
     gaps = _named("known_gaps.txt", 2)
     marks = {name: pytest.mark.xfail(reason=reason, strict=True) for name, (reason,) in gaps.items()}
     if os.environ.get("FRIT_TEST_TARGET") == "simt":
