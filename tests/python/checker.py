@@ -76,23 +76,26 @@ def narrowed(inputs):
     return pytree.tree_map(narrow, inputs)
 
 
-def fp64_errors(call, inputs, seed):
-    """Eager's errors in fp64, from those of the same program in fp32; None for what is not fp64."""
+def fp64_errors(call, inputs, seed, expected):
+    """Eager's errors in fp64, from those of the same program in fp32; None for what is not fp64 in `expected`."""
     narrow = run(call, copied(narrowed(inputs)), seed)
     wide = run(call, widened(narrowed(inputs)), seed)
 
-    def error(x, y):
-        if not _is_float(x) or x.dtype != torch.float32:
+    def error(x, y, value):
+        if not _is_float(value) or value.dtype != torch.float64 or x.dtype != torch.float32:
             return None
         difference = (x.detach().double() - y.detach().double()).abs()
         ratio = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
         return torch.where(difference.isfinite(), difference, torch.zeros_like(difference)) * ratio
 
-    return Outcome(_each(error, narrow.leaves, wide.leaves), _each(error, narrow.inputs, wide.inputs))
+    return Outcome(
+        _each(error, narrow.leaves, wide.leaves, expected.leaves), _each(error, narrow.inputs, wide.inputs, expected.inputs)
+    )
 
 
-def drawn_errors(call, inputs, seed, module):
-    """Eager's largest errors over runs a rounding apart, for results of a few elements; else None."""
+def drawn_errors(call, inputs, seed, module, expected=None):
+    """Eager's largest errors over runs a rounding apart, for results of a few elements; else None. Those of fp64 results, where
+    `expected` has some, are measured in fp32 as in `fp64_errors`."""
     generator = torch.Generator().manual_seed(0)
 
     def shaken(x):
@@ -120,6 +123,8 @@ def drawn_errors(call, inputs, seed, module):
                 exact = run(call, widened(moved), seed)
             drawn = Outcome(_each(error, once.leaves, exact.leaves), _each(error, once.inputs, exact.inputs))
             worst = drawn if worst is None else _largest(worst, drawn)
+            if expected is not None:
+                worst = _largest(worst, fp64_errors(call, pytree.tree_map(shaken, narrowed(inputs)), seed, expected))
     finally:
         for parameter, data in zip(parameters, kept):
             parameter.data = data
@@ -205,13 +210,13 @@ def check(
             reference = run(eager_call, widened(inputs), seed)
     errors = None
     if reference is not None and module is None and any(_is_float(x) and x.dtype == torch.float64 for x in expected.inputs):
-        errors = fp64_errors(eager_call, inputs, seed)
+        errors = fp64_errors(eager_call, inputs, seed, expected)
     try:
         compare_outcomes(actual, expected, reference, strides=strides, errors=errors)
     except SmallSample:
-        drawn = drawn_errors(eager_call, inputs, seed, module)
+        drawn = drawn_errors(eager_call, inputs, seed, module, None if errors is None else expected)
         errors = drawn if errors is None else _largest(drawn, errors)
-        compare_outcomes(actual, expected, reference, strides=strides, errors=errors)
+        compare_outcomes(actual, expected, reference, strides=strides, errors=errors, drawn=True)
     return compiled
 
 
@@ -247,8 +252,9 @@ def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **co
     return compiled
 
 
-def compare_outcomes(actual, expected, reference=None, strides=True, errors=None):
-    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies, `errors` eager's in fp64."""
+def compare_outcomes(actual, expected, reference=None, strides=True, errors=None, drawn=False):
+    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies, `errors` eager's own errors where they are
+    known otherwise, `drawn` whether they are those of many runs."""
     for part in ("inputs", "leaves"):
         got, wanted = getattr(actual, part), getattr(expected, part)
         assert len(got) == len(wanted), f"{part}: {len(got)} instead of {len(wanted)}"
@@ -256,7 +262,7 @@ def compare_outcomes(actual, expected, reference=None, strides=True, errors=None
         own = getattr(errors, part) if errors is not None else [None] * len(wanted)
         for i, (a, e, r, error) in enumerate(zip(got, wanted, precise, own)):
             place = f"{'input' if part == 'inputs' else 'result'} {i}"
-            compare_values(a, e, r, place, error)
+            compare_values(a, e, r, place, error, drawn)
             if strides and isinstance(e, torch.Tensor):
                 compare_layout(a, e, place)
     assert sharing(actual.tensors) == sharing(expected.tensors), (
@@ -286,7 +292,7 @@ def compare_layout(actual, expected, place):
     )
 
 
-def compare_values(actual, expected, reference, place, error=None):
+def compare_values(actual, expected, reference, place, error=None, drawn=False):
     """Type, shape and values of one leaf."""
     if not isinstance(expected, torch.Tensor):
         assert type(actual) is type(expected), f"{place}: {actual!r} instead of {expected!r}"
@@ -301,7 +307,7 @@ def compare_values(actual, expected, reference, place, error=None):
     if not _is_float(expected) or not isinstance(reference, torch.Tensor):
         compare_bits(actual, expected, place)
     else:
-        compare_floats(actual, expected, reference.detach(), place, error)
+        compare_floats(actual, expected, reference.detach(), place, error, drawn)
 
 
 def compare_bits(actual, expected, place):
@@ -314,8 +320,9 @@ def compare_bits(actual, expected, place):
     _demand(same, actual, expected, place, "differ")
 
 
-def compare_floats(actual, expected, reference, place, known_error=None):
-    """The fp64 rule. `known_error` is eager's where the reference cannot measure it."""
+def compare_floats(actual, expected, reference, place, known_error=None, drawn=True):
+    """The fp64 rule. `known_error` is eager's where the reference cannot measure it. One run says little of a few elements: unless
+    errors are `drawn` from many, too large a one is a SmallSample."""
     reference = reference.to(torch.float64)
     wide, eager = actual.double(), expected.double()
     # A NaN of eager's that its own fp64 run does not have (gelu of an infinity in AVX-512 code) is an error like
@@ -334,7 +341,7 @@ def compare_floats(actual, expected, reference, place, known_error=None):
         own = torch.maximum(own, known_error)
     norm_bound = max(2 * own.norm().item(), 2 * ulp * reference.norm().item(), tiny)
     if error.norm().item() > norm_bound:
-        unsure = known_error is None and error.numel() <= SMALL
+        unsure = not drawn and error.numel() <= SMALL
         raise (SmallSample if unsure else AssertionError)(
             f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}"
         )

@@ -66,3 +66,16 @@ def test_copies_keep_strides_offsets_and_sharing():
         assert before.storage_offset() == after.storage_offset()
         assert before.untyped_storage()._cdata != after.untyped_storage()._cdata
     assert checker.sharing(copies) == [0, 0, 2]
+
+
+def test_doubles_beside_them_do_not_say_how_exact_floats_are():
+    """What eager's fp32 errs by is its own, whatever else the program computes in fp64."""
+    x = torch.rand(5, 67) + 0.5
+    inputs = (x, x.double())
+
+    def call(a, b):
+        return a.prod(-1), b.prod(-1)
+
+    errors = checker.fp64_errors(call, inputs, None, checker.run(call, inputs))
+    assert errors.leaves[0] is None and errors.leaves[1] is not None
+    assert errors.inputs == [None, errors.inputs[1]] and not errors.inputs[1].any()
