@@ -112,6 +112,16 @@ bool readTensors(PyObject *constants, std::vector<at::TensorBase> &tensors) {
   return true;
 }
 
+/// The artifact in these bytes; null after an exception.
+std::shared_ptr<const Artifact> readArtifact(const char *bytes, Py_ssize_t size) {
+  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
+  if (!artifact.isOk()) {
+    raise("ArtifactError", artifact.status().message());
+    return nullptr;
+  }
+  return std::move(*artifact);
+}
+
 PyObject *load(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *bytes = nullptr;
@@ -125,11 +135,11 @@ PyObject *load(PyObject *, PyObject *arguments) {
   if (!readTensors(constants, tensors)) {
     return nullptr;
   }
-  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
-  if (!artifact.isOk()) {
-    return raise("ArtifactError", artifact.status().message());
+  auto artifact = readArtifact(bytes, size);
+  if (!artifact) {
+    return nullptr;
   }
-  auto executable = TorchExecutable::load(*artifact, tensors, poison != 0);
+  auto executable = TorchExecutable::load(std::move(artifact), tensors, poison != 0);
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
   }
@@ -157,11 +167,11 @@ PyObject *specialize(PyObject *, PyObject *arguments) {
   if (!readTensors(constants, tensors)) {
     return nullptr;
   }
-  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
-  if (!artifact.isOk()) {
-    return raise("ArtifactError", artifact.status().message());
+  auto artifact = readArtifact(bytes, size);
+  if (!artifact) {
+    return nullptr;
   }
-  if (Status status = executableOf(executable).specialize(entries, *artifact, tensors); !status.isOk()) {
+  if (Status status = executableOf(executable).specialize(entries, std::move(artifact), tensors); !status.isOk()) {
     return raise("ArtifactError", status.message());
   }
   Py_RETURN_NONE;

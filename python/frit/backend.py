@@ -199,12 +199,8 @@ def _count(name, stage, captured, report):
         artifact("fallbacks").debug("%s: python %s", name, step.name)
 
 
-_SUMMED = (
-    "calls",
-    "kernel_launches",
-    "aten_calls",
-    "bucket_hits",
-    "bucket_misses",
+#: Counters of what buckets and padding did to a graph, which `frit.explain` shows for each.
+COUNTED = (
     "padded_elements",
     "logical_elements",
     "specialized_buckets",
@@ -212,6 +208,7 @@ _SUMMED = (
     "specialized_calls",
     "specialize_failures",
 )
+_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *COUNTED)
 
 
 def counts():
@@ -231,7 +228,7 @@ def counts():
                 sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
                 for key, value in stats["buckets"][entry["index"]].items():
                     sums[key] += value
-    for name in _SUMMED[3:]:
+    for name in ("bucket_hits", "bucket_misses", *COUNTED):
         counters["frit"][name] = total[name]
     total["padding_waste_percent"] = round(buckets.waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
     total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}

@@ -14,16 +14,6 @@ from .recompiles import Watch, sizes_of
 from .specialize import wait_for_background
 
 
-_COUNTED = (
-    "padded_elements",
-    "logical_elements",
-    "specialized_buckets",
-    "specialized_kernels",
-    "specialized_calls",
-    "specialize_failures",
-)
-
-
 class Explanation:
     """Reports of all graphs of one run; printable, and as JSON."""
 
@@ -212,7 +202,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
-            for name in _COUNTED:
+            for name in _backend.COUNTED:
                 graph[name] = stats.get(name, 0)
             graph["variants"] = stats.get("variants", {})
             graph["stride_copies"] = stats.get("stride_copies", {})

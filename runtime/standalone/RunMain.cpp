@@ -1,7 +1,6 @@
 #include "runtime/standalone/RunMain.h"
 
 #include "runtime/cpu/CpuBackend.h"
-#include "runtime/plan/PlanWeights.h"
 #include "runtime/simt/SimtBackend.h"
 #include "runtime/standalone/Npy.h"
 #include "runtime/standalone/StandaloneHost.h"
@@ -94,25 +93,6 @@ Result<InputValue> readInput(const std::string &text) {
   return value;
 }
 
-Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &host) {
-  const auto *constants = plan.source->constants();
-  for (uint32_t number = 0; constants && number < constants->size(); ++number) {
-    auto weight = weightOf(plan, number);
-    if (!weight.isOk()) {
-      return weight.status();
-    }
-    // The artifact is alive as long as the plan.
-    auto *data = static_cast<char *>(weight->data);
-    auto *tensor =
-        new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
-                       weight->bytes};
-    Status status = executor.bindConstant(number, tensor);
-    host.releaseTensor(tensor);
-    FRIT_RETURN_IF_ERROR(std::move(status));
-  }
-  return Status::ok();
-}
-
 NpyArray contiguous(const HostTensor &tensor) {
   NpyArray array;
   array.dtype = tensor.dtype;
@@ -191,7 +171,7 @@ Status run(const Settings &settings) {
     backend = std::move(*created);
   }
   PlanExecutor executor(*decoded, **host, *backend);
-  FRIT_RETURN_IF_ERROR(bindWeights(**decoded, executor, **host));
+  FRIT_RETURN_IF_ERROR((*host)->bindWeights(**decoded, executor));
   std::vector<InputValue> inputs;
   auto dropInputs = [&] {
     for (InputValue &input : inputs) {

@@ -1,5 +1,6 @@
 #include "runtime/standalone/StandaloneHost.h"
 
+#include "runtime/plan/PlanWeights.h"
 #include "runtime/plan/ScalarProgram.h"
 #include "runtime/plan/StorageSpan.h"
 
@@ -181,6 +182,21 @@ Status StandaloneHost::wrapScalar(Dtype dtype, int64_t integer, double real, Ten
     return Status::error(ErrorKind::Unsupported, std::string("a host scalar of dtype ") + nameOf(dtype) +
                                                      " needs torch; load the artifact in Python");
   }
+}
+
+Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &executor) {
+  const auto *constants = plan.source->constants();
+  for (uint32_t number = 0; constants && number < constants->size(); ++number) {
+    auto weight = weightOf(plan, number);
+    FRIT_RETURN_IF_ERROR(weight.status());
+    auto *data = static_cast<char *>(weight->data);
+    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
+                                  weight->bytes};
+    Status status = executor.bindConstant(number, tensor);
+    releaseTensor(tensor);
+    FRIT_RETURN_IF_ERROR(status);
+  }
+  return Status::ok();
 }
 
 Status StandaloneHost::callAten(uint32_t, RunState &) {

@@ -1,6 +1,5 @@
 #include "runtime/artifact/Artifact_generated.h"
 #include "runtime/plan/PlanExecutor.h"
-#include "runtime/plan/PlanWeights.h"
 #include "runtime/plan/Signature.h"
 #include "runtime/standalone/StandaloneHost.h"
 #include "tests/fuzz/Targets.h"
@@ -40,21 +39,6 @@ void *makeTensor(const DecodedPlan &plan, uint32_t reg) {
   return new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, type.dtype, bytes};
 }
 
-Status bindConstants(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &host) {
-  const auto *constants = plan.source->constants();
-  for (uint32_t number = 0; constants && number < constants->size(); ++number) {
-    auto weight = weightOf(plan, number);
-    FRIT_RETURN_IF_ERROR(weight.status());
-    auto *data = static_cast<char *>(weight->data);
-    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
-                                  weight->bytes};
-    Status status = executor.bindConstant(number, tensor);
-    host.releaseTensor(tensor);
-    FRIT_RETURN_IF_ERROR(status);
-  }
-  return Status::ok();
-}
-
 void call(const std::shared_ptr<const DecodedPlan> &plan) {
   // A copy may be of 2^60 elements that are all the same one: slow, and nobody's error.
   for (const DecodedStep &step : plan->steps) {
@@ -68,7 +52,7 @@ void call(const std::shared_ptr<const DecodedPlan> &plan) {
   }
   NoKernels backend;
   PlanExecutor executor(plan, **host, backend);
-  if (!bindConstants(*plan, executor, **host).isOk()) {
+  if (!(*host)->bindWeights(*plan, executor).isOk()) {
     return;
   }
   std::vector<InputValue> inputs(executor.inputCount());

@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactBuilder.h"
+#include "tests/unit/runtime/FileBytes.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,10 +14,6 @@
 using namespace frit;
 
 namespace {
-
-std::span<const uint8_t> bytesOfString(const std::string &text) {
-  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
-}
 
 /// A small artifact with one of most things in it.
 std::string smallArtifact(std::string_view weights = {}) {
@@ -43,18 +40,6 @@ std::string smallArtifact(std::string_view weights = {}) {
   }
   return packArtifact(artifact, weights);
 }
-
-struct TemporaryFile {
-  std::string path;
-  explicit TemporaryFile(const std::string &content) {
-    char name[] = "/tmp/frit-test-XXXXXX";
-    int file = mkstemp(name);
-    EXPECT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
-    close(file);
-    path = name;
-  }
-  ~TemporaryFile() { unlink(path.c_str()); }
-};
 
 } // namespace
 

@@ -17,21 +17,6 @@ using namespace frit;
 
 namespace {
 
-Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, TensorHost &host) {
-  const auto *constants = plan.source->constants();
-  for (uint32_t number = 0; constants && number < constants->size(); ++number) {
-    auto weight = weightOf(plan, number);
-    FRIT_RETURN_IF_ERROR(weight.status());
-    auto *data = static_cast<char *>(weight->data);
-    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
-                                  weight->bytes};
-    Status status = executor.bindConstant(number, tensor);
-    host.releaseTensor(tensor);
-    FRIT_RETURN_IF_ERROR(status);
-  }
-  return Status::ok();
-}
-
 /// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats.
 Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count) {
   auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Cpu));
@@ -42,7 +27,7 @@ Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count) {
   auto backend = CpuBackend::create(**decoded);
   FRIT_RETURN_IF_ERROR(backend.status());
   PlanExecutor executor(*decoded, **host, **backend);
-  FRIT_RETURN_IF_ERROR(bindWeights(**decoded, executor, **host));
+  FRIT_RETURN_IF_ERROR((*host)->bindWeights(**decoded, executor));
   auto memory = std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(64, 4096)), std::free);
   std::memset(memory.get(), 0, 4096);
   InputValue input;
@@ -84,18 +69,6 @@ void expectRefused(std::string_view part, const std::function<void(Small &)> &da
   damage(small);
   expectError(use(small.pack()), part);
 }
-
-struct TemporaryFile {
-  std::string path;
-  explicit TemporaryFile(const std::string &content) {
-    char name[] = "/tmp/frit-test-XXXXXX";
-    int file = mkstemp(name);
-    EXPECT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
-    close(file);
-    path = name;
-  }
-  ~TemporaryFile() { unlink(path.c_str()); }
-};
 
 } // namespace
 

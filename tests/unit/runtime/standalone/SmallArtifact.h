@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/artifact/ArtifactBuilder.h"
+#include "tests/unit/runtime/FileBytes.h"
 
 #include <functional>
 
@@ -23,8 +24,6 @@ inline const char *const kSmallPtx = R"(// made by hand
 .maxntid 128, 1, 1
 { { ret; } }
 )";
-
-inline std::span<const uint8_t> bytesOfString(std::string_view text) { return {reinterpret_cast<const uint8_t *>(text.data()), text.size()}; }
 
 /// y = k(x, w) for x of s0 elements, and a look at it.
 struct Small {
