@@ -26,9 +26,11 @@ struct TargetCode {
 /// The graph that nobody calls as a plan for each target. Null after a diagnostic.
 std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code);
 
-/// The report of an artifact: kernels and calls of its first plan, with the user's lines, what the passes noted on the
-/// graph (operators legalised, copies made for strides) and the time of each phase, as JSON.
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
-                        llvm::ArrayRef<std::pair<std::string, double>> phases);
+/// The report of an artifact: kernels and calls of its first plan, with the user's lines, and what the passes noted on the
+/// graph (operators legalised, copies made for strides), as JSON. The same input gives the same bytes.
+std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module);
+
+/// The report with the time of each phase in milliseconds, which differ from run to run and are no part of a file.
+std::string addPhases(std::string report, llvm::ArrayRef<std::pair<std::string, double>> phases);
 
 } // namespace frit

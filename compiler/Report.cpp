@@ -225,8 +225,7 @@ static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::S
   });
 }
 
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
-                        llvm::ArrayRef<std::pair<std::string, double>> phases) {
+std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
@@ -245,13 +244,23 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });
-    json.attributeObject("phases_ms", [&] {
-      for (const auto &[name, milliseconds] : phases) {
-        json.attribute(name, milliseconds);
-      }
-    });
   });
   return text;
+}
+
+std::string addPhases(std::string report, llvm::ArrayRef<std::pair<std::string, double>> phases) {
+  assert(llvm::StringRef(report).ends_with("}"));
+  report.back() = ',';
+  llvm::raw_string_ostream stream(report);
+  stream << R"("phases_ms":)";
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    for (const auto &[name, milliseconds] : phases) {
+      json.attribute(name, milliseconds);
+    }
+  });
+  stream << "}";
+  return report;
 }
 
 } // namespace frit
