@@ -1,6 +1,6 @@
-"""The commands `frit-compile` and `frit-run` of an environment frit is installed in: the programs in the package's `bin`.
+"""The commands `frit-compile`, `frit-run` and `frit-run-torch` of an environment frit is installed in: the programs in the package's `bin`.
 
-The program takes this process over, so neither torch nor Python is in it.
+The program takes this process over, so there is no Python in it, and no torch but in the last.
 """
 
 import os
@@ -22,3 +22,7 @@ def frit_compile():
 
 def frit_run():
     _become("frit-run")
+
+
+def frit_run_torch():
+    _become("frit-run-torch")

@@ -558,22 +558,8 @@ DecodedPlan::decode(std::shared_ptr<const ::frit::Artifact> artifact, const Plan
   return std::shared_ptr<const DecodedPlan>(std::move(decoded));
 }
 
-size_t bytesOf(Dtype dtype) {
-  static constexpr uint8_t bytes[] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 4, 8, 16, 1, 1, 1, 1};
-  static_assert(sizeof(bytes) == static_cast<size_t>(Dtype::MAX) + 1);
-  return bytes[static_cast<size_t>(dtype)];
-}
-
 bool isFloating(Dtype dtype) {
   return (dtype >= Dtype::F16 && dtype <= Dtype::F64) || dtype >= Dtype::F8E4M3FN;
-}
-
-const char *nameOf(Dtype dtype) {
-  static constexpr const char *names[] = {
-      "bool",    "uint8",   "int8",      "int16",      "int32",         "int64",       "uint16",
-      "uint32",  "uint64",  "float16",   "bfloat16",   "float32",       "float64",     "complex32",
-      "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"};
-  return names[static_cast<size_t>(dtype)];
 }
 
 } // namespace frit

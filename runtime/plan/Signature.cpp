@@ -4,8 +4,6 @@
 
 namespace frit {
 
-using namespace format;
-
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -28,94 +26,123 @@ std::string textOf(const flatbuffers::String *text) { return text ? text->str() 
 
 class Describer {
 public:
-  explicit Describer(const DecodedPlan &plan) : plan(plan), source(*plan.source), names(plan.initialInts.size()) {
+  explicit Describer(const DecodedPlan &plan) : plan(plan), source(*plan.source), sizes(plan.initialInts.size(), Dimension{"?"}) {
     if (source.int_constants()) {
-      for (const IntConstant *constant : *source.int_constants()) {
-        names[constant->reg()] = std::to_string(constant->value());
+      for (const format::IntConstant *constant : *source.int_constants()) {
+        sizes[constant->reg()] = {"", constant->value(), constant->value()};
       }
     }
     if (source.symbols()) {
-      for (const Symbol *symbol : *source.symbols()) {
-        names[symbol->reg()] = quoted(textOf(symbol->name()));
+      for (const format::Symbol *symbol : *source.symbols()) {
+        sizes[symbol->reg()] = {symbol->name() && symbol->name()->size() ? symbol->name()->str() : "?", symbol->min(), symbol->max()};
+        signature.symbols.push_back({textOf(symbol->name()), symbol->min(), symbol->max()});
       }
     }
   }
 
-  std::string run() {
-    return "{\"inputs\": " + listOf(source.inputs(), [&](const Input &input) { return inputText(input); }) +
-           ", \"outputs\": " + listOf(source.outputs(), [&](const Output &output) { return outputText(output); }) +
-           ", \"symbols\": " + listOf(source.symbols(), [&](const Symbol &symbol) { return symbolText(symbol); }) + "}";
+  Signature run() {
+    for (uint32_t at = 0; source.inputs() && at < source.inputs()->size(); ++at) {
+      signature.inputs.push_back(inputOf(*source.inputs()->Get(at)));
+    }
+    for (uint32_t at = 0; source.outputs() && at < source.outputs()->size(); ++at) {
+      signature.outputs.push_back(outputOf(*source.outputs()->Get(at)));
+    }
+    return std::move(signature);
   }
 
 private:
   const DecodedPlan &plan;
-  const Plan &source;
-  /// Of each int register, as JSON; empty for what is computed.
-  std::vector<std::string> names;
+  const format::Plan &source;
+  /// What each int register says as a size.
+  std::vector<Dimension> sizes;
+  Signature signature;
 
-  template <typename T, typename F> std::string listOf(const T *items, F text) {
-    std::string out;
-    for (uint32_t at = 0; items && at < items->size(); ++at) {
-      out += (at ? ", " : "") + text(*items->Get(at));
-    }
-    return "[" + out + "]";
+  static Parameter scalarOf(Parameter::Kind kind) {
+    Parameter one;
+    one.kind = kind;
+    return one;
   }
 
-  std::string tensorText(uint32_t reg) {
+  Parameter tensorOf(uint32_t reg) {
     const TensorType &type = plan.tensors[reg];
-    std::string shape;
+    Parameter one = scalarOf(Parameter::Kind::Tensor);
+    one.dtype = static_cast<DataType>(type.dtype);
+    one.onGpu = type.device != format::Device::Cpu;
+    one.hasShape = type.rank >= 0;
     for (uint32_t size : type.sizes) {
-      shape += (shape.empty() ? "" : ", ") + (names[size].empty() ? "\"?\"" : names[size]);
+      one.shape.push_back(sizes[size]);
     }
-    return "\"kind\": \"tensor\", \"dtype\": " + quoted(nameOf(type.dtype)) + ", \"device\": " +
-           (type.device == Device::Cpu ? "\"cpu\"" : "\"cuda\"") + ", \"shape\": " + (type.rank < 0 ? "null" : "[" + shape + "]");
+    return one;
   }
 
-  std::string inputText(const Input &input) {
-    std::string head = "{\"name\": " + quoted(textOf(input.name())) + ", ";
+  Parameter inputOf(const format::Input &input) {
+    Parameter one;
     switch (input.kind()) {
-    case InputKind::Tensor:
-    case InputKind::ScalarTensor:
-      return head + tensorText(input.reg()) + ", \"mutated\": " + (input.mutated() ? "true}" : "false}");
-    case InputKind::Int:
-      return head + "\"kind\": \"int\"}";
-    case InputKind::Float:
-      return head + "\"kind\": \"float\"}";
-    case InputKind::Bool:
-      return head + "\"kind\": \"bool\"}";
-    default:
-      return head + "\"kind\": \"none\"}";
+    case format::InputKind::Tensor:
+    case format::InputKind::ScalarTensor:
+      one = tensorOf(input.reg());
+      one.mutated = input.mutated();
+      break;
+    case format::InputKind::Int: one.kind = Parameter::Kind::Int; break;
+    case format::InputKind::Float: one.kind = Parameter::Kind::Float; break;
+    case format::InputKind::Bool: one.kind = Parameter::Kind::Bool; break;
+    case format::InputKind::None: break;
     }
+    one.name = textOf(input.name());
+    return one;
   }
 
-  std::string outputText(const Output &output) {
+  Parameter outputOf(const format::Output &output) {
     switch (output.kind()) {
-    case OutputKind::Tensor:
-      return "{" + tensorText(output.reg()) + "}";
-    case OutputKind::IntTensor:
-    case OutputKind::FloatTensor:
-      return "{\"kind\": \"tensor\", \"dtype\": " + quoted(nameOf(output.dtype())) + ", \"device\": \"cpu\", \"shape\": []}";
-    case OutputKind::Int:
-      return "{\"kind\": \"int\"}";
-    case OutputKind::Float:
-      return "{\"kind\": \"float\"}";
-    case OutputKind::Bool:
-      return "{\"kind\": \"bool\"}";
-    case OutputKind::Input:
-      return inputText(*source.inputs()->Get(output.reg()));
-    default:
-      return "{\"kind\": \"none\"}";
+    case format::OutputKind::Tensor:
+      return tensorOf(output.reg());
+    case format::OutputKind::IntTensor:
+    case format::OutputKind::FloatTensor: {
+      Parameter one = scalarOf(Parameter::Kind::Tensor);
+      one.dtype = static_cast<DataType>(output.dtype());
+      return one;
     }
-  }
-
-  std::string symbolText(const Symbol &symbol) {
-    return "{\"name\": " + quoted(textOf(symbol.name())) + ", \"min\": " + std::to_string(symbol.min()) +
-           ", \"max\": " + std::to_string(symbol.max()) + "}";
+    case format::OutputKind::Int: return scalarOf(Parameter::Kind::Int);
+    case format::OutputKind::Float: return scalarOf(Parameter::Kind::Float);
+    case format::OutputKind::Bool: return scalarOf(Parameter::Kind::Bool);
+    case format::OutputKind::Input: return inputOf(*source.inputs()->Get(output.reg()));
+    default: return {};
+    }
   }
 };
 
+std::string sizeText(const Dimension &size) { return size.isFixed() ? std::to_string(size.min) : quoted(size.symbol); }
+
+template <typename T, typename F> std::string listOf(const std::vector<T> &items, F text) {
+  std::string out;
+  for (const T &item : items) {
+    out += (out.empty() ? "" : ", ") + text(item);
+  }
+  return "[" + out + "]";
+}
+
+std::string parameterText(const Parameter &one) {
+  constexpr const char *kinds[] = {"tensor", "int", "float", "bool", "none"};
+  std::string text = "{\"name\": " + quoted(one.name) + ", \"kind\": " + quoted(kinds[static_cast<size_t>(one.kind)]);
+  if (one.kind == Parameter::Kind::Tensor) {
+    text += ", \"dtype\": " + quoted(nameOf(one.dtype)) + ", \"device\": " + (one.onGpu ? "\"cuda\"" : "\"cpu\"") +
+            ", \"shape\": " + (one.hasShape ? listOf(one.shape, sizeText) : "null") + ", \"mutated\": " + (one.mutated ? "true" : "false");
+  }
+  return text + "}";
+}
+
+std::string symbolText(const SizeRange &symbol) {
+  return "{\"name\": " + quoted(symbol.name) + ", \"min\": " + std::to_string(symbol.min) + ", \"max\": " + std::to_string(symbol.max) + "}";
+}
+
 } // namespace
 
-std::string signatureOf(const DecodedPlan &plan) { return Describer(plan).run(); }
+Signature describe(const DecodedPlan &plan) { return Describer(plan).run(); }
+
+std::string signatureOf(const DecodedPlan &plan) {
+  Signature signature = describe(plan);
+  return "{\"inputs\": " + listOf(signature.inputs, parameterText) + ", \"outputs\": " + listOf(signature.outputs, parameterText) +
+         ", \"symbols\": " + listOf(signature.symbols, symbolText) + "}";
+}
 
 } // namespace frit

@@ -1,13 +1,16 @@
-// What a plan takes and gives, in words: for `frit.load`, which shows it to the user.
+// What a plan takes and gives: for `frit.load` and the C++ API, which show it to the user.
 
 #pragma once
 
 #include "runtime/plan/DecodedPlan.h"
+#include "runtime/plan/Values.h"
 
 namespace frit {
 
-/// JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}], "outputs": [...], "symbols": [{"name", "min", "max"}]}. A shape
-/// is a list of numbers, names of symbols, and "?" for what is computed from symbols; null where only the call knows.
+Signature describe(const DecodedPlan &plan);
+
+/// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}], "outputs": [...], "symbols": [{"name", "min", "max"}]}.
+/// A shape is a list of numbers, names of symbols, and "?" for what is computed from symbols; null where only the call knows.
 std::string signatureOf(const DecodedPlan &plan);
 
 } // namespace frit

@@ -1,223 +1,288 @@
 #include "runtime/standalone/RunMain.h"
 
-#include "runtime/cpu/CpuBackend.h"
-#include "runtime/simt/SimtBackend.h"
+#include "runtime/plan/DecodedPlan.h"
+#include "runtime/standalone/Compare.h"
+#include "runtime/standalone/Model.h"
 #include "runtime/standalone/Npy.h"
-#include "runtime/standalone/StandaloneHost.h"
 
-#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 namespace frit {
 
 namespace {
 
 const char *const kUsage = R"(usage: frit-run MODEL.frit [options]
-  --input=@FILE.npy     an array, in the order of the graph's inputs; --input=5 and --input=2.5 for sizes and numbers
+  --input=@FILE.npy     an array, in the order of the model's inputs; --input=5 and --input=2.5 for sizes and numbers
   --output=@FILE.npy    where a result goes, in order; results without a place are printed as shapes
+  --expected-output=@FILE.npy   what a result must be, in order, within
+  --rtol=R --atol=A     |result - expected| <= A + R * |expected| (default 1e-5 and 1e-6); integers must be equal
   --device=cpu|simt     run on the CPU, or emulate the GPU kernels with every access checked (default cpu)
   --threads=N           threads of the CPU kernels (default: all processors)
   --allow-host-code     map machine code from a file that others own or can write
   --check-weights       compare all weights with their digests first
-  --report              print what the compiler says about the graph, as JSON
+  --report              print what the compiler says about the model, as JSON
+  --print-statistics    print to stderr what was done, and the time of loading and running
+  --version
+
+A value may also be the next word: --input @x.npy.
+
+exit status: 0 success, 1 a file or a call that failed, 2 a wrong command line, 3 a result that is not the expected one,
+4 no device of the kind that was asked for
 )";
 
-struct Settings {
-  std::string model, device = "cpu";
-  std::vector<std::string> inputs, outputs;
-  unsigned threads = 0;
-  bool allowHostCode = false, checkWeights = false, report = false;
+/// How it ended, with the line for the user.
+struct Failure {
+  int exit = 0;
+  std::string message;
 };
 
-Status bad(std::string message) { return Status::error(ErrorKind::BadInput, std::move(message)); }
+struct Settings {
+  std::string model;
+  LoadOptions load;
+  std::vector<std::string> inputs, outputs, expected;
+  double rtol = 1e-5, atol = 1e-6;
+  bool report = false, statistics = false, help = false, version = false;
+};
 
-Status parse(int argc, char **argv, Settings &settings) {
-  for (int at = 1; at < argc; ++at) {
-    std::string word = argv[at];
-    auto value = [&](const char *name) -> const char * {
-      size_t length = std::strlen(name);
-      return word.compare(0, length, name) == 0 ? word.c_str() + length : nullptr;
-    };
-    if (const char *text = value("--input=")) {
-      settings.inputs.push_back(text);
-    } else if (const char *text = value("--output=@")) {
-      settings.outputs.push_back(text);
-    } else if (const char *text = value("--device=")) {
-      settings.device = text;
-      if (settings.device != "cpu" && settings.device != "simt") {
-        return bad("unknown device '" + settings.device + "'; frit-run knows cpu and simt");
-      }
-    } else if (const char *text = value("--threads=")) {
-      settings.threads = static_cast<unsigned>(std::max(0, std::atoi(text)));
-    } else if (word == "--allow-host-code") {
-      settings.allowHostCode = true;
-    } else if (word == "--check-weights") {
-      settings.checkWeights = true;
-    } else if (word == "--report") {
-      settings.report = true;
-    } else if (word.rfind("--", 0) == 0 || !settings.model.empty()) {
-      return bad("unknown option '" + word + "'; frit-run --help lists them");
-    } else {
-      settings.model = word;
-    }
+Failure failed(const Status &status) { return status.isOk() ? Failure() : Failure{1, status.message()}; }
+Failure usage(std::string message) { return {2, std::move(message)}; }
+
+/// The file of "@file.npy".
+bool takeFile(const std::string &value, std::vector<std::string> &files) {
+  if (value.size() < 2 || value[0] != '@') {
+    return false;
   }
-  return settings.model.empty() ? bad("no model given; frit-run --help shows how") : Status::ok();
+  files.push_back(value.substr(1));
+  return true;
 }
 
-Result<InputValue> readInput(const std::string &text) {
-  InputValue value;
+bool takeNumber(const std::string &value, double &number) {
+  char *end;
+  number = std::strtod(value.c_str(), &end);
+  return !value.empty() && *end == 0 && number >= 0;
+}
+
+Failure set(Settings &settings, const std::string &flag, const std::string &value) {
+  Failure wrong = usage(flag + " cannot be '" + value + "'; frit-run --help shows what it takes");
+  double number;
+  if (flag == "--input") {
+    settings.inputs.push_back(value);
+  } else if (flag == "--output" || flag == "--expected-output") {
+    return takeFile(value, flag == "--output" ? settings.outputs : settings.expected) ? Failure() : wrong;
+  } else if (flag == "--rtol" || flag == "--atol") {
+    return takeNumber(value, flag == "--rtol" ? settings.rtol : settings.atol) ? Failure() : wrong;
+  } else if (flag == "--threads") {
+    if (!takeNumber(value, number) || number > 4096) {
+      return wrong;
+    }
+    settings.load.threads = static_cast<unsigned>(number);
+  } else {
+    settings.load.device = value;
+    if (value.rfind("cuda", 0) == 0) {
+      return {4, "no CUDA device here: frit-run runs GPU kernels under --device=simt, and on a GPU frit.load does"};
+    }
+    if (value != "cpu" && value != "simt") {
+      return usage("unknown device '" + value + "'; frit-run knows cpu and simt");
+    }
+  }
+  return {};
+}
+
+Failure parse(int argc, char **argv, Settings &settings) {
+  static const std::set<std::string> valued = {"--input", "--output", "--expected-output", "--rtol", "--atol", "--device", "--threads"};
+  const std::pair<const char *, bool *> switches[] = {
+      {"--allow-host-code", &settings.load.allowHostCode}, {"--check-weights", &settings.load.checkWeights},
+      {"--report", &settings.report},                      {"--print-statistics", &settings.statistics},
+      {"--help", &settings.help},                          {"-h", &settings.help},
+      {"--version", &settings.version}};
+  for (int at = 1; at < argc; ++at) {
+    std::string word = argv[at], flag = word.substr(0, word.find('='));
+    if (valued.count(flag)) {
+      bool inside = flag.size() != word.size();
+      if (!inside && at + 1 == argc) {
+        return usage(flag + " needs a value");
+      }
+      Failure wrong = set(settings, flag, inside ? word.substr(flag.size() + 1) : argv[++at]);
+      if (wrong.exit) {
+        return wrong;
+      }
+      continue;
+    }
+    bool known = false;
+    for (auto [name, value] : switches) {
+      known |= word == name;
+      *value |= word == name;
+    }
+    if (known) {
+      continue;
+    }
+    if (word.rfind("-", 0) == 0 || !settings.model.empty()) {
+      return usage("unknown option '" + word + "'; frit-run --help lists them");
+    }
+    settings.model = word;
+  }
+  bool asks = settings.help || settings.version;
+  return settings.model.empty() && !asks ? usage("no model given; frit-run --help shows how") : Failure();
+}
+
+Result<Value> readInput(const std::string &text) {
   if (text.rfind('@', 0) == 0) {
     auto array = readNpy(text.substr(1));
-    if (!array.isOk()) {
-      return array.status();
+    FRIT_RETURN_IF_ERROR(array.status());
+    std::shared_ptr<void> memory(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64), std::free);
+    if (!memory) {
+      return Status::error(ErrorKind::OutOfMemory, "no memory for '" + text.substr(1) + "'");
     }
-    auto *memory = static_cast<char *>(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64));
-    std::memcpy(memory, array->data.data(), array->data.size());
-    value.kind = InputValue::Kind::Tensor;
-    value.handle = new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0,
-                                  array->sizes, array->strides, array->dtype, array->data.size()};
-    return value;
+    std::memcpy(memory.get(), array->data.data(), array->data.size());
+    return Value(Tensor{static_cast<DataType>(array->dtype), array->sizes, array->strides, memory.get(), memory});
   }
   char *end;
-  value.kind = InputValue::Kind::Int;
-  value.integer = std::strtoll(text.c_str(), &end, 10);
-  if (*end != 0 || text.empty()) {
-    value.kind = InputValue::Kind::Float;
-    value.real = std::strtod(text.c_str(), &end);
-    if (*end != 0 || text.empty()) {
-      return bad("--input=" + text + " is neither @file.npy nor a number");
-    }
+  int64_t integer = std::strtoll(text.c_str(), &end, 10);
+  if (*end == 0 && !text.empty()) {
+    return Value(integer);
   }
-  return value;
+  double real = std::strtod(text.c_str(), &end);
+  if (*end != 0 || text.empty()) {
+    return Status::error(ErrorKind::BadInput, "--input=" + text + " is neither @file.npy nor a number");
+  }
+  return Value(real);
 }
 
-NpyArray contiguous(const HostTensor &tensor) {
+NpyArray arrayOf(const Tensor &tensor) {
   NpyArray array;
-  array.dtype = tensor.dtype;
+  array.dtype = static_cast<format::Dtype>(tensor.dtype);
   array.sizes = tensor.sizes;
-  std::vector<int64_t> strides(tensor.sizes.size());
-  int64_t count = 1;
-  for (size_t dim = tensor.sizes.size(); dim-- > 0;) {
-    strides[dim] = count;
-    count *= tensor.sizes[dim];
+  size_t count = 1;
+  for (int64_t size : tensor.sizes) {
+    count *= static_cast<size_t>(size);
   }
-  array.data.resize(static_cast<size_t>(count) * bytesOf(tensor.dtype));
-  copyStrided(tensor, array.data.data(), strides);
+  array.data.resize(count * bytesOf(tensor.dtype));
+  copyElements(tensor, array.data.data());
   return array;
 }
 
-Status writeOutputs(std::span<OutputValue> outputs, const Settings &settings) {
-  if (settings.outputs.size() > outputs.size()) {
-    return bad("the graph has " + std::to_string(outputs.size()) + " results, " + std::to_string(settings.outputs.size()) +
-               " --output were given");
-  }
-  for (size_t number = 0; number < outputs.size(); ++number) {
-    const OutputValue &output = outputs[number];
-    if (output.kind != OutputValue::Kind::Tensor) {
-      std::printf("result %zu: %s\n", number,
-                  output.kind == OutputValue::Kind::None    ? "None"
-                  : output.kind == OutputValue::Kind::Float ? std::to_string(output.real).c_str()
-                                                            : std::to_string(output.integer).c_str());
-      continue;
+void print(size_t number, const Value &value) {
+  std::string text = "None";
+  if (const auto *tensor = std::get_if<Tensor>(&value)) {
+    std::string shape;
+    for (int64_t size : tensor->sizes) {
+      shape += (shape.empty() ? "" : ", ") + std::to_string(size);
     }
-    NpyArray array = contiguous(*static_cast<HostTensor *>(output.handle));
-    if (number < settings.outputs.size()) {
-      FRIT_RETURN_IF_ERROR(writeNpy(settings.outputs[number], array));
-    } else {
-      std::string shape;
-      for (int64_t size : array.sizes) {
-        shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-      }
-      std::printf("result %zu: %s (%s)\n", number, nameOf(array.dtype), shape.c_str());
-    }
+    text = std::string(nameOf(tensor->dtype)) + " (" + shape + ")";
+  } else if (const auto *integer = std::get_if<int64_t>(&value)) {
+    text = std::to_string(*integer);
+  } else if (const auto *real = std::get_if<double>(&value)) {
+    text = std::to_string(*real);
+  } else if (const auto *flag = std::get_if<bool>(&value)) {
+    text = std::to_string(*flag);
   }
-  return Status::ok();
+  std::printf("result %zu: %s\n", number, text.c_str());
 }
 
-Status run(const Settings &settings) {
-  auto artifact = Artifact::fromFile(settings.model, settings.allowHostCode);
-  if (!artifact.isOk()) {
-    return artifact.status();
+Failure give(const std::vector<Value> &results, const Settings &settings) {
+  size_t wanted = std::max(settings.outputs.size(), settings.expected.size());
+  if (wanted > results.size()) {
+    return usage("the model has " + std::to_string(results.size()) + " results, " + std::to_string(wanted) + " --output or "
+                 "--expected-output were given");
   }
-  if (settings.report) {
-    std::printf("%s\n", std::string((*artifact)->report()).c_str());
-  }
-  if (settings.checkWeights) {
-    FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
-  }
-  bool simt = settings.device == "simt";
-  const format::Plan *plan = (*artifact)->plan(simt ? format::Target::Simt : format::Target::Cpu);
-  if (!plan) {
-    return bad("'" + settings.model + "' has no plan for " + settings.device + "; compile it with --target=" + settings.device);
-  }
-  auto decoded = DecodedPlan::decode(*artifact, *plan);
-  if (!decoded.isOk()) {
-    return decoded.status();
-  }
-  auto host = StandaloneHost::create(**decoded, settings.threads);
-  if (!host.isOk()) {
-    return host.status();
-  }
-  std::unique_ptr<KernelBackend> backend;
-  if (simt) {
-    auto created = SimtBackend::create(*decoded);
-    FRIT_RETURN_IF_ERROR(created.isOk() ? Status::ok() : created.status());
-    backend = std::move(*created);
-  } else {
-    auto created = CpuBackend::create(**decoded);
-    FRIT_RETURN_IF_ERROR(created.isOk() ? Status::ok() : created.status());
-    backend = std::move(*created);
-  }
-  PlanExecutor executor(*decoded, **host, *backend);
-  FRIT_RETURN_IF_ERROR((*host)->bindWeights(**decoded, executor));
-  std::vector<InputValue> inputs;
-  auto dropInputs = [&] {
-    for (InputValue &input : inputs) {
-      if (input.handle) {
-        (*host)->releaseTensor(std::exchange(input.handle, nullptr));
+  Failure mismatch;
+  for (size_t number = 0; number < results.size(); ++number) {
+    const auto *tensor = std::get_if<Tensor>(&results[number]);
+    if (!tensor) {
+      print(number, results[number]);
+      continue;
+    }
+    NpyArray array = arrayOf(*tensor);
+    if (number < settings.outputs.size()) {
+      if (Failure wrong = failed(writeNpy(settings.outputs[number], array)); wrong.exit) {
+        return wrong;
+      }
+    } else if (number >= settings.expected.size()) {
+      print(number, results[number]);
+    }
+    if (number < settings.expected.size()) {
+      auto expected = readNpy(settings.expected[number]);
+      if (!expected.isOk()) {
+        return failed(expected.status());
+      }
+      std::string differs = difference(array, *expected, settings.rtol, settings.atol);
+      if (!differs.empty() && !mismatch.exit) {
+        mismatch = {3, "result " + std::to_string(number) + " is not '" + settings.expected[number] + "': " + differs};
       }
     }
-  };
+  }
+  return mismatch;
+}
+
+Failure run(const Settings &settings, const Loader &load) {
+  using Clock = std::chrono::steady_clock;
+  auto milliseconds = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  Clock::time_point start = Clock::now();
+  auto model = load(settings.model, settings.load);
+  if (!model.isOk()) {
+    return failed(model.status());
+  }
+  Clock::duration loading = Clock::now() - start;
+  if (settings.report) {
+    std::printf("%s\n", model->report.c_str());
+  }
+  std::vector<Value> inputs;
   for (const std::string &text : settings.inputs) {
     auto input = readInput(text);
     if (!input.isOk()) {
-      dropInputs();
-      return input.status();
+      return failed(input.status());
     }
-    inputs.push_back(*input);
+    inputs.push_back(std::move(*input));
   }
-  std::vector<OutputValue> outputs(executor.outputCount());
-  FRIT_RETURN_IF_ERROR(executor.run(inputs, outputs));
-  Status status = writeOutputs(outputs, settings);
-  for (OutputValue &output : outputs) {
-    if (output.handle) {
-      (*host)->releaseTensor(output.handle);
-    }
+  start = Clock::now();
+  auto results = model->run(inputs);
+  if (!results.isOk()) {
+    return failed(results.status());
   }
-  return status;
+  if (settings.statistics) {
+    Statistics done = model->statistics();
+    std::fprintf(stderr, "load_ms %.3f\nrun_ms %.3f\ncalls %llu\nkernel_launches %llu\nallocations %llu\npeak_bytes %llu\n",
+                 milliseconds(loading), milliseconds(Clock::now() - start), static_cast<unsigned long long>(done.calls),
+                 static_cast<unsigned long long>(done.kernelLaunches), static_cast<unsigned long long>(done.allocations),
+                 static_cast<unsigned long long>(done.peakBytes));
+  }
+  return give(*results, settings);
 }
 
 } // namespace
 
-int runMain(int argc, char **argv) {
-  for (int at = 1; at < argc; ++at) {
-    if (std::strcmp(argv[at], "--help") == 0) {
-      std::fputs(kUsage, stdout);
-      return 0;
-    }
-  }
+int runMain(int argc, char **argv, const Loader &load) {
   Settings settings;
-  Status status = parse(argc, argv, settings);
-  if (status.isOk()) {
-    status = run(settings);
+  Failure failure = parse(argc, argv, settings);
+  if (settings.help) {
+    std::fputs(kUsage, stdout);
+    return 0;
   }
-  if (!status.isOk()) {
-    std::fprintf(stderr, "frit-run: error: %s\n", status.message().c_str());
-    return 1;
+  if (settings.version) {
+    std::printf("frit-run %s, artifact format %u\n", FRIT_VERSION, kFormatVersion);
+    return 0;
   }
-  return 0;
+  if (!failure.exit) {
+    failure = run(settings, load);
+  }
+  if (failure.exit) {
+    std::fprintf(stderr, "frit-run: error: %s\n", failure.message.c_str());
+  }
+  return failure.exit;
+}
+
+int runMain(int argc, char **argv) {
+  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options) -> Result<Runner> {
+    auto loaded = Model::load(path, options);
+    FRIT_RETURN_IF_ERROR(loaded.status());
+    auto model = std::make_shared<Model>(std::move(*loaded));
+    return Runner{[model](std::span<const Value> inputs) { return model->run(inputs); }, [model] { return model->statistics(); },
+                  model->report()};
+  });
 }
 
 } // namespace frit

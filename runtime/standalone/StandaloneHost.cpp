@@ -36,13 +36,32 @@ void setSlot(TensorSlot &slot, HostTensor *tensor) {
 
 } // namespace
 
+/// "aten::mm (library call) 3 times, aten::sort", at most eight.
+static std::string callsOf(const DecodedPlan &plan) {
+  std::vector<std::pair<std::string, unsigned>> counts;
+  for (const format::Aten *call : plan.atenCalls) {
+    std::string name = call->name()->str() + (call->reason() && call->reason()->size() ? " (" + call->reason()->str() + ")" : "");
+    auto known = std::find_if(counts.begin(), counts.end(), [&](const auto &one) { return one.first == name; });
+    if (known == counts.end()) {
+      counts.emplace_back(std::move(name), 1);
+    } else {
+      ++known->second;
+    }
+  }
+  constexpr size_t kMostNames = 8;
+  std::string text;
+  for (size_t number = 0; number < std::min(counts.size(), kMostNames); ++number) {
+    auto &[name, count] = counts[number];
+    text += (number ? ", " : "") + name + (count > 1 ? " " + std::to_string(count) + " times" : "");
+  }
+  return text + (counts.size() > kMostNames ? " and " + std::to_string(counts.size() - kMostNames) + " more" : "");
+}
+
 Result<std::unique_ptr<StandaloneHost>> StandaloneHost::create(const DecodedPlan &plan, unsigned threads) {
   if (!plan.atenCalls.empty()) {
-    const format::Aten &call = *plan.atenCalls.front();
-    return Status::error(ErrorKind::Unsupported,
-                         "graph '" + std::string(plan.artifact->graphName()) + "' calls " + call.name()->str() +
-                             (call.reason() && call.reason()->size() ? " (" + call.reason()->str() + ")" : "") +
-                             ", which needs torch; load the artifact in Python");
+    return Status::error(ErrorKind::Unsupported, "graph '" + std::string(plan.artifact->graphName()) + "' calls " + callsOf(plan) +
+                                                     ", so it needs libtorch: run it with frit-run-torch, in Python (frit.load) or in C++ "
+                                                     "with frit::torch");
   }
   return std::unique_ptr<StandaloneHost>(new StandaloneHost(threads));
 }
@@ -138,7 +157,7 @@ Status StandaloneHost::copyInto(const TensorSlot &destination, const TensorSlot 
   HostTensor &to = *tensorOf(destination.handle);
   const HostTensor &from = *tensorOf(source.handle);
   if (to.dtype != from.dtype || to.sizes != from.sizes) {
-    return Status::error(ErrorKind::Unsupported, "copying between dtypes or shapes needs torch; load the artifact in Python");
+    return Status::error(ErrorKind::Unsupported, "copying between dtypes or shapes needs libtorch; use frit-run-torch, frit.load or frit::torch");
   }
   copyStrided(from, to.data, to.strides);
   return Status::ok();
@@ -161,7 +180,7 @@ Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double
   case Dtype::Bool: *integer = load<uint8_t>(slot.data) != 0; return Status::ok();
   default:
     return Status::error(ErrorKind::Unsupported, std::string("reading a ") + nameOf(tensorOf(slot.handle)->dtype) +
-                                                     " number on the host needs torch; load the artifact in Python");
+                                                     " number on the host needs libtorch; use frit-run-torch, frit.load or frit::torch");
   }
 }
 
@@ -180,7 +199,7 @@ Status StandaloneHost::wrapScalar(Dtype dtype, int64_t integer, double real, Ten
     releaseTensor(slot.handle);
     slot = TensorSlot();
     return Status::error(ErrorKind::Unsupported, std::string("a host scalar of dtype ") + nameOf(dtype) +
-                                                     " needs torch; load the artifact in Python");
+                                                     " needs libtorch; use frit-run-torch, frit.load or frit::torch");
   }
 }
 
@@ -190,8 +209,9 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
     auto weight = weightOf(plan, number);
     FRIT_RETURN_IF_ERROR(weight.status());
     auto *data = static_cast<char *>(weight->data);
-    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [](char *) {}), data, 0, weight->sizes, weight->strides, weight->dtype,
-                                  weight->bytes};
+    // A result may look at it, and outlive the executor.
+    auto *tensor = new HostTensor{std::shared_ptr<char>(data, [kept = plan.artifact](char *) {}), data, 0, weight->sizes, weight->strides,
+                                  weight->dtype, weight->bytes};
     Status status = executor.bindConstant(number, tensor);
     releaseTensor(tensor);
     FRIT_RETURN_IF_ERROR(status);
@@ -200,7 +220,7 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
 }
 
 Status StandaloneHost::callAten(uint32_t, RunState &) {
-  return Status::error(ErrorKind::Unsupported, "operators need torch; load the artifact in Python");
+  return Status::error(ErrorKind::Unsupported, "operators need libtorch; use frit-run-torch, frit.load or frit::torch");
 }
 
 void StandaloneHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {

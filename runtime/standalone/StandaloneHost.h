@@ -27,7 +27,7 @@ public:
   /// Refuses plans with ATen calls.
   static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan, unsigned threads = 0);
 
-  /// The weights of the artifact become the executor's constants. They are not copied: the artifact must outlive the executor.
+  /// The weights of the artifact become the executor's constants. They are not copied, and keep the artifact.
   Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;

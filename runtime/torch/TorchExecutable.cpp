@@ -82,6 +82,8 @@ Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants)
   return Status::ok();
 }
 
+Signature TorchExecutable::describeItself() const { return describe(*plan); }
+
 std::string TorchExecutable::signature() const { return signatureOf(*plan); }
 
 /// The GPU's plan if there is one, else the CPU's, else the emulation.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/plan/PlanExecutor.h"
+#include "runtime/plan/Values.h"
 #include "runtime/torch/SpecializedKernels.h"
 
 #include <ATen/core/TensorBase.h>
@@ -34,6 +35,7 @@ public:
 
   size_t inputCount() const { return executor->inputCount(); }
   size_t outputCount() const { return executor->outputCount(); }
+  const Counters &counters() const { return executor->counters(); }
   /// JSON object with the counters since loading, those of the kernels for single buckets included.
   std::string stats() const;
 
@@ -49,7 +51,8 @@ public:
     bool none = executor->counters().overlapCopies.load(std::memory_order_relaxed) == 0;
     return none || noticed.exchange(true) ? std::nullopt : std::optional(notice());
   }
-  /// JSON: what it takes and gives.
+  /// What it takes and gives, and the same as JSON.
+  Signature describeItself() const;
   std::string signature() const;
   std::string_view report() const { return artifact->report(); }
   std::string_view graphName() const { return artifact->graphName(); }

@@ -108,4 +108,4 @@ def test_operators_left_to_the_dispatcher_are_refused_by_name(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((4, 4), "f4"))
     for device in ("cpu", "simt"):
         said = _run(BUILD / "bin/frit-run", tmp_path / "m.frit", f"--device={device}", f"--input=@{tmp_path}/x.npy", fails=True)
-        assert "aten::mm" in said and "needs torch" in said and said.count("\n") == 1
+        assert "aten::mm" in said and "needs libtorch" in said and said.count("\n") == 1

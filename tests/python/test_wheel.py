@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
@@ -74,4 +75,8 @@ torch.testing.assert_close(frit.load("m.frit")(x), expected)
     run(installed / "frit-compile", "m.pt2", "-o", "m.frit", cwd=tmp_path)
     run(installed / "frit-run", "m.frit", "--input=@x.npy", "--output=@y.npy", cwd=tmp_path)
     run(installed / "python", "-c", check, cwd=tmp_path)
+    # Of torch it takes the libraries, of this environment or an outer one.
+    libraries = Path(torch.__file__).parent / "lib"
+    words = [installed / "frit-run-torch", "m.frit", "--input=@x.npy", "--expected-output=@expected.npy"]
+    run("env", f"LD_LIBRARY_PATH={libraries}", *words, cwd=tmp_path)
     assert "usage: frit-compile" in run(installed / "frit-compile", "--help")

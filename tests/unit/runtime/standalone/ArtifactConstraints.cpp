@@ -159,7 +159,7 @@ TEST(ArtifactConstraint, A6_TheBodyPassesTheVerifier) {
     call.arguments.push_back(std::move(value));
     return use(small.pack());
   };
-  expectError(nested(8), "needs torch", ErrorKind::Unsupported);
+  expectError(nested(8), "needs libtorch", ErrorKind::Unsupported);
   expectError(nested(100), "its body is malformed");
   expectError(use(frameArtifact(std::string(64, '\xff'))), "its body is malformed");
   // The verifier does not look where the structs of a list begin (found by scripts/fuzz).

@@ -1,0 +1,133 @@
+"""The C++ API as its users meet it: frit installed, the programs of examples/ built with their own CMakeLists, run on compiled models."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from test_load import ROOT, Counter, compile_file
+from torch import nn
+from torch.export import Dim
+
+BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
+
+
+def run(*command, **more):
+    """In an environment without Python's and torch's paths: what is found is found by what was built."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean, **more)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("frit")
+    done = run("cmake", "--install", BUILD, "--component", "runtime", "--prefix", prefix)
+    assert done.returncode == 0, done.stderr
+    return prefix
+
+
+def build(name, installed, folder, *more):
+    compiler = next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().split("\n") if line.startswith("CMAKE_CXX_COMPILER:")), "c++")
+    prefixes = ";".join(map(str, [installed, *more]))
+    flags = [f"-DCMAKE_PREFIX_PATH={prefixes}", f"-DCMAKE_CXX_COMPILER={compiler}", "-GNinja"]
+    for command in (["cmake", "-S", ROOT / "examples" / name, "-B", folder, *flags], ["cmake", "--build", folder]):
+        done = run(*command)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def standalone(installed, tmp_path_factory):
+    return build("standalone", installed, tmp_path_factory.mktemp("standalone"))
+
+
+@pytest.fixture(scope="module")
+def libtorch(installed, tmp_path_factory):
+    return build("libtorch", installed, tmp_path_factory.mktemp("libtorch"), torch.utils.cmake_prefix_path)
+
+
+def numbers(program, *arguments):
+    done = run(program, *arguments)
+    assert done.returncode == 0, done.stderr
+    return torch.tensor([float(line) for line in done.stdout.split()])
+
+
+def tenths(*shape):
+    return (torch.arange(torch.Size(shape).numel()) / 10).view(shape)
+
+
+def flat(*results):
+    return torch.cat([result.flatten() for result in results])
+
+
+class Normalised(nn.Module):
+    """Two results, weights and a constant; nothing that needs a library."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(5)
+        self.register_buffer("scale", torch.linspace(-1, 1, 5))
+
+    def forward(self, x, y):
+        z = self.norm(x) * self.scale + torch.tensor([0.5])
+        return torch.softmax(z + y, -1), z.sum(0)
+
+
+ROWS = Dim("rows", min=2, max=64)
+
+
+def test_without_torch(standalone, tmp_path):
+    torch.manual_seed(3)
+    module = Normalised().requires_grad_(False)
+    path = compile_file(tmp_path, module, [tenths(3, 5), tenths(5)], dynamic_shapes={"x": {0: ROWS}, "y": None})
+    for size in (2, 7, 64):
+        torch.testing.assert_close(numbers(standalone, path, size), flat(*module(tenths(size, 5), tenths(5))), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(numbers(standalone, path), flat(*module(tenths(2, 5), tenths(5))), rtol=1e-4, atol=1e-5)
+    assert "libtorch" not in run("ldd", standalone).stdout
+
+
+class Block(nn.Module):
+    """An attention layer over embedded tokens: calls of ATen between kernels."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.norm = nn.Embedding(50, 16), nn.LayerNorm(16)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+
+    def forward(self, ids):
+        return self.layer(self.norm(self.tokens(ids)))
+
+
+def test_over_libtorch_and_without_python(libtorch, standalone, tmp_path):
+    torch.manual_seed(4)
+    module = Block().eval().requires_grad_(False)
+    path = compile_file(tmp_path, module, [torch.zeros(2, 5, dtype=torch.int64)], dynamic_shapes={"ids": {1: Dim("length", min=2, max=32)}})
+    for size in (2, 5, 32):
+        ids = torch.arange(2 * size).view(2, size) % 50
+        torch.testing.assert_close(numbers(libtorch, path, size), flat(module(ids)), rtol=1e-4, atol=1e-5)
+    libraries = run("ldd", libtorch).stdout
+    assert "libtorch_cpu" in libraries and "libpython" not in libraries and "libtorch_python" not in libraries
+    refused = run(standalone, path)
+    assert refused.returncode == 1 and "needs libtorch" in refused.stderr and refused.stderr.count("\n") == 1
+
+
+def test_errors_are_one_line(standalone, libtorch, tmp_path):
+    path = compile_file(tmp_path, Counter(), [torch.randn(5, 3)])
+    broken = tmp_path / "broken.frit"
+    broken.write_bytes(path.read_bytes()[:-1])
+    whole = compile_file(tmp_path, nn.GELU(), [torch.randn(4)], name="small", dynamic_shapes={"input": {0: Dim("n", min=2, max=9)}})
+    for program in (standalone, libtorch):
+        for arguments, message in [
+            ((tmp_path / "none.frit",), "cannot open"),
+            ((broken,), "not a usable .frit artifact"),
+            ((whole, 10), "input 0 ('input'): its size along dimension 0 is 10"),
+        ]:
+            done = run(program, *arguments)
+            assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert run(libtorch, path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["standalone", "libtorch"])
+def test_they_are_short(name):
+    assert (ROOT / "examples" / name / "main.cpp").read_text().count("\n") < 60
