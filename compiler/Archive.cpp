@@ -2,6 +2,8 @@
 
 #include "compiler/Archive.h"
 
+#include "ir/BoundedJson.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -52,7 +54,7 @@ static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std:
 }
 
 bool Archive::readConfig(const std::string &text, const std::string &folder, std::string &error) {
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
+  llvm::Expected<llvm::json::Value> parsed = mlir::frit::parseBoundedJson(text);
   if (!parsed) {
     error = "the list of tensors in '" + folder + "' is not JSON: " + llvm::toString(parsed.takeError());
     return false;

@@ -2,6 +2,8 @@
 
 #include "compiler/Compiler.h"
 
+#include "ir/BoundedJson.h"
+
 #include "passes/BucketPolicy.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,7 +35,7 @@ std::string checkOptions(const CompileOptions &options) {
 }
 
 std::string readOptions(std::string_view json, CompileOptions &options) {
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(llvm::StringRef(json));
+  llvm::Expected<llvm::json::Value> parsed = mlir::frit::parseBoundedJson(json);
   if (!parsed) {
     return "options are not JSON: " + llvm::toString(parsed.takeError());
   }

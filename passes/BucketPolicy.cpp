@@ -1,5 +1,7 @@
 #include "passes/BucketPolicy.h"
 
+#include "ir/BoundedJson.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -182,7 +184,7 @@ std::string readBuckets(llvm::StringRef text, std::vector<BucketRequest> &reques
 }
 
 std::string readHistogram(llvm::StringRef json, unsigned count, std::vector<BucketRequest> &requests) {
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(json);
+  llvm::Expected<llvm::json::Value> parsed = parseBoundedJson(json);
   if (!parsed) {
     return "not JSON: " + llvm::toString(parsed.takeError());
   }

@@ -1,16 +1,20 @@
 #include "tests/fuzz/CompilerTargets.h"
 
+#include "compiler/Archive.h"
 #include "compiler/Compiler.h"
 #include "ir/FritDialect.h"
 #include "ir/Importer.h"
 #include "ir/SizeExpr.h"
 #include "ir/SympyText.h"
+#include "passes/BucketPolicy.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <cstdio>
 #include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace frit {
 
@@ -76,6 +80,21 @@ void fuzzOptions(std::string_view text) {
   CompileOptions options;
   if (readOptions(text, options).empty()) {
     (void)checkOptions(options);
+  }
+  std::vector<BucketRequest> requests;
+  (void)readHistogram(StringRef(text), 8, requests);
+}
+
+void fuzzArchive(std::string_view bytes) {
+  int file = memfd_create("archive", MFD_CLOEXEC);
+  require(file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size()), "memory for a file");
+  std::string error;
+  std::optional<Archive> archive = Archive::open("/proc/self/fd/" + std::to_string(file), error);
+  close(file);
+  require(archive.has_value() == error.empty(), "an archive or a reason");
+  require(error.size() < 8192 && error.find('\n') == std::string::npos, "a reason is one bounded line");
+  if (archive) {
+    fuzzProgramJson(archive->model());
   }
 }
 

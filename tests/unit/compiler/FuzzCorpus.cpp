@@ -34,3 +34,4 @@ TEST(FuzzCorpus, ProgramJson) {
   runOver(frit::fuzzProgramJson, "import/Inputs");
 }
 TEST(FuzzCorpus, Options) { runOver(frit::fuzzOptions, "fuzz/corpus/options"); }
+TEST(FuzzCorpus, Archive) { runOver(frit::fuzzArchive, "fuzz/corpus/archive"); }

@@ -1,0 +1,15 @@
+#include "ir/DerivedSizes.h"
+
+namespace mlir::frit {
+
+std::optional<std::pair<int64_t, int64_t>> splitDerived(SizeExpr size, llvm::StringRef symbol) {
+  auto split = size.splitLinear(symbol);
+  auto scale = split ? split->first.getConstant() : std::nullopt;
+  auto offset = split ? split->second.getConstant() : std::nullopt;
+  if (!scale || !offset || *scale < 1) {
+    return std::nullopt;
+  }
+  return std::pair(*scale, *offset);
+}
+
+} // namespace mlir::frit
