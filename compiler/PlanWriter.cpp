@@ -2,6 +2,7 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/DerivedSizes.h"
 #include "ir/SourceLines.h"
 
 #include "passes/Layouts.h"
@@ -52,23 +53,26 @@ LogicalResult PlanWriter::bindSymbols() {
     bound->hint = symbol.getHint().value_or(-1);
     bound->divisor = symbol.getDivisor();
     bool found = false;
-    for (bool scalars : {true, false}) {
+    // The symbol itself, else a size that says it, as an export's `2 * Dim("n")` may be all there is of n; numbers before dimensions.
+    for (auto [derived, dims] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+      auto look = [&](SizeExpr size, int number, int dim) {
+        auto read = found || (!derived && size != wanted) ? std::nullopt : splitDerived(size, symbol.getName());
+        if (read) {
+          found = true;
+          bound->input = number;
+          bound->dim = dim;
+          std::tie(bound->scale, bound->offset) = *read;
+        }
+      };
       for (BlockArgument argument : body.getArguments()) {
         int number = inputNumbers[argument.getArgNumber()];
-        if (found || number < 0) {
-          continue;
-        }
-        bound->input = number;
-        if (scalars) {
-          auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
-          found = size && wanted == SizeExpr(size);
-          bound->dim = -1;
-        } else if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
+        auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
+        auto type = dyn_cast<RankedTensorType>(argument.getType());
+        if (number >= 0 && !dims && size) {
+          look(size, number, -1);
+        } else if (number >= 0 && dims && type) {
           for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
-            if (!found && size == wanted) {
-              found = true;
-              bound->dim = dim;
-            }
+            look(size, number, dim);
           }
         }
       }

@@ -108,8 +108,8 @@ private:
   /// Defines the symbols that first occur in these results.
   void bindSymbols(ArrayRef<CallResult> results, ValueRange values);
   bool isBound(SizeExpr size);
-  /// Symbols that arguments have only inside `c * s + k` (export's derived dims).
-  void solveSymbols();
+  /// Symbols that arguments have only inside `c * s + d` (export's derived dims): the plan reads them from there.
+  void bindDerivedSymbols();
   StorageAttr freshStorage();
 
   // Signature (Importer.cpp)

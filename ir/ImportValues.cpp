@@ -1,6 +1,8 @@
 // Named values of a graph being imported: types from descriptions, uses by name, symbols and where they are bound.
 #include "ir/GraphImporter.h"
 
+#include "ir/DerivedSizes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -286,56 +288,23 @@ void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultV
   }
 }
 
-void GraphImporter::solveSymbols() {
-  auto solve = [&](SizeExpr size, llvm::function_ref<Value()> makeValue) {
-    std::optional<std::string> unknown;
-    bool several = false;
+void GraphImporter::bindDerivedSymbols() {
+  auto bindFrom = [&](SizeExpr size) {
     size.forEachSymbol([&](StringRef name) {
-      if (!bound.contains(builder.getStringAttr(name))) {
-        several |= unknown && *unknown != name;
-        unknown = name.str();
+      if (splitDerived(size, name)) {
+        bound.insert(builder.getStringAttr(name));
       }
     });
-    auto parts = unknown && !several ? size.splitLinear(*unknown) : std::nullopt;
-    auto factor = parts ? parts->first.getConstant() : std::nullopt;
-    if (!factor || *factor == 0) {
-      return false;
-    }
-    Value value = makeValue();
-    if (!parts->second.isConstant(0)) {
-      value = arith::SubIOp::create(builder, here(), value, sizeValue(parts->second));
-    }
-    value = arith::FloorDivSIOp::create(builder, here(), value, constant(builder.getI64IntegerAttr(*factor)));
-    bound.insert(builder.getStringAttr(*unknown));
-    BindOp::create(builder, here(), builder.getStringAttr(*unknown), value, IntegerAttr());
-    return true;
   };
-  // One solution may make the next one linear.
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (auto [position, input] : llvm::enumerate(graph.inputs)) {
-      auto it = input.isName() ? values.find(input.text) : values.end();
-      if (it == values.end()) {
-        continue;
-      }
-      ImportedValue tensor = it->second;
-      if (tensor.size) {
-        progress |= solve(tensor.size, [&, position = position] { return block->getArgument(position); });
-      }
-      if (!tensor.isTensor()) {
-        continue;
-      }
-      for (auto [dim, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(tensor.value.getType())))) {
-        progress |= solve(size, [&, dim = dim]() -> Value {
-          CallArguments call;
-          call.arguments.push_back(addOperand(tensor, call));
-          call.arguments.push_back(builder.getI64IntegerAttr(dim));
-          CallResult result;
-          result.type = builder.getI64Type();
-          result.dtype = DTypeAttr::get(context, DType::I64);
-          return emitCall("aten.sym_size.int", call, result).getResult(0);
-        });
-      }
+  for (const Argument &input : graph.inputs) {
+    auto value = input.isName() ? values.find(input.text) : values.end();
+    if (value == values.end()) {
+      continue;
+    }
+    if (value->second.size) {
+      bindFrom(value->second.size);
+    } else if (value->second.isTensor()) {
+      llvm::for_each(getSizes(cast<RankedTensorType>(value->second.value.getType())), bindFrom);
     }
   }
 }

@@ -416,7 +416,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
     }
   }
   if (isMain) {
-    solveSymbols();
+    bindDerivedSymbols();
   }
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     currentIndex = i;

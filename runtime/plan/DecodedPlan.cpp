@@ -201,6 +201,9 @@ private:
       if (symbol.divisor() < 1) {
         return wrong("divisor " + std::to_string(symbol.divisor()));
       }
+      if (symbol.scale() < 1) {
+        return wrong("scale " + std::to_string(symbol.scale()));
+      }
     }
     for (size_t number = 0; number < countOf(source.buckets()); ++number) {
       place = "bucket " + std::to_string(number);

@@ -49,21 +49,26 @@ std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inpu
   // Lists hold 64 entries together: products of their lengths stay far below 2^64.
   uint64_t key = 0;
   for (const BucketSpec &bucket : bucketSpecs) {
-    const InputValue &input = inputs[bucket.input];
-    int64_t size = input.integer;
-    if (bucket.dim >= 0) {
+    const SymbolSpec &symbol = symbolSpecs[bucket.source];
+    const InputValue &input = inputs[symbol.input];
+    int64_t read = input.integer;
+    if (symbol.dim >= 0) {
       if (input.kind != InputValue::Kind::Tensor) {
         return std::nullopt;
       }
       TensorView view = host.look(input.handle);
-      if (bucket.dim >= view.rank) {
+      if (symbol.dim >= view.rank) {
         return std::nullopt;
       }
-      size = view.sizes[bucket.dim];
+      read = view.sizes[symbol.dim];
     } else if (input.kind != InputValue::Kind::Int) {
       return std::nullopt;
     }
-    auto found = std::lower_bound(bucket.sizes.begin(), bucket.sizes.end(), size);
+    std::optional<int64_t> size = symbol.solve(read);
+    if (!size) {
+      return std::nullopt;
+    }
+    auto found = std::lower_bound(bucket.sizes.begin(), bucket.sizes.end(), *size);
     if (found == bucket.sizes.end()) {
       return std::nullopt;
     }

@@ -39,14 +39,15 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   if (source.symbols()) {
     for (const format::Symbol *symbol : *source.symbols()) {
       symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max(),
-                             symbol->divisor()});
+                             symbol->divisor(), symbol->scale(), symbol->offset()});
     }
   }
   if (source.buckets()) {
     for (const format::Bucket *bucket : *source.buckets()) {
       auto bound = std::find_if(symbolSpecs.begin(), symbolSpecs.end(),
                                 [&](const SymbolSpec &symbol) { return symbol.reg == bucket->symbol(); });
-      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()}, bound->input, bound->dim});
+      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()},
+                             static_cast<size_t>(bound - symbolSpecs.begin())});
     }
     bucketCounts = std::make_unique<BucketCounters[]>(bucketSpecs.size());
   }

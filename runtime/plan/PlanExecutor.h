@@ -123,14 +123,20 @@ private:
     const format::Symbol *source;
     uint32_t reg, input;
     int32_t dim;
-    int64_t min, max, divisor;
+    int64_t min, max, divisor, scale, offset;
+
+    /// The symbol where what is looked at is `size`, if there is one.
+    std::optional<int64_t> solve(int64_t size) const {
+      int64_t scaled;
+      bool none = __builtin_sub_overflow(size, offset, &scaled) || scaled % scale != 0;
+      return none ? std::nullopt : std::optional(scaled / scale);
+    }
   };
   struct BucketSpec {
     uint32_t symbol, dst;
     std::span<const int64_t> sizes;
-    /// Where the symbol is read.
-    uint32_t input;
-    int32_t dim;
+    /// Of `symbol`: its number among the plan's.
+    size_t source;
   };
   struct OutputSpec {
     format::OutputKind kind;

@@ -1,8 +1,8 @@
 // The arguments of a call: moved into registers, symbols bound from them, everything else checked against what was compiled.
 
 #include "runtime/plan/PlanExecutor.h"
-
 #include "runtime/plan/ScalarProgram.h"
+#include "runtime/plan/Signature.h"
 
 #include <algorithm>
 
@@ -144,17 +144,23 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
 
 Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed) {
   for (const SymbolSpec &symbol : symbolSpecs) {
-    int64_t value = symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
-    bool outside = value < symbol.min || value > symbol.max;
-    if (outside || (symbol.divisor != 1 && value % symbol.divisor != 0)) {
+    int64_t size = symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
+    std::optional<int64_t> value = symbol.solve(size);
+    bool outside = value && (*value < symbol.min || *value > symbol.max);
+    if (!value || outside || (symbol.divisor != 1 && *value % symbol.divisor != 0)) {
       std::string where = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
-      return badInput(symbol.input, where + "is " + std::to_string(value) + ", compiled for " +
-                                        (symbol.source->name() ? symbol.source->name()->str() : "a size") +
-                                        (outside ? " between " + std::to_string(symbol.min) + " and " + std::to_string(symbol.max)
-                                                 : ", a multiple of " + std::to_string(symbol.divisor)));
+      std::string wanted = sizeText(*symbol.source), name = symbol.source->name() ? symbol.source->name()->str() : wanted;
+      if (wanted != name) {
+        wanted += " with " + name;
+      }
+      return badInput(symbol.input,
+                      where + "is " + std::to_string(size) + ", compiled for " + wanted +
+                          (symbol.divisor != 1 && !outside && value
+                               ? ", a multiple of " + std::to_string(symbol.divisor)
+                               : " between " + std::to_string(symbol.min) + " and " + std::to_string(symbol.max)));
     }
-    changed |= state.ints[symbol.reg] != value;
-    state.ints[symbol.reg] = value;
+    changed |= state.ints[symbol.reg] != *value;
+    state.ints[symbol.reg] = *value;
   }
   return Status::ok();
 }

@@ -1,6 +1,7 @@
 #include "runtime/plan/Signature.h"
 
 #include <cstdio>
+#include <limits>
 
 namespace frit {
 
@@ -24,6 +25,18 @@ std::string quoted(std::string_view text) {
 
 std::string textOf(const flatbuffers::String *text) { return text ? text->str() : ""; }
 
+} // namespace
+
+std::string sizeText(const format::Symbol &symbol) {
+  std::string text = (symbol.scale() == 1 ? "" : std::to_string(symbol.scale()) + " * ") + (symbol.name() ? symbol.name()->str() : "a size");
+  if (symbol.offset() != 0) {
+    text += (symbol.offset() > 0 ? " + " : " - ") + std::to_string(symbol.offset()).substr(symbol.offset() < 0);
+  }
+  return text;
+}
+
+namespace {
+
 class Describer {
 public:
   explicit Describer(const DecodedPlan &plan) : plan(plan), source(*plan.source), sizes(plan.initialInts.size(), Dimension{"?"}) {
@@ -36,6 +49,15 @@ public:
       for (const format::Symbol *symbol : *source.symbols()) {
         sizes[symbol->reg()] = {symbol->name() && symbol->name()->size() ? symbol->name()->str() : "?", symbol->min(), symbol->max()};
         signature.symbols.push_back({textOf(symbol->name()), symbol->min(), symbol->max()});
+        if (symbol->dim() >= 0 && (symbol->scale() != 1 || symbol->offset() != 0)) {
+          auto scaled = [&](int64_t value) {
+            int64_t product, sum;
+            bool huge = __builtin_mul_overflow(value, symbol->scale(), &product) || __builtin_add_overflow(product, symbol->offset(), &sum);
+            return huge ? std::numeric_limits<int64_t>::max() : sum;
+          };
+          uint32_t size = plan.tensors[source.inputs()->Get(symbol->input())->reg()].sizes[static_cast<size_t>(symbol->dim())];
+          sizes[size] = {sizeText(*symbol), scaled(symbol->min()), scaled(symbol->max())};
+        }
       }
     }
   }

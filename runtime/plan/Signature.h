@@ -13,4 +13,7 @@ Signature describe(const DecodedPlan &plan);
 /// A shape is a list of numbers, names of symbols, and "?" for what is computed from symbols; null where only the call knows.
 std::string signatureOf(const DecodedPlan &plan);
 
+/// The size that a symbol is read from: "n", or "2 * n + 1".
+std::string sizeText(const format::Symbol &symbol);
+
 } // namespace frit

@@ -1,11 +1,27 @@
-"""Exported programs, compiled as `frit-compile` compiles them but in this process, so that operators left to ATen run too."""
+"""Exported programs: compiled by `frit-compile`, or as it compiles them but in this process, with the compiler's report."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import torch
 from torch._export.serde.serialize import serialize
 
 from frit import _C
+
+
+TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")) / "bin"
+
+
+def compile_file(folder, module, inputs, name="m", **export):
+    """The artifact that the tool makes of what torch.export.save wrote."""
+    program = torch.export.export(module.eval(), tuple(inputs), **export)
+    torch.export.save(program, folder / f"{name}.pt2")
+    target = folder / f"{name}.frit"
+    subprocess.run([TOOLS / "frit-compile", folder / f"{name}.pt2", "-o", target], check=True, capture_output=True, text=True)
+    os.chmod(target, 0o600)
+    return target
 
 
 class Function(torch.nn.Module):

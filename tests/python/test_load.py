@@ -10,23 +10,13 @@ import numpy as np
 import pytest
 import torch
 from artifacts import Plan
+from exported import TOOLS, compile_file
 from torch import nn
 from torch.export import Dim
 
 import frit
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
-
-
-def compile_file(folder, module, inputs, name="m", **export):
-    program = torch.export.export(module.eval(), tuple(inputs), **export)
-    torch.export.save(program, folder / f"{name}.pt2")
-    target = folder / f"{name}.frit"
-    subprocess.run([TOOLS / "frit-compile", folder / f"{name}.pt2", "-o", target], check=True, capture_output=True, text=True)
-    os.chmod(target, 0o600)
-    return target
-
 
 class Net(nn.Module):
     """Kernels and ATen calls, shared and plain weights, a constant, several results."""

@@ -325,6 +325,7 @@ TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
   expectRefused("kernel 5 is not there", [](Small &s) { s.step<format::LaunchT>(1).kernel = 5; });
   expectRefused("an input that is not there", [](Small &s) { s.plan().symbols[0]->input = 3; });
   expectRefused("no such size", [](Small &s) { s.plan().symbols[0]->dim = 1; });
+  expectRefused("scale 0", [](Small &s) { s.plan().symbols[0]->scale = 0; });
   expectRefused("source line 4 is not there", [](Small &s) { s.plan().kernels[0]->sources = {4}; });
   expectRefused("unknown kind", [](Small &s) { s.plan().inputs[0]->kind = static_cast<format::InputKind>(44); });
   expectRefused("unknown kind", [](Small &s) { s.plan().outputs[0]->kind = static_cast<format::OutputKind>(44); });
@@ -550,6 +551,9 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
   small.plan().symbols[0]->max = 8;
   std::string file = small.pack();
   expectError(use(file, 9), "input 0 ('x'): its size along dimension 0 is 9", ErrorKind::BadInput);
+  Small derived;
+  derived.plan().symbols[0]->scale = 2, derived.plan().symbols[0]->offset = -1;
+  expectError(use(derived.pack(), 4), "is 4, compiled for 2 * s0 - 1 with s0 between", ErrorKind::BadInput);
   Small fixed;
   fixed.plan().tensors[fixed.x]->sizes = {fixed.four};
   expectError(use(fixed.pack(), 3), "is 3, compiled for 4", ErrorKind::BadInput);

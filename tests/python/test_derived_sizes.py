@@ -1,0 +1,57 @@
+"""Sizes that an export derives from others: `2 * Dim("n")` with no argument of n elements."""
+
+import pytest
+import torch
+from exported import compile_file
+
+import frit
+
+
+class Pairs(torch.nn.Module):
+    def forward(self, x, y):
+        first, second = x.chunk(2)
+        return torch.softmax(first * second, -1) + y.sum(0), x[1::2] * 2
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    n = torch.export.Dim("n", min=2, max=500)
+    inputs = torch.randn(14, 5), torch.randn(22, 5)
+    return frit.load(compile_file(tmp_path_factory.mktemp("pairs"), Pairs(), inputs, dynamic_shapes=({0: 2 * n}, {0: 3 * n + 1})))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 17, 500])
+def test_equal_to_eager(pairs, n):
+    x, y = torch.randn(2 * n, 5), torch.randn(3 * n + 1, 5)
+    torch.testing.assert_close(pairs(x, y), Pairs()(x, y))
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ((7, 22), "'x'\\).*dimension 0 is 7, compiled for 2 \\* s[0-9]+ with s[0-9]+ between 2 and 500"),
+        ((2, 4), "'x'\\).*dimension 0 is 2, compiled for 2 \\*"),
+        ((1002, 1504), "'x'\\).*dimension 0 is 1002, compiled for 2 \\*"),
+        ((14, 21), "'y'\\).*dimension 0 is 21, compiled for 22"),
+    ],
+)
+def test_sizes_that_are_none(pairs, rows, message):
+    with pytest.raises(RuntimeError, match=message):
+        pairs(torch.randn(rows[0], 5), torch.randn(rows[1], 5))
+
+
+def test_the_signature_says_what_is_derived(pairs):
+    assert "2 * s" in str(pairs) and "?" in str(pairs)
+
+
+class Twice(torch.nn.Module):
+    def forward(self, x):
+        return x.view(2, -1).sum(0) @ torch.eye(x.shape[0] // 2)
+
+
+def test_a_size_that_torch_divides(tmp_path):
+    n = torch.export.Dim("n", min=1, max=64)
+    model = frit.load(compile_file(tmp_path, Twice(), [torch.randn(14)], dynamic_shapes=({0: 2 * n},)))
+    for rows in (4, 38, 128):
+        x = torch.randn(rows)
+        torch.testing.assert_close(model(x), Twice()(x))
