@@ -166,8 +166,10 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
     PyErr_Clear();
   }
   runUnlocked(*object->executable, inputs.all(), outputs.all());
-  if (auto notice = object->executable->takeNotice()) {
-    logNotice(*notice);
+  if (object->executable->hasNotices()) {
+    for (const std::string &notice : object->executable->takeNotices()) {
+      logNotice(notice);
+    }
   }
   if (auto buckets = object->executable->takeWantedBuckets()) {
     wantSpecialized(self, *buckets);

@@ -1,8 +1,7 @@
 #include "runtime/cuda/Driver.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
-#include <mutex>
-#include <unistd.h>
 
 namespace frit {
 
@@ -14,15 +13,35 @@ Status unavailable(const std::string &what) {
   return Status::error(ErrorKind::Unsupported, "no usable CUDA driver: " + what + "; compile for the CPU or fix the driver");
 }
 
+/// What to look at for the reasons a driver gives at its start.
+std::string adviceFor(DriverCode code) {
+  switch (code) {
+  case 34:
+    return ", which is the toolkit's stub and no driver: take its folder from LD_LIBRARY_PATH";
+  case 100:
+    return " (is CUDA_VISIBLE_DEVICES empty, or the container without its GPU?)";
+  case 3:
+  case 35:
+  case 803:
+    return " (the driver does not fit its kernel module or is too old: install it anew or restart the machine)";
+  default:
+    return "";
+  }
+}
+
+/// Set when the process ends: from then on the driver may have taken itself down, whoever still holds modules.
+std::atomic<bool> isEnding{false};
+
 using GetProcAddress = DriverCode (*)(const char *, void **, int, uint64_t, void *);
 
-/// Fills the table from the library the driver installs.
-Result<DriverTable> loadTable() {
-  void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    return unavailable("libcuda.so.1 cannot be opened");
+} // namespace
+
+Result<DriverTable> Driver::open(const char *library) {
+  void *opened = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (!opened) {
+    return unavailable(std::string(library) + " cannot be opened");
   }
-  auto find = reinterpret_cast<GetProcAddress>(::dlsym(library, "cuGetProcAddress_v2"));
+  auto find = reinterpret_cast<GetProcAddress>(::dlsym(opened, "cuGetProcAddress_v2"));
   if (!find) {
     return unavailable("it is older than CUDA 12.0");
   }
@@ -36,14 +55,13 @@ Result<DriverTable> loadTable() {
   return table;
 }
 
-} // namespace
-
 Result<std::shared_ptr<Driver>> Driver::create(const DriverTable &table) {
   std::shared_ptr<Driver> driver(new Driver(table));
-  driver->owner = ::getpid();
   if (DriverCode code = table.cuInit(0); code != 0) {
-    return unavailable(driver->describe(code));
+    return unavailable(driver->describe(code) + adviceFor(code));
   }
+  // After cuInit, so that it runs before what the driver itself does at the end.
+  [[maybe_unused]] static const int isRegistered = std::atexit([] { isEnding.store(true); });
   int version = 0;
   if (table.cuDriverGetVersion(&version) != 0 || version < kOldestDriver) {
     return unavailable("it supports CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
@@ -53,13 +71,16 @@ Result<std::shared_ptr<Driver>> Driver::create(const DriverTable &table) {
 }
 
 Result<std::shared_ptr<Driver>> Driver::system() {
-  static std::mutex lock;
+  static ForkSafeLock lock;
   static std::shared_ptr<Driver> *driver = nullptr;
-  std::lock_guard<std::mutex> guard(lock);
+  ForkSafeGuard guard(lock);
+  if (!guard.held) {
+    return unavailable("this process was forked while another thread initialised CUDA; start workers with the 'spawn' method");
+  }
   if (driver) {
     return *driver;
   }
-  Result<DriverTable> table = loadTable();
+  Result<DriverTable> table = open("libcuda.so.1");
   if (!table.isOk()) {
     return table.status();
   }
@@ -82,7 +103,10 @@ Status Driver::usable() const {
   if (lost.load(std::memory_order_acquire)) {
     return Status::error(ErrorKind::Runtime, lostReason);
   }
-  if (::getpid() != owner) {
+  if (isEnding.load(std::memory_order_relaxed)) {
+    return Status::error(ErrorKind::Runtime, "the process is ending and its CUDA driver with it");
+  }
+  if (forkGeneration() != generation) {
     return Status::error(ErrorKind::Runtime, "CUDA was initialised before this process was forked and cannot be used in it; "
                                              "start workers with the 'spawn' method");
   }
@@ -112,9 +136,8 @@ bool Driver::isSticky(DriverCode code) {
 }
 
 void Driver::markLost(std::string reason) {
-  static std::mutex lock;
-  std::lock_guard<std::mutex> guard(lock);
-  if (!lost.load()) {
+  ForkSafeGuard guard(lock);
+  if (guard.held && !lost.load()) {
     lostReason = std::move(reason);
     lost.store(true, std::memory_order_release);
   }

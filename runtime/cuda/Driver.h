@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/artifact/Status.h"
+#include "runtime/cuda/ForkSafeLock.h"
 
 #include <atomic>
 #include <cstdint>
@@ -30,12 +31,14 @@ public:
   static Result<std::shared_ptr<Driver>> create(const DriverTable &table);
   /// The machine's libcuda; the same object every time, or why there is none.
   static Result<std::shared_ptr<Driver>> system();
+  /// The functions of a driver's library.
+  static Result<DriverTable> open(const char *library);
 
   const DriverTable &call() const { return table; }
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
   std::string describe(DriverCode code) const;
 
-  /// Ok, or why this process cannot use the GPU any more: a fork, or a kernel that destroyed the context.
+  /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the context, or the end of the process.
   Status usable() const;
   /// Errors after which every call fails until the process ends.
   static bool isSticky(DriverCode code);
@@ -45,7 +48,9 @@ private:
   explicit Driver(const DriverTable &table) : table(table) {}
 
   DriverTable table;
-  int owner = 0;
+  /// Of the process that initialised it.
+  uint64_t generation = forkGeneration();
+  ForkSafeLock lock;
   std::atomic<bool> lost{false};
   std::string lostReason;
 };

@@ -45,6 +45,8 @@ struct TensorView {
   int64_t offset;
   format::Dtype dtype;
   format::Device device;
+  /// Which one, where there are several of them.
+  int32_t deviceIndex = 0;
 };
 
 /// Sizes and strides evaluated for one tensor.
@@ -99,6 +101,8 @@ public:
 
   /// Something the user should know and that is no error.
   virtual void warn(const std::string &) {}
+  /// What was decided while running, for the log.
+  virtual void note(const std::string &) {}
 
   /// A new tensor with storage of its own; fills data and handle.
   virtual Status allocateTensor(const TensorShape &shape, TensorSlot &slot) = 0;
@@ -149,7 +153,11 @@ struct KernelArguments {
 class KernelBackend {
 public:
   virtual ~KernelBackend() = default;
+  /// Whether kernels can run at all; asked before a call takes any memory.
+  virtual Status ready() { return Status::ok(); }
   virtual Status launch(const KernelArguments &arguments, TensorHost &host) = 0;
+  /// What it did, by name.
+  virtual std::vector<std::pair<std::string, uint64_t>> counters() const { return {}; }
 };
 
 } // namespace frit

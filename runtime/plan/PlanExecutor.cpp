@@ -93,6 +93,13 @@ Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
                              nameOf(view.dtype) + " tensor, compiled for a " + std::to_string(type.rank) + "-d " +
                              nameOf(type.dtype) + " one; pass the tensors the graph was captured with, in order");
   }
+  if (view.device == format::Device::Cuda) {
+    if (gpuOfConstants >= 0 && gpuOfConstants != view.deviceIndex) {
+      return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + " lies on cuda:" + std::to_string(view.deviceIndex) +
+                                                    ", others on cuda:" + std::to_string(gpuOfConstants) + "; move all to one device");
+    }
+    gpuOfConstants = view.deviceIndex;
+  }
   host.retainTensor(handle);
   TensorSlot slot;
   slot.data = view.data;

@@ -71,6 +71,8 @@ struct RunState {
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
   HeldBytes held, heldTemporaries;
+  /// The GPU that the arguments lie on; -1 until the first that lies on one.
+  int32_t gpu = -1;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
   /// Of this call, by kernel and variant.
   std::vector<uint64_t> variantCounts;
@@ -107,6 +109,8 @@ public:
   std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
   /// One for each bucket of the plan.
   std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
+  /// The GPU its constants lie on, -1 where none does.
+  int32_t constantGpu() const { return gpuOfConstants; }
   size_t inputCount() const { return inputSpecs.size(); }
   size_t outputCount() const { return outputSpecs.size(); }
 
@@ -192,6 +196,7 @@ private:
   std::atomic<bool> warned{false};
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
+  int32_t gpuOfConstants = -1;
   Counters counts;
   std::unique_ptr<std::atomic<uint64_t>[]> variantTotals;
   /// The device kernels of this plan run on.

@@ -29,6 +29,8 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
                          "graph '" + std::string(decoded->artifact->graphName()) + "' takes " +
                              std::to_string(inputSpecs.size()) + " inputs, got " + std::to_string(inputs.size()));
   }
+  FRIT_RETURN_IF_ERROR(backend.ready());
+  state.gpu = gpuOfConstants;
   // Valid again only when all of it has been computed: an error on the way leaves registers of two calls.
   bool changed = !std::exchange(state.sizesValid, false);
   for (size_t number = 0; number < inputs.size(); ++number) {
@@ -100,6 +102,13 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
     if (view.device != type.device) {
       return badInput(number, std::string("it lies on ") + format::EnumNameDevice(view.device) + ", compiled for " +
                                   format::EnumNameDevice(type.device));
+    }
+    if (view.device == format::Device::Cuda && view.deviceIndex != state.gpu) {
+      if (state.gpu >= 0) {
+        return badInput(number, "it lies on cuda:" + std::to_string(view.deviceIndex) + ", others on cuda:" + std::to_string(state.gpu) +
+                                    "; move all to one device");
+      }
+      state.gpu = view.deviceIndex;
     }
     TensorSlot &slot = state.tensors[spec.reg];
     slot.data = view.data;

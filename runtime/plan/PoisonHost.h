@@ -30,6 +30,7 @@ public:
   void *takeBlock(format::Device device, uint64_t capacity) override { return inner.takeBlock(device, capacity); }
   void giveBlock(format::Device device, void *memory) override { inner.giveBlock(device, memory); }
   void warn(const std::string &message) override { inner.warn(message); }
+  void note(const std::string &message) override { inner.note(message); }
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
     return inner.viewTensor(source, shape, offset, slot);
   }
@@ -72,7 +73,9 @@ private:
 class PoisonBackend : public KernelBackend {
 public:
   PoisonBackend(KernelBackend &inner, PoisonHost &host, const DecodedPlan &plan) : inner(inner), host(host), plan(plan) {}
+  Status ready() override { return inner.ready(); }
   Status launch(const KernelArguments &arguments, TensorHost &) override;
+  std::vector<std::pair<std::string, uint64_t>> counters() const override { return inner.counters(); }
 
 private:
   KernelBackend &inner;

@@ -26,6 +26,9 @@ public:
     sum("overlap_copies", counters.overlapCopies);
     sum("padded_elements", counters.paddedElements);
     sum("logical_elements", counters.logicalElements);
+    for (const auto &[name, value] : one.backend->counters()) {
+      fields[name] += value;
+    }
     addCalls(one);
     for (VariantCounts &kernel : one.executor->variantCounts()) {
       std::vector<uint64_t> &launches = variants[kernel.kernel];

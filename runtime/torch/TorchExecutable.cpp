@@ -100,7 +100,7 @@ Status TorchExecutable::chooseBackend() {
         return decoded.status();
       }
       plan = *decoded;
-      auto created = CudaBackend::create(plan, *driver);
+      auto created = CudaBackend::create(plan, *driver, &JitLinker::system);
       if (!created.isOk()) {
         return created.status();
       }
@@ -130,7 +130,7 @@ Status TorchExecutable::chooseBackend() {
   return cpu ? take(CpuBackend::create(*plan)) : take(SimtBackend::create(plan));
 }
 
-/// Refuses tensors that compiled code cannot take; finds the GPU the call is for.
+/// Refuses tensors that compiled code cannot take; finds the GPU the call is for. That all lie there is for the executor to check.
 Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device) const {
   auto wrong = [&](size_t number, const std::string &what) {
     return Status::error(ErrorKind::BadInput,
@@ -151,12 +151,7 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
       return wrong(number, *reason);
     }
     if (impl.is_cuda()) {
-      int own = impl.device().index();
-      if (device >= 0 && own != device) {
-        return wrong(number, "it lies on cuda:" + std::to_string(own) + ", others on cuda:" + std::to_string(device) +
-                                 "; move all to one device");
-      }
-      device = own;
+      device = device >= 0 ? device : impl.device().index();
     }
   }
   return Status::ok();
@@ -230,7 +225,7 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
                                                    c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
   RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
-  int device = -1;
+  int device = executor->constantGpu();
   if (Status status = checkArguments(inputs, device); !status.isOk()) {
     for (InputValue &input : inputs) {
       if (input.handle) {
@@ -255,9 +250,15 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   }
 }
 
-std::string TorchExecutable::notice() const {
-  return "graph '" + std::string(graphName()) + "' writes to an argument that shares memory with another one: it works on a copy "
-         "(overlap_copies of its counters); pass tensors that lie apart to avoid it";
+bool TorchExecutable::hasNotes() const { return host->hasNotes(); }
+
+std::vector<std::string> TorchExecutable::takeNotices() {
+  std::vector<std::string> notices = host->takeNotes();
+  if (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 && !noticed.exchange(true)) {
+    notices.push_back("graph '" + std::string(graphName()) + "' writes to an argument that shares memory with another one: it works "
+                      "on a copy (overlap_copies of its counters); pass tensors that lie apart to avoid it");
+  }
+  return notices;
 }
 
 void TorchExecutable::watchBuckets() {

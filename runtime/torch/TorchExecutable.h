@@ -46,11 +46,12 @@ public:
   /// Calls of these buckets run `made` from now on: the same graph, compiled for their range of sizes.
   Status specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made, std::span<const at::TensorBase> constants);
   void noteFailedSpecialization();
-  /// Once, after the first call that was slower than it looks: why; nothing otherwise.
-  std::optional<std::string> takeNotice() {
-    bool none = executor->counters().overlapCopies.load(std::memory_order_relaxed) == 0;
-    return none || noticed.exchange(true) ? std::nullopt : std::optional(notice());
+  /// Whether takeNotices has something to say.
+  bool hasNotices() const {
+    return hasNotes() || (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 && !noticed.load(std::memory_order_relaxed));
   }
+  /// What the user may want to know of the calls so far, each once: which code was loaded, and why a call was slower than it looks.
+  std::vector<std::string> takeNotices();
   /// What it takes and gives, and the same as JSON.
   Signature describeItself() const;
   std::string signature() const;
@@ -62,7 +63,7 @@ private:
   friend class ExecutableSums;
   Status chooseBackend();
   Status bindConstants(std::span<const at::TensorBase> constants);
-  std::string notice() const;
+  bool hasNotes() const;
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 

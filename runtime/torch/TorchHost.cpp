@@ -153,7 +153,8 @@ TensorView TorchHost::look(void *handle) {
           impl->dim(),
           impl->storage_offset(),
           dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
-          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda};
+          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
+          impl->is_cpu() ? 0 : impl->device().index()};
 }
 
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
@@ -236,6 +237,18 @@ void *TorchHost::beginKernel(const char *name) {
 }
 
 void TorchHost::endKernel(void *span) { delete static_cast<at::RecordFunction *>(span); }
+
+void TorchHost::note(const std::string &message) {
+  std::lock_guard<std::mutex> guard(noteLock);
+  notes.push_back(message);
+  anyNotes.store(true, std::memory_order_release);
+}
+
+std::vector<std::string> TorchHost::takeNotes() {
+  std::lock_guard<std::mutex> guard(noteLock);
+  anyNotes.store(false, std::memory_order_relaxed);
+  return std::exchange(notes, {});
+}
 
 void *TorchHost::currentStream() {
   c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);

@@ -7,6 +7,7 @@
 #include "runtime/torch/AtenCall.h"
 
 #include <exception>
+#include <mutex>
 
 namespace frit {
 
@@ -29,6 +30,7 @@ public:
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
+  void note(const std::string &message) override;
   void *beginKernel(const char *name) override;
   void endKernel(void *span) override;
   void *currentStream() override;
@@ -36,12 +38,17 @@ public:
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
   const std::vector<AtenCall> &atenCalls() const { return calls; }
+  bool hasNotes() const { return anyNotes.load(std::memory_order_relaxed); }
+  std::vector<std::string> takeNotes();
 
 private:
   explicit TorchHost(const DecodedPlan &plan) : plan(plan) {}
 
   const DecodedPlan &plan;
   std::vector<AtenCall> calls;
+  std::mutex noteLock;
+  std::vector<std::string> notes;
+  std::atomic<bool> anyNotes{false};
 };
 
 /// Keeps the exception being handled until rethrowPending on this thread; use inside a catch.

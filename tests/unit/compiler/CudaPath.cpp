@@ -105,7 +105,7 @@ DriverTable emulatingDriver() {
     const auto &entry = *reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
     return launchEmulated(entry, {"", nullptr, {x, y, z}, {bx, by, bz}, shared}, parameters);
   };
-  table.cuStreamSynchronize = [](DriverStream) { return 0; };
+  table.cuStreamQuery = [](DriverStream) { return 0; };
   table.cuStreamIsCapturing = [](DriverStream, int *status) { return *status = 0, 0; };
   return table;
 }

@@ -1,0 +1,261 @@
+#include "runtime/cuda/CudaModules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+namespace frit {
+
+using format::GpuCodeKind;
+using format::GpuModule;
+
+namespace {
+
+constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
+constexpr int kFunctionSharedBytes = 8;
+constexpr int kJitErrorBuffer = 5, kJitErrorBytes = 6;
+constexpr DriverCode kOutOfMemory = 2;
+constexpr uint32_t kStaticSharedLimit = 48 * 1024;
+
+std::string describe(const GpuModule &code) {
+  return std::string(code.kind() == GpuCodeKind::Ptx ? "PTX" : "cubin") + " for sm_" + std::to_string(code.arch());
+}
+
+bool hasEntry(const GpuModule &code, std::string_view entry) {
+  return code.entries() && std::any_of(code.entries()->begin(), code.entries()->end(),
+                                       [&](const flatbuffers::String *name) { return name->string_view() == entry; });
+}
+
+bool runsOn(const GpuModule &code, uint32_t capability) {
+  return code.bytes() && code.arch() <= capability && (code.kind() == GpuCodeKind::Ptx || code.arch() / 10 == capability / 10);
+}
+
+} // namespace
+
+CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker)
+    : plan(std::move(plan)), driver(std::move(driver)), linkerSource(std::move(linker)) {
+  if (const auto *kernels = this->plan->source->kernels()) {
+    for (const format::Kernel *kernel : *kernels) {
+      auto &ofKernel = first.emplace_back();
+      for (const format::KernelVariant *variant : *kernel->variants()) {
+        ofKernel.push_back(static_cast<uint32_t>(all.size()));
+        if (variant->launches()) {
+          for (const format::KernelLaunch *launch : *variant->launches()) {
+            all.push_back({kernel, launch});
+          }
+        }
+      }
+    }
+  }
+}
+
+CudaModules::~CudaModules() {
+  // A lost or forked context takes its modules with it, and so does the end of the process: there the driver is not to be called.
+  if (driver->usable().isOk()) {
+    for (const auto &loaded : contexts) {
+      unload(*loaded);
+    }
+  }
+}
+
+void CudaModules::unload(Loaded &loaded) {
+  for (DriverModule module : loaded.modules) {
+    driver->call().cuModuleUnload(module);
+  }
+  loaded.modules.clear();
+}
+
+Status CudaModules::failed(DriverCode code, const std::string &what) const {
+  std::string message = what + " (" + graph() + "): " + driver->describe(code);
+  if (Driver::isSticky(code)) {
+    message += "; a kernel launched before has destroyed the process's GPU state: restart it (FRIT_CUDA_SYNC=1 names the kernel at fault)";
+    driver->markLost(message);
+  }
+  return Status::error(code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, message);
+}
+
+Result<DriverModule> CudaModules::loadImage(const char *image, const std::string &what) {
+  char log[2048] = {};
+  int options[] = {kJitErrorBuffer, kJitErrorBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  DriverModule loaded = nullptr;
+  DriverCode code = driver->call().cuModuleLoadDataEx(&loaded, image, 2, options, values);
+  if (code != 0) {
+    std::string said(log, ::strnlen(log, sizeof(log)));
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    return failed(code, "loading the " + what + (said.empty() ? "" : " (" + said + ")"));
+  }
+  return loaded;
+}
+
+Result<DriverModule> CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
+  const JitLinker *linker = linkerSource ? linkerSource() : nullptr;
+  if (!linker) {
+    return Status::error(ErrorKind::Unsupported, "no nvJitLink was found");
+  }
+  auto made = linkedCubins.find({number, capability});
+  if (made == linkedCubins.end()) {
+    made = linkedCubins.emplace(std::pair(number, capability), linker->link(text, capability)).first;
+  }
+  if (!made->second.isOk()) {
+    return made->second.status();
+  }
+  return loadImage(made->second->data(), "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
+}
+
+/// One piece of code as a module; says to the host how.
+Result<DriverModule> CudaModules::loadCode(uint32_t number, uint32_t capability, TensorHost &host) {
+  const GpuModule &code = *plan->artifact->root().gpu_modules()->Get(number);
+  std::string text(reinterpret_cast<const char *>(code.bytes()->data()), code.bytes()->size());
+  std::string device = graph() + " on sm_" + std::to_string(capability) + ": ";
+  if (code.kind() == GpuCodeKind::Cubin) {
+    Result<DriverModule> loaded = loadImage(text.data(), describe(code));
+    if (loaded.isOk()) {
+      counts.cubins.fetch_add(1);
+      host.note(device + "the file's " + describe(code));
+    }
+    return loaded;
+  }
+  // The driver wants text that ends in a zero; the artifact may hold it with or without.
+  text.resize(text.find_last_not_of('\0') + 1);
+  Result<DriverModule> linked = loadLinked(number, text, capability);
+  if (linked.isOk()) {
+    counts.linked.fetch_add(1);
+    host.note(device + describe(code) + ", made a cubin by " + linkerSource()->name());
+    return linked;
+  }
+  if (linked.status().kind() == ErrorKind::OutOfMemory || !driver->usable().isOk()) {
+    return linked;
+  }
+  Result<DriverModule> compiled = loadImage(text.c_str(), describe(code));
+  if (compiled.isOk()) {
+    counts.compiled.fetch_add(1);
+    host.note(device + describe(code) + ", compiled by the driver: " + linked.status().message());
+  }
+  return compiled;
+}
+
+/// The kernels that this module has and no earlier one had.
+Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, DriverModule module) {
+  const DriverTable &call = driver->call();
+  for (size_t at = 0; at < all.size(); ++at) {
+    const format::KernelLaunch &launch = *all[at].source;
+    if (loaded.functions[at] || !hasEntry(code, launch.entry()->string_view()) ||
+        call.cuModuleGetFunction(&loaded.functions[at], module, launch.entry()->c_str()) != 0) {
+      continue;
+    }
+    uint32_t shared = launch.shared_bytes();
+    if (shared <= kStaticSharedLimit) {
+      continue;
+    }
+    if (DriverCode wrong = call.cuFuncSetAttribute(loaded.functions[at], kFunctionSharedBytes, static_cast<int>(shared)); wrong != 0) {
+      return failed(wrong, "reserving " + std::to_string(shared) + " bytes of shared memory for kernel " + launch.entry()->str());
+    }
+  }
+  return Status::ok();
+}
+
+Status CudaModules::load(Loaded &loaded, TensorHost &host) {
+  int device = 0, major = 0, minor = 0;
+  const DriverTable &call = driver->call();
+  DriverCode code = call.cuCtxGetDevice(&device);
+  code = code ? code : call.cuDeviceGetAttribute(&major, kAttributeMajor, device);
+  code = code ? code : call.cuDeviceGetAttribute(&minor, kAttributeMinor, device);
+  if (code != 0) {
+    return failed(code, "asking for the device");
+  }
+  auto capability = static_cast<uint32_t>(major * 10 + minor);
+  std::string offered;
+  std::vector<uint32_t> order;
+  const auto *modules = plan->artifact->root().gpu_modules();
+  for (uint32_t number = 0; modules && number < modules->size(); ++number) {
+    offered += (offered.empty() ? "sm_" : ", sm_") + std::to_string(modules->Get(number)->arch());
+    if (runsOn(*modules->Get(number), capability)) {
+      order.push_back(number);
+    }
+  }
+  // Cubins before PTX, new before old, and otherwise as in the file.
+  auto rank = [&](uint32_t number) {
+    const GpuModule &one = *modules->Get(number);
+    return std::tuple(one.kind() != GpuCodeKind::Cubin, -static_cast<int64_t>(one.arch()), number);
+  };
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
+  loaded.functions.assign(all.size(), nullptr);
+  Status lastFailure;
+  for (uint32_t number : order) {
+    const GpuModule &one = *modules->Get(number);
+    bool useful = false;
+    for (size_t at = 0; at < all.size(); ++at) {
+      useful |= !loaded.functions[at] && hasEntry(one, all[at].source->entry()->string_view());
+    }
+    if (!useful) {
+      continue;
+    }
+    Result<DriverModule> module = loadCode(number, capability, host);
+    if (module.isOk()) {
+      loaded.modules.push_back(*module);
+      FRIT_RETURN_IF_ERROR(takeFunctions(loaded, one, *module));
+      continue;
+    }
+    // A cubin the driver does not like is no reason to give up while there is PTX.
+    lastFailure = module.status();
+    FRIT_RETURN_IF_ERROR(driver->usable());
+    if (lastFailure.kind() == ErrorKind::OutOfMemory) {
+      return lastFailure;
+    }
+    counts.refused.fetch_add(1);
+    host.note(lastFailure.message());
+  }
+  auto missing = std::find(loaded.functions.begin(), loaded.functions.end(), nullptr);
+  if (missing == loaded.functions.end()) {
+    return Status::ok();
+  }
+  if (!lastFailure.isOk()) {
+    return Status::error(ErrorKind::Unsupported, lastFailure.message() + "; compile the graph again for sm_" +
+                                                     std::to_string(capability) + ", or run it on the CPU");
+  }
+  return Status::error(ErrorKind::Unsupported,
+                       "the artifact's code (" + offered + ") has no kernel '" +
+                           all[static_cast<size_t>(missing - loaded.functions.begin())].source->entry()->str() +
+                           "' for this device of sm_" + std::to_string(capability) + "; compile it for this device");
+}
+
+Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, DriverStream stream, TensorHost &host) {
+  ForkSafeGuard guard(lock);
+  if (!guard.held) {
+    return driver->usable();
+  }
+  for (const auto &loaded : contexts) {
+    if (loaded->context != context) {
+      continue;
+    }
+    if (!loaded->failure.isOk()) {
+      return loaded->failure;
+    }
+    last.store(loaded.get(), std::memory_order_release);
+    return loaded.get();
+  }
+  int capturing = 0;
+  if (driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0) {
+    return Status::error(ErrorKind::Runtime, graph() + " is called for the first time inside of a CUDA graph capture, where its "
+                                                       "kernels cannot be loaded; call it once before capturing");
+  }
+  auto loaded = std::make_unique<Loaded>();
+  loaded->context = context;
+  Status status = load(*loaded, host);
+  if (!status.isOk()) {
+    if (driver->usable().isOk()) {
+      unload(*loaded);
+    }
+    if (status.kind() == ErrorKind::Unsupported) {
+      loaded->failure = status;
+      contexts.push_back(std::move(loaded));
+    }
+    return status;
+  }
+  contexts.push_back(std::move(loaded));
+  last.store(contexts.back().get(), std::memory_order_release);
+  return contexts.back().get();
+}
+
+} // namespace frit

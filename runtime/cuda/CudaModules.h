@@ -1,0 +1,85 @@
+// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context, when the first kernel is launched there. For each
+// kernel the first of these that the device takes: a cubin of its architecture; PTX of an older or equal one made a cubin by nvJitLink;
+// the same PTX, which the driver compiles; older PTX. Which it was is told to the host and counted; code that was refused is not
+// offered again in the same context.
+
+#pragma once
+
+#include "runtime/cuda/Driver.h"
+#include "runtime/cuda/JitLinker.h"
+#include "runtime/plan/Host.h"
+
+#include <functional>
+#include <map>
+
+namespace frit {
+
+/// What was done to load code, over all contexts.
+struct ModuleCounters {
+  /// Modules loaded from a cubin of the file, from one nvJitLink made, from PTX by the driver.
+  std::atomic<uint64_t> cubins{0}, linked{0}, compiled{0};
+  /// Pieces of code that nvJitLink or the driver would not take.
+  std::atomic<uint64_t> refused{0};
+};
+
+/// Where nvJitLink is to be had; null: nowhere.
+using JitLinkerSource = std::function<const JitLinker *()>;
+
+class CudaModules {
+public:
+  /// One launch of one variant of a kernel.
+  struct Launch {
+    const format::Kernel *kernel;
+    const format::KernelLaunch *source;
+  };
+  /// The modules of one context; `functions` in the order of the launches.
+  struct Loaded {
+    DriverContext context;
+    std::vector<DriverModule> modules;
+    std::vector<DriverFunction> functions;
+    /// Why there are none.
+    Status failure;
+  };
+
+  CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker);
+  ~CudaModules();
+  CudaModules(const CudaModules &) = delete;
+  CudaModules &operator=(const CudaModules &) = delete;
+
+  const std::vector<Launch> &launches() const { return all; }
+  /// Number of the first launch of a variant.
+  uint32_t firstLaunch(uint32_t kernel, uint32_t variant) const { return first[kernel][variant]; }
+  /// The functions in `context`, which is current; loads them where that has not happened yet and `stream` is not being captured.
+  Result<const Loaded *> in(DriverContext context, DriverStream stream, TensorHost &host) {
+    if (const Loaded *known = last.load(std::memory_order_acquire); known && known->context == context) {
+      return known;
+    }
+    return find(context, stream, host);
+  }
+  const ModuleCounters &counters() const { return counts; }
+
+private:
+  Result<const Loaded *> find(DriverContext context, DriverStream stream, TensorHost &host);
+  Status load(Loaded &loaded, TensorHost &host);
+  Result<DriverModule> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
+  Result<DriverModule> loadImage(const char *image, const std::string &what);
+  Result<DriverModule> loadLinked(uint32_t number, const std::string &text, uint32_t capability);
+  Status takeFunctions(Loaded &loaded, const format::GpuModule &code, DriverModule module);
+  Status failed(DriverCode code, const std::string &what) const;
+  std::string graph() const { return "graph '" + std::string(plan->artifact->graphName()) + "'"; }
+  void unload(Loaded &loaded);
+
+  std::shared_ptr<const DecodedPlan> plan;
+  std::shared_ptr<Driver> driver;
+  JitLinkerSource linkerSource;
+  std::vector<Launch> all;
+  std::vector<std::vector<uint32_t>> first;
+  ForkSafeLock lock;
+  std::vector<std::unique_ptr<Loaded>> contexts;
+  /// By piece of code and architecture, for further contexts.
+  std::map<std::pair<uint32_t, uint32_t>, Result<std::string>> linkedCubins;
+  std::atomic<const Loaded *> last{nullptr};
+  ModuleCounters counts;
+};
+
+} // namespace frit

@@ -1,0 +1,124 @@
+#include "runtime/cuda/JitLinker.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <vector>
+
+namespace frit {
+
+namespace {
+
+constexpr int kPtxInput = 2;
+
+/// Where the library may lie: the wheels that torch's CUDA builds bring, then wherever the system looks.
+std::vector<std::string> candidates() {
+  std::vector<std::string> found;
+  if (void *torch = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)) {
+    char folder[4096] = {};
+    if (::dlinfo(torch, RTLD_DI_ORIGIN, folder) == 0) {
+      std::string packages = std::string(folder) + "/../../nvidia/";
+      found.push_back(packages + "cu13/lib/libnvJitLink.so.13");
+      found.push_back(packages + "nvjitlink/lib/libnvJitLink.so.12");
+    }
+    ::dlclose(torch);
+  }
+  found.push_back("libnvJitLink.so.13");
+  found.push_back("libnvJitLink.so.12");
+  return found;
+}
+
+const JitLinker *find() {
+  const char *named = ::secure_getenv("FRIT_NVJITLINK");
+  if (named && std::string_view(named) == "off") {
+    return nullptr;
+  }
+  for (const std::string &library : named && *named ? std::vector<std::string>{named} : candidates()) {
+    if (auto table = JitLinker::open(library); table.isOk()) {
+      // Never destroyed, like the driver.
+      return new JitLinker(*table, library.substr(library.rfind('/') + 1));
+    }
+  }
+  return nullptr;
+}
+
+/// Ends a link however it went.
+struct Link {
+  const JitLinkerTable &call;
+  LinkHandle handle = nullptr;
+  ~Link() {
+    if (handle) {
+      call.nvJitLinkDestroy(&handle);
+    }
+  }
+};
+
+} // namespace
+
+const JitLinker *JitLinker::system() {
+  static const JitLinker *const linker = find();
+  return linker;
+}
+
+Result<JitLinkerTable> JitLinker::open(const std::string &library) {
+  void *opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened) {
+    return Status::error(ErrorKind::Unsupported, library + " cannot be opened");
+  }
+  JitLinkerTable table;
+#define FRIT_LINKER_SYMBOL(name, parameters)                                                                                    \
+  table.name = reinterpret_cast<int(*) parameters>(::dlsym(opened, #name));                                                     \
+  if (!table.name) {                                                                                                            \
+    ::dlclose(opened);                                                                                                          \
+    return Status::error(ErrorKind::Unsupported, library + " has no " #name);                                                   \
+  }
+#include "runtime/cuda/JitLinkerSymbols.inc"
+#undef FRIT_LINKER_SYMBOL
+  return table;
+}
+
+std::string JitLinker::name() const {
+  unsigned major = 0, minor = 0;
+  call.nvJitLinkVersion(&major, &minor);
+  return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")";
+}
+
+Result<std::string> JitLinker::link(const std::string &ptx, uint32_t arch) const {
+  Link link{call};
+  auto failed = [&](int code) {
+    std::string log;
+    size_t size = 0;
+    constexpr size_t kMostLog = 2000;
+    if (link.handle && call.nvJitLinkGetErrorLogSize(link.handle, &size) == 0 && size > 1) {
+      log.resize(size);
+      call.nvJitLinkGetErrorLog(link.handle, log.data());
+      log.resize(std::min({log.find('\0'), log.size(), kMostLog}));
+      for (char &c : log) {
+        c = c == '\n' || c == '\r' ? ' ' : c;
+      }
+    }
+    return Status::error(ErrorKind::Unsupported, name() + " refuses PTX for sm_" + std::to_string(arch) + " (error " +
+                                                     std::to_string(code) + ")" + (log.empty() ? "" : ": " + log));
+  };
+  std::string target = "-arch=sm_" + std::to_string(arch);
+  const char *options[] = {target.c_str()};
+  if (int code = call.nvJitLinkCreate(&link.handle, 1, options); code != 0) {
+    link.handle = nullptr;
+    return failed(code);
+  }
+  // The text without its zero: the size says where it ends.
+  int code = call.nvJitLinkAddData(link.handle, kPtxInput, ptx.data(), ptx.size(), "frit");
+  code = code ? code : call.nvJitLinkComplete(link.handle);
+  size_t size = 0;
+  code = code ? code : call.nvJitLinkGetLinkedCubinSize(link.handle, &size);
+  if (code != 0) {
+    return failed(code);
+  }
+  std::string cubin(size, '\0');
+  if (code = call.nvJitLinkGetLinkedCubin(link.handle, cubin.data()); code != 0) {
+    return failed(code);
+  }
+  return cubin;
+}
+
+} // namespace frit

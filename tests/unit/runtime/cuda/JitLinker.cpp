@@ -1,0 +1,137 @@
+// nvJitLink between the cubin of a file and the driver's own compiler: a scripted table shows what is tried in which order and kept, and
+// the real library, where it is installed, makes cubins of PTX without a GPU.
+
+#include "runtime/artifact/GpuCode.h"
+#include "tests/unit/runtime/cuda/FakeDriver.h"
+
+using namespace fakecuda;
+
+namespace {
+
+struct FakeLinker {
+  int createCode = 0, completeCode = 0, links = 0, open = 0;
+  std::vector<std::string> options;
+  std::string text;
+};
+FakeLinker linking;
+
+JitLinkerTable linkerTable() {
+  JitLinkerTable table;
+  table.nvJitLinkCreate = [](LinkHandle *handle, uint32_t count, const char **options) {
+    linking.options.assign(options, options + count);
+    if (linking.createCode == 0) {
+      ++linking.open;
+      *handle = &linking;
+    }
+    return linking.createCode;
+  };
+  table.nvJitLinkDestroy = [](LinkHandle *handle) { return --linking.open, *handle = nullptr, 0; };
+  table.nvJitLinkAddData = [](LinkHandle, int kind, const void *data, size_t size, const char *) {
+    linking.text.assign(static_cast<const char *>(data), size);
+    return kind == 2 ? 0 : 3;
+  };
+  table.nvJitLinkComplete = [](LinkHandle) { return ++linking.links, linking.completeCode; };
+  table.nvJitLinkGetLinkedCubinSize = [](LinkHandle, size_t *size) { return *size = cubinOf("linked").size() + 1, 0; };
+  table.nvJitLinkGetLinkedCubin = [](LinkHandle, void *cubin) {
+    std::string bytes = cubinOf("linked");
+    std::memcpy(cubin, bytes.c_str(), bytes.size() + 1);
+    return 0;
+  };
+  table.nvJitLinkGetErrorLogSize = [](LinkHandle, size_t *size) { return *size = 14, 0; };
+  table.nvJitLinkGetErrorLog = [](LinkHandle, char *log) { return std::memcpy(log, "line 7:\nsyntax", 14), 0; };
+  table.nvJitLinkVersion = [](unsigned *major, unsigned *minor) { return *major = 13, *minor = 0, 0; };
+  return table;
+}
+
+const JitLinker *scripted() {
+  static const JitLinker linker(linkerTable(), "fake");
+  return &linker;
+}
+
+struct JitLink : testing::Test {
+  void SetUp() override {
+    fake = FakeDriver();
+    linking = FakeLinker();
+  }
+};
+
+TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
+  fake.minor = 3; // sm_93: the cubin is for the device, not for what the PTX names
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}), scripted);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_93"});
+  EXPECT_EQ(linking.text.find('\0'), std::string::npos);
+  EXPECT_EQ(fake.log[0], "load linked");
+  fake.context = reinterpret_cast<void *>(0x2000);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(count("load linked"), 2);
+  EXPECT_EQ(linking.links, 1) << "kept in memory for the second context";
+  fake.context = reinterpret_cast<void *>(0x3000);
+  fake.devices[fake.context] = {1, 10, 0};
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(linking.links, 2);
+  EXPECT_EQ(linking.open, 0);
+  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_93: PTX for sm_90, made a cubin by nvJitLink 13.0 (fake)");
+  EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 3)));
+}
+
+TEST_F(JitLink, ACubinOfTheFileNeedsNoLinking) {
+  Session session(artifactWith({{kPtx, 90, "ptx90"}, {kCubin, 90, "cubin90"}}), scripted);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(linking.links, 0);
+  EXPECT_EQ(count("load cubin90"), 1);
+}
+
+TEST_F(JitLink, WhatItRefusesTheDriverCompiles) {
+  for (auto [create, complete] : {std::pair(1, 0), {0, 4}}) {
+    SetUp();
+    linking.createCode = create;
+    linking.completeCode = complete;
+    Session session(artifactWith({{kPtx, 90, "ptx90"}}), scripted);
+    ASSERT_TRUE(session.run().isOk());
+    EXPECT_EQ(count("load ptx90"), 1);
+    EXPECT_EQ(linking.open, 0);
+    std::string log = complete ? ": line 7: syntax" : "";
+    EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: nvJitLink 13.0 (fake) refuses "
+                                            "PTX for sm_90 (error " + std::to_string(create + complete) + ")" + log);
+  }
+}
+
+TEST_F(JitLink, ACubinTheDriverRefusesIsCompiledByTheDriver) {
+  fake.loadCodes["linked"] = 209;
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}), scripted);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(fake.log[0], "load linked");
+  EXPECT_EQ(fake.log[1], "load ptx90");
+}
+
+TEST_F(JitLink, WithoutItTheDriverCompilesAndSaysSo) {
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}), [] { return static_cast<const JitLinker *>(nullptr); });
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: no nvJitLink was found");
+}
+
+TEST_F(JitLink, LibrariesThatAreNone) {
+  EXPECT_EQ(JitLinker::open("libnvJitLink-hidden.so").status().message(), "libnvJitLink-hidden.so cannot be opened");
+  EXPECT_EQ(JitLinker::open("libm.so.6").status().message(), "libm.so.6 has no nvJitLinkCreate");
+}
+
+/// With the library of the wheel nvidia-nvjitlink or of a toolkit, where the build has found one.
+TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
+  auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
+  if (!table.isOk()) {
+    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): " << table.status().message();
+  }
+  JitLinker linker(*table, "real");
+  for (uint32_t arch : {80u, 86u, 90u, 100u}) {
+    auto cubin = linker.link(codeOf(kPtx, 80, "add"), arch);
+    ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
+    EXPECT_TRUE(checkCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()}).isOk());
+    EXPECT_NE(cubin->find("frit_add_entry"), std::string::npos);
+  }
+  auto wrong = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.entry broken() { no.such.instruction; }", 80);
+  ASSERT_FALSE(wrong.isOk());
+  EXPECT_NE(wrong.status().message().find("Not a name of any known instruction: 'no'"), std::string::npos) << wrong.status().message();
+}
+
+} // namespace
