@@ -319,6 +319,29 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return true;
   }
 
+  /// The last place at which an argument's storage holds what `value` means: stores come later, and kernels that
+  /// may write in their place.
+  static Operation *beforeWrites(ReturnOp op, Value value) {
+    Operation *first = op;
+    for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
+      SmallVector<Operation *> late;
+      for (Operation *def = value.getDefiningOp(); def && isView(def) && !def->isBeforeInBlock(store);
+           def = def->getOperand(0).getDefiningOp()) {
+        late.push_back(def);
+      }
+      for (Operation *view : llvm::reverse(late)) {
+        view->moveBefore(store);
+      }
+      Operation *def = value.getDefiningOp();
+      for (Operation *writer : {store.getOperation(), store.getValue().getDefiningOp()}) {
+        if (writer && writer->isBeforeInBlock(first) && (!def || def->isBeforeInBlock(writer))) {
+          first = writer;
+        }
+      }
+    }
+    return first;
+  }
+
   /// Results of distinct storage classes never share storage, and a fresh one
   /// never lies in borrowed storage, nor in a padded one.
   void separateResults(GraphOp graph, ReturnOp op) {
@@ -334,7 +357,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       bool isPadded = base.getDefiningOp() && base.getDefiningOp()->hasAttr("frit.padded");
       if (isBorrowed(base) || isPadded || (!isNew && owner->second != storage)) {
         LayoutDemand demand = getLayoutDemand(use);
-        Value made = copy(op, use.get(), isDense(demand.layout, type) ? demand.layout
+        Operation *before = isBorrowed(base) ? beforeWrites(op, use.get()) : op;
+        Value made = copy(before, use.get(), isDense(demand.layout, type) ? demand.layout
                                                                       : getContiguousLayout(type),
                           /*shared=*/false);
         use.set(made);

@@ -111,3 +111,29 @@ frit.graph @mutated(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
   frit.store %3 into %y : tensor<4xf32>, tensor<4xf32>
   frit.return %0, %2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A result of its own that holds an argument's old value is copied before the argument, or a kernel in its place, is written;
+// a view on the way moves with it.
+// CHECK-LABEL: @copied_before_the_write
+// CHECK: %[[OLD:.+]] = frit.region(%arg0) {{.*}}frit.layouts = [#frit.layout<[1]>]
+// CHECK-NOT: arith.addf
+// CHECK: %[[NEW:.+]] = frit.region(%arg0)
+// CHECK: arith.addf
+// CHECK: %[[VIEW:.+]] = frit.reshape %arg0
+// CHECK: %[[PAIRS:.+]] = frit.region(%[[VIEW]])
+// CHECK: frit.store %[[NEW]] into %arg0
+// CHECK: frit.return %[[OLD]], %[[PAIRS]], %arg0
+frit.graph @copied_before_the_write(%x: tensor<4xf32>)
+    -> (tensor<4xf32> {frit.storage = #frit.storage<fresh, 0>}, tensor<2x2xf32> {frit.storage = #frit.storage<fresh, 1>},
+        tensor<4xf32> {frit.storage = #frit.storage<argument, 0>}) {
+  %n = frit.region(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %0 = arith.addf %a, %a : tensor<4xf32>
+    frit.yield %0 : tensor<4xf32>
+  }
+  frit.store %n into %x : tensor<4xf32>, tensor<4xf32>
+  %v = frit.reshape %x : tensor<4xf32> -> tensor<2x2xf32>
+  frit.return %x, %v, %x : tensor<4xf32>, tensor<2x2xf32>, tensor<4xf32>
+}

@@ -3,6 +3,7 @@
 import checker
 import pytest
 import torch
+from exported import Function, compiled
 from test_kernels import compilations
 
 
@@ -112,6 +113,34 @@ def test_copies_only_where_needed(function, kernels):
     (report,) = reports["inference"]
     assert sum(step.startswith("kernel ") for step in report["order"]) == kernels
     assert "aten.clone.default" not in report["order"]
+
+
+def kept_before(x, y):
+    """Results that are an argument's old value, as it is and through views; nothing is left to compute for them."""
+    whole, one, row, turned = x.clone(), x * 1, x[1].clone(), x.t().clone()
+    x.add_(1)
+    return whole, one.view(-1), row, turned, x.clone(), x * 1
+
+
+def kept_before_two_writes(x, y):
+    before = y.clone()
+    x.add_(y @ x)
+    y.mul_(2)
+    return before, y + 0, x
+
+
+def kept_before_an_operator_that_writes(x, y):
+    before = x.clone()
+    double_(x)
+    return before, x + 1
+
+
+@pytest.mark.parametrize("function", [kept_before, kept_before_two_writes, kept_before_an_operator_that_writes], ids=lambda f: f.__name__)
+def test_results_of_values_that_are_overwritten(function):
+    inputs = torch.randn(4, 4), torch.randn(4, 4)
+    checker.check(function, *inputs)
+    if function is not kept_before_an_operator_that_writes:  # torch.export makes such operators functional in Python
+        checker.check(function, *inputs, compiled=compiled(Function(function), inputs)[0])
 
 
 def test_a_view_of_a_mutated_argument_is_its_view():
