@@ -8,9 +8,14 @@
 //   use(%x), use(%v)             read the present %x, and its slice
 //
 // A root that is an argument of the graph is written back by `frit.store` at the end.
+//
+// Batch normalisation in training updates its running statistics, though its schema calls them inputs: it becomes
+// the operator that returns them.
 #include "passes/Passes.h"
 
 #include "ir/AtenSchemas.h"
+#include "passes/Layouts.h"
+#include "passes/legalize/AtenCall.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -32,8 +37,18 @@ struct Access {
 };
 } // namespace
 
+/// Operators that may return their operand itself and do not say so.
+static bool isHiddenView(StringRef name) {
+  return name == "aten.type_as.default" || name == "aten.dropout.default" || name == "aten.feature_dropout.default" ||
+         name == "aten.alpha_dropout.default";
+}
+
 static Access getAccess(AtenOp op) {
   Access access;
+  if (isHiddenView(op.getOpName())) {
+    access.views = cast<OperandAttr>(op.getArguments()[0]).getIndex();
+    return access;
+  }
   AtenEffects effects = AtenSchema::lookupEffects(op.getOpName());
   if (!effects.mutates && !effects.view) {
     return access;
@@ -62,42 +77,105 @@ static Access getAccess(AtenOp op) {
   return access;
 }
 
+/// Arguments 3 and 4 of these are the running mean and variance, argument 5 says whether they are updated.
+static constexpr unsigned kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
+
+static bool updatesStatistics(AtenOp op) {
+  StringRef name = op.getOpName();
+  if (name != "aten.batch_norm.default" && name != "aten.native_batch_norm.default" && name != "aten.instance_norm.default") {
+    return false;
+  }
+  auto training = dyn_cast<BoolAttr>(op.getArguments()[kTraining]);
+  return (!training || training.getValue()) && isa<OperandAttr>(op.getArguments()[kRunningMean]) &&
+         isa<OperandAttr>(op.getArguments()[kRunningVariance]);
+}
+
 /// `aten.add_.Tensor` is `aten.add.Tensor`; empty if there is no such operator.
 static std::string getValueForm(StringRef name) {
+  auto odd = llvm::StringSwitch<StringRef>(name)
+                 .Case("aten.__iand__.Tensor", "aten.bitwise_and.Tensor")
+                 .Case("aten.__iand__.Scalar", "aten.bitwise_and.Scalar")
+                 .Case("aten.__ior__.Tensor", "aten.bitwise_or.Tensor")
+                 .Case("aten.__ior__.Scalar", "aten.bitwise_or.Scalar")
+                 .Case("aten.__ixor__.Tensor", "aten.bitwise_xor.Tensor")
+                 .Case("aten.__ixor__.Scalar", "aten.bitwise_xor.Scalar")
+                 .Case("aten.__ilshift__.Tensor", "aten.bitwise_left_shift.Tensor")
+                 .Case("aten.__ilshift__.Scalar", "aten.bitwise_left_shift.Tensor_Scalar")
+                 .Case("aten.__irshift__.Tensor", "aten.bitwise_right_shift.Tensor")
+                 .Case("aten.__irshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
+                 .Case("aten.floor_divide_.Tensor", "aten.floor_divide.default")
+                 .Case("aten.transpose_.default", "aten.transpose.int")
+                 .Case("aten.normal_.default", "aten.normal_functional.default")
+                 .Default("");
   auto [base, overload] = name.rsplit('.');
-  if (!base.consume_back("_") || base.ends_with("_")) {
-    return {};
+  if (!odd.empty() || !base.consume_back("_") || base.ends_with("_")) {
+    return odd.str();
   }
   std::string form = (base + "." + overload).str();
   return AtenSchema::lookup(form) ? form : std::string();
 }
 
+/// Changes what the tensor looks like and not what it holds: from then on the program uses the result.
+static bool isInPlaceView(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"aten.unsqueeze_.default", "aten.squeeze_.default", "aten.squeeze_.dim", "aten.squeeze_.dims"}, true)
+      .Cases({"aten.t_.default", "aten.transpose_.default", "aten.swapaxes_.default", "aten.swapdims_.default"}, true)
+      .Default(false);
+}
+
 /// The operator that puts a changed view back into what it is a view of.
 static StringRef getInverse(StringRef view) {
   return llvm::StringSwitch<StringRef>(view)
-      .Case("aten.slice.Tensor", "aten.slice_scatter.default")
-      .Case("aten.select.int", "aten.select_scatter.default")
+      .Cases({"aten.slice.Tensor", "aten.narrow.default", "aten.chunk.default", "aten.split.Tensor", "aten.split.sizes",
+              "aten.split_with_sizes.default", "aten.tensor_split.sections", "aten.tensor_split.indices"},
+             "aten.slice_scatter.default")
+      .Cases({"aten.select.int", "aten.unbind.int"}, "aten.select_scatter.default")
       .Case("aten.as_strided.default", "aten.as_strided_scatter.default")
-      .Case("aten.permute.default", "aten.permute.default")
-      .Case("aten.t.default", "aten.permute.default")
-      .Case("aten.transpose.int", "aten.permute.default")
-      .Case("aten.view.default", "aten.view.default")
-      .Case("aten._unsafe_view.default", "aten.view.default")
-      .Case("aten.unsqueeze.default", "aten.view.default")
-      .Case("aten.squeeze.default", "aten.view.default")
-      .Case("aten.squeeze.dim", "aten.view.default")
-      .Case("aten.squeeze.dims", "aten.view.default")
-      .Case("aten.flatten.using_ints", "aten.view.default")
-      .Case("aten.alias.default", "aten.view.default")
-      .Case("aten.detach.default", "aten.view.default")
+      .Case("aten.diagonal.default", "aten.diagonal_scatter.default")
+      .Cases({"aten.permute.default", "aten.t.default", "aten.transpose.int", "aten.swapaxes.default", "aten.swapdims.default",
+              "aten.mT.default", "aten.numpy_T.default"},
+             "aten.permute.default")
+      .Cases({"aten.view.default", "aten._unsafe_view.default", "aten.unsqueeze.default", "aten.squeeze.default",
+              "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias.default",
+              "aten.detach.default", "aten.view_as.default", "aten.reshape.default", "aten.ravel.default",
+              "aten.contiguous.default", "aten.to.dtype", "aten.type_as.default"},
+             "aten.view.default")
+      .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"}, "aten.view.default")
       .Default("");
 }
 
-/// Operators that return their operand or a copy of it, depending on layout and dtype.
-static bool mayCopy(StringRef name) {
-  return name.starts_with("aten.to.") || name == "aten.contiguous.default" ||
-         name == "aten.reshape.default" || name == "aten.flatten.using_ints" ||
-         name == "aten.type_as.default" || name == "aten.ravel.default";
+/// Whether the result shares the storage of what it is a view of.
+enum class Sharing { Always, Never, Unknown };
+
+static bool isFalse(Attribute attr) {
+  auto flag = dyn_cast<BoolAttr>(attr);
+  return flag && !flag.getValue();
+}
+
+/// Some operators return their operand or a copy of it, depending on layout and dtype.
+static Sharing getSharing(AtenOp op, unsigned viewed) {
+  StringRef name = op.getOpName();
+  ArrayRef<Attribute> arguments = op.getArguments().getValue();
+  bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
+  if (name.starts_with("aten.to.") || name == "aten.type_as.default") {
+    bool isPlain = name == "aten.type_as.default" ||
+                   (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
+    return !sameDtype ? Sharing::Never : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always : Sharing::Unknown;
+  }
+  if (isHiddenView(name)) {
+    return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
+  }
+  if (name == "aten.contiguous.default" || name == "aten.reshape.default" || name == "aten.flatten.using_ints" ||
+      name == "aten.ravel.default") {
+    auto format = name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
+    bool isPlain = !format || format.getText() == "contiguous_format";
+    std::optional<ArrayAttr> layouts = op.getOperandLayouts();
+    auto layout = layouts ? dyn_cast<LayoutAttr>((*layouts)[viewed]) : LayoutAttr();
+    auto type = cast<RankedTensorType>(op.getOperand(viewed).getType());
+    bool isContiguous = layout && layout.getStrides() == getContiguousLayout(type).getStrides();
+    return isPlain && isContiguous ? Sharing::Always : Sharing::Unknown;
+  }
+  return Sharing::Always;
 }
 
 namespace {
@@ -108,7 +186,7 @@ public:
   LogicalResult run(uint64_t &numWrites) {
     Block &body = graph.getBody().front();
     if (!llvm::any_of(body.getOps<AtenOp>(),
-                      [](AtenOp op) { return !getAccess(op).writes.empty(); })) {
+                      [](AtenOp op) { return !getAccess(op).writes.empty() || updatesStatistics(op); })) {
       return success();
     }
     for (Operation &op : llvm::make_early_inc_range(body)) {
@@ -118,12 +196,19 @@ public:
         break;
       }
       auto aten = dyn_cast<AtenOp>(op);
+      if (aten && isInPlaceView(aten.getOpName())) {
+        aten.setOpName(getValueForm(aten.getOpName()));
+      }
       Access access = aten ? getAccess(aten) : Access();
-      std::optional<Value> target;
+      std::optional<Value> target, mean, variance;
       if (!access.writes.empty()) {
         target = resolve(op.getOperand(access.writes.front()));
       }
-      if (access.views) {
+      if (aten && updatesStatistics(aten)) {
+        mean = resolve(argument(aten, kRunningMean));
+        variance = resolve(argument(aten, kRunningVariance));
+      }
+      if (access.views && getSharing(aten, *access.views) != Sharing::Never) {
         Value parent = resolve(op.getOperand(*access.views));
         for (Value result : op.getResults()) {
           views[result] = {aten, *access.views, parent};
@@ -142,6 +227,12 @@ public:
           return failure();
         }
         ++numWrites;
+      }
+      if (mean) {
+        if (failed(updateStatistics(aten, *mean, *variance))) {
+          return failure();
+        }
+        numWrites += 2;
       }
     }
     return success();
@@ -196,28 +287,8 @@ private:
                                << "' has no functional form that writes one tensor; export "
                                   "the program with run_decompositions()";
     }
-    for (Value value = target; views.count(value); value = views[value].parent) {
-      AtenOp view = views[value].op;
-      if (getInverse(view.getOpName()).empty() || view.getNumResults() != 1) {
-        InFlightDiagnostic diagnostic =
-            op.emitError("'") << op.getOpName() << "' writes through '" << view.getOpName()
-                              << "', which cannot be inverted; export the program with "
-                                 "run_decompositions()";
-        diagnostic.attachNote(view.getLoc()) << "the view is here";
-        return diagnostic;
-      }
-    }
-    for (auto &[value, view] : views) {
-      if (mayCopy(view.op.getOpName()) && rootOf(value) == rootOf(target) &&
-          !value.use_empty()) {
-        InFlightDiagnostic diagnostic =
-            op.emitError("'") << op.getOpName() << "' writes to storage that '"
-                              << view.op.getOpName()
-                              << "' may share or copy; export the program with "
-                                 "run_decompositions()";
-        diagnostic.attachNote(view.op.getLoc()) << "the possible copy is here";
-        return diagnostic;
-      }
+    if (failed(checkWritable(op, target))) {
+      return failure();
     }
     unsigned place = access.writes.front();
     Attribute dtype = op.getOperandDtypes()[place];
@@ -228,6 +299,79 @@ private:
     }
     setValue(target, made.getResult(0), dtype);
     dead.push_back(op);
+    return success();
+  }
+
+  static Value argument(AtenOp op, unsigned place) {
+    return op.getOperand(cast<OperandAttr>(op.getArguments()[place]).getIndex());
+  }
+
+  /// The normalisation as the operator whose last results are the statistics after it.
+  LogicalResult updateStatistics(AtenOp op, Value mean, Value variance) {
+    if (op.getOpName() == "aten.instance_norm.default") {
+      return op.emitError("'") << op.getOpName()
+                               << "' updates running statistics, which no functional form of it does; export "
+                                  "the program with run_decompositions()";
+    }
+    if (failed(checkWritable(op, mean)) || failed(checkWritable(op, variance))) {
+      return failure();
+    }
+    SmallVector<Type> types(op.getResultTypes());
+    SmallVector<Attribute> dtypes(op.getResultDtypes().getValue());
+    Attribute dtype = op.getOperandDtypes()[cast<OperandAttr>(op.getArguments()[kRunningMean]).getIndex()];
+    // Behind the result: the batch's own statistics, which the composite form keeps to itself, and the running ones.
+    while (types.size() < 5) {
+      types.push_back(mean.getType());
+      dtypes.push_back(dtype);
+    }
+    auto layouts = op.getResultLayouts() ? SmallVector<Attribute>(op.getResultLayouts()->getValue()) : SmallVector<Attribute>();
+    auto storage = op.getResultStorage() ? SmallVector<Attribute>(op.getResultStorage()->getValue()) : SmallVector<Attribute>();
+    for (size_t i = layouts.size(); !layouts.empty() && i < types.size(); ++i) {
+      layouts.push_back(getContiguousLayout(cast<RankedTensorType>(types[i])));
+    }
+    if (!storage.empty()) {
+      storage.resize(types.size(), builder.getUnitAttr());
+    }
+    auto listOf = [&](ArrayRef<Attribute> attrs) { return attrs.empty() ? ArrayAttr() : builder.getArrayAttr(attrs); };
+    auto made = AtenOp::create(builder, op.getLoc(), types,
+                               builder.getStringAttr("aten._native_batch_norm_legit_functional.default"), op.getOperands(),
+                               builder.getArrayAttr(op.getArguments().getValue().take_front(8)), ArrayAttr(),
+                               op.getOperandDtypes(), builder.getArrayAttr(dtypes), op.getOperandLayoutsAttr(),
+                               listOf(layouts), listOf(storage), StringAttr());
+    for (auto [old, now] : llvm::zip(op.getResults(), made.getResults())) {
+      old.replaceAllUsesWith(now);
+    }
+    setValue(mean, made.getResult(3), dtype);
+    setValue(variance, made.getResult(4), dtype);
+    dead.push_back(op);
+    return success();
+  }
+
+  /// Whether a changed value of this tensor can be put back into all it is a view of.
+  LogicalResult checkWritable(AtenOp op, Value target) {
+    for (Value value = target; views.count(value); value = views[value].parent) {
+      AtenOp view = views[value].op;
+      if (getInverse(view.getOpName()).empty() || !isKnownPiece(view)) {
+        InFlightDiagnostic diagnostic =
+            op.emitError("'") << op.getOpName() << "' writes through '" << view.getOpName()
+                              << "', which cannot be inverted; export the program with "
+                                 "run_decompositions()";
+        diagnostic.attachNote(view.getLoc()) << "the view is here";
+        return diagnostic;
+      }
+    }
+    for (auto &[value, view] : views) {
+      if (getSharing(view.op, view.operand) == Sharing::Unknown && rootOf(value) == rootOf(target) &&
+          !value.use_empty()) {
+        InFlightDiagnostic diagnostic =
+            op.emitError("'") << op.getOpName() << "' writes to storage that '"
+                              << view.op.getOpName()
+                              << "' may share or copy; export the program with "
+                                 "run_decompositions()";
+        diagnostic.attachNote(view.op.getLoc()) << "the possible copy is here";
+        return diagnostic;
+      }
+    }
     return success();
   }
 
@@ -247,7 +391,7 @@ private:
   void setValue(Value tensor, Value value, Attribute dtype) {
     for (auto it = views.find(tensor); it != views.end(); it = views.find(tensor)) {
       Value parent = it->second.parent;
-      value = putBack(it->second.op, it->second.operand, parent, value, dtype);
+      value = putBack(it->second.op, cast<OpResult>(tensor).getResultNumber(), parent, value, dtype);
       tensor = parent;
     }
     present[tensor] = value;
@@ -257,8 +401,31 @@ private:
     }
   }
 
-  Value putBack(AtenOp view, unsigned viewed, Value parent, Value value, Attribute dtype) {
-    StringRef inverse = getInverse(view.getOpName());
+  /// A dimension argument, counted from the front.
+  static int64_t dimOf(Attribute attr, int64_t rank) {
+    int64_t dim = cast<IntegerAttr>(attr).getValue().getSExtValue();
+    return dim < 0 ? dim + rank : dim;
+  }
+
+  /// Where a narrowed piece begins; null if that is known at run time only.
+  static SizeExpr startOf(AtenOp narrow, SizeExpr extent) {
+    Attribute attr = narrow.getArguments()[2];
+    if (auto literal = dyn_cast<IntegerAttr>(attr)) {
+      SizeExpr start = SizeExpr::constant(narrow.getContext(), literal.getValue().getSExtValue());
+      return literal.getValue().isNegative() ? start + extent : start;
+    }
+    return getSizeExpr(narrow.getOperand(cast<OperandAttr>(attr).getIndex()));
+  }
+
+  static bool isKnownPiece(AtenOp view) {
+    return view.getOpName() != "aten.narrow.default" ||
+           startOf(view, SizeExpr::constant(view.getContext(), 0));
+  }
+
+  /// The parent's value once result `number` of a view of it has this one.
+  Value putBack(AtenOp view, unsigned number, Value parent, Value value, Attribute dtype) {
+    StringRef name = view.getOpName(), inverse = getInverse(name);
+    int64_t rank = cast<RankedTensorType>(parent.getType()).getRank();
     SmallVector<Attribute> arguments, dtypes;
     SmallVector<Value> operands;
     auto pass = [&](Value operand, Attribute operandDtype) {
@@ -266,9 +433,37 @@ private:
       operands.push_back(operand);
       dtypes.push_back(operandDtype);
     };
+    auto passSize = [&](SizeExpr size) {
+      if (auto literal = size.getConstant()) {
+        arguments.push_back(builder.getI64IntegerAttr(*literal));
+      } else {
+        pass(SizeOp::create(builder, view.getLoc(), builder.getI64Type(), size),
+             DTypeAttr::get(builder.getContext(), DType::I64));
+      }
+    };
     if (inverse.contains("scatter")) {
       pass(read(parent), dtype);
       pass(value, dtype);
+    } else {
+      pass(value, dtype);
+    }
+    if (name == "aten.unbind.int") {
+      arguments.push_back(view.getArguments()[1]);
+      arguments.push_back(builder.getI64IntegerAttr(number));
+    } else if (inverse == "aten.slice_scatter.default" && name != "aten.slice.Tensor") {
+      bool isNarrow = name == "aten.narrow.default";
+      int64_t dim = dimOf(view.getArguments()[isNarrow ? 1 : 2], rank);
+      SizeExpr start = isNarrow ? startOf(view, getSizes(cast<RankedTensorType>(parent.getType()))[dim])
+                                : SizeExpr::constant(builder.getContext(), 0);
+      auto lengthOf = [&](unsigned i) { return getSizes(cast<RankedTensorType>(view.getResult(i).getType()))[dim]; };
+      for (unsigned i = 0; i < number; ++i) {
+        start = start + lengthOf(i);
+      }
+      arguments.push_back(builder.getI64IntegerAttr(dim));
+      passSize(start);
+      passSize(start + lengthOf(number));
+      arguments.push_back(builder.getI64IntegerAttr(1));
+    } else if (inverse.contains("scatter")) {
       for (Attribute attr : view.getArguments().getValue().drop_front()) {
         if (auto operand = dyn_cast<OperandAttr>(attr)) {
           pass(view.getOperand(operand.getIndex()), view.getOperandDtypes()[operand.getIndex()]);
@@ -277,8 +472,6 @@ private:
         }
       }
     } else {
-      pass(value, dtype);
-      int64_t rank = cast<RankedTensorType>(parent.getType()).getRank();
       arguments.push_back(inverse == "aten.permute.default" ? invertedOrder(view, rank)
                                                             : builder.getArrayAttr({}));
     }
@@ -289,18 +482,17 @@ private:
 
   ArrayAttr invertedOrder(AtenOp view, int64_t rank) {
     SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    auto fromFront = [&](Attribute attr) {
-      int64_t dim = cast<IntegerAttr>(attr).getValue().getSExtValue();
-      return dim < 0 ? dim + rank : dim;
-    };
-    if (view.getOpName() == "aten.permute.default") {
+    StringRef name = view.getOpName();
+    if (name == "aten.permute.default") {
       for (auto [i, attr] : llvm::enumerate(cast<ArrayAttr>(view.getArguments()[1]))) {
-        order[fromFront(attr)] = i;
+        order[dimOf(attr, rank)] = i;
       }
-    } else if (view.getOpName() == "aten.t.default") {
+    } else if (name == "aten.t.default" || name == "aten.numpy_T.default") {
       std::reverse(order.begin(), order.end());
+    } else if (name == "aten.mT.default") {
+      std::swap(order[rank - 2], order[rank - 1]);
     } else if (rank > 0) {
-      std::swap(order[fromFront(view.getArguments()[1])], order[fromFront(view.getArguments()[2])]);
+      std::swap(order[dimOf(view.getArguments()[1], rank)], order[dimOf(view.getArguments()[2], rank)]);
     }
     return builder.getI64ArrayAttr(order);
   }

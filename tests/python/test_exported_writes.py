@@ -1,0 +1,207 @@
+"""In-place operators of exported programs: what was written, through which views, and who sees it; against eager, at other sizes too."""
+
+import copy
+
+import checker
+import pytest
+import torch
+import torch.nn.functional as F
+from exported import Function, compiled
+from torch import nn
+from torch.export import Dim
+
+
+def pieces(x):
+    y, z = x.clone(), x * 2
+    a, b = y.chunk(2, 1)
+    a.mul_(b)
+    first, middle, last = z.split([1, 2, x.shape[0] - 3], 0)
+    middle.add_(first)
+    last.zero_()
+    return y, z
+
+
+def one_of_many(x):
+    y, z = x + 0, x - 1
+    rows = y.unbind(1)
+    rows[1].neg_()
+    rows[0].add_(rows[1])
+    parts = z.tensor_split(3, 1)
+    parts[1].exp_()
+    return y, z
+
+
+def narrowed(x):
+    y = x.clone()
+    y.narrow(1, 2, 3).fill_(1)
+    y.narrow(0, -2, 1).mul_(3)
+    return y
+
+
+def diagonals(x):
+    y = x.clone()
+    y.diagonal().add_(1)
+    y.diagonal(1).zero_()
+    return y
+
+
+def masks_and_indices(x):
+    y = x.clone()
+    y[x > 1] = 0
+    y[:, 1][x[:, 0] > 0] = 2
+    y[torch.tensor([0, 2])] = 1
+    y[:, torch.tensor([1, 3])] += 2
+    y.index_copy_(0, torch.tensor([1, 2]), x[2:4])
+    y.index_fill_(1, torch.tensor([2]), 3.0)
+    y.masked_scatter_(x > 1, x)
+    return y
+
+
+def strided(x):
+    y = x.clone()
+    y[..., ::2] += 1
+    y[1:3, 2:] = 7
+    y[-1] = y[0]
+    y[1:3, 1:4][:, 0] -= 5
+    y[..., None][1] = 3
+    return y
+
+
+def turned(x):
+    y = x.clone()
+    y.swapaxes(0, 1).mul_(torch.arange(x.shape[0]))
+    y.mT[0] = 3
+    y.T[1].fill_(2)
+    y.unflatten(1, (2, 3))[:, 1].zero_()
+    y.view_as(x).sub_(1)
+    return y
+
+
+def changed_looks(x):
+    y, z, w = x.clone(), x.clone(), x[:1].clone()
+    y.unsqueeze_(0)
+    y.add_(1)
+    turned = z.transpose_(0, 1)
+    turned.add_(1)
+    w.squeeze_(0)
+    return y, turned * 2, w + 1
+
+
+def certain_views(x):
+    y = x.clone()
+    flat, same, wide = y.flatten(), y.to(torch.float32), y.to(torch.float64)
+    y.relu_()
+    kept = y.type_as(x)
+    y += 1
+    return flat * 1, same * 1, wide, kept * 1
+
+
+def dropout_in_eval(x):
+    y = x * 3
+    z = F.dropout(y, 0.5, False)
+    z += 1
+    return y * 1, z * 1
+
+
+def an_argument_behind_dropout(x):
+    z = F.dropout(x, 0.5, False)
+    z += 1
+    return x * 2
+
+
+def rows_one_by_one(x):
+    out = torch.zeros(4, 6)
+    for i in range(3):
+        out[i] = x[i] * i
+    joined = x.new_empty(8, 6)
+    joined[:3] = x[:3]
+    joined[3:] = out[:1]
+    return out, joined
+
+
+def activations(x):
+    y = x.clone()
+    for function in (
+        F.leaky_relu, F.silu, F.elu, F.hardtanh, F.hardswish, F.mish, F.hardsigmoid, F.selu, F.celu, F.relu6, F.rrelu, F.relu, F.dropout
+    ):
+        y = function(y, training=False, inplace=True) if function is F.dropout else function(y, inplace=True)
+    return y
+
+
+def conditions(x):
+    m = x > 0
+    m &= x < 1
+    m |= x < -1
+    m ^= x == 0
+    return m, m.logical_not_().sum()
+
+
+def integers(x):
+    i = (x * 10).long()
+    i += 2
+    i //= 3
+    i %= 5
+    i <<= 1
+    i >>= 1
+    i //= (x.abs() + 1).long()
+    i |= 8
+    return i * -1
+
+
+def triangles(x):
+    y = x.clone()
+    y.triu_(1)
+    y.tril_(3)
+    y.cumsum_(1)
+    return y
+
+
+EXACT = {integers, conditions}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pieces, one_of_many, narrowed, diagonals, masks_and_indices, strided, turned, changed_looks, certain_views, dropout_in_eval,
+     an_argument_behind_dropout, rows_one_by_one, activations, conditions, integers, triangles],
+    ids=lambda f: f.__name__,
+)
+def test_writes(function):
+    torch.manual_seed(0)
+    call, _ = compiled(Function(function), [torch.randn(5, 6)], dynamic_shapes=(({0: Dim.AUTO},),))
+    for rows in (4, 5, 17):
+        checker.check(function, torch.randn(rows, 6), compiled=call, compare="exact" if function in EXACT else "float")
+
+
+class Statistics(nn.Module):
+    """What batch normalisation has written is read before it, after it, and by the next call."""
+
+    def __init__(self, kind, **settings):
+        super().__init__()
+        self.norm = kind(4, **settings)
+
+    def forward(self, x):
+        before = self.norm.running_mean * 1
+        y = self.norm(x)
+        return y, before, self.norm.running_mean * 1, self.norm.running_var + 0, self.norm.num_batches_tracked * 1
+
+
+@pytest.mark.parametrize(
+    "kind, shape, settings",
+    [(nn.BatchNorm2d, (3, 4, 5, 6), {}), (nn.BatchNorm1d, (6, 4), {"momentum": 0.3, "affine": False}), (nn.BatchNorm1d, (3, 4, 7), {})],
+    ids=["images", "rows", "sequences"],
+)
+def test_batch_normalisation_in_training_updates_its_statistics(kind, shape, settings):
+    torch.manual_seed(0)
+    module = Statistics(kind, **settings).train().requires_grad_(False)
+    call, report = compiled(copy.deepcopy(module), [torch.randn(shape)], dynamic_shapes=({0: Dim.AUTO},))
+    assert not report["aten_calls"]
+    for rows in (3, 2, 8):
+        x = torch.randn(rows, *shape[1:])
+        for ours, eager in zip(call(x), module(x), strict=True):
+            torch.testing.assert_close(ours, eager)
+
+
+def test_instance_normalisation_that_keeps_statistics_names_the_way():
+    module = nn.InstanceNorm2d(4, track_running_stats=True).train()
+    with pytest.raises(Exception, match=r"updates running statistics.*run_decompositions"):
+        compiled(module, [torch.randn(3, 4, 5, 5)])
