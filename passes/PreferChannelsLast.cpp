@@ -48,7 +48,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (AtenOp call : graph.getBody().front().getOps<AtenOp>()) {
       if (std::optional<Images> images = imagesOf(call)) {
         calls.push_back(call);
-        worth |= call.getOpName().starts_with("aten.convolution");
+        worth |= call.getOpName().starts_with("aten.conv");
       }
     }
     if (!worth) {
@@ -81,11 +81,13 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
   /// Null if the operator has none, or if the program gave it an order of its own.
   static std::optional<Images> imagesOf(AtenOp call) {
     auto images = llvm::StringSwitch<std::optional<Images>>(call.getOpName())
-                      .Case("aten.convolution.default", Images{{0}, {0}})
+                      .Cases({"aten.convolution.default", "aten.conv2d.default", "aten.conv2d.padding"}, Images{{0}, {0}})
                       .Case("aten.convolution_backward.default", Images{{0, 1}, {0, 1}})
                       .Case("aten.max_pool2d_with_indices.default", Images{{0}, {0, 1}})
                       .Case("aten.max_pool2d_with_indices_backward.default", Images{{0, 1, 2}, {0}})
-                      .Cases({"aten.avg_pool2d.default", "aten._adaptive_avg_pool2d.default"}, Images{{0}, {0}})
+                      .Cases({"aten.max_pool2d.default", "aten.avg_pool2d.default", "aten.adaptive_avg_pool2d.default",
+                              "aten._adaptive_avg_pool2d.default"},
+                             Images{{0}, {0}})
                       .Cases({"aten.avg_pool2d_backward.default", "aten._adaptive_avg_pool2d_backward.default"},
                              Images{{0, 1}, {0}})
                       .Default(std::nullopt);

@@ -1,4 +1,4 @@
-// Operators that torch.compile decomposes before frit sees them and an exported
+// Operators that torch.compile decomposes or drops before frit sees them and an exported
 // program keeps whole. Each is written as torch's own decomposition has it.
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
@@ -132,11 +132,111 @@ static Tensor movedDim(AtenCall &call, TensorBuilder &b) {
   return b.permute(x, order);
 }
 
+// diff(self, n, dim, prepend, append)
+static Tensor difference(AtenCall &call, TensorBuilder &b) {
+  Tensor x = call.tensor(0);
+  if (call.integer(1) != 1 || x.rank() == 0) {
+    call.refuse("a difference of another order than 1");
+    return x;
+  }
+  int64_t dim = call.dim(2, x.rank());
+  SmallVector<Tensor> pieces;
+  SmallVector<SizeExpr> sizes = x.sizes();
+  sizes[dim] = b.size(0);
+  for (Tensor piece : {call.optionalTensor(3), x, call.optionalTensor(4)}) {
+    if (!piece.value) {
+      continue;
+    }
+    if (piece.dtype != x.dtype || piece.rank() != x.rank()) {
+      call.refuse("it joins tensors of several dtypes or ranks");
+      return x;
+    }
+    sizes[dim] = sizes[dim] + piece.sizes()[dim];
+    pieces.push_back(piece);
+  }
+  Tensor joined = pieces.size() == 1 ? x : b.concat(pieces, dim, sizes);
+  SizeExpr length = call.resultSizes()[dim];
+  Tensor later = b.slice(joined, dim, b.size(1), length), earlier = b.slice(joined, dim, b.size(0), length);
+  return x.dtype == DType::Bool ? b.bitXor(later, earlier) : b.sub(b.toMath(later), b.toMath(earlier));
+}
+
+// adaptive_avg_pool2d(self, output_size): to one pixel, as networks end, it is a mean.
+static Tensor averageOfAll(AtenCall &call, TensorBuilder &b, int64_t rank) {
+  Tensor x = call.tensor(0);
+  Dims dims;
+  for (auto [i, size] : llvm::enumerate(call.sizes(1))) {
+    dims.push_back(x.rank() - rank + i);
+    if (!size.isConstant(1) || dims.back() < 0) {
+      call.refuse("a pooling: a library has the kernel");
+      return x;
+    }
+  }
+  if (!isFloating(x.dtype) || static_cast<int64_t>(dims.size()) != rank) {
+    call.refuse("a pooling: a library has the kernel");
+    return x;
+  }
+  return meanOver(b, b.toMath(x), dims, /*keep=*/true);
+}
+
+// _weight_norm(v, g, dim)
+static Tensor weightNorm(AtenCall &call, TensorBuilder &b) {
+  Tensor v = b.toMath(call.tensor(0)), g = b.toMath(call.tensor(1));
+  int64_t kept = call.integer(2);
+  Dims dims;
+  for (int64_t i = 0; i < v.rank(); ++i) {
+    if (i != kept) {
+      dims.push_back(i);
+    }
+  }
+  if (kept < 0 || kept >= v.rank() || dims.empty()) {
+    call.refuse("a norm over all dimensions or none");
+    return v;
+  }
+  Tensor norm = b.math<math::SqrtOp>(sumOver(b, b.square(v), dims, /*keep=*/true));
+  return b.mul(v, b.div(g, norm));
+}
+
+// _assert_tensor_metadata(a, size, stride, dtype, device, layout), which export puts in front of each cast: what the types of the
+// graph say already is checked where arguments come in.
+static Values metadata(AtenCall &call) {
+  Tensor x = call.tensor(0);
+  if (call.refused() || !call.isNone(2)) {
+    return call.refuse("strides are asserted");
+  }
+  ArrayRef<Attribute> arguments = call.getOp().getArguments().getValue();
+  auto dtype = dyn_cast<DTypeAttr>(arguments[3]);
+  bool holds = call.isNone(3) || (dtype && dtype.getValue() == x.dtype);
+  holds &= call.isNone(1) || call.sizes(1) == x.sizes();
+  auto graph = call.getOp()->getParentOfType<GraphOp>();
+  auto device = graph->getAttrOfType<StringAttr>("frit.device");
+  if (auto argument = dyn_cast<BlockArgument>(x.value)) {
+    device = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.device");
+  } else if (x.value.getDefiningOp()->hasAttr("frit.devices")) {
+    device = {};
+  }
+  auto wanted = dyn_cast<TorchEnumAttr>(arguments[4]), layout = dyn_cast<TorchEnumAttr>(arguments[5]);
+  holds &= call.isNone(4) || (wanted && device && wanted.getText() == device.getValue());
+  holds &= call.isNone(5) || (layout && layout.getText() == "strided");
+  if (call.refused() || !holds) {
+    return call.refuse("an assertion that the graph does not prove");
+  }
+  return SmallVector<Tensor>();
+}
+
 void mlir::frit::addCompositeRules(RuleTable &table) {
   table.addSingle({"aten.layer_norm.default"}, layerNorm);
   table.addSingle({"aten.rms_norm.default"}, rmsNorm);
   table.addSingle({"aten.group_norm.default"}, groupNorm);
   table.addSingle({"aten.batch_norm.default"}, batchNorm);
+  table.add({"aten._assert_tensor_metadata.default"}, metadata);
+  table.addSingle({"aten.diff.default"}, difference);
+  table.addSingle({"aten._weight_norm.default"}, weightNorm);
+  table.addSingle({"aten.adaptive_avg_pool1d.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return averageOfAll(call, b, 1); });
+  table.addSingle({"aten.adaptive_avg_pool2d.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return averageOfAll(call, b, 2); });
+  table.addSingle({"aten.adaptive_avg_pool3d.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return averageOfAll(call, b, 3); });
   table.addSingle({"aten.softmax.int"},
                   [](AtenCall &call, TensorBuilder &b) { return softmaxInto(call, b, false); });
   table.addSingle({"aten.log_softmax.int"},

@@ -15,10 +15,12 @@ static StringRef getFamily(StringRef base) {
   StringRef family =
       llvm::StringSwitch<StringRef>(base)
           .Cases({"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "dot", "vdot", "addbmm", "linear", "matmul",
-                  "einsum", "addr", "bilinear", "mkldnn_rnn_layer"},
+                  "einsum", "addr", "bilinear"},
                  "a matrix product: a library has the kernel")
-          .Cases({"convolution", "_convolution", "convolution_backward", "conv1d", "conv2d", "conv3d",
-                  "convolution_overrideable", "im2col", "col2im"},
+          .Cases({"lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "mkldnn_rnn_layer"},
+                 "a recurrent network: a library has the kernel")
+          .Cases({"convolution", "_convolution", "convolution_backward", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+                  "conv_transpose2d", "conv_transpose3d", "convolution_overrideable", "im2col", "col2im"},
                  "a convolution: a library has the kernel")
           .Cases({"scaled_dot_product_attention", "native_multi_head_attention"},
                  "attention: a library has the kernel")

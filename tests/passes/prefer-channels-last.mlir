@@ -52,3 +52,31 @@ frit.graph @training(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> (
   }
   frit.return %r, %y, %k : tensor<2x4x4x4xf32>, tensor<2x4x8x8xf32>, tensor<2x4x4x4xf32>
 }
+
+// -----
+
+// Exported programs say conv2d and max_pool2d.
+// CHECK-LABEL: @exported
+// CHECK: frit.region(%arg0) {frit.layouts = [#frit.layout<[192, 1, 24, 3]>]
+// CHECK: "aten.conv2d.default"
+// CHECK-SAME: frit.layouts = [#frit.layout<[256, 1, 32, 4]>]
+// CHECK: "aten.max_pool2d.default"
+// CHECK-SAME: frit.layouts = [#frit.layout<[64, 1, 16, 4]>]
+frit.graph @exported(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> (tensor<2x4x4x4xf32> {frit.layout = #frit.layout<[64, 16, 4, 1]>, frit.storage = #frit.storage<fresh, 1>}) {
+  %s = frit.region(%x) : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32> {
+  ^bb0(%a: tensor<2x3x8x8xf32>):
+    %0 = math.sin %a : tensor<2x3x8x8xf32>
+    frit.yield %0 : tensor<2x3x8x8xf32>
+  }
+  %y = frit.aten "aten.conv2d.default"(%s, %w) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [1, 1], [1, 1], 1]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>],
+       operand_layouts = [#frit.layout<[192, 64, 8, 1]>, #frit.layout<[27, 9, 3, 1]>], result_layouts = [#frit.layout<[256, 64, 8, 1]>],
+       result_storage = [#frit.storage<fresh, 0>]}
+      : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x8x8xf32>
+  %m = frit.aten "aten.max_pool2d.default"(%y) [#frit.operand<0>, [2, 2], [], [0], [1], false]
+      {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>],
+       operand_layouts = [#frit.layout<[256, 64, 8, 1]>], result_layouts = [#frit.layout<[64, 16, 4, 1]>],
+       result_storage = [#frit.storage<fresh, 1>]}
+      : (tensor<2x4x8x8xf32>) -> tensor<2x4x4x4xf32>
+  frit.return %m : tensor<2x4x4x4xf32>
+}

@@ -55,12 +55,26 @@ FUNCTIONS = {
     "pieces": (lambda x: (*x.chunk(3, 1), *x.split(3, 1), *x.unbind(0)), set()),
     "casts": (
         lambda x: (x.to(torch.float64), x.half(), x.to(torch.int32), x.type_as(x.double()), x.bool()),
-        {"_assert_tensor_metadata"},
+        set(),
     ),
     "attention as a call": (
         lambda x: F.scaled_dot_product_attention(*[x.view(1, 2, 2, 8)] * 3, is_causal=True),
         {"scaled_dot_product_attention"},
     ),
+    "differences": (
+        lambda x: (
+            x.diff(), x.half().diff(dim=0), (x > 0).diff(), x.long().diff(prepend=x[:, :1].long()), x.diff(append=x[:, :2], prepend=x),
+        ),
+        set(),
+    ),
+    "averages of all": (
+        lambda x: (
+            F.adaptive_avg_pool1d(x, 1), F.adaptive_avg_pool2d(x[None].half(), 1), F.adaptive_avg_pool3d(x[None, None], 1),
+            F.adaptive_avg_pool2d(x[None, None], (1, None)),
+        ),
+        {"adaptive_avg_pool2d"},
+    ),
+    "weight normalisation": (lambda x: torch._weight_norm(x.view(4, 4, 2), x[:, :1, None].abs(), 0), set()),
     "losses": (
         lambda x: (
             F.cross_entropy(x, torch.tensor([1, 2, 3, 4])),
@@ -72,7 +86,7 @@ FUNCTIONS = {
             F.huber_loss(x, x * 3),
             F.kl_div(x, x.softmax(1), reduction="batchmean"),
         ),
-        {"_assert_tensor_metadata"},
+        set(),
     ),
     "activations": (
         lambda x: (

@@ -86,3 +86,52 @@ frit.graph @unknown_namespace(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = frit.aten "transformers.grouped_mm_fallback.default"(%a) [#frit.operand<0>, #frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   frit.return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+// Export asserts dtype and device in front of every cast; what the types say is not asked again, what they deny is.
+// CHECK-LABEL: frit.graph @metadata
+// CHECK-NEXT:    frit.aten "aten._assert_tensor_metadata.default"(%arg0) [#frit.operand<0>, unit, unit, #frit.dtype<f64>
+// CHECK-SAME:      reason = "an assertion that the graph does not prove"
+// CHECK-NEXT:    frit.aten "aten._assert_tensor_metadata.default"(%arg0) {{.*}}"cuda:0"
+// CHECK-NEXT:    frit.aten "aten._assert_tensor_metadata.default"(%arg0) {{.*}}reason = "strides are asserted"
+// CHECK-NEXT:    frit.return
+frit.graph @metadata(%a: tensor<?x8xf32, #frit.dims<[s0, 8]>> {frit.device = "cpu"}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s0", min = 2>]} {
+  frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, #frit.dtype<f32>, #frit.torch<"device", 0, "cpu">, #frit.torch<"layout", 0, "strided">] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
+  frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, #frit.dtype<f64>, unit, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
+  frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, unit, #frit.torch<"device", 0, "cuda:0">, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
+  frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, [8, 1], unit, unit, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
+  frit.return
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @difference
+// CHECK:         frit.concat
+// CHECK:         arith.subi
+frit.graph @difference(%a: tensor<2x8xi64>, %b: tensor<2x1xi64>) -> tensor<2x8xi64> {
+  %0 = frit.aten "aten.diff.default"(%a, %b) [#frit.operand<0>, 1, -1, #frit.operand<1>, unit] {operand_dtypes = [#frit.dtype<i64>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<2x8xi64>, tensor<2x1xi64>) -> tensor<2x8xi64>
+  frit.return %0 : tensor<2x8xi64>
+}
+
+// -----
+
+// To one pixel a pooling is a mean; to more it stays a call.
+// CHECK-LABEL: frit.graph @average_of_all
+// CHECK:         frit.reduce <sum> %{{.*}} dims [2, 3]
+// CHECK:         frit.aten "aten.adaptive_avg_pool2d.default"{{.*}}reason = "a pooling: a library has the kernel"
+frit.graph @average_of_all(%a: tensor<2x3x4x4xf32>) -> (tensor<2x3x1x1xf32>, tensor<2x3x1x2xf32>) {
+  %0 = frit.aten "aten.adaptive_avg_pool2d.default"(%a) [#frit.operand<0>, [1, 1]] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<2x3x4x4xf32>) -> tensor<2x3x1x1xf32>
+  %1 = frit.aten "aten.adaptive_avg_pool2d.default"(%a) [#frit.operand<0>, [1, 2]] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<2x3x4x4xf32>) -> tensor<2x3x1x2xf32>
+  frit.return %0, %1 : tensor<2x3x1x1xf32>, tensor<2x3x1x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @weight_norm
+// CHECK:         frit.reduce <sum> %{{.*}} dims [1, 2]
+// CHECK:         math.sqrt
+frit.graph @weight_norm(%v: tensor<4x3x2xf32>, %g: tensor<4x1x1xf32>) -> tensor<4x3x2xf32> {
+  %0 = frit.aten "aten._weight_norm.default"(%v, %g) [#frit.operand<0>, #frit.operand<1>, 0] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x3x2xf32>, tensor<4x1x1xf32>) -> tensor<4x3x2xf32>
+  frit.return %0 : tensor<4x3x2xf32>
+}
