@@ -19,8 +19,12 @@ static Result<std::vector<Value>> runOverTorch(const TorchModel &model, std::spa
 }
 
 int main(int argc, char **argv) {
-  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options) -> Result<Runner> {
-    auto loaded = TorchModel::load(path, options);
+  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) -> Result<Runner> {
+    std::map<std::string, at::Tensor> given;
+    for (const auto &[name, weight] : weights) {
+      given[name] = toTorch(weight).toTensor();
+    }
+    auto loaded = TorchModel::load(path, options, given);
     FRIT_RETURN_IF_ERROR(loaded.status());
     auto model = std::make_shared<TorchModel>(std::move(*loaded));
     return Runner{[model](std::span<const Value> inputs) { return runOverTorch(*model, inputs); }, [model] { return model->statistics(); },

@@ -178,23 +178,48 @@ PyObject *specialize(PyObject *, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+/// The tensors of a dictionary by name; false with an exception set.
+bool readWeights(PyObject *given, std::map<std::string, at::TensorBase> &weights) {
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(given, &at, &key, &value);) {
+    const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8(key) : nullptr;
+    if (!name || !THPVariable_Check(value)) {
+      if (!PyErr_Occurred()) {
+        PyErr_Format(PyExc_TypeError, "weights are tensors by name, got %R: %s", key, Py_TYPE(value)->tp_name);
+      }
+      return false;
+    }
+    weights[name] = THPVariable_Unpack(value);
+  }
+  return true;
+}
+
 PyObject *open(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
-  PyObject *path = nullptr;
+  PyObject *path = nullptr, *folder = nullptr, *given = nullptr;
   int allowHostCode = 0, checkWeights = 0;
-  if (!PyArg_ParseTuple(arguments, "O&pp:open", PyUnicode_FSConverter, &path, &allowHostCode, &checkWeights)) {
+  if (!PyArg_ParseTuple(arguments, "O&ppO&O!:open", PyUnicode_FSConverter, &path, &allowHostCode, &checkWeights, PyUnicode_FSConverter,
+                        &folder, &PyDict_Type, &given)) {
     return nullptr;
   }
-  std::string name(PyBytes_AS_STRING(path), static_cast<size_t>(PyBytes_GET_SIZE(path)));
-  Py_DECREF(path);
-  auto artifact = Artifact::fromFile(name, allowHostCode != 0);
+  auto take = [](PyObject *bytes) {
+    std::string text(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+    Py_DECREF(bytes);
+    return text;
+  };
+  std::string name = take(path), weightsFolder = take(folder);
+  std::map<std::string, at::TensorBase> weights;
+  if (!readWeights(given, weights)) {
+    return nullptr;
+  }
+  auto artifact = Artifact::fromFile(name, allowHostCode != 0, weightsFolder);
   if (!artifact.isOk()) {
     return raise("ArtifactError", artifact.status().message());
   }
   if (Status status = checkWeights ? (*artifact)->checkWeights() : Status::ok(); !status.isOk()) {
     return raise("ArtifactError", status.message());
   }
-  auto executable = TorchExecutable::load(*artifact, {});
+  auto executable = TorchExecutable::load(*artifact, {}, false, weights);
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
   }
@@ -228,7 +253,8 @@ PyMethodDef functions[] = {
      "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
      "`artifact`."},
     {"open", open, METH_VARARGS,
-     "open(path, allow_host_code, check_weights) -> Executable\n\nMaps an artifact's file; its weights stay where they are mapped."},
+     "open(path, allow_host_code, check_weights, weights_folder, weights) -> Executable\n\nMaps an artifact's file; its weights stay where "
+     "they are mapped, or are the tensors of a dictionary by name."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and runtime.", -1, functions,

@@ -8,6 +8,7 @@ that others cannot write, unless `allow_host_code=True` says that it is trusted 
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .errors import ArtifactError
@@ -34,7 +35,8 @@ class Model:
     """A loaded program. Call it with the program's inputs, flat and in order; it returns a tensor, or a tuple of results.
 
     Calls are checked against `inputs` (count, dtype, device, sizes, strides) and may come from several threads.
-    Sizes may vary within `symbols` (name -> least and greatest value). For inference: results carry no gradients.
+    Sizes may vary within `symbols` (name -> least and greatest value). `weights` are those that load() was given by name.
+    For inference: results carry no gradients.
     """
 
     def __init__(self, executable, path):
@@ -43,6 +45,7 @@ class Model:
         signature = json.loads(executable.signature())
         self.inputs = tuple(_value(each) for each in signature["inputs"])
         self.outputs = tuple(_value(each) for each in signature["outputs"])
+        self.weights = tuple(_value(each) for each in signature["weights"])
         self.symbols = {each["name"]: (each["min"], each["max"]) for each in signature["symbols"]}
 
     def __call__(self, *inputs):
@@ -77,9 +80,15 @@ def _library():
     return _C
 
 
-def load(path, *, allow_host_code=False, check_weights=False):
-    """Load a .frit file. `check_weights` compares every weight with its digest first, which reads them all."""
+def load(path, *, weights=None, allow_host_code=False, check_weights=False):
+    """Load a .frit file. `check_weights` compares every weight with its digest first, which reads them all.
+
+    A file that was compiled with `--weights=external` needs the folder of its weights, one with `--weights=none` a
+    tensor for each name (`module.state_dict()`): they are used where they lie, so the module and the loaded model share them.
+    """
     path = os.fspath(path)
     if not path:
         raise ArtifactError("frit.load needs the path of a .frit file, got an empty one")
-    return Model(_library().open(path, allow_host_code, check_weights), path)
+    given = dict(weights) if isinstance(weights, Mapping) else {}
+    folder = "" if weights is None or isinstance(weights, Mapping) else os.fspath(weights)
+    return Model(_library().open(path, allow_host_code, check_weights, folder, given), path)

@@ -42,10 +42,38 @@ Digest sha256(std::span<const uint8_t> bytes) {
   return digest;
 }
 
-Artifact::~Artifact() {
-  if (mapping) {
-    ::munmap(mapping, mappingBytes);
+Mapping::~Mapping() {
+  if (address) {
+    ::munmap(address, bytes);
   }
+}
+
+/// Maps a regular file, which no link stands for; `info` is what the system says of it.
+static Status mapFile(const std::string &path, Mapping &mapping, struct stat &info) {
+  auto failed = [&](const char *what) {
+    return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path + "': " + std::strerror(errno));
+  };
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
+  if (file.number < 0) {
+    return failed("open");
+  }
+  if (::fstat(file.number, &info) != 0) {
+    return failed("examine");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Status::error(ErrorKind::BadArtifact, "'" + path + "' is not a regular file");
+  }
+  auto size = static_cast<uint64_t>(info.st_size);
+  if (size == 0 || size > kMaxFileBytes) {
+    return refuse("'" + path + "' has " + std::to_string(size) + " bytes");
+  }
+  void *address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
+  if (address == MAP_FAILED) {
+    return failed("map");
+  }
+  mapping.address = address;
+  mapping.bytes = size;
+  return Status::ok();
 }
 
 /// Checks everything but the weights' contents and copies the body; `bytes` may go away afterwards, the weights may not.
@@ -104,10 +132,43 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
   body = format::GetArtifact(copy + sizeof(Header));
   sizeOfBody = header.bodyBytes;
 
-  if (header.weightsOffset != 0) {
-    weightBytes = bytes.subspan(header.weightsOffset);
-  }
+  FRIT_RETURN_IF_ERROR(findWeights(header.weightsOffset != 0 ? bytes.subspan(header.weightsOffset) : std::span<const uint8_t>()));
   return checkBody(*body, weightBytes.size());
+}
+
+/// The section behind the body, or the file that the body names by its digest.
+Status Artifact::findWeights(std::span<const uint8_t> section) {
+  FRIT_RETURN_IF_ERROR(checkWeightsPlace(*body, section.size()));
+  if (!body->weights_file()) {
+    if (!weightsFolder.empty()) {
+      return Status::error(ErrorKind::BadInput, "the artifact has no file of weights; load it without a folder of weights");
+    }
+    weightBytes = section;
+    return Status::ok();
+  }
+  std::string name = weightsFileName({body->weights_file()->sha256()->data(), sizeof(Digest)});
+  if (weightsFolder.empty()) {
+    return Status::error(ErrorKind::BadInput, "the artifact's weights are in a file of their own, '" + name +
+                                                  "'; name its folder (frit.load(path, weights=FOLDER), frit-run --weights=FOLDER)");
+  }
+  std::string path = weightsFolder + "/" + name;
+  struct stat info;
+  FRIT_RETURN_IF_ERROR(mapFile(path, weightsMapping, info));
+  if (weightsMapping.bytes != body->weights_file()->bytes()) {
+    return Status::error(ErrorKind::BadArtifact, "'" + path + "' has " + std::to_string(weightsMapping.bytes) + " bytes, the artifact's weights have " +
+                                                     std::to_string(body->weights_file()->bytes()));
+  }
+  weightBytes = {static_cast<const uint8_t *>(weightsMapping.address), weightsMapping.bytes};
+  return Status::ok();
+}
+
+std::string weightsFileName(std::span<const uint8_t> digest) {
+  std::string name;
+  for (uint8_t byte : digest) {
+    name += "0123456789abcdef"[byte >> 4];
+    name += "0123456789abcdef"[byte & 15];
+  }
+  return name + ".weights";
 }
 
 Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
@@ -119,34 +180,13 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint
   return std::shared_ptr<const Artifact>(std::move(artifact));
 }
 
-Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &path, bool allowHostCode) {
-  auto failed = [&](const char *what) {
-    return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path + "': " + std::strerror(errno));
-  };
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
-  if (file.number < 0) {
-    return failed("open");
-  }
-  struct stat info;
-  if (::fstat(file.number, &info) != 0) {
-    return failed("examine");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return Status::error(ErrorKind::BadArtifact, "'" + path + "' is not a regular file");
-  }
-  auto size = static_cast<uint64_t>(info.st_size);
-  if (size < sizeof(Header) || size > kMaxFileBytes) {
-    return refuse("'" + path + "' has " + std::to_string(size) + " bytes");
-  }
+Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &path, bool allowHostCode,
+                                                           const std::string &weightsFolder) {
   std::shared_ptr<Artifact> artifact(new Artifact());
-  // Private and writable: a program that updates its buffers gets pages of its own, the file stays as it is.
-  void *mapping = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
-  if (mapping == MAP_FAILED) {
-    return failed("map");
-  }
-  artifact->mapping = mapping;
-  artifact->mappingBytes = size;
-  FRIT_RETURN_IF_ERROR(artifact->attach({static_cast<const uint8_t *>(mapping), size}));
+  artifact->weightsFolder = weightsFolder;
+  struct stat info;
+  FRIT_RETURN_IF_ERROR(mapFile(path, artifact->mapping, info));
+  FRIT_RETURN_IF_ERROR(artifact->attach({static_cast<const uint8_t *>(artifact->mapping.address), artifact->mapping.bytes}));
 
   bool owned = info.st_uid == ::geteuid() || info.st_uid == 0;
   bool writable = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -179,7 +219,7 @@ std::string_view Artifact::report() const {
 Status Artifact::checkWeights() const {
   std::vector<const format::Weight *> weights;
   if (body->weights()) {
-    weights.assign(body->weights()->begin(), body->weights()->end());
+    std::copy_if(body->weights()->begin(), body->weights()->end(), std::back_inserter(weights), [](auto *weight) { return !weight->given(); });
   }
   std::sort(weights.begin(), weights.end(), [](auto *a, auto *b) { return a->offset() < b->offset(); });
   // Several weights may look at the same bytes; a byte that none looks at is zero, so that every byte is spoken for.

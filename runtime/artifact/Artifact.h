@@ -6,6 +6,8 @@
 //   offset 128  body, FlatBuffers (Artifact.fbs), at most 64 MiB
 //   offset weightsOffset (a multiple of 4096, or 0)  weights, each with its own digest in the body, checked on request
 //
+// The weights may also lie in a file of their own, or be given by the caller (docs/Artifact.md).
+//
 // The digest covers the header too (with the digest field as zeros), so that every flipped bit is noticed. It is a guard against
 // accidents, not a signature: who can write the file can write the digest.
 
@@ -50,16 +52,30 @@ static_assert(sizeof(Header) == 128);
 using Digest = std::array<uint8_t, 32>;
 Digest sha256(std::span<const uint8_t> bytes);
 
+/// What an artifact's file of weights is called, by its digest.
+std::string weightsFileName(std::span<const uint8_t> digest);
+
+/// Pages of a file, private to this process: who writes to them gets pages of their own.
+struct Mapping {
+  Mapping() = default;
+  Mapping(const Mapping &) = delete;
+  Mapping &operator=(const Mapping &) = delete;
+  ~Mapping();
+  void *address = nullptr;
+  size_t bytes = 0;
+};
+
 class Artifact {
 public:
   /// Checks and copies `bytes` (their alignment does not matter).
   static Result<std::shared_ptr<const Artifact>> fromBytes(std::span<const uint8_t> bytes);
 
   /// Opens, checks and maps a file. Whether host code in it may run is decided by `hostCodeTrusted()`: the file must belong to
-  /// the caller or to root and must not be writable by others, or the caller must insist with `allowHostCode`.
-  static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path, bool allowHostCode = false);
+  /// the caller or to root and must not be writable by others, or the caller must insist with `allowHostCode`. `weightsFolder` is where
+  /// the weights of an artifact without them lie.
+  static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path, bool allowHostCode = false,
+                                                          const std::string &weightsFolder = "");
 
-  ~Artifact();
   Artifact(const Artifact &) = delete;
   Artifact &operator=(const Artifact &) = delete;
 
@@ -81,12 +97,13 @@ public:
 private:
   Artifact() = default;
   Status attach(std::span<const uint8_t> bytes);
+  Status findWeights(std::span<const uint8_t> section);
 
   /// The body is always a private copy: what was digested is what is used, whoever changes the file later.
   std::vector<uint64_t> bodyCopy;
   std::vector<uint8_t> weightsCopy;
-  void *mapping = nullptr;
-  size_t mappingBytes = 0;
+  Mapping mapping, weightsMapping;
+  std::string weightsFolder;
   const format::Artifact *body = nullptr;
   uint64_t sizeOfBody = 0;
   std::span<const uint8_t> weightBytes;

@@ -73,7 +73,10 @@ Status checkWeight(const Weight &weight, const std::string &place, uint64_t weig
   if (weight.offset() > weightBytes || weight.bytes() > weightBytes - weight.offset()) {
     return refuse(name + " lies outside of the file");
   }
-  if (!weight.sha256() || weight.sha256()->size() != sizeof(Digest)) {
+  if (weight.given() && (weight.offset() != 0 || weight.bytes() != 0 || weight.sha256() || !weight.name() || weight.name()->size() == 0)) {
+    return refuse(name + " is given by the caller: it has a name and neither bytes nor a digest");
+  }
+  if (!weight.given() && (!weight.sha256() || weight.sha256()->size() != sizeof(Digest))) {
     return refuse(name + " has no digest");
   }
   if (weight.dtype() > Dtype::MAX) {
@@ -146,6 +149,20 @@ Status checkBody(const format::Artifact &body, uint64_t weightBytes) {
   }
   for (uint32_t at = 0; body.weights() && at < body.weights()->size(); ++at) {
     FRIT_RETURN_IF_ERROR(checkWeight(*body.weights()->Get(at), "weight " + std::to_string(at), weightBytes));
+  }
+  return Status::ok();
+}
+
+Status checkWeightsPlace(const format::Artifact &body, uint64_t sectionBytes) {
+  const WeightsFile *file = body.weights_file();
+  if (!file) {
+    return Status::ok();
+  }
+  if (sectionBytes != 0) {
+    return refuse("it has weights inside, and names a file of them");
+  }
+  if (!file->sha256() || file->sha256()->size() != sizeof(Digest)) {
+    return refuse("its file of weights has no digest");
   }
   return Status::ok();
 }

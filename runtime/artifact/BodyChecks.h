@@ -23,7 +23,10 @@ bool isUtf8(std::string_view text);
 /// Empty, or what is wrong with a name: too long, or no UTF-8.
 std::string badName(const flatbuffers::String *name);
 
-/// Checks everything of a verified body but its plans. `weightBytes` is the length of the weights section.
+/// Checks that the weights are in one place, and that a file of their own has a name. `sectionBytes` is the length of the weights section.
+Status checkWeightsPlace(const format::Artifact &body, uint64_t sectionBytes);
+
+/// Checks everything of a verified body but its plans. `weightBytes` is the length of the weights section or file.
 Status checkBody(const format::Artifact &body, uint64_t weightBytes);
 
 } // namespace frit

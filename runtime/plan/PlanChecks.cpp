@@ -73,6 +73,19 @@ private:
     return !text || isUtf8(text->string_view()) ? Status::ok() : wrong("a text is no UTF-8");
   }
 
+  /// What is bound at load has sizes and strides that are known then.
+  Status checkFixed(uint32_t number) const {
+    const Tensor *tensor = number < countOf(plan.tensors()) ? plan.tensors()->Get(number) : nullptr;
+    for (const auto *list : {tensor ? tensor->sizes() : nullptr, tensor ? tensor->strides() : nullptr}) {
+      for (uint32_t at = 0; at < countOf(list); ++at) {
+        if (uint32_t reg = list->Get(at); reg >= isConstant.size() || !isConstant[reg]) {
+          return wrong("a size or stride is not fixed");
+        }
+      }
+    }
+    return Status::ok();
+  }
+
   Status writeInt(uint32_t reg) const {
     return reg < isConstant.size() && isConstant[reg] ? wrong("the constant in int register " + std::to_string(reg) + " is written")
                                                       : Status::ok();
@@ -185,6 +198,7 @@ private:
       place = "constant " + std::to_string(at);
       FRIT_RETURN_IF_ERROR(checkName(plan.constants()->Get(at)->name()));
       FRIT_RETURN_IF_ERROR(hold(plan.constants()->Get(at)->tensor()));
+      FRIT_RETURN_IF_ERROR(checkFixed(plan.constants()->Get(at)->tensor()));
     }
     FRIT_RETURN_IF_ERROR(spendOn(plan.outputs()));
     for (uint32_t at = 0; at < countOf(plan.outputs()); ++at) {

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/PlanExecutor.h"
 
+#include "runtime/plan/PlanWeights.h"
 #include "runtime/plan/ScalarProgram.h"
 
 #include <algorithm>
@@ -86,13 +87,7 @@ PlanExecutor::~PlanExecutor() {
 Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
   const format::Constant &constant = *decoded->source->constants()->Get(number);
   TensorView view = host.look(handle);
-  const TensorType &type = decoded->tensors[constant.tensor()];
-  if (view.dtype != type.dtype || (type.rank >= 0 && view.rank != type.rank)) {
-    return Status::error(ErrorKind::BadInput,
-                         "constant " + std::to_string(number) + " is a " + std::to_string(view.rank) + "-d " +
-                             nameOf(view.dtype) + " tensor, compiled for a " + std::to_string(type.rank) + "-d " +
-                             nameOf(type.dtype) + " one; pass the tensors the graph was captured with, in order");
-  }
+  FRIT_RETURN_IF_ERROR(fitsConstant(*decoded, number, view));
   if (view.device == format::Device::Cuda) {
     if (gpuOfConstants >= 0 && gpuOfConstants != view.deviceIndex) {
       return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + " lies on cuda:" + std::to_string(view.deviceIndex) +

@@ -69,6 +69,12 @@ public:
     for (uint32_t at = 0; source.outputs() && at < source.outputs()->size(); ++at) {
       signature.outputs.push_back(outputOf(*source.outputs()->Get(at)));
     }
+    const auto *weights = plan.artifact->root().weights();
+    for (uint32_t at = 0; weights && at < weights->size(); ++at) {
+      if (const format::Weight &weight = *weights->Get(at); weight.given()) {
+        signature.weights.push_back(givenOf(weight));
+      }
+    }
     return std::move(signature);
   }
 
@@ -93,6 +99,16 @@ private:
     one.hasShape = type.rank >= 0;
     for (uint32_t size : type.sizes) {
       one.shape.push_back(sizes[size]);
+    }
+    return one;
+  }
+
+  static Parameter givenOf(const format::Weight &weight) {
+    Parameter one = scalarOf(Parameter::Kind::Tensor);
+    one.name = textOf(weight.name());
+    one.dtype = static_cast<DataType>(weight.dtype());
+    for (uint32_t dim = 0; weight.sizes() && dim < weight.sizes()->size(); ++dim) {
+      one.shape.push_back({"", weight.sizes()->Get(dim), weight.sizes()->Get(dim)});
     }
     return one;
   }
@@ -164,7 +180,8 @@ Signature describe(const DecodedPlan &plan) { return Describer(plan).run(); }
 std::string signatureOf(const DecodedPlan &plan) {
   Signature signature = describe(plan);
   return "{\"inputs\": " + listOf(signature.inputs, parameterText) + ", \"outputs\": " + listOf(signature.outputs, parameterText) +
-         ", \"symbols\": " + listOf(signature.symbols, symbolText) + "}";
+         ", \"symbols\": " + listOf(signature.symbols, symbolText) +
+         ", \"weights\": " + listOf(signature.weights, parameterText) + "}";
 }
 
 } // namespace frit

@@ -9,7 +9,7 @@ namespace frit {
 
 Signature describe(const DecodedPlan &plan);
 
-/// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}], "outputs": [...], "symbols": [{"name", "min", "max"}]}.
+/// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}], "outputs": [...], "symbols": [{"name", "min", "max"}], "weights": [...]}.
 /// A shape is a list of numbers, names of symbols, and "?" for what is computed from symbols; null where only the call knows.
 std::string signatureOf(const DecodedPlan &plan);
 

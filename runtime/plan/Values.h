@@ -77,6 +77,8 @@ struct SizeRange {
 struct Signature {
   std::vector<Parameter> inputs, outputs;
   std::vector<SizeRange> symbols;
+  /// What load is given by name: those of a file that was compiled without weights.
+  std::vector<Parameter> weights;
 };
 
 /// What was done since loading.
@@ -91,6 +93,8 @@ struct LoadOptions {
   bool allowHostCode = false;
   /// Compare every weight with its digest, which reads them all.
   bool checkWeights = false;
+  /// Where the file of the weights lies, for an artifact that was compiled with --weights=external.
+  std::string weightsFolder;
   /// Threads of kernels, 0 for one a processor; libtorch has its own.
   unsigned threads = 0;
   /// "cpu", or "simt": the kernels of a GPU, emulated with every access checked.

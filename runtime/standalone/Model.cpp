@@ -99,12 +99,31 @@ Model::Model(Model &&) noexcept = default;
 Model &Model::operator=(Model &&) noexcept = default;
 Model::~Model() = default;
 
-Result<Model> Model::load(const std::string &path, const LoadOptions &options) {
+/// Binds the weights of the file and those of the caller.
+static Status bind(const DecodedPlan &plan, StandaloneHost &host, PlanExecutor &executor, const std::map<std::string, Tensor> &weights) {
+  std::map<std::string, HostTensor *> given;
+  Status status;
+  for (const auto &[name, tensor] : weights) {
+    auto handle = hostTensor(tensor, "weight '" + name + "'");
+    if (!handle.isOk()) {
+      status = handle.status();
+      break;
+    }
+    given[name] = *handle;
+  }
+  status = status.isOk() ? host.bindWeights(plan, executor, given) : status;
+  for (auto &[name, handle] : given) {
+    host.releaseTensor(handle);
+  }
+  return status;
+}
+
+Result<Model> Model::load(const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) {
   bool simt = options.device == "simt";
   if (!simt && options.device != "cpu") {
     return bad("unknown device '" + options.device + "'; known: cpu, simt");
   }
-  auto artifact = Artifact::fromFile(path, options.allowHostCode);
+  auto artifact = Artifact::fromFile(path, options.allowHostCode, options.weightsFolder);
   FRIT_RETURN_IF_ERROR(artifact.status());
   if (options.checkWeights) {
     FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
@@ -128,7 +147,7 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options) {
   };
   FRIT_RETURN_IF_ERROR(simt ? take(SimtBackend::create(state->plan)) : take(CpuBackend::create(*state->plan)));
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);
-  FRIT_RETURN_IF_ERROR(state->host->bindWeights(*state->plan, *state->executor));
+  FRIT_RETURN_IF_ERROR(bind(*state->plan, *state->host, *state->executor, weights));
   state->signature = describe(*state->plan);
   return Model(std::move(state));
 }

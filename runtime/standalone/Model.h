@@ -23,8 +23,9 @@ namespace frit {
 class FRIT_API Model {
 public:
   /// Maps the file and checks all of it but the contents of the weights, which are read when a kernel touches them. The file may be
-  /// replaced afterwards, but not written to.
-  static Result<Model> load(const std::string &path, const LoadOptions &options = {});
+  /// replaced afterwards, but not written to. `weights` are those of a file that was compiled without: a tensor for each name, used where
+  /// it lies and updated there if the program updates it.
+  static Result<Model> load(const std::string &path, const LoadOptions &options = {}, const std::map<std::string, Tensor> &weights = {});
 
   Model(Model &&) noexcept;
   Model &operator=(Model &&) noexcept;

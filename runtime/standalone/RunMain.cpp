@@ -23,6 +23,8 @@ const char *const kUsage = R"(usage: frit-run MODEL.frit [options]
   --device=cpu|simt     run on the CPU, or emulate the GPU kernels with every access checked (default cpu)
   --threads=N           threads of the CPU kernels (default: all processors)
   --allow-host-code     map machine code from a file that others own or can write
+  --weights=FOLDER      where the file of the weights lies (frit-compile --weights=external)
+  --weight=NAME=@FILE.npy   a weight by its name (frit-compile --weights=none); repeat for each
   --check-weights       compare all weights with their digests first
   --report              print what the compiler says about the model, as JSON
   --print-statistics    print to stderr what was done, and the time of loading and running
@@ -44,6 +46,8 @@ struct Settings {
   std::string model;
   LoadOptions load;
   std::vector<std::string> inputs, outputs, expected;
+  /// Files by name.
+  std::map<std::string, std::string> weights;
   double rtol = 1e-5, atol = 1e-6;
   bool report = false, statistics = false, help = false, version = false;
 };
@@ -75,6 +79,14 @@ Failure set(Settings &settings, const std::string &flag, const std::string &valu
     return takeFile(value, flag == "--output" ? settings.outputs : settings.expected) ? Failure() : wrong;
   } else if (flag == "--rtol" || flag == "--atol") {
     return takeNumber(value, flag == "--rtol" ? settings.rtol : settings.atol) ? Failure() : wrong;
+  } else if (flag == "--weights") {
+    settings.load.weightsFolder = value;
+  } else if (flag == "--weight") {
+    size_t equals = value.find("=@");
+    if (equals == std::string::npos || equals == 0) {
+      return wrong;
+    }
+    settings.weights[value.substr(0, equals)] = value.substr(equals + 2);
   } else if (flag == "--threads") {
     if (!takeNumber(value, number) || number > 4096) {
       return wrong;
@@ -93,7 +105,8 @@ Failure set(Settings &settings, const std::string &flag, const std::string &valu
 }
 
 Failure parse(int argc, char **argv, Settings &settings) {
-  static const std::set<std::string> valued = {"--input", "--output", "--expected-output", "--rtol", "--atol", "--device", "--threads"};
+  static const std::set<std::string> valued = {"--input",  "--output",  "--expected-output", "--rtol",  "--atol",
+                                               "--device", "--threads", "--weights",         "--weight"};
   const std::pair<const char *, bool *> switches[] = {
       {"--allow-host-code", &settings.load.allowHostCode}, {"--check-weights", &settings.load.checkWeights},
       {"--report", &settings.report},                      {"--print-statistics", &settings.statistics},
@@ -129,16 +142,22 @@ Failure parse(int argc, char **argv, Settings &settings) {
   return settings.model.empty() && !asks ? usage("no model given; frit-run --help shows how") : Failure();
 }
 
+Result<Tensor> readArray(const std::string &file) {
+  auto array = readNpy(file);
+  FRIT_RETURN_IF_ERROR(array.status());
+  std::shared_ptr<void> memory(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64), std::free);
+  if (!memory) {
+    return Status::error(ErrorKind::OutOfMemory, "no memory for '" + file + "'");
+  }
+  std::memcpy(memory.get(), array->data.data(), array->data.size());
+  return Tensor{static_cast<DataType>(array->dtype), array->sizes, array->strides, memory.get(), memory};
+}
+
 Result<Value> readInput(const std::string &text) {
   if (text.rfind('@', 0) == 0) {
-    auto array = readNpy(text.substr(1));
+    auto array = readArray(text.substr(1));
     FRIT_RETURN_IF_ERROR(array.status());
-    std::shared_ptr<void> memory(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64), std::free);
-    if (!memory) {
-      return Status::error(ErrorKind::OutOfMemory, "no memory for '" + text.substr(1) + "'");
-    }
-    std::memcpy(memory.get(), array->data.data(), array->data.size());
-    return Value(Tensor{static_cast<DataType>(array->dtype), array->sizes, array->strides, memory.get(), memory});
+    return Value(std::move(*array));
   }
   char *end;
   int64_t integer = std::strtoll(text.c_str(), &end, 10);
@@ -221,8 +240,16 @@ Failure give(const std::vector<Value> &results, const Settings &settings) {
 Failure run(const Settings &settings, const Loader &load) {
   using Clock = std::chrono::steady_clock;
   auto milliseconds = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  std::map<std::string, Tensor> weights;
+  for (const auto &[name, file] : settings.weights) {
+    auto weight = readArray(file);
+    if (!weight.isOk()) {
+      return failed(weight.status());
+    }
+    weights[name] = std::move(*weight);
+  }
   Clock::time_point start = Clock::now();
-  auto model = load(settings.model, settings.load);
+  auto model = load(settings.model, settings.load, weights);
   if (!model.isOk()) {
     return failed(model.status());
   }
@@ -276,8 +303,8 @@ int runMain(int argc, char **argv, const Loader &load) {
 }
 
 int runMain(int argc, char **argv) {
-  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options) -> Result<Runner> {
-    auto loaded = Model::load(path, options);
+  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) -> Result<Runner> {
+    auto loaded = Model::load(path, options, weights);
     FRIT_RETURN_IF_ERROR(loaded.status());
     auto model = std::make_shared<Model>(std::move(*loaded));
     return Runner{[model](std::span<const Value> inputs) { return model->run(inputs); }, [model] { return model->statistics(); },

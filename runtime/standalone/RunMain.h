@@ -7,6 +7,7 @@
 #include "runtime/plan/Values.h"
 
 #include <functional>
+#include <map>
 #include <span>
 
 namespace frit {
@@ -18,7 +19,8 @@ struct Runner {
   std::string report;
 };
 
-using Loader = std::function<Result<Runner>(const std::string &path, const LoadOptions &options)>;
+using Loader =
+    std::function<Result<Runner>(const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights)>;
 
 /// Returns the exit status: 0, 1 for a file or a call that failed, 2 for a wrong command line, 3 where results differ from what was
 /// expected, 4 without a device. Errors are one line on stderr.

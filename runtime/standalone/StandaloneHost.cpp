@@ -203,9 +203,14 @@ Status StandaloneHost::wrapScalar(Dtype dtype, int64_t integer, double real, Ten
   }
 }
 
-Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &executor) {
+Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &executor, const std::map<std::string, HostTensor *> &given) {
+  FRIT_RETURN_IF_ERROR(checkGiven(*plan.artifact, keysOf(given)));
   const auto *constants = plan.source->constants();
   for (uint32_t number = 0; constants && number < constants->size(); ++number) {
+    if (auto name = givenName(plan, number)) {
+      FRIT_RETURN_IF_ERROR(executor.bindConstant(number, given.at(*name)));
+      continue;
+    }
     auto weight = weightOf(plan, number);
     FRIT_RETURN_IF_ERROR(weight.status());
     auto *data = static_cast<char *>(weight->data);

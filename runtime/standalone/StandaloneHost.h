@@ -6,6 +6,7 @@
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/plan/PlanExecutor.h"
 
+#include <map>
 #include <memory>
 
 namespace frit {
@@ -28,7 +29,8 @@ public:
   static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan, unsigned threads = 0);
 
   /// The weights of the artifact become the executor's constants. They are not copied, and keep the artifact.
-  Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor);
+  /// Those of the caller are found by name in `given`, whose references stay the caller's.
+  Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, const std::map<std::string, HostTensor *> &given = {});
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;

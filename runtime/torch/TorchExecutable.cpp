@@ -22,7 +22,8 @@
 namespace frit {
 
 Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
-                                                               std::span<const at::TensorBase> constants, bool poison) {
+                                                               std::span<const at::TensorBase> constants, bool poison,
+                                                               const std::map<std::string, at::TensorBase> &weights) {
   std::unique_ptr<TorchExecutable> executable(new TorchExecutable());
   executable->artifact = std::move(artifact);
   executable->spanName = "frit::" + std::string(executable->graphName());
@@ -40,19 +41,36 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
   executable->executor = std::make_unique<PlanExecutor>(
       executable->plan, poison ? static_cast<TensorHost &>(*executable->poisonHost) : *executable->host,
       poison ? static_cast<KernelBackend &>(*executable->poisonBackend) : *executable->backend);
-  FRIT_RETURN_IF_ERROR(executable->bindConstants(constants));
+  FRIT_RETURN_IF_ERROR(executable->bindConstants(constants, weights));
   return executable;
 }
 
 // Here, where all of its parts are known.
 TorchExecutable::~TorchExecutable() = default;
 
-Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants) {
+/// The weight of constant `number`: mapped from the file, or the caller's.
+Result<at::TensorBase> TorchExecutable::weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const {
+  if (auto name = givenName(*plan, number)) {
+    const at::TensorBase &tensor = weights.at(*name);
+    auto reason = tensor.defined() ? unfitReason(*tensor.unsafeGetTensorImpl()) : "it is undefined";
+    return reason ? Result<at::TensorBase>(Status::error(ErrorKind::BadInput, "weight '" + *name + "': " + *reason)) : tensor;
+  }
+  auto weight = weightOf(*plan, number);
+  FRIT_RETURN_IF_ERROR(weight.status());
+  // The tensor may outlive this object, as a result: it keeps the mapping.
+  at::Tensor mapped = at::from_blob(weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
+                                    at::TensorOptions(scalarTypeOf(weight->dtype)));
+  format::Device device = plan->tensors[plan->source->constants()->Get(number)->tensor()].device;
+  return at::TensorBase(device == format::Device::Cpu ? mapped : mapped.to(deviceOf(device)));
+}
+
+Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights) {
+  FRIT_RETURN_IF_ERROR(checkGiven(*artifact, keysOf(weights)));
   const auto *wanted = plan->source->constants();
   uint32_t count = wanted ? wanted->size() : 0;
-  auto weights = static_cast<size_t>(wanted ? std::count_if(wanted->begin(), wanted->end(), [](auto *c) { return c->weight() >= 0; }) : 0);
-  if (constants.size() != count - weights) {
-    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' needs " + std::to_string(count - weights) +
+  auto own = static_cast<size_t>(wanted ? std::count_if(wanted->begin(), wanted->end(), [](auto *c) { return c->weight() >= 0; }) : 0);
+  if (constants.size() != count - own) {
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' needs " + std::to_string(count - own) +
                                                   " constants that are not in the file, load() was given " +
                                                   std::to_string(constants.size()) + "; a compiled .pt2 has them all");
   }
@@ -60,15 +78,9 @@ Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants)
     const format::Constant &constant = *wanted->Get(number);
     at::TensorBase tensor;
     if (constant.weight() >= 0) {
-      auto weight = weightOf(*plan, number);
-      if (!weight.isOk()) {
-        return weight.status();
-      }
-      // The tensor may outlive this object, as a result: it keeps the mapping.
-      at::Tensor mapped = at::from_blob(weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
-                                        at::TensorOptions(scalarTypeOf(weight->dtype)));
-      format::Device device = plan->tensors[constant.tensor()].device;
-      tensor = device == format::Device::Cpu ? mapped : mapped.to(deviceOf(device));
+      auto weight = weightTensor(number, weights);
+      FRIT_RETURN_IF_ERROR(weight.status());
+      tensor = std::move(*weight);
     } else if (constant.index() < 0 || static_cast<size_t>(constant.index()) >= constants.size()) {
       return Status::error(ErrorKind::BadArtifact, "constant " + std::to_string(number) + " has no place among those of load()");
     } else {

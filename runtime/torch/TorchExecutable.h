@@ -10,6 +10,7 @@
 #include <ATen/core/TensorBase.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,9 +26,10 @@ class TorchHost;
 class TorchExecutable {
 public:
   /// `constants` are the tensors the graph was captured with, in order; weights the file carries are used where it is mapped. With
-  /// `poison` memory is guarded (PoisonHost).
+  /// `poison` memory is guarded (PoisonHost). `weights` are those a file was compiled without.
   static Result<std::unique_ptr<TorchExecutable>> load(std::shared_ptr<const Artifact> artifact,
-                                                       std::span<const at::TensorBase> constants, bool poison = false);
+                                                       std::span<const at::TensorBase> constants, bool poison = false,
+                                                       const std::map<std::string, at::TensorBase> &weights = {});
   ~TorchExecutable();
 
   /// Takes the handles of `inputs`; throws what eager would throw.
@@ -62,7 +64,8 @@ private:
   TorchExecutable() = default;
   friend class ExecutableSums;
   Status chooseBackend();
-  Status bindConstants(std::span<const at::TensorBase> constants);
+  Status bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights);
+  Result<at::TensorBase> weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const;
   bool hasNotes() const;
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;

@@ -59,13 +59,13 @@ TorchModel::TorchModel(TorchModel &&) noexcept = default;
 TorchModel &TorchModel::operator=(TorchModel &&) noexcept = default;
 TorchModel::~TorchModel() = default;
 
-Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &options) {
-  auto artifact = Artifact::fromFile(path, options.allowHostCode);
+Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &options, const std::map<std::string, at::Tensor> &weights) {
+  auto artifact = Artifact::fromFile(path, options.allowHostCode, options.weightsFolder);
   FRIT_RETURN_IF_ERROR(artifact.status());
   if (options.checkWeights) {
     FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
   }
-  auto executable = TorchExecutable::load(*artifact, {});
+  auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
   FRIT_RETURN_IF_ERROR(executable.status());
   auto state = std::make_unique<State>();
   state->signature = (*executable)->describeItself();

@@ -8,6 +8,7 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +19,10 @@ class FRIT_API TorchModel {
 public:
   /// Maps the file and checks all of it but the contents of the weights, which are read when something touches them. Of a file for
   /// several devices the GPU's plan is taken where a driver is found, else the CPU's; `options.threads` and `options.device` say nothing
-  /// here. An operator that this libtorch does not have is an error now.
-  static Result<TorchModel> load(const std::string &path, const LoadOptions &options = {});
+  /// here. An operator that this libtorch does not have is an error now. `weights` are those of a file that was compiled without: a tensor
+  /// for each name, used where it lies and updated there if the program updates it.
+  static Result<TorchModel> load(const std::string &path, const LoadOptions &options = {},
+                                 const std::map<std::string, at::Tensor> &weights = {});
 
   TorchModel(TorchModel &&) noexcept;
   TorchModel &operator=(TorchModel &&) noexcept;

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/Artifact.md"
-TESTS = ROOT / "tests/unit/runtime/standalone/ArtifactConstraints.cpp"
+TESTS = [ROOT / f"tests/unit/runtime/standalone/{name}Constraints.cpp" for name in ("Artifact", "Weight")]
 
 
 def numbers(pattern, path):
@@ -15,4 +15,4 @@ def numbers(pattern, path):
 def test_every_rule_has_its_test_and_every_test_its_rule():
     rules = numbers(r"^- \*\*A(\d+)\*\* ", PAGE)
     assert rules == list(range(1, len(rules) + 1)), "the rules of docs/Artifact.md are numbered in order"
-    assert sorted(numbers(r"^TEST\(ArtifactConstraint, A(\d+)_", TESTS)) == rules
+    assert sorted(number for path in TESTS for number in numbers(r"^TEST\(ArtifactConstraint, A(\d+)_", path)) == rules

@@ -424,7 +424,7 @@ def test_constants_are_bound_at_load():
         _C.load(plan.bytes(), [])
     with pytest.raises(TypeError, match="constant 0 is a int"):
         _C.load(plan.bytes(), [3])
-    with pytest.raises(RuntimeError, match="constant 0 is a 1-d int64"):
+    with pytest.raises(RuntimeError, match="constant 0 .*its dtype is int64, compiled for float32"):
         _C.load(plan.bytes(), [torch.zeros(2, dtype=torch.int64)])
 
 

@@ -103,6 +103,31 @@ TEST(Model, NamesWhatIsWrongWithAnArgument) {
   expect(with([](Tensor &t) { t.data = nullptr; }), "input 0 has no data");
 }
 
+TEST(Model, TakesWeightsByName) {
+  Small small;
+  format::WeightT &weight = *small.artifact.weights[0];
+  weight.given = true, weight.bytes = 0, weight.sha256.clear();
+  small.plan().outputs.emplace_back(std::make_unique<format::OutputT>())->reg = small.w;
+  TemporaryFile file(small.pack({}));
+  std::vector<float> w = {1, 2, 3, 4}, x(3);
+  auto wrong = [&](const std::map<std::string, Tensor> &weights, const char *part) {
+    auto model = Model::load(file.path, {}, weights);
+    ASSERT_FALSE(model.isOk()) << part;
+    EXPECT_NE(model.status().message().find(part), std::string::npos) << model.status().message();
+  };
+  wrong({}, "was compiled without weights; missing: 'w'");
+  wrong({{"w", floats(w)}, {"v", floats(w)}}, "has no weights 'v'; it has 'w'");
+  wrong({{"w", floats(x)}}, "constant 0 ('w'): its size along dimension 0 is 3, compiled for 4");
+  wrong({{"w", Tensor{DataType::F32, {4}, {2}, w.data(), nullptr}}}, "its stride along dimension 0 is 2, compiled for 1");
+  wrong({{"w", Tensor{DataType::I32, {4}, {}, w.data(), nullptr}}}, "its dtype is int32, compiled for float32");
+  wrong({{"w", Tensor{DataType::F32, {4}, {}, nullptr, nullptr}}}, "weight 'w' has no data");
+  Stored stored;
+  EXPECT_NE(Model::load(stored.file.path, {}, {{"w", floats(w)}}).status().message().find("brings its own weights"), std::string::npos);
+  auto model = Model::load(file.path, {}, {{"w", floats(w)}});
+  ASSERT_TRUE(model.isOk()) << model.status().message();
+  EXPECT_EQ(std::get<Tensor>(model->run(std::vector<Value>{floats(x)})->at(2)).data, w.data()) << "used where it lies";
+}
+
 TEST(Model, RefusesDevicesItDoesNotKnow) {
   Stored stored;
   LoadOptions options;
