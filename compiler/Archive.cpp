@@ -4,7 +4,9 @@
 
 #include "ir/BoundedJson.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
@@ -77,11 +79,42 @@ bool Archive::readConfig(const std::string &text, const std::string &folder, std
       return false;
     }
     pathOfName[name.str()] = folder + path->str();
+    if (llvm::StringRef(folder).ends_with("/constants/")) {
+      constants.insert(name.str());
+    }
   }
   return true;
 }
 
-std::optional<Archive> Archive::open(const std::string &path, std::string &error) {
+/// What a zip without models/*.json is, as far as its entries tell.
+static std::string describeOther(llvm::ArrayRef<std::string> names) {
+  auto any = [&](llvm::StringRef part) {
+    return llvm::any_of(names, [&](llvm::StringRef name) { return ("/" + name).str().find(part) != std::string::npos; });
+  };
+  if (any("/serialized_exported_program.json")) {
+    return "holds an exported program in the layout of torch before 2.8; write it again: "
+           "torch.export.save(torch.export.load(OLD), NEW) with torch 2.11 to 2.13";
+  }
+  if (any("/data/aotinductor/")) {
+    return "is a package of AOTInductor: compiled code without the program it was made from; write the program with torch.export.save";
+  }
+  if (any("/data.pkl")) {
+    return "is a file of torch.save or torch.jit.save, which frit does not read; write the program with torch.export.save";
+  }
+  return "holds no exported model (models/*.json); write it with torch.export.save";
+}
+
+/// The model that was asked for, or the only one; empty after an error.
+static std::string chooseModel(const std::vector<std::string> &models, const std::string &wanted, std::string &error) {
+  bool found = wanted.empty() ? models.size() == 1 : llvm::is_contained(models, wanted);
+  if (!found) {
+    error = (wanted.empty() ? "" : "has no model '" + wanted + "'; it ") + "holds the models " + llvm::join(models, ", ") +
+            "; name one with --model=NAME";
+  }
+  return found ? (wanted.empty() ? models.front() : wanted) : "";
+}
+
+std::optional<Archive> Archive::open(const std::string &path, const std::string &wanted, std::string &error) {
   unzFile zip = unzOpen64(path.c_str());
   if (!zip) {
     error = "cannot be opened as a zip archive; torch.export.save writes one";
@@ -107,18 +140,19 @@ std::optional<Archive> Archive::open(const std::string &path, std::string &error
       models.push_back(inside.drop_front(7).drop_back(5).str());
     }
   }
-  if (models.size() != 1) {
-    error = models.empty() ? "holds no exported model (models/*.json); write it with torch.export.save"
-                           : "holds " + std::to_string(models.size()) + " models; frit compiles archives of one";
+  if (models.empty()) {
+    error = describeOther(names);
     return std::nullopt;
   }
+  llvm::sort(models);
+  std::string model = chooseModel(models, wanted, error);
   Archive archive;
-  if (!readEntry(zip, root + "models/" + models.front() + ".json", kMaxModelBytes, archive.json, error)) {
+  if (model.empty() || !readEntry(zip, root + "models/" + model + ".json", kMaxModelBytes, archive.json, error)) {
     return std::nullopt;
   }
   for (const char *kind : {"weights", "constants"}) {
     std::string folder = root + "data/" + kind + "/";
-    std::string config = folder + models.front() + "_" + kind + "_config.json";
+    std::string config = folder + model + "_" + kind + "_config.json";
     if (unzLocateFile(zip, config.c_str(), 1) != UNZ_OK) {
       continue;
     }
@@ -138,6 +172,14 @@ std::optional<Archive> Archive::open(const std::string &path, std::string &error
     total += archive.storages[entry].size();
   }
   return archive;
+}
+
+uint64_t Archive::bytes() const {
+  uint64_t sum = 0;
+  for (const auto &[path, storage] : storages) {
+    sum += storage.size();
+  }
+  return sum;
 }
 
 const std::string *Archive::storage(const std::string &name) const {

@@ -6,19 +6,25 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace frit {
 
 class Archive {
 public:
-  /// Null and `error` (one line) when the file is not an archive that holds one exported model.
-  static std::optional<Archive> open(const std::string &path, std::string &error);
+  /// `model` names one of several. Null and `error` (one line) when the file is not an archive that holds such an exported model.
+  static std::optional<Archive> open(const std::string &path, const std::string &model, std::string &error);
 
   const std::string &model() const { return json; }
 
   /// The bytes of the storage that parameter, buffer or constant `name` looks at, null when the archive has none of that name.
   const std::string *storage(const std::string &name) const;
+
+  /// Whether the archive keeps it among the constants of the program: it is in no state_dict.
+  bool isConstant(const std::string &name) const { return constants.contains(name); }
+  /// Of all storages.
+  uint64_t bytes() const;
 
 private:
   bool readConfig(const std::string &text, const std::string &folder, std::string &error);
@@ -27,6 +33,7 @@ private:
   /// Entry path -> bytes; several names may share one.
   std::map<std::string, std::string> storages;
   std::map<std::string, std::string> pathOfName;
+  std::set<std::string> constants;
 };
 
 } // namespace frit

@@ -3,10 +3,16 @@
 #include "compiler/Compiler.h"
 
 #include "passes/BucketPolicy.h"
+#include "runtime/artifact/Artifact.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace frit {
@@ -17,27 +23,58 @@ static constexpr const char *kUsage =
 INPUT is a .pt2 archive (torch.export.save), the JSON inside of one, or IR (.mlir).
 
   -o FILE                 where the artifact goes ('-': standard output)
-  --target=T              cpu, simt, sm_80, sm_90 or sm_100; repeat for several (default cpu)
+  --model=NAME            which model of an archive that holds several
+
+what it runs on:
+  --target=T              cpu, simt, sm_80, sm_90 or sm_100; repeat for several (default cpu). cpu:LEVEL names the level
   --cpu=LEVEL             host, x86-64-v3 or x86-64-v4 (default host)
-  --numerics=MODE         default or eager
   --fallback=aten|error   what becomes of operators without a kernel
+  --require-standalone    an artifact that would need libtorch is an error, which lists what needs it
+
+weights:
+  --weights=embed         in the artifact (default)
+  --weights=external      in a file of their own beside it, named by its digest; its folder is an argument of load
+  --weights=none          parameters and buffers are given to load by name
+
+how:
+  --numerics=MODE         default or eager
   --no-fusion             one kernel an operator
   --buckets=KEY=LIST      sizes that a dimension rounds up to: --buckets='x[0]=8,16,32', 'x[0]=ramp' or 'x[0]=off'; repeat for several
   --bucket-policy=P       what other sizes that vary get: auto (the ramp where it gains), ramp or off
   --sizes=FILE.json       lists computed from sizes that were counted: {"x[0]": {"17": 120, "64": 3}}
   --bucket-count=K        entries of each computed list (default 8)
+
+what it shows:
+  --report[=FILE]         the report as JSON, on standard output or in a file
+  --dump-phases-to=DIR    the IR after each pass, in numbered files, and the PTX
   --emit=imported|outlined  print this stage instead of an artifact
-  --report                print the report as JSON
+  --version
+
+A value may also be the next word: --target cpu.
+
+exit status: 0 success, 1 the input cannot be read or compiled, 2 a wrong command line, 70 a mistake of frit's own
 )";
 
+static constexpr const char *kHiddenUsage = "\nfor developers:\n  --crash-in=PHASE        crash in import, parse, passes, codegen or artifact\n";
+
 namespace {
+enum ExitStatus { kSuccess = 0, kFailed = 1, kWrongUsage = 2, kOwnMistake = 70 };
+
+/// How it ended, with the text for the user.
+struct Outcome {
+  int status = kSuccess;
+  std::string text;
+};
+
 struct CommandLine {
   std::string input, output;
   CompileOptions options;
   /// A file of counted sizes, and how many buckets to make of them.
   std::string sizes;
   unsigned bucketCount = 8;
-  bool report = false, help = false;
+  std::string reportFile;
+  bool report = false, help = false, hidden = false, version = false;
+  std::vector<std::string> targets;
 };
 } // namespace
 
@@ -58,42 +95,72 @@ static std::string readSizes(CommandLine &line) {
   return "";
 }
 
+/// The level of the CPU, which two flags can name.
+static std::string setCpu(CommandLine &line, llvm::StringRef level) {
+  if (line.options.cpu != "host" && line.options.cpu != level) {
+    return "one CPU level at a time; got '" + line.options.cpu + "' and '" + level.str() + "'";
+  }
+  line.options.cpu = level.str();
+  return "";
+}
+
+static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::StringRef value) {
+  CompileOptions &options = line.options;
+  for (auto [name, field] : {std::pair("-o", &line.output), std::pair("--model", &options.model), std::pair("--numerics", &options.numerics),
+                             std::pair("--fallback", &options.fallback), std::pair("--weights", &options.weights),
+                             std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
+                             std::pair("--dump-phases-to", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
+                             std::pair("--crash-in", &options.crashIn)}) {
+    if (flag == name) {
+      *field = value.str();
+      return value.empty() ? flag.str() + " needs a value" : "";
+    }
+  }
+  if (flag == "--cpu") {
+    return setCpu(line, value);
+  }
+  if (flag == "--target") {
+    line.targets.push_back(value.split(':').first.str());
+    return value.consume_front("cpu:") ? setCpu(line, value) : value.contains(':') ? "only cpu has levels, got '" + value.str() + "'" : "";
+  }
+  if (flag == "--buckets") {
+    options.buckets += (options.buckets.empty() ? "" : ";") + value.str();
+    return "";
+  }
+  if (value.getAsInteger(10, line.bucketCount) || line.bucketCount < 1 || line.bucketCount > mlir::frit::kMaxBuckets) {
+    return "--bucket-count takes a number from 1 to " + std::to_string(mlir::frit::kMaxBuckets) + ", got '" + value.str() + "'";
+  }
+  return "";
+}
+
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
-  std::vector<std::string> targets;
+  constexpr llvm::StringRef valued[] = {"-o",        "--model",         "--target", "--cpu",          "--fallback",       "--weights", "--numerics",
+                                        "--buckets", "--bucket-policy", "--sizes",  "--bucket-count", "--dump-phases-to", "--emit",    "--crash-in"};
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef word = argv[i];
     auto [flag, value] = word.split('=');
-    if (word == "-h" || word == "--help") {
-      line.help = true;
-    } else if (word == "-o") {
-      if (++i == argc) {
-        return "-o needs a file name";
+    if (llvm::is_contained(valued, flag)) {
+      if (flag.size() == word.size()) {
+        if (++i == argc) {
+          return flag == "-o" ? "-o needs a file name" : flag.str() + " needs a value";
+        }
+        value = argv[i];
       }
-      line.output = argv[i];
-    } else if (flag == "--target") {
-      targets.push_back(value.str());
-    } else if (flag == "--cpu") {
-      line.options.cpu = value.str();
-    } else if (flag == "--numerics") {
-      line.options.numerics = value.str();
-    } else if (flag == "--fallback") {
-      line.options.fallback = value.str();
+      if (std::string wrong = setFlag(line, flag, value); !wrong.empty()) {
+        return wrong;
+      }
+    } else if (word == "-h" || word == "--help" || word == "--help-hidden") {
+      line.help = true;
+      line.hidden = word == "--help-hidden";
+    } else if (word == "--version") {
+      line.version = true;
     } else if (word == "--no-fusion") {
       line.options.fusion = false;
-    } else if (flag == "--buckets") {
-      line.options.buckets += (line.options.buckets.empty() ? "" : ";") + value.str();
-    } else if (flag == "--bucket-policy") {
-      line.options.bucketPolicy = value.str();
-    } else if (flag == "--sizes") {
-      line.sizes = value.str();
-    } else if (flag == "--bucket-count") {
-      if (value.getAsInteger(10, line.bucketCount) || line.bucketCount < 1 || line.bucketCount > mlir::frit::kMaxBuckets) {
-        return "--bucket-count takes a number from 1 to " + std::to_string(mlir::frit::kMaxBuckets) + ", got '" + value.str() + "'";
-      }
-    } else if (flag == "--emit") {
-      line.options.stopAfter = value.str();
-    } else if (word == "--report") {
+    } else if (word == "--require-standalone") {
+      line.options.requireStandalone = true;
+    } else if (flag == "--report") {
       line.report = true;
+      line.reportFile = value.str();
     } else if (word.starts_with("-") && word != "-") {
       return "unknown flag '" + word.str() + "'; --help lists them";
     } else if (!line.input.empty()) {
@@ -102,20 +169,22 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.input = word.str();
     }
   }
-  if (line.help) {
+  if (line.help || line.version) {
     return "";
   }
-  if (!targets.empty()) {
-    line.options.targets = targets;
+  if (!line.targets.empty()) {
+    line.options.targets = line.targets;
   }
-  if (line.input.empty() || (line.output.empty() && line.options.stopAfter.empty())) {
+  bool writes = line.options.stopAfter.empty();
+  if (line.input.empty() || (line.output.empty() && writes)) {
     return line.input.empty() ? "no input; --help shows the usage" : "no output; name it with -o";
+  }
+  if (line.output == "-" && writes && (line.options.weights == "external" || (line.report && line.reportFile.empty()))) {
+    return line.options.weights == "external" ? "--weights=external writes a file beside the output; name that with -o"
+                                              : "the artifact goes to standard output; name a file for the report: --report=FILE";
   }
   if (line.options.bucketPolicy == "specialize") {
     return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use 'ramp'";
-  }
-  if (std::string wrong = readSizes(line); !wrong.empty()) {
-    return wrong;
   }
   return checkOptions(line.options);
 }
@@ -133,10 +202,10 @@ static std::string store(const std::string &path, llvm::StringRef bytes) {
   return error ? path + ": " + llvm::toString(std::move(error)) : "";
 }
 
-static CompileResult compileFile(const CommandLine &line, std::string &error) {
+static CompileResult compileFile(const CommandLine &line, const CompileOptions &options, std::string &error) {
   llvm::StringRef input = line.input;
   if (!input.ends_with(".json") && !input.ends_with(".mlir") && input != "-") {
-    return compileArchive(line.input, line.options);
+    return compileArchive(line.input, options);
   }
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(line.input);
   if (!buffer) {
@@ -144,33 +213,87 @@ static CompileResult compileFile(const CommandLine &line, std::string &error) {
     return {};
   }
   llvm::StringRef text = (*buffer)->getBuffer();
-  return input.ends_with(".json") ? compile(text, line.options) : compileIr(text, line.options);
+  return input.ends_with(".json") ? compile(text, options) : compileIr(text, options);
+}
+
+/// What a mistake of frit's own is reported with: the command line and the IR that was imported. The name of the file, empty where none
+/// can be written.
+static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
+  llvm::SmallString<128> path;
+  int file;
+  if (llvm::sys::fs::createTemporaryFile("frit-compile-crash", "mlir", file, path)) {
+    return "";
+  }
+  llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+  stream << "// frit-compile " << FRIT_VERSION << ", LLVM " << LLVM_VERSION_STRING << ":";
+  for (int i = 1; i < argc; ++i) {
+    stream << " '" << argv[i] << "'";
+  }
+  stream << "\n" << (ir.empty() ? "// It had imported nothing yet; the input is needed too." : ir) << "\n";
+  return path.str().str();
+}
+
+/// Writes what was asked for.
+static Outcome give(const CommandLine &line, const CompileResult &result) {
+  llvm::outs() << result.ir;
+  std::string error;
+  if (!result.weights.empty()) {
+    llvm::SmallString<128> path(llvm::sys::path::parent_path(line.output));
+    llvm::sys::path::append(path, result.weightsName);
+    error = store(path.str().str(), result.weights);
+  }
+  if (error.empty() && line.options.stopAfter.empty()) {
+    error = store(line.output, result.artifact);
+  }
+  if (error.empty() && line.report) {
+    error = line.reportFile.empty() ? store("-", result.report + "\n") : store(line.reportFile, result.report + "\n");
+  }
+  if (error.empty() && line.options.stopAfter.empty() && !result.calls.empty()) {
+    llvm::errs() << "frit-compile: note: " << line.output << " needs libtorch, for " << result.callsText() << "\n";
+  }
+  return {error.empty() ? kSuccess : kFailed, error};
+}
+
+static Outcome run(const CommandLine &line, int argc, char **argv) {
+  std::string error, imported;
+  CompileOptions options = line.options;
+  options.keptIr = &imported;
+  CompileResult result;
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext guarded;
+  bool survived = guarded.RunSafely([&] { result = compileFile(line, options, error); });
+  llvm::CrashRecoveryContext::Disable();
+  bool own = !survived;
+  if (survived && error.empty()) {
+    error = result.errorText();
+    own = !result.ok() && result.diagnostics.front().kind == DiagnosticKind::Internal;
+  }
+  if (own) {
+    std::string file = writeReproducer(argc, argv, imported);
+    return {kOwnMistake, (survived ? error + "\n" : std::string("crashed; ")) + "this is a mistake of frit's own; please report it" +
+                             (file.empty() ? "" : " with " + file)};
+  }
+  return error.empty() ? give(line, result) : Outcome{kFailed, error};
 }
 
 int compileMain(int argc, char **argv) {
   CommandLine line;
-  std::string error = readFlags(argc, argv, line);
-  if (line.help) {
-    llvm::outs() << kUsage;
-    return 0;
+  Outcome outcome;
+  if (std::string wrong = readFlags(argc, argv, line); !wrong.empty()) {
+    outcome = {kWrongUsage, wrong};
+  } else if (line.help) {
+    llvm::outs() << kUsage << (line.hidden ? kHiddenUsage : "");
+  } else if (line.version) {
+    llvm::outs() << "frit-compile " << FRIT_VERSION << ", LLVM " << LLVM_VERSION_STRING << ", artifact format " << kFormatVersion << "\n";
+  } else if (std::string wrong = readSizes(line); !wrong.empty()) {
+    outcome = {kFailed, wrong};
+  } else {
+    outcome = run(line, argc, argv);
   }
-  if (error.empty()) {
-    CompileResult result = compileFile(line, error);
-    if (error.empty()) {
-      error = result.errorText();
-    }
-    if (error.empty()) {
-      llvm::outs() << result.ir;
-      error = line.options.stopAfter.empty() ? store(line.output, result.artifact) : "";
-    }
-    if (error.empty() && line.report) {
-      llvm::outs() << result.report << "\n";
-    }
+  if (outcome.status != kSuccess) {
+    llvm::errs() << "frit-compile: " << outcome.text << "\n";
   }
-  if (!error.empty()) {
-    llvm::errs() << "frit-compile: " << error << "\n";
-  }
-  return error.empty() ? 0 : 1;
+  return outcome.status;
 }
 
 } // namespace frit

@@ -25,6 +25,7 @@ std::string checkOptions(const CompileOptions &options) {
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
   wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "specialize", "off"});
+  wrong = !wrong.empty() ? wrong : choose("weights", options.weights, {"embed", "external", "none"});
   wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
   std::vector<mlir::frit::BucketRequest> requests;
   wrong = !wrong.empty() ? wrong : mlir::frit::readBuckets(options.buckets, requests);

@@ -4,6 +4,7 @@
 
 #include "compiler/Archive.h"
 #include "compiler/ArtifactWriter.h"
+#include "compiler/PhaseDump.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Registration.h"
 #include "compiler/TargetCode.h"
@@ -44,12 +45,19 @@ static MLIRContext &threadContext() {
 }
 
 namespace {
+/// Whether it was a stage contract that a run of passes broke, which is frit's own mistake.
+struct FailureWatch : PassInstrumentation {
+  bool ownContract = false;
+  void runAfterPassFailed(Pass *pass, Operation *) override { ownContract |= pass->getArgument().starts_with("frit-verify-outlined"); }
+};
+
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
       : options(options), context(threadContext()), handler(&context, [this](mlir::Diagnostic &diagnostic) {
           return take(diagnostic);
-        }) {}
+        }),
+        dump(options.dumpFolder) {}
 
   CompileResult fromJson(llvm::StringRef json, const Archive *archive, llvm::StringRef file) {
     OwningOpRef<ModuleOp> module;
@@ -70,6 +78,9 @@ public:
   CompileResult fromIr(llvm::StringRef text) {
     OwningOpRef<ModuleOp> module;
     time("parse", [&] { module = parseSourceString<ModuleOp>(text, &context); });
+    if (!module) {
+      blame(DiagnosticKind::BadInput);
+    }
     return module ? run(std::move(module), nullptr) : finish();
   }
 
@@ -79,7 +90,7 @@ private:
       return success();
     }
     Diagnostic one;
-    one.kind = DiagnosticKind::Internal;
+    one.kind = DiagnosticKind::Unsupported;
     one.message = diagnostic.str();
     llvm::SmallVector<std::string> lines;
     mlir::frit::collectSourceLines(diagnostic.getLocation(), lines);
@@ -93,6 +104,9 @@ private:
 
   /// Adds up what is done for several targets.
   template <typename F> void time(const char *phase, F &&body) {
+    if (options.crashIn == phase) {
+      __builtin_trap();
+    }
     auto start = std::chrono::steady_clock::now();
     body();
     std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
@@ -105,17 +119,45 @@ private:
     result.phases.emplace_back(phase, spent.count());
   }
 
+  /// Says what kind of mistake the diagnostics so far speak of.
+  void blame(DiagnosticKind kind) {
+    for (Diagnostic &one : result.diagnostics) {
+      one.kind = kind;
+    }
+  }
+
+  void countCalls(ModuleOp module) {
+    module.walk([&](mlir::frit::AtenOp call) {
+      std::string name = (call.getOpName() + (call.getReason() ? " (" + *call.getReason() + ")" : "")).str();
+      auto known = llvm::find_if(result.calls, [&](const auto &one) { return one.first == name; });
+      if (known == result.calls.end()) {
+        result.calls.emplace_back(std::move(name), 1);
+      } else {
+        ++known->second;
+      }
+    });
+  }
+
   void refuseCalls(ModuleOp module) {
     module.walk([&](mlir::frit::AtenOp call) {
       call.emitError() << "'" << call.getOpName() << "' is left to ATen: " << call.getReason().value_or("it has no kernel")
                        << "; allow it with fallback='aten'";
-      result.diagnostics.back().kind = DiagnosticKind::Unsupported;
     });
   }
 
+  bool keepPhase(ModuleOp module, const char *name) { return !dump.isOn() || succeeded(dump.write(module, name)); }
+
   CompileResult run(OwningOpRef<ModuleOp> module, const Archive *archive) {
     Weights weights;
-    if (archive && failed(bindWeights(*module, *archive, weights))) {
+    if (archive && failed(bindWeights(*module, *archive, options.weights == "none", weights))) {
+      blame(DiagnosticKind::BadInput);
+      return finish();
+    }
+    if (options.keptIr) {
+      llvm::raw_string_ostream stream(*options.keptIr);
+      module->print(stream);
+    }
+    if (!keepPhase(*module, "imported")) {
       return finish();
     }
     if (options.stopAfter == "imported") {
@@ -157,6 +199,15 @@ private:
       if (!options.stopAfter.empty()) {
         return print(*form->second);
       }
+      if (isNew) {
+        countCalls(*form->second);
+      }
+      if (options.requireStandalone && !result.calls.empty()) {
+        result.diagnostics.push_back({DiagnosticKind::Unsupported,
+                                      "graph '" + options.name + "' needs libtorch, for " + result.callsText() +
+                                          "; without --require-standalone it is compiled to run over libtorch", "", {}});
+        return finish();
+      }
       if (options.fallback == "error") {
         refuseCalls(*form->second);
         if (!result.diagnostics.empty()) {
@@ -166,7 +217,14 @@ private:
       FailureOr<TargetCode> one = failure();
       time("codegen", [&] { one = generateCode(*form->second, options, target); });
       if (failed(one)) {
+        blame(DiagnosticKind::Internal);
         return finish();
+      }
+      for (const auto &gpu : one->modules) {
+        if (dump.isOn() && failed(dump.write(one->module, ("sm_" + llvm::Twine(gpu->arch)).str(), "ptx",
+                                             {reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size()}))) {
+          return finish();
+        }
       }
       result.kernelsReused += one->reused;
       code.push_back(std::move(*one));
@@ -177,7 +235,18 @@ private:
         artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())]);
         // What a file says of itself holds for every run of the compiler; times do not.
         result.report = addPhases(artifact->report, result.phases);
-        result.artifact = packArtifact(*artifact, weights.bytes);
+        bool apart = options.weights == "external" && !weights.bytes.empty();
+        if (apart) {
+          Digest digest = sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()), weights.bytes.size()});
+          artifact->weights_file = std::make_unique<format::WeightsFileT>();
+          artifact->weights_file->bytes = weights.bytes.size();
+          artifact->weights_file->sha256.assign(digest.begin(), digest.end());
+          result.weightsName = weightsFileName(digest);
+        }
+        result.artifact = packArtifact(*artifact, apart ? std::string_view() : weights.bytes);
+        if (apart) {
+          result.weights = std::move(weights.bytes);
+        }
       }
     });
     return finish();
@@ -188,8 +257,17 @@ private:
     time("passes", [&] {
       PassManager passes(&context);
       passes.enableVerifier(false);
+      auto watch = std::make_unique<FailureWatch>();
+      const FailureWatch &watched = *watch;
+      passes.addInstrumentation(std::move(watch));
+      if (dump.isOn()) {
+        passes.addInstrumentation(dump.afterPasses());
+      }
       build(passes);
       passed = succeeded(passes.run(module));
+      if (!passed && watched.ownContract) {
+        blame(DiagnosticKind::Internal);
+      }
     });
     return passed;
   }
@@ -211,6 +289,7 @@ private:
   MLIRContext &context;
   CompileResult result;
   ScopedDiagnosticHandler handler;
+  PhaseDump dump;
 };
 } // namespace
 
@@ -222,7 +301,7 @@ CompileResult compileIr(std::string_view text, const CompileOptions &options) { 
 
 CompileResult compileArchive(const std::string &path, const CompileOptions &options) {
   std::string error;
-  std::optional<Archive> archive = Archive::open(path, error);
+  std::optional<Archive> archive = Archive::open(path, options.model, error);
   if (!archive) {
     CompileResult result;
     result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
@@ -232,6 +311,14 @@ CompileResult compileArchive(const std::string &path, const CompileOptions &opti
 }
 
 void forgetKernels() { mlir::frit::forgetKernels(); }
+
+std::string CompileResult::callsText() const {
+  std::string text;
+  for (const auto &[name, count] : calls) {
+    text += (text.empty() ? "" : ", ") + name + (count > 1 ? " " + std::to_string(count) + " times" : "");
+  }
+  return text;
+}
 
 std::string CompileResult::errorText() const {
   std::string text;

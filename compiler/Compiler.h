@@ -51,6 +51,19 @@ struct CompileOptions {
   int64_t firstKept = -1;
   /// In a backward graph, the inputs that are so.
   std::vector<int64_t> channelsLastInputs;
+  /// What becomes of an archive's weights: "embed" (into the artifact), "external" (a file of their own, CompileResult::weights) or "none"
+  /// (the artifact's caller gives parameters and buffers by name).
+  std::string weights = "embed";
+  /// An artifact that would need libtorch is an error.
+  bool requireStandalone = false;
+  /// A folder for the IR after each pass.
+  std::string dumpFolder;
+  /// Where the imported IR is kept before anything else is done, so that who outlives a crash has it.
+  std::string *keptIr = nullptr;
+  /// Crash in this phase: what becomes of crashes is tested too.
+  std::string crashIn;
+  /// Which model of an archive; none: the only one.
+  std::string model;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };
@@ -82,6 +95,8 @@ struct Diagnostic {
 
 struct CompileResult {
   std::string artifact;
+  /// With external weights: their file and what it must be called.
+  std::string weights, weightsName;
   /// JSON: kernels, aten_calls, phases.
   std::string report;
   std::string ir;
@@ -90,10 +105,14 @@ struct CompileResult {
   std::vector<std::pair<std::string, double>> phases;
   /// CPU kernels this process had compiled before, for this graph or another.
   unsigned kernelsReused = 0;
+  /// The operators left to ATen with how often each is called, in order: an artifact with any needs libtorch.
+  std::vector<std::pair<std::string, unsigned>> calls;
 
   bool ok() const { return diagnostics.empty(); }
   /// The diagnostics as one text, a line each.
   FRIT_EXPORT std::string errorText() const;
+  /// "aten.mm.default (a library has the kernel) 2 times, aten.sort.default".
+  FRIT_EXPORT std::string callsText() const;
 };
 
 /// Compiles the JSON of a torch.export program.

@@ -233,6 +233,9 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("graph", artifact.graph);
     const format::PlanT &plan = *artifact.plans.front();
     json.attributeArray("kernels", [&] { writeKernels(json, artifact, plan); });
+    json.attribute("needs_libtorch", llvm::any_of(artifact.plans, [](const auto &one) {
+      return llvm::any_of(one->steps, [](const auto &step) { return step->action.AsAten() != nullptr; });
+    }));
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeLegalized(json, module); });
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });

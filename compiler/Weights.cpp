@@ -15,6 +15,7 @@ static constexpr size_t kStorageAlignment = 64;
 static void clearGaps(Weights &weights) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto &weight : weights.entries) {
+    // A given one has no bytes.
     ranges.emplace_back(weight->offset, weight->offset + weight->bytes);
   }
   llvm::sort(ranges);
@@ -41,8 +42,9 @@ static std::optional<std::vector<int64_t>> constants(llvm::ArrayRef<SizeExpr> si
   return values;
 }
 
-LogicalResult bindWeights(ModuleOp module, const Archive &archive, Weights &weights) {
+LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
+  weights.bytes.reserve(archive.bytes());
   for (auto graph : module.getOps<GraphOp>()) {
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
@@ -53,8 +55,9 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, Weights &weig
       if (!target || !type || !layout || !dtype) {
         continue;
       }
+      bool isGiven = given && !archive.isConstant(target.str());
       const std::string *storage = archive.storage(target.str());
-      if (!storage) {
+      if (!storage && !isGiven) {
         return graph.emitError() << "the archive has no data for '" << target.getValue() << "'";
       }
       SmallVector<SizeExpr> strideSizes(layout.getStrides().begin(), layout.getStrides().end());
@@ -66,6 +69,16 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, Weights &weig
       auto weight = std::make_unique<format::WeightT>();
       weight->name = target.str();
       weight->dtype = dtypeOf(dtype.getValue());
+      weight->sizes = *sizes;
+      weight->strides = *strides;
+      graph.setArgAttr(number, "frit.constant", UnitAttr::get(graph.getContext()));
+      graph.setArgAttr(number, "frit.weight",
+                       IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
+      if (isGiven) {
+        weight->given = true;
+        weights.entries.push_back(std::move(weight));
+        continue;
+      }
       uint64_t element = bytesOfElement(weight->dtype), last = 0;
       bool empty = false, overflow = false;
       for (auto [size, stride] : llvm::zip(*sizes, *strides)) {
@@ -87,15 +100,10 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, Weights &weig
         place->second = weights.bytes.size();
         weights.bytes += *storage;
       }
-      weight->sizes = *sizes;
-      weight->strides = *strides;
       weight->offset = place->second + start;
       weight->bytes = span;
       Digest digest = sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight->offset, span});
       weight->sha256.assign(digest.begin(), digest.end());
-      graph.setArgAttr(number, "frit.constant", UnitAttr::get(graph.getContext()));
-      graph.setArgAttr(number, "frit.weight",
-                       IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
       weights.entries.push_back(std::move(weight));
     }
   }

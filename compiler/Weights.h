@@ -15,12 +15,13 @@ class Archive;
 
 struct Weights {
   std::vector<std::unique_ptr<format::WeightT>> entries;
-  /// The section behind the body, each storage once.
+  /// Each storage once.
   std::string bytes;
 };
 
 /// Marks every parameter, buffer and constant argument of the graphs in `module` as bound (`frit.constant`, `frit.weight`) and
-/// lays out its data. Diagnoses an argument the archive has no data for.
-mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, Weights &weights);
+/// lays out its data. Diagnoses an argument the archive has no data for. With `given` the caller of the artifact brings parameters and
+/// buffers by name, and only constants have data.
+mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, bool given, Weights &weights);
 
 } // namespace frit

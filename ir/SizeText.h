@@ -1,6 +1,5 @@
 #pragma once
 
-#include "ir/SizeBudget.h"
 #include "ir/SizeExpr.h"
 
 /// The grammar of size expressions, once, over any source of tokens: MLIR's
@@ -42,9 +41,6 @@ public:
         return next;
       }
       sum = plus ? sum + next : sum - next;
-      if (!budget.admits(sum)) {
-        return lexer.fail(SizeBudget::reason);
-      }
     }
     --depth;
     return sum;
@@ -60,13 +56,7 @@ private:
       if (!next) {
         return next;
       }
-      if (!SizeBudget::admitsProduct(product, next)) {
-        return lexer.fail(SizeBudget::reason);
-      }
       product = product * next;
-      if (!budget.admits(product)) {
-        return lexer.fail(SizeBudget::reason);
-      }
     }
     return product;
   }
@@ -122,7 +112,6 @@ private:
 
   Lexer &lexer;
   MLIRContext *context;
-  SizeBudget budget;
   unsigned depth = 0;
 };
 

@@ -89,7 +89,7 @@ void fuzzArchive(std::string_view bytes) {
   int file = memfd_create("archive", MFD_CLOEXEC);
   require(file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size()), "memory for a file");
   std::string error;
-  std::optional<Archive> archive = Archive::open("/proc/self/fd/" + std::to_string(file), error);
+  std::optional<Archive> archive = Archive::open("/proc/self/fd/" + std::to_string(file), "", error);
   close(file);
   require(archive.has_value() == error.empty(), "an archive or a reason");
   require(error.size() < 8192 && error.find('\n') == std::string::npos, "a reason is one bounded line");

@@ -1,0 +1,178 @@
+"""The command line of frit-compile: which model of an archive, what it says, where it writes, and how it ends."""
+
+import json
+import os
+import subprocess
+import zipfile
+
+import pytest
+import torch
+from test_load import TOOLS
+from torch import nn
+from torch.export.pt2_archive._package import package_pt2
+
+import frit
+
+OK, FAILED, USAGE, OWN = 0, 1, 2, 70
+
+
+class Scaled(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor([scale]))
+
+    def forward(self, x):
+        return torch.softmax(x * self.scale, -1)
+
+
+class Products(nn.Module):
+    def forward(self, x):
+        return torch.relu(x @ x + 1) @ x, torch.sort(x).values
+
+
+def run(*words, status=OK, **more):
+    done = subprocess.run([TOOLS / "frit-compile", *map(str, words)], capture_output=True, text=True, **more)
+    assert done.returncode == status, (done.returncode, done.stderr)
+    return done
+
+
+def program(module):
+    return torch.export.export(module, (torch.randn(4, 4),))
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archives")
+    torch.export.save(program(Scaled(2.0)), folder / "one.pt2")
+    torch.export.save(program(Products()), folder / "products.pt2")
+    package_pt2(folder / "two.pt2", exported_programs={"small": program(Scaled(2.0)), "large": program(Scaled(20.0))})
+    return folder
+
+
+def loaded(path):
+    os.chmod(path, 0o600)
+    return frit.load(path)
+
+
+def test_one_model_of_several(archives, tmp_path):
+    said = run(archives / "two.pt2", "-o", tmp_path / "m.frit", status=FAILED).stderr
+    assert "two.pt2 holds the models large, small; name one with --model=NAME" in said and said.count("\n") == 1
+    said = run(archives / "two.pt2", "-o", tmp_path / "m.frit", "--model=huge", status=FAILED).stderr
+    assert "has no model 'huge'; it holds the models large, small" in said
+    x = torch.randn(4, 4)
+    for name, scale in (("small", 2.0), ("large", 20.0)):
+        run(archives / "two.pt2", "-o", tmp_path / f"{name}.frit", "--model", name)
+        torch.testing.assert_close(loaded(tmp_path / f"{name}.frit")(x), Scaled(scale)(x))
+    run(archives / "one.pt2", "-o", tmp_path / "m.frit", "--model=model")
+    run(archives / "one.pt2", "-o", tmp_path / "m.frit", "--model=other", status=FAILED)
+
+
+@pytest.mark.parametrize(
+    "entries, message",
+    [
+        (["serialized_exported_program.json", "serialized_state_dict.pt", "version"], "layout of torch before 2.8; write it again: torch.export.save("),
+        (["m/archive_format", "m/data/aotinductor/model/model.so"], "is a package of AOTInductor: compiled code without the program"),
+        (["m/data.pkl", "m/data/0", "m/version"], "is a file of torch.save or torch.jit.save"),
+        (["m/readme"], "holds no exported model"),
+    ],
+)
+def test_other_archives_are_named_with_the_fix(entries, message, tmp_path):
+    with zipfile.ZipFile(tmp_path / "m.pt2", "w") as archive:
+        for entry in entries:
+            archive.writestr(entry, "1")
+    said = run(tmp_path / "m.pt2", "-o", tmp_path / "m.frit", status=FAILED).stderr
+    assert message in said and "torch.export.save" in said and said.count("\n") == 1
+    assert not (tmp_path / "m.frit").exists()
+
+
+def test_a_file_of_torch_save(tmp_path):
+    torch.save({"x": torch.zeros(3)}, tmp_path / "m.pt")
+    assert "is a file of torch.save" in run(tmp_path / "m.pt", "-o", tmp_path / "m.frit", status=FAILED).stderr
+
+
+def test_how_it_ends(archives, tmp_path):
+    one, out = archives / "one.pt2", tmp_path / "m.frit"
+    for words, status, message in [
+        ((), USAGE, "no input"),
+        ((one,), USAGE, "no output"),
+        ((one, "-o"), USAGE, "-o needs a file name"),
+        ((one, "-o", out, "--taget=cpu"), USAGE, "unknown flag '--taget=cpu'"),
+        ((one, one, "-o", out), USAGE, "one input at a time"),
+        ((one, "-o", out, "--target"), USAGE, "--target needs a value"),
+        ((one, "-o", out, "--model="), USAGE, "--model needs a value"),
+        ((one, "-o", out, "--target=sm_75"), USAGE, "option 'target' cannot be 'sm_75'"),
+        ((one, "-o", out, "--target=cpu:avx"), USAGE, "option 'cpu' cannot be 'avx'"),
+        ((one, "-o", out, "--target=sm_90:v4"), USAGE, "only cpu has levels, got 'sm_90:v4'"),
+        ((one, "-o", out, "--target=cpu:x86-64-v3", "--cpu=x86-64-v4"), USAGE, "one CPU level at a time"),
+        ((one, "-o", out, "--weights=some"), USAGE, "option 'weights' cannot be 'some'; known: embed, external, none"),
+        ((one, "-o", "-", "--weights=external"), USAGE, "--weights=external writes a file beside the output"),
+        ((one, "-o", "-", "--report"), USAGE, "name a file for the report"),
+        ((one, "-o", out, "--bucket-count=0"), USAGE, "--bucket-count takes a number"),
+        ((one, "-o", out, "--buckets=q[0]=8"), FAILED, "q"),
+        ((one, "-o", out, "--sizes", tmp_path / "none.json"), FAILED, "none.json: No such file"),
+        ((tmp_path / "none.pt2", "-o", out), FAILED, "none.pt2 cannot be opened"),
+        ((one, "-o", tmp_path / "no" / "m.frit"), FAILED, "m.frit"),
+        ((archives / "products.pt2", "-o", out, "--fallback=error"), FAILED, "is left to ATen"),
+    ]:
+        said = run(*words, status=status).stderr
+        assert said.startswith("frit-compile: ") and message in said, said
+        assert not out.exists()
+    text = run("--help").stdout
+    assert all(part in text for part in ("0 success", "1 the input", "2 a wrong command line", "70 a mistake")) and "--crash-in" not in text
+    assert "--crash-in" in run("--help-hidden").stdout
+    assert "LLVM 2" in run("--version").stdout
+
+
+@pytest.mark.parametrize("phase", ["import", "passes", "codegen", "artifact"])
+def test_a_crash_leaves_what_it_takes_to_repeat_it(phase, archives, tmp_path):
+    more = {"env": {**os.environ, "TMPDIR": str(tmp_path)}}
+    said = run(archives / "one.pt2", "-o", tmp_path / "m.frit", "--target=cpu", "--crash-in", phase, status=OWN, **more).stderr
+    (kept,) = tmp_path.glob("frit-compile-crash*.mlir")
+    assert "a mistake of frit's own; please report it with " + str(kept) in said
+    first, *rest = kept.read_text().split("\n")
+    assert "'--target=cpu'" in first and "'--crash-in'" in first
+    assert not (tmp_path / "m.frit").exists()
+    if phase != "import":
+        run(kept, "-o", tmp_path / "again.frit")
+    else:
+        assert "imported nothing yet" in rest[0]
+
+
+def test_values_after_the_flag_and_levels(archives, tmp_path):
+    one = archives / "one.pt2"
+    run(one, "-o", tmp_path / "a.frit", "--cpu=x86-64-v3", "--numerics=eager")
+    run(one, f"-o={tmp_path / 'b.frit'}", "--target", "cpu:x86-64-v3", "--numerics", "eager")
+    assert (tmp_path / "a.frit").read_bytes() == (tmp_path / "b.frit").read_bytes()
+    assert b"x86-64-v3" in (tmp_path / "a.frit").read_bytes()
+
+
+def test_operators_that_need_libtorch(archives, tmp_path):
+    products, out = archives / "products.pt2", tmp_path / "m.frit"
+    said = run(products, "-o", out, "--require-standalone", status=FAILED).stderr
+    assert "needs libtorch" in said and said.count("\n") == 1 and not out.exists()
+    assert "aten.matmul.default (a matrix product: a library has the kernel) 2 times" in said and "aten.sort" in said
+    note = run(products, "-o", out, "--report", tmp_path / "unused", status=USAGE)
+    note = run(products, "-o", out, f"--report={tmp_path / 'r.json'}")
+    assert "note: " in note.stderr and "needs libtorch, for aten.matmul.default" in note.stderr and note.stdout == ""
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["needs_libtorch"] is True and len(report["aten_calls"]) == 3
+    alone = run(archives / "one.pt2", "-o", out, "--require-standalone", "--report")
+    assert alone.stderr == "" and json.loads(alone.stdout)["needs_libtorch"] is False
+    assert loaded(out).report()["needs_libtorch"] is False
+
+
+def test_the_phases(archives, tmp_path):
+    folder = tmp_path / "deep" / "phases"
+    run(archives / "one.pt2", "-o", tmp_path / "m.frit", f"--dump-phases-to={folder}", "--target=cpu", "--target=sm_90")
+    names = sorted(path.name for path in folder.iterdir())
+    assert [name.split("-")[0] for name in names] == [f"{number:02}" for number in range(len(names))]
+    assert names[0] == "00-imported.mlir" and any(name.endswith("-frit-fuse-regions.mlir") for name in names)
+    assert sum(name.endswith("-frit-outline-regions.mlir") for name in names) == 2 and names[-1].endswith("-sm_90.ptx")
+    texts = [(folder / name).read_text() for name in names]
+    assert "frit.aten" in texts[0] and ".visible .entry" in texts[-1]
+    # Each can be taken up again.
+    outlined = next(name for name in names if name.endswith("-frit-verify-outlined-form.mlir"))
+    for name in (names[0], outlined):
+        run(folder / name, "-o", tmp_path / "again.frit")
+    said = run(archives / "one.pt2", "-o", tmp_path / "m.frit", f"--dump-phases-to={tmp_path / 'm.frit'}", status=FAILED).stderr
+    assert "00-imported.mlir: Not a directory" in said
