@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/SizeBudget.h"
 #include "ir/SizeExpr.h"
 
 /// The grammar of size expressions, once, over any source of tokens: MLIR's
@@ -41,6 +42,9 @@ public:
         return next;
       }
       sum = plus ? sum + next : sum - next;
+      if (!budget.admits(sum)) {
+        return lexer.fail(SizeBudget::reason);
+      }
     }
     --depth;
     return sum;
@@ -56,7 +60,13 @@ private:
       if (!next) {
         return next;
       }
+      if (!SizeBudget::admitsProduct(product, next)) {
+        return lexer.fail(SizeBudget::reason);
+      }
       product = product * next;
+      if (!budget.admits(product)) {
+        return lexer.fail(SizeBudget::reason);
+      }
     }
     return product;
   }
@@ -112,6 +122,7 @@ private:
 
   Lexer &lexer;
   MLIRContext *context;
+  SizeBudget budget;
   unsigned depth = 0;
 };
 

@@ -3,6 +3,8 @@
 // has proved it exact.
 #include "ir/SympyText.h"
 
+#include "ir/SizeBudget.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -180,18 +182,13 @@ private:
         return syntax("expected ',' or ')'");
       }
     }
-    return apply(function, terms, out);
+    return apply(function, terms, out) && bounded(out.numerator) && bounded(out.denominator);
   }
 
-  bool bounded(SizeExpr size) {
-    ArrayRef<ArrayAttr> monomials = size.getAttr().getMonomials();
-    bool small = monomials.size() <= maxTerms &&
-                 llvm::all_of(monomials, [](ArrayAttr m) { return m.size() <= maxDepth; });
-    return small || reject("a size of more than 256 terms or of a degree above 64");
-  }
+  bool bounded(SizeExpr size) { return budget.admits(size) || reject(SizeBudget::reason); }
   bool multiply(SizeExpr &product, SizeExpr factor) {
-    if (product.getAttr().getMonomials().size() * factor.getAttr().getMonomials().size() > 4096) {
-      return reject("a size of more than 256 terms");
+    if (!SizeBudget::admitsProduct(product, factor)) {
+      return reject(SizeBudget::reason);
     }
     product = product * factor;
     return bounded(product);
@@ -339,6 +336,7 @@ private:
   }
 
   MLIRContext *context;
+  SizeBudget budget;
   StringRef text;
   const SizeFacts &facts;
   std::string &error;

@@ -37,13 +37,32 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
     settings = buckets.resolve(settings, gm, example_inputs)
+    if _is_saved():
+        return _compile_to_save(gm, example_inputs, settings)
+    return _compile(gm, example_inputs, settings, lambda compiler: compiler)
+
+
+def _is_saved():
+    """Whether torch will write the result to a file of its own (see `aot.py`)."""
+    config = torch._functorch.config
+    return config.bundled_autograd_cache and config.force_autograd_cache
+
+
+def _compile_to_save(gm, example_inputs, settings):
+    from . import aot
+
+    with aot.key_of_torch(settings, _native().identity()):
+        return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
+
+
+def _compile(gm, example_inputs, settings, wrap):
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     disable = torch._dynamo.disable
     laid = []  # by the forward, for its backward
     compile_backward = disable(
-        functools.partial(compile_graph, settings=settings, stage="backward", laid=laid),
+        wrap(functools.partial(compile_graph, settings=settings, stage="backward", laid=laid)),
         reason="do not trace the backward compiler",
     )
 
@@ -54,9 +73,9 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     compiled = aot_module_simplified(
         gm,
         example_inputs,
-        fw_compiler=functools.partial(compile_graph, settings=settings, stage="forward", laid=laid),
+        fw_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="forward", laid=laid)),
         bw_compiler=backward,
-        inference_compiler=functools.partial(compile_graph, settings=settings, stage="inference"),
+        inference_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="inference")),
         partition_fn=min_cut_rematerialization_partition,
         decompositions=decomposition_table(),
         keep_inference_input_mutations=True,
@@ -65,9 +84,9 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-def compile_graph(gm, example_inputs, *, settings, stage, laid=None):
+def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
     """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
-    it none is."""
+    it none is. `kept_as` takes what was captured, with its artifact."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     started = time.perf_counter()
@@ -89,6 +108,8 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None):
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     _note_laid(stage, report, laid)
+    if kept_as is not None:
+        kept_as.append(captured)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     for entry in report.get("buckets", ()):
         entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
@@ -130,6 +151,7 @@ def build(captured, settings, name):
         counters["frit"]["kernels_reused"] += result.kernels_reused
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
+    captured.artifact = result.artifact
     if captured.key:
         kept.keep(captured.key, captured, result.artifact, with_text=settings["bucket_policy"] == "specialize")
     return native.load(result.artifact, captured.constants, settings["poison"]), report

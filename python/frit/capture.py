@@ -40,6 +40,7 @@ class Captured:
         self.nodes = nodes
         self.devices = devices
         self.key = None  # of the disk cache, where the graph may be kept
+        self.artifact = None  # the bytes it was compiled to
 
 
 def capture(gm):

@@ -93,7 +93,7 @@ def load(key, gm, native):
         executable = native.load(artifact, constants)
         devices = {torch.device(name): True for name in description["devices"]}
         captured = Captured(description.get("graph"), constants, [], description["nodes"], devices)
-        captured.key = key
+        captured.key, captured.artifact = key, artifact
     except (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError) as why:
         log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
         tally["cache_bad_entries"] += 1

@@ -1,0 +1,145 @@
+"""Functions that torch saves with what frit compiled inside: `torch.compile(...).aot_compile`, and AOTAutograd's bundled cache."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+PROGRAMS = """
+import torch
+
+def similarity(x, y):
+    return torch.softmax(x @ y.t(), -1) * 2 + torch.arange(y.shape[0])
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.norm = torch.nn.Linear(6, 8), torch.nn.LayerNorm(8)
+
+    def forward(self, x):
+        return torch.nn.functional.gelu(self.norm(self.first(x)))
+"""
+_HERE = {}
+exec(PROGRAMS, _HERE)  # the other process has the same text
+similarity, Net = _HERE["similarity"], _HERE["Net"]
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "torch"))
+    torch.compiler.reset()
+
+
+def saved(function, inputs, path, **more):
+    function = torch.compile(function, backend="frit", fullgraph=True, **more).aot_compile((tuple(inputs), {}))
+    function.save_compiled_function(str(path))
+    return function
+
+
+def in_another_process(folder, code):
+    """What `code` prints as JSON where nothing may be compiled; PROGRAMS, `load` and `counters` are there."""
+    (folder / "programs.py").write_text(PROGRAMS)
+    head = """
+        import json, torch
+        from programs import *
+        from torch._dynamo.utils import counters
+        def load(path):
+            with open(path, "rb") as file:
+                return torch.compiler.load_compiled_function(file)
+    """
+    environment = dict(os.environ, FRIT_CACHE="0", PYTHONPATH=os.pathsep.join([str(folder), *sys.path]))
+    text = textwrap.dedent(head) + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", text], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_function_is_loaded_and_compiles_nothing(tmp_path):
+    x, y = torch.randn(4, 6), torch.randn(5, 6)
+    function = saved(similarity, (x, y), tmp_path / "f.pt")
+    torch.testing.assert_close(function(x, y), similarity(x, y))
+    torch.save((x, y), tmp_path / "inputs.pt")
+    found = in_another_process(
+        tmp_path,
+        """
+        f = load("f.pt")
+        x, y = torch.load("inputs.pt")
+        torch.testing.assert_close(f(x, y), similarity(x, y))
+        print(json.dumps({"compiled": counters["frit"]["graphs"], "result": f(x, y).sum().item()}))
+        """,
+    )
+    assert found["compiled"] == 0
+    assert found["result"] == pytest.approx(function(x, y).sum().item(), rel=0, abs=0)
+
+
+def test_sizes_that_vary(tmp_path):
+    x, y = torch.randn(4, 6), torch.randn(5, 6)
+    torch._dynamo.mark_dynamic(x, 0)
+    function = saved(similarity, (x, y), tmp_path / "f.pt")
+    for rows in (2, 3, 17):
+        x = torch.randn(rows, 6)
+        torch.testing.assert_close(function(x, y), similarity(x, y))
+    found = in_another_process(
+        tmp_path,
+        """
+        f, y = load("f.pt"), torch.randn(5, 6)
+        for rows in (2, 3, 17, 64):
+            x = torch.randn(rows, 6)
+            torch.testing.assert_close(f(x, y), similarity(x, y))
+        print(json.dumps(counters["frit"]["graphs"]))
+        """,
+    )
+    assert found == 0
+
+
+def test_gradients(tmp_path):
+    x, y = torch.randn(4, 6, requires_grad=True), torch.randn(5, 6, requires_grad=True)
+    function = saved(similarity, (x, y), tmp_path / "f.pt")
+    expected = torch.autograd.grad(similarity(x, y).square().sum(), (x, y))
+    torch.testing.assert_close(torch.autograd.grad(function(x, y).square().sum(), (x, y)), expected)
+    torch.save((x, y, expected), tmp_path / "inputs.pt")
+    found = in_another_process(
+        tmp_path,
+        """
+        f = load("f.pt")
+        x, y, expected = torch.load("inputs.pt")
+        torch.testing.assert_close(torch.autograd.grad(f(x, y).square().sum(), (x, y)), expected)
+        print(json.dumps(counters["frit"]["graphs"]))
+        """,
+    )
+    assert found == 0
+
+
+def test_python_steps_cannot_be_saved(tmp_path):
+    def branches(x):
+        return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,)) + 1
+
+    with pytest.raises(Exception, match="cond.*which a file cannot hold"):
+        saved(branches, [torch.randn(3)], tmp_path / "f.pt")
+
+
+def test_the_bundled_cache_of_torch(tmp_path):
+    """With torch's own settings for it; a hit there does not come to frit, and other options of frit are another key."""
+    config = {"bundled_autograd_cache": True, "force_autograd_cache": True, "enable_autograd_cache": True}
+
+    def run(**options):
+        torch.compiler.reset()
+        model = Net()
+        x = torch.randn(3, 6)
+        with torch.no_grad():
+            torch.testing.assert_close(torch.compile(model, backend="frit", options=options)(x), model(x))
+        return counters["frit"]["graphs"]
+
+    with torch._functorch.config.patch(config), torch._inductor.config.patch(fx_graph_cache=True):
+        torch._dynamo.utils.counters.clear()
+        assert run() == 1
+        assert run() == 0
+        assert run(numerics="eager") == 1
+        assert run(numerics="eager") == 0
