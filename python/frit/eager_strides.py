@@ -51,8 +51,10 @@ EAGER_LAYOUT = {
 def _relaid(x, like):
     """`x` with the strides of `like`, which is dense."""
     from torch._prims_common import compute_elementwise_output_logical_to_physical_perm
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-    order, _ = compute_elementwise_output_logical_to_physical_perm(like)
+    with disable_proxy_modes_tracing():
+        order, _ = compute_elementwise_output_logical_to_physical_perm(like)
     back = sorted(range(x.dim()), key=order.__getitem__)
     return x.permute(order).contiguous().permute(back)
 
@@ -71,7 +73,9 @@ def _keeping(op, layout, *args, **kwargs):
         _nested.active = False
     several = isinstance(result, (tuple, list))
     first = result[0] if several else result
-    if first.dim() < 2 or first.stride() == like.stride():
+    with disable_proxy_modes_tracing():  # symbolic strides of `like` have no place in the graph
+        kept = first.dim() < 2 or first.stride() == like.stride()
+    if kept:
         return result
     relaid = _relaid(first, like)
     return (relaid, *result[1:]) if several else relaid

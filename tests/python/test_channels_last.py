@@ -179,3 +179,15 @@ def test_eager_numerics_keep_the_order_of_the_trace(graphs, dynamic):
     x, *weights = inputs()
     compiled(x, *weights).sum().backward()
     assert all(report["channels_last_results"] == [] for _, report in graphs)
+
+
+def test_a_network_in_eval_at_symbolic_sizes(graphs):
+    """Batch normalisation, whose strides frit corrects, behind a convolution whose result's sizes are expressions."""
+    from benchmarks.programs.exported import EXPORTED
+
+    program = EXPORTED["resnet"]
+    module = program.module()
+    compiled = torch.compile(module, backend="frit", fullgraph=True, dynamic=True)
+    for sizes in ((4, 40, 48), (2, 33, 47), (3, 63, 64)):
+        check(module, *program.inputs(*sizes), compiled=compiled, module=module)
+    assert len(graphs) == 1
