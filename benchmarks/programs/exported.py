@@ -207,14 +207,14 @@ def _wrapped(shapes):
 
 _TEXT = ((3, 17), (1, 2), (2, 15), (1, 16), (5, 31), (2, 32), (1, 33), (17, 7), (2, 63), (3, 64))
 _DEMO_TEXT = ((4, 64), (1, 16), (1, 100), (3, 77), (8, 128))
-_ANY_IMAGE = lambda: ({0: Dim("batch", min=1, max=64), 2: Dim("height", min=16, max=256), 3: Dim("width", min=16, max=256)},)  # noqa: E731
+_ANY_IMAGE = lambda: ({0: Dim("batch", min=1, max=64), 2: Dim("height", min=33, max=256), 3: Dim("width", min=33, max=256)},)  # noqa: E731
 
 EXPORTED = {
     "resnet": Exported(
         lambda scale: ResNet(32, (2, 2, 2, 2)) if scale == "demo" else ResNet(),
         _images,
         _ANY_IMAGE,
-        ((4, 40, 48), (1, 32, 32), (2, 33, 47), (3, 16, 64), (17, 31, 32), (1, 63, 65)),
+        ((4, 40, 48), (1, 33, 34), (2, 33, 47), (3, 63, 64), (17, 34, 33), (1, 64, 65)),
         ((4, 64, 64), (1, 64, 64), (3, 96, 80), (8, 128, 128)),
     ),
     "gpt2": Exported(
