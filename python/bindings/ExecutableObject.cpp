@@ -243,6 +243,25 @@ PyObject *watchBuckets(PyObject *self, PyObject *) {
   Py_RETURN_NONE;
 }
 
+PyObject *captureGraphs(PyObject *self, PyObject *statics) {
+  HANDLE_TH_ERRORS
+  std::vector<uint32_t> numbers;
+  if (!PyTuple_Check(statics)) {
+    PyErr_SetString(PyExc_TypeError, "the static arguments are a tuple of their numbers");
+    return nullptr;
+  }
+  for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(statics); ++at) {
+    unsigned long number = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(statics, at));
+    if (PyErr_Occurred()) {
+      return nullptr;
+    }
+    numbers.push_back(static_cast<uint32_t>(number));
+  }
+  reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(numbers);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject *noteFailedSpecialization(PyObject *self, PyObject *) {
   reinterpret_cast<ExecutableObject *>(self)->executable->noteFailedSpecialization();
   Py_RETURN_NONE;
@@ -258,6 +277,8 @@ PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
     {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
+    {"capture_graphs", captureGraphs, METH_O,
+     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},
     {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS, "Counts kernels for a bucket that could not be made."},

@@ -16,7 +16,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import buckets, kept, record, specialize
+from . import buckets, kept, modes, record, specialize
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -107,6 +107,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         _time(name, captured, "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
+    modes.apply(executable, gm, stage, settings, report, name)
     _note_laid(stage, report, laid)
     if kept_as is not None:
         kept_as.append(captured)
@@ -230,13 +231,15 @@ COUNTED = (
     "specialized_calls",
     "specialize_failures",
 )
-_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *COUNTED)
+#: The same of CUDA graphs.
+GRAPHS = ("graph_captures", "graph_replays", "graph_evictions")
+_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 
 
 def counts():
     """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
     total = dict.fromkeys(_SUMMED, 0)
-    each = {}
+    each, without_graph = {}, {}
     for reference, report in _EXECUTABLES:
         executable = reference()
         if executable is None:
@@ -244,14 +247,18 @@ def counts():
         stats = json.loads(executable.stats())
         for name in _SUMMED:
             total[name] += stats.get(name, 0)
+        modes.merge_reasons(without_graph, stats)
         for entry in report.get("buckets", ()):
             if entry["index"] >= 0:
                 name = " = ".join(entry["names"])
                 sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
                 for key, value in stats["buckets"][entry["index"]].items():
                     sums[key] += value
-    for name in ("bucket_hits", "bucket_misses", *COUNTED):
+    for name in ("bucket_hits", "bucket_misses", *GRAPHS, *COUNTED):
         counters["frit"][name] = total[name]
+    for why, calls in without_graph.items():
+        counters["frit"][f"not_captured: {why}"] = calls
+    total["not_captured"] = without_graph
     total["padding_waste_percent"] = round(buckets.waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
     total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}
     return total

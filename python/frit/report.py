@@ -9,6 +9,7 @@ import functools
 import json
 
 from . import backend as _backend
+from . import modes
 from .buckets import waste
 from .recompiles import Watch, sizes_of
 from .specialize import wait_for_background
@@ -60,6 +61,7 @@ class Explanation:
             lines.extend(f"  {_bucket(entry)}" for entry in graph["buckets"])
             lines.extend(_padding(graph))
             lines.extend(_specialized(graph))
+            lines.extend(modes.lines(graph))
             lines.extend(f"  python {step}: not expressible in the export schema" for step in graph["callbacks"])
         lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
@@ -184,6 +186,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "buckets": [dict(entry) for entry in report.get("buckets", ())],
                 "padding": list(report.get("padding", ())),
                 "callbacks": [step.name for step in captured.callbacks],
+                "not_measured": report.get("not_measured", ""),
             }
         )
 
@@ -202,8 +205,9 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
-            for name in _backend.COUNTED:
+            for name in (*_backend.GRAPHS, *_backend.COUNTED):
                 graph[name] = stats.get(name, 0)
+            graph["not_captured"] = stats.get("not_captured", {})
             graph["variants"] = stats.get("variants", {})
             graph["stride_copies"] = stats.get("stride_copies", {})
             for entry in graph["buckets"]:

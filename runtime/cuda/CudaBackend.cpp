@@ -45,6 +45,11 @@ Status CudaBackend::failed(DriverCode code, const std::string &what) const {
   return Status::error(code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, message);
 }
 
+std::string CudaBackend::kernelName(uint32_t number) const {
+  const format::Kernel &kernel = *plan->source->kernels()->Get(number);
+  return kernel.name() ? kernel.name()->str() : "kernel " + std::to_string(number);
+}
+
 /// "kernel frit_add_..., grid (40, 1, 1), block (128, 1, 1), from model.py:6 in f: ..."
 std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const {
   const format::Kernel &kernel = *launch.kernel;
@@ -67,7 +72,6 @@ bool CudaBackend::isCapturing(DriverStream stream) const {
   return driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
 }
 
-/// Whether trying again is worth it. What is cached cannot be given back while a stream is captured: that would break the capture.
 bool CudaBackend::freedMemory(DriverStream stream, TensorHost &host) const {
   return !isCapturing(stream) && host.releaseCachedMemory();
 }

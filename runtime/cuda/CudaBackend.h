@@ -25,13 +25,19 @@ public:
   bool synchronous = false;
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 
+  /// What to tell the user; after an error that destroys the context nothing runs any more.
+  Status failed(DriverCode code, const std::string &what) const;
+  /// Whether asking for memory again is worth it. What is cached cannot be given back while a stream is captured: that would break the capture.
+  bool freedMemory(DriverStream stream, TensorHost &host) const;
+  bool isCapturing(DriverStream stream) const;
+  const DriverTable &call() const { return driver->call(); }
+  /// How messages call kernel `number` of the plan.
+  std::string kernelName(uint32_t number) const;
+
 private:
   CudaBackend(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker)
       : plan(plan), driver(driver), modules(std::move(plan), std::move(driver), std::move(linker)) {}
 
-  Status failed(DriverCode code, const std::string &what) const;
-  bool isCapturing(DriverStream stream) const;
-  bool freedMemory(DriverStream stream, TensorHost &host) const;
   Status waitFor(DriverStream stream, const std::string &what) const;
   std::string wordLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const;
 

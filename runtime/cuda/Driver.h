@@ -18,6 +18,8 @@ using DriverContext = void *;
 using DriverModule = void *;
 using DriverFunction = void *;
 using DriverStream = void *;
+using DriverGraph = void *;
+using DriverGraphExec = void *;
 
 struct DriverTable {
 #define FRIT_DRIVER_SYMBOL(name, version, parameters) DriverCode(*name) parameters = nullptr;

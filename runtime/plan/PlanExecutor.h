@@ -109,6 +109,8 @@ public:
   std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
   /// One for each bucket of the plan.
   std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
+  /// What is bound: the constants' registers and tensors, in the order they were bound.
+  std::span<const std::pair<uint32_t, TensorSlot>> constants() const { return constantSlots; }
   /// The GPU its constants lie on, -1 where none does.
   int32_t constantGpu() const { return gpuOfConstants; }
   size_t inputCount() const { return inputSpecs.size(); }

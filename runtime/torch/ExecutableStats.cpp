@@ -2,6 +2,7 @@
 
 #include "runtime/torch/TorchExecutable.h"
 
+#include "runtime/cuda/CudaGraphs.h"
 #include "runtime/torch/AtenCall.h"
 #include "runtime/torch/TorchHost.h"
 
@@ -29,6 +30,7 @@ public:
     for (const auto &[name, value] : one.backend->counters()) {
       fields[name] += value;
     }
+    addGraphs(one);
     addCalls(one);
     for (VariantCounts &kernel : one.executor->variantCounts()) {
       std::vector<uint64_t> &launches = variants[kernel.kernel];
@@ -77,16 +79,33 @@ public:
     }
     std::string numbers;
     for (const auto &[name, value] : fields) {
-      numbers += field(name.c_str(), value) + ", ";
+      numbers += field(name, value) + ", ";
     }
     return "{" + numbers + field("bucket_hits", hits) + ", " + field("bucket_misses", misses) + ", \"buckets\": [" + each +
-           "], \"variants\": {" + kernels + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) + "}";
+           "], \"variants\": {" + kernels + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) +
+           ", \"not_captured\": " + object(notCaptured) + "}";
   }
 
 private:
   struct Bucket {
     uint64_t hits = 0, misses = 0, logical = 0, padded = 0;
   };
+
+  void addGraphs(const TorchExecutable &one) {
+    GraphCounters counters;
+    if (one.graphs) {
+      counters = one.graphs->counters();
+    } else if (uint64_t calls = one.callsWithoutGraphs.load()) {
+      counters.notCaptured[one.whyNoGraphs] = calls;
+    }
+    fields["calls"] += counters.replays;
+    fields["graph_captures"] += counters.captures;
+    fields["graph_replays"] += counters.replays;
+    fields["graph_evictions"] += counters.evictions;
+    for (const auto &[why, calls] : counters.notCaptured) {
+      notCaptured[why] += calls;
+    }
+  }
 
   void addCalls(const TorchExecutable &one) {
     for (const AtenCall &call : one.host->atenCalls()) {
@@ -103,17 +122,26 @@ private:
     }
   }
 
-  static std::string field(const char *name, uint64_t value) { return "\"" + std::string(name) + "\": " + std::to_string(value); }
+  /// Reasons quote what drivers and files say.
+  static std::string escaped(const std::string &text) {
+    std::string safe;
+    for (char c : text) {
+      safe += c == '"' || c == '\\' ? "'" : static_cast<unsigned char>(c) < 0x20 ? " " : std::string(1, c);
+    }
+    return safe;
+  }
+
+  static std::string field(const std::string &name, uint64_t value) { return "\"" + escaped(name) + "\": " + std::to_string(value); }
 
   static std::string object(const std::map<std::string, uint64_t> &counts) {
     std::string text;
     for (const auto &[name, count] : counts) {
-      text += (text.empty() ? "" : ", ") + field(name.c_str(), count);
+      text += (text.empty() ? "" : ", ") + field(name, count);
     }
     return "{" + text + "}";
   }
 
-  std::map<std::string, uint64_t> fields, byName, restridedByName;
+  std::map<std::string, uint64_t> fields, byName, restridedByName, notCaptured;
   std::map<std::string, std::vector<uint64_t>> variants;
   std::vector<Bucket> buckets;
 };

@@ -1,7 +1,7 @@
 #include "runtime/torch/TorchExecutable.h"
 
 #include "runtime/cpu/CpuBackend.h"
-#include "runtime/cuda/CudaBackend.h"
+#include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/PlanWeights.h"
 #include "runtime/plan/PoisonHost.h"
 #include "runtime/plan/Signature.h"
@@ -102,25 +102,27 @@ std::string TorchExecutable::signature() const { return signatureOf(*plan); }
 Status TorchExecutable::chooseBackend() {
   const format::Plan *gpu = artifact->plan(format::Target::Gpu), *cpu = artifact->plan(format::Target::Cpu);
   if (gpu) {
-    auto driver = hasNativeHandle<c10::Stream>()
+    auto found = hasNativeHandle<c10::Stream>()
                       ? Driver::system()
                       : Result<std::shared_ptr<Driver>>(Status::error(
                             ErrorKind::Unsupported, "the installed torch does not name its CUDA streams; torch 2.13 does"));
-    if (driver.isOk()) {
+    if (found.isOk()) {
       auto decoded = DecodedPlan::decode(artifact, *gpu);
       if (!decoded.isOk()) {
         return decoded.status();
       }
       plan = *decoded;
-      auto created = CudaBackend::create(plan, *driver, &JitLinker::system);
+      auto created = CudaBackend::create(plan, *found, &JitLinker::system);
       if (!created.isOk()) {
         return created.status();
       }
+      driver = *found;
+      cuda = created->get();
       backend = std::move(*created);
       return Status::ok();
     }
     if (!cpu && !artifact->plan(format::Target::Simt)) {
-      return driver.status();
+      return found.status();
     }
   }
   const format::Plan *host = cpu ? cpu : artifact->plan(format::Target::Simt);
@@ -256,7 +258,9 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
     TorchExecutable *made = key ? specialized->find(*key) : nullptr;
     runner = made ? made : this;
   }
-  Status status = runner->poisonHost ? runner->runPoisoned(inputs, outputs) : runner->executor->run(inputs, outputs);
+  Status status = runner->poisonHost ? runner->runPoisoned(inputs, outputs)
+                  : graphs || !whyNoGraphs.empty() ? runAsGraph(*runner, inputs, outputs)
+                                                   : runner->executor->run(inputs, outputs);
   if (!status.isOk()) {
     throwStatus(status);
   }
@@ -271,6 +275,41 @@ std::vector<std::string> TorchExecutable::takeNotices() {
                       "on a copy (overlap_copies of its counters); pass tensors that lie apart to avoid it");
   }
   return notices;
+}
+
+void TorchExecutable::captureGraphs(std::span<const uint32_t> statics) {
+  if (!cuda) {
+    whyNoGraphs = "no GPU plan: it runs on the CPU";
+  } else if (poisonHost) {
+    whyNoGraphs = "poison guards the memory of every call";
+  } else {
+    graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver, graphPoolOfProcess(),
+                                          std::vector<uint32_t>(statics.begin(), statics.end()));
+    uint32_t number = 0;
+    for (const auto &[tensor, slot] : executor->constants()) {
+      // It was bound before, so it fits.
+      if (!graphs->bindConstant(number++, slot.handle).isOk()) {
+        whyNoGraphs = "a constant cannot be captured";
+        graphs.reset();
+        break;
+      }
+    }
+  }
+  if (!whyNoGraphs.empty()) {
+    host->note("graph '" + std::string(graphName()) + "' is not captured in a CUDA graph: " + whyNoGraphs);
+  }
+}
+
+Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  if (graphs && &runner == this) {
+    return graphs->run(inputs, outputs);
+  }
+  if (graphs) {
+    graphs->count("it has kernels of its own for a bucket");
+  } else {
+    callsWithoutGraphs.fetch_add(1, std::memory_order_relaxed);
+  }
+  return runner.executor->run(inputs, outputs);
 }
 
 void TorchExecutable::watchBuckets() {

@@ -19,6 +19,9 @@
 
 namespace frit {
 
+class CudaBackend;
+class CudaGraphs;
+class Driver;
 class PoisonBackend;
 class PoisonHost;
 class TorchHost;
@@ -41,6 +44,9 @@ public:
   /// JSON object with the counters since loading, those of the kernels for single buckets included.
   std::string stats() const;
 
+  /// Calls become CUDA graphs where they can (mode "reduce-overhead"); `statics` are the arguments whose memory stays the same over calls.
+  /// What runs without a graph is counted by its reason. Before the first call.
+  void captureGraphs(std::span<const uint32_t> statics);
   /// Calls count which buckets they meet from here on, and may run kernels of their own there. Before the first call.
   void watchBuckets();
   /// The entries of the buckets, one for each, for which kernels would be worth a compilation; each once.
@@ -67,6 +73,7 @@ private:
   Status bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights);
   Result<at::TensorBase> weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const;
   bool hasNotes() const;
+  Status runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 
@@ -76,10 +83,17 @@ private:
   std::shared_ptr<const DecodedPlan> plan;
   std::unique_ptr<TorchHost> host;
   std::unique_ptr<KernelBackend> backend;
+  /// Where the plan is one for GPUs.
+  std::shared_ptr<Driver> driver;
+  CudaBackend *cuda = nullptr;
   /// Only with `poison`: between the executor and the two above.
   std::unique_ptr<PoisonHost> poisonHost;
   std::unique_ptr<PoisonBackend> poisonBackend;
   std::unique_ptr<PlanExecutor> executor;
+  /// Only where calls are to be graphs; else why they never are, and how many were to be.
+  std::unique_ptr<CudaGraphs> graphs;
+  std::string whyNoGraphs;
+  std::atomic<uint64_t> callsWithoutGraphs{0};
   /// Only where buckets are watched.
   std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};

@@ -1,5 +1,6 @@
 #include "runtime/torch/TorchHost.h"
 
+#include "runtime/cuda/GraphPool.h"
 #include "runtime/plan/StorageSpan.h"
 #include "runtime/torch/BlockStock.h"
 #include "runtime/torch/Bridge.h"
@@ -32,6 +33,25 @@ Status keepException() {
 }
 
 void rethrowPending() { std::rethrow_exception(std::exchange(pending, nullptr)); }
+
+GraphPool &graphPoolOfProcess() {
+  // Never destroyed: graphs may be alive when the process ends. Blocks are taken on the stream whose graphs work on them.
+  static GraphPool &pool = *new GraphPool({[](uint64_t bytes) -> void * {
+                                             try {
+                                               return allocatorOf(format::Device::Cuda)->raw_allocate(bytes);
+                                             } catch (...) {
+                                               return nullptr;
+                                             }
+                                           },
+                                           [](void *memory) {
+                                             try {
+                                               allocatorOf(format::Device::Cuda)->raw_deallocate(memory);
+                                             } catch (...) {
+                                               // The context is lost and takes the block with it.
+                                             }
+                                           }});
+  return pool;
+}
 
 Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan) {
   std::unique_ptr<TorchHost> host(new TorchHost(plan));

@@ -11,6 +11,8 @@
 
 namespace frit {
 
+class GraphPool;
+
 class TorchHost : public TensorHost {
 public:
   /// Looks up all operators the plan calls; an unknown one is an error here and not in the middle of a call.
@@ -50,6 +52,9 @@ private:
   std::vector<std::string> notes;
   std::atomic<bool> anyNotes{false};
 };
+
+/// The memory of all CUDA graphs of this process, from torch's allocator.
+GraphPool &graphPoolOfProcess();
 
 /// Keeps the exception being handled until rethrowPending on this thread; use inside a catch.
 Status keepException();

@@ -9,6 +9,7 @@
 #include "runtime/standalone/StandaloneHost.h"
 
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
@@ -19,6 +20,9 @@ using namespace frit;
 
 /// Parameters of a launch, copied when it was made: addresses, then numbers.
 using Parameters = std::vector<uint64_t>;
+
+/// A CUDA graph: what was launched and copied while a stream was captured.
+using FakeGraph = std::vector<std::function<void()>>;
 
 struct FakeDriver {
   int version = 13000, major = 9, minor = 0;
@@ -44,6 +48,13 @@ struct FakeDriver {
   void (*kernel)(const Parameters &) = nullptr;
   /// Of every launch: addresses and then numbers.
   size_t pointers = 2, numbers = 1;
+  /// The stream that is captured and what it got so far; answers to beginning, ending, making and launching.
+  void *captured = nullptr;
+  FakeGraph recorded;
+  DriverCode beginCode = 0, endCode = 0, makeCode = 0, graphCode = 0;
+  /// Something was done during a capture that would break it.
+  std::string broken;
+  int liveGraphs = 0;
 };
 inline FakeDriver fake;
 inline std::mutex fakeLock;
@@ -51,6 +62,13 @@ inline std::mutex fakeLock;
 inline void say(const std::string &line) {
   std::lock_guard<std::mutex> guard(fakeLock);
   fake.log.push_back(line);
+}
+
+inline void notWhileCapturing(const char *what) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  if (fake.captured) {
+    fake.broken = what;
+  }
 }
 
 inline int count(const std::string &start) {
@@ -117,6 +135,7 @@ inline DriverTable fakeTable() {
     return *value = attribute == 75 ? fake.major : fake.minor, 0;
   };
   table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **values) -> DriverCode {
+    notWhileCapturing("a module is loaded");
     std::string text = labelOf(static_cast<const char *>(image));
     say("load " + text);
     if (noMemory()) {
@@ -141,13 +160,18 @@ inline DriverTable fakeTable() {
   };
   table.cuLaunchKernel = [](DriverFunction, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned, unsigned, unsigned shared,
                             DriverStream stream, void **parameters, void **) -> DriverCode {
-    say("launch " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
-    if (noMemory()) {
-      return 2;
-    }
     Parameters values;
     for (size_t at = 0; at < fake.pointers + fake.numbers; ++at) {
       values.push_back(*static_cast<uint64_t *>(parameters[at]));
+    }
+    if (stream == fake.captured && stream) {
+      say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+      fake.recorded.push_back([values] { fake.kernel ? fake.kernel(values) : void(); });
+      return fake.launchCode;
+    }
+    say("launch " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+    if (noMemory()) {
+      return 2;
     }
     {
       std::lock_guard<std::mutex> guard(fakeLock);
@@ -164,25 +188,95 @@ inline DriverTable fakeTable() {
     }
     return fake.launchCode;
   };
-  table.cuStreamQuery = [](DriverStream) { return say("query"), fake.queryCode; };
-  table.cuStreamIsCapturing = [](DriverStream, int *status) { return *status = fake.capturing, 0; };
+  table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
+  table.cuStreamIsCapturing = [](DriverStream stream, int *status) { return *status = fake.capturing || (stream && stream == fake.captured), 0; };
+  table.cuStreamCreate = [](DriverStream *stream, unsigned) {
+    notWhileCapturing("a stream is made");
+    return say("make stream"), *stream = reinterpret_cast<void *>(0x900), 0;
+  };
+  table.cuStreamDestroy = [](DriverStream) { return say("destroy stream"), 0; };
+  table.cuStreamBeginCapture = [](DriverStream stream, int mode) -> DriverCode {
+    say("begin " + std::to_string(mode));
+    if (fake.beginCode == 0) {
+      fake.captured = stream;
+      fake.recorded.clear();
+    }
+    return fake.beginCode;
+  };
+  table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) -> DriverCode {
+    say("end");
+    fake.captured = nullptr;
+    if (fake.endCode != 0) {
+      return fake.endCode;
+    }
+    ++fake.liveGraphs;
+    *graph = new FakeGraph(std::move(fake.recorded));
+    return 0;
+  };
+  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph, unsigned long long) -> DriverCode {
+    say("make graph");
+    if (noMemory()) {
+      return 2;
+    }
+    if (fake.makeCode == 0) {
+      ++fake.liveGraphs;
+      *made = new FakeGraph(*static_cast<FakeGraph *>(graph));
+    }
+    return fake.makeCode;
+  };
+  table.cuGraphLaunch = [](DriverGraphExec graph, DriverStream stream) -> DriverCode {
+    say("graph");
+    fake.stream = stream;
+    if (noMemory()) {
+      return 2;
+    }
+    for (const auto &node : fake.graphCode == 0 ? *static_cast<FakeGraph *>(graph) : FakeGraph()) {
+      node();
+    }
+    return fake.graphCode;
+  };
+  table.cuGraphDestroy = [](DriverGraph graph) { return --fake.liveGraphs, delete static_cast<FakeGraph *>(graph), 0; };
+  table.cuGraphExecDestroy = [](DriverGraphExec graph) {
+    return say("destroy graph"), --fake.liveGraphs, delete static_cast<FakeGraph *>(graph), 0;
+  };
+  table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream stream) {
+    auto copy = [=] { std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); };
+    if (stream && stream == fake.captured) {
+      fake.recorded.push_back(copy);
+    } else {
+      say("copy " + std::to_string(bytes));
+      copy();
+    }
+    return 0;
+  };
   return table;
 }
 
 /// frit-run's host in the place of torch's: its memory is the device's, and the k-th request for memory can fail.
 class DeviceHost : public TensorHost {
 public:
-  explicit DeviceHost(const DecodedPlan &plan) : inner(std::move(*StandaloneHost::create(plan, 1))) {}
+  explicit DeviceHost(const DecodedPlan &plan) {
+    // Calls of operators fail here when they are made and not before.
+    DecodedPlan without = plan;
+    without.atenCalls.clear();
+    inner = std::move(*StandaloneHost::create(without, 1));
+  }
 
   void *allocateRaw(format::Device where, uint64_t bytes) override {
+    notWhileCapturing("memory is taken");
     if (requests++ == failAt) {
       return nullptr;
     }
     ++held;
     return inner->allocateRaw(where, bytes);
   }
-  void freeRaw(format::Device where, void *memory) override { --held, inner->freeRaw(where, memory); }
+  void freeRaw(format::Device where, void *memory) override {
+    notWhileCapturing("memory is given back");
+    --held;
+    inner->freeRaw(where, memory);
+  }
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override {
+    notWhileCapturing("a tensor is made");
     if (requests++ == failAt) {
       return Status::error(ErrorKind::OutOfMemory, "out of memory");
     }

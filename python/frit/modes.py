@@ -1,0 +1,51 @@
+"""What the modes beyond "default" ask of an executable: CUDA graphs (`cuda_graphs`) and measured schedules (`autotune`).
+
+Neither is ever silent. A call that runs without a graph is counted under its reason (`not_captured` in an executable's counters, in
+`frit.explain` and in torch's `counters["frit"]`), and so is a graph whose schedules nobody measured.
+"""
+
+import re
+
+import torch
+from torch._dynamo.utils import counters
+
+from .logs import log
+
+NOTHING_MEASURED = "schedule candidates are not measured, the first of each region is taken"
+
+
+def apply(executable, gm, stage, settings, report, name):
+    """Before the first call of an executable."""
+    if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
+        executable.capture_graphs(static_inputs(gm, stage))
+    if settings["autotune"]:
+        report["not_measured"] = NOTHING_MEASURED
+        counters["frit"][f"not_measured: {NOTHING_MEASURED}"] += 1
+        log.info("%s: autotune: %s", name, NOTHING_MEASURED)
+
+
+def static_inputs(gm, stage):
+    """Numbers of the arguments that are parameters or buffers: Dynamo says which of the forward's are; a backward's keep their names."""
+    context = torch._guards.TracingContext.try_get()
+    fixed = set(context.fw_metadata.static_input_indices or ()) if context is not None and context.fw_metadata is not None else set()
+    names = [node.name for node in gm.graph.nodes if node.op == "placeholder"]
+    if stage != "backward":
+        return tuple(number for number in range(len(names)) if number in fixed)
+    primals = [re.fullmatch(r"primals_(\d+)", name) for name in names]
+    return tuple(number for number, primal in enumerate(primals) if primal and int(primal.group(1)) - 1 in fixed)
+
+
+def merge_reasons(total, stats):
+    """Adds the calls that ran without a graph, by reason."""
+    for why, calls in stats.get("not_captured", {}).items():
+        total[why] = total.get(why, 0) + calls
+
+
+def lines(graph):
+    """Of `frit.explain`: what became of the mode."""
+    if graph.get("graph_captures") or graph.get("graph_replays"):
+        yield f"  CUDA graphs: {graph['graph_captures']} captured, {graph['graph_replays']} replays, {graph['graph_evictions']} dropped"
+    for why, calls in sorted(graph.get("not_captured", {}).items()):
+        yield f"  {calls} calls without a CUDA graph: {why}"
+    if graph.get("not_measured"):
+        yield f"  autotune: {graph['not_measured']}"

@@ -1,0 +1,539 @@
+#include "runtime/cuda/CudaGraphs.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace frit {
+
+using format::InputKind;
+
+namespace {
+
+constexpr DriverCode kOutOfMemory = 2;
+constexpr unsigned kNonBlocking = 1;
+/// Other threads may allocate and wait meanwhile.
+constexpr int kThreadLocalCapture = 1;
+/// Keys that are remembered, captured or not; reasons that are told apart.
+constexpr size_t kMostKeys = 128, kMostReasons = 32;
+
+} // namespace
+
+Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &host) {
+  if (!isCounting) {
+    return backend.launch(arguments, host);
+  }
+  constexpr size_t kLongestNames = 120;
+  launches += arguments.variant->launches.size();
+  if (names.size() < kLongestNames) {
+    names += (names.empty() ? "" : ", ") + backend.kernelName(arguments.site->kernel);
+  }
+  return Status::ok();
+}
+
+CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
+                       std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> staticInputs)
+    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool),
+      recording(host, backend), recorded(backend) {
+  statics.resize(executor.inputCount());
+  for (uint32_t number : staticInputs) {
+    if (number < statics.size()) {
+      statics[number] = true;
+    }
+  }
+  never = whyNever();
+  recorder = std::make_unique<PlanExecutor>(this->plan, recording, recorded);
+}
+
+CudaGraphs::~CudaGraphs() {
+  if (driver->usable().isOk()) {
+    for (auto &[key, entry] : entries) {
+      drop(entry);
+    }
+  }
+}
+
+std::string CudaGraphs::whyNever() const {
+  if (!plan->atenCalls.empty()) {
+    size_t others = plan->atenCalls.size() - 1;
+    return "it calls " + plan->atenCalls.front()->name()->str() + (others ? " and " + std::to_string(others) + " other operators" : "") +
+           ", which take memory of their own";
+  }
+  for (const DecodedStep &step : plan->steps) {
+    if (step.kind == StepKind::Item) {
+      return "it reads a value back from the GPU";
+    }
+  }
+  for (uint32_t number = 0; number < executor.inputCount(); ++number) {
+    const format::Input &input = *plan->source->inputs()->Get(number);
+    if (input.kind() != InputKind::Tensor) {
+      continue;
+    }
+    std::string name = "input " + std::to_string(number) + (input.name() ? " ('" + input.name()->str() + "')" : "");
+    if (plan->tensors[input.reg()].device == format::Device::Cpu) {
+      return name + " lies on the CPU";
+    }
+    if (input.mutated() && !isStatic(number)) {
+      return "it writes to " + name + ", which is no parameter or buffer";
+    }
+  }
+  return backend.synchronous ? "FRIT_CUDA_SYNC=1 waits after each kernel" : "";
+}
+
+bool CudaGraphs::isStatic(uint32_t input) const { return statics[input]; }
+
+Status CudaGraphs::bindConstant(uint32_t number, void *handle) {
+  return recorder->bindConstant(number, recording.addConstant(number, handle));
+}
+
+GraphCounters CudaGraphs::counters() {
+  ForkSafeGuard guard(countLock);
+  return counts;
+}
+
+void CudaGraphs::count(const std::string &why) {
+  ForkSafeGuard guard(countLock);
+  if (!guard.held) {
+    return;
+  }
+  auto known = counts.notCaptured.find(why);
+  if (known == counts.notCaptured.end()) {
+    if (counts.notCaptured.size() >= kMostReasons) {
+      ++counts.notCaptured["other reasons"];
+      return;
+    }
+    known = counts.notCaptured.emplace(why, 0).first;
+    host.note("graph '" + std::string(plan->artifact->graphName()) + "' is not captured in a CUDA graph: " + why);
+  }
+  ++known->second;
+}
+
+Status CudaGraphs::plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why) {
+  if (!why.empty()) {
+    count(why);
+  }
+  return executor.run(inputs, outputs);
+}
+
+bool CudaGraphs::keyOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, std::string &why) const {
+  key = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(context)), static_cast<int64_t>(reinterpret_cast<uintptr_t>(stream))};
+  for (uint32_t number = 0; number < inputs.size(); ++number) {
+    const InputValue &input = inputs[number];
+    key.push_back(static_cast<int64_t>(input.kind));
+    if (input.kind != InputValue::Kind::Tensor) {
+      key.push_back(input.integer);
+      key.push_back(std::bit_cast<int64_t>(input.real));
+      continue;
+    }
+    TensorView view = host.look(input.handle);
+    key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 | view.rank << 16 |
+                  static_cast<int64_t>(view.deviceIndex) << 32);
+    key.push_back(view.offset);
+    key.insert(key.end(), view.sizes, view.sizes + view.rank);
+    key.insert(key.end(), view.strides, view.strides + view.rank);
+    InputKind kind = plan->source->inputs()->Get(number)->kind();
+    if (view.device == format::Device::Cpu) {
+      if (kind != InputKind::ScalarTensor) {
+        why = "input " + std::to_string(number) + " lies on the CPU";
+        return false;
+      }
+      // A number that kernels get by value.
+      int64_t integer = 0;
+      double real = 0;
+      TensorSlot slot;
+      slot.data = view.data;
+      slot.handle = input.handle;
+      if (!host.readItem(slot, &integer, &real).isOk()) {
+        why = "input " + std::to_string(number) + " cannot be read";
+        return false;
+      }
+      key.push_back(integer);
+      key.push_back(std::bit_cast<int64_t>(real));
+    } else if (isStatic(number)) {
+      key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)));
+    }
+  }
+  return true;
+}
+
+Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  if (!never.empty() || inputs.size() != statics.size() || !driver->usable().isOk()) {
+    return plain(inputs, outputs, never);
+  }
+  DriverContext context = nullptr;
+  DriverStream stream = host.currentStream();
+  if (driver->call().cuCtxGetCurrent(&context) != 0 || !context) {
+    return plain(inputs, outputs, "");
+  }
+  if (backend.isCapturing(stream)) {
+    return plain(inputs, outputs, "the caller captures the stream already");
+  }
+  Key key;
+  std::string why;
+  if (!keyOf(inputs, context, stream, key, why)) {
+    return plain(inputs, outputs, why);
+  }
+  {
+    ForkSafeGuard guard(lock);
+    if (!guard.held) {
+      return plain(inputs, outputs, "");
+    }
+    auto [found, isNew] = entries.try_emplace(std::move(key));
+    Entry &entry = found->second;
+    entry.lastUse = ++clock;
+    if (isNew) {
+      makeRoom();
+    } else {
+      why = prepare(entry, inputs, context, stream);
+      if (why.empty()) {
+        ForkSafeGuard ofLane(entry.lane->lock);
+        std::vector<TensorSlot> fresh(entry.fresh.size());
+        if (makeFresh(entry, fresh).isOk()) {
+          return replay(entry, stream, inputs, fresh, outputs);
+        }
+        why = "there was no memory for its results beside that of its graphs, which were dropped";
+      }
+    }
+    if (!why.empty() && entry.graph) {
+      dropAll();
+    }
+  }
+  return plain(inputs, outputs, why);
+}
+
+/// Why this call is not the launch of a graph; empty where it is.
+std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream) {
+  if (entry.graph || !entry.refused.empty()) {
+    return entry.refused;
+  }
+  entry.lane = pool.lane(context, stream, driver);
+  Status status;
+  if (entry.lane) {
+    ForkSafeGuard ofLane(entry.lane->lock);
+    status = capture(entry, inputs);
+  }
+  if (entry.graph) {
+    return "";
+  }
+  entry.lane.reset();
+  std::string why = status.isOk() ? "its memory is held by the process this one was forked from" : status.message();
+  if (status.isOk() || status.kind() != ErrorKind::OutOfMemory) {
+    entry.refused = why;
+  }
+  // Otherwise memory may be there another time.
+  return why;
+}
+
+void CudaGraphs::dropAll() {
+  uint64_t dropped = 0;
+  for (auto &[key, entry] : entries) {
+    dropped += entry.graph != nullptr;
+    drop(entry);
+  }
+  entries.clear();
+  ForkSafeGuard guard(countLock);
+  counts.evictions += dropped;
+}
+
+/// Forgets what was met longest ago, where there is too much of it.
+void CudaGraphs::makeRoom() {
+  auto oldest = [&](bool captured) {
+    return std::min_element(entries.begin(), entries.end(), [&](const auto &a, const auto &b) {
+      auto rank = [&](const Entry &entry) { return std::pair((entry.graph != nullptr) != captured, entry.lastUse); };
+      return rank(a.second) < rank(b.second);
+    });
+  };
+  if (entries.size() > kMostKeys) {
+    auto last = oldest(false);
+    drop(last->second);
+    entries.erase(last);
+  }
+  auto graphs = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto &one) { return one.second.graph != nullptr; }));
+  while (graphs > mostGraphs) {
+    auto last = oldest(true);
+    drop(last->second);
+    entries.erase(last);
+    --graphs;
+    ForkSafeGuard guard(countLock);
+    ++counts.evictions;
+  }
+}
+
+void CudaGraphs::drop(Entry &entry) {
+  if (entry.graph) {
+    driver->call().cuGraphExecDestroy(std::exchange(entry.graph, nullptr));
+  }
+  entry.lane.reset();
+}
+
+/// Walks the plan in the memory of the graph; fills what a launch of it has to do beside.
+Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry) {
+  recording.begin(memory, stream);
+  entry.copies.clear();
+  std::vector<InputValue> stand(inputs.begin(), inputs.end());
+  for (uint32_t number = 0; number < inputs.size(); ++number) {
+    if (!inputs[number].handle) {
+      continue;
+    }
+    bool isPrivate = !isStatic(number) && plan->source->inputs()->Get(number)->kind() == InputKind::Tensor;
+    RecordedTensor *tensor = recording.addInput(number, inputs[number].handle, isPrivate);
+    if (!tensor) {
+      return Status::error(ErrorKind::OutOfMemory, "there is no memory for a copy of input " + std::to_string(number));
+    }
+    stand[number].handle = tensor;
+    if (isPrivate && tensor->storage->bytes != 0) {
+      entry.copies.push_back({number, tensor->data, tensor->storage->bytes});
+    }
+  }
+  std::vector<OutputValue> outputs(executor.outputCount());
+  FRIT_RETURN_IF_ERROR(recorder->run(stand, outputs));
+  entry.bumps = recording.bumped();
+  return recordResults(outputs, entry);
+}
+
+Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) const {
+  entry.fresh.clear();
+  entry.results.clear();
+  std::vector<const RecordedStorage *> storages;
+  for (uint32_t number = 0; number < outputs.size(); ++number) {
+    const OutputValue &output = outputs[number];
+    Result &result = entry.results.emplace_back();
+    result.kind = output.kind;
+    result.integer = output.integer;
+    result.real = output.real;
+    const format::Output &spec = *plan->source->outputs()->Get(number);
+    if (spec.kind() == format::OutputKind::Input) {
+      result.kind = OutputValue::Kind::Input;
+      result.number = spec.reg();
+      continue;
+    }
+    if (output.kind != OutputValue::Kind::Tensor) {
+      continue;
+    }
+    const RecordedTensor &tensor = *static_cast<RecordedTensor *>(output.handle);
+    const RecordedStorage &storage = *tensor.storage;
+    result.storage = storage.kind;
+    result.sizes = tensor.sizes;
+    result.strides = tensor.strides;
+    result.offset = tensor.offset;
+    result.dtype = tensor.dtype;
+    result.device = tensor.device;
+    result.isWhole = tensor.isWhole;
+    result.original = storage.original;
+    result.number = storage.number;
+    if (storage.kind == RecordedStorage::Kind::Scalar) {
+      result.integer = storage.integer;
+      result.real = storage.real;
+      continue;
+    }
+    if (!result.isWhole) {
+      result.lookOffset = (tensor.data - storage.first) / static_cast<int64_t>(bytesOf(tensor.dtype));
+    }
+    if (storage.kind == RecordedStorage::Kind::Fresh) {
+      auto known = std::find(storages.begin(), storages.end(), &storage);
+      result.number = static_cast<uint32_t>(known - storages.begin());
+      if (known == storages.end()) {
+        storages.push_back(&storage);
+        entry.fresh.push_back({storage.sizes, storage.strides, storage.offset, storage.dtype, storage.device, storage.first, storage.bytes});
+      }
+    }
+  }
+  return Status::ok();
+}
+
+/// Why a graph of what was walked would be no gain; empty where it is one.
+std::string CudaGraphs::notWorth(const Entry &entry) {
+  uint64_t launches = recorded.launches, copies = entry.copies.size(), bytes = 0, evictions = counters().evictions;
+  for (const CopyIn &copy : entry.copies) {
+    bytes += copy.bytes;
+  }
+  for (const Fresh &fresh : entry.fresh) {
+    copies += fresh.bytes != 0;
+    bytes += fresh.bytes;
+  }
+  if (launches < kFewestKernels) {
+    return "it launches " + std::to_string(launches) + " kernels, fewer than " + std::to_string(kFewestKernels);
+  }
+  if (launches <= copies) {
+    return "it launches " + std::to_string(launches) + " kernels and would copy " + std::to_string(copies) + " arguments and results";
+  }
+  if (bytes / kBytesPerLaunch > launches) {
+    return "it would copy " + std::to_string(bytes >> 20) + " MiB to save " + std::to_string(launches) + " launches";
+  }
+  return evictions <= 4 * mostGraphs ? "" : "its calls differ too often: " + std::to_string(evictions) + " graphs were made and dropped";
+}
+
+/// Makes the graph of a call, or says why there is none. Whatever happens, nothing was computed and nothing is lost.
+Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
+  GraphMemory memory(*entry.lane);
+  recorded.isCounting = true;
+  recorded.launches = 0;
+  recorded.names.clear();
+  FRIT_RETURN_IF_ERROR(walk(inputs, memory, nullptr, entry));
+  if (std::string why = notWorth(entry); !why.empty()) {
+    return Status::error(ErrorKind::Unsupported, why);
+  }
+  entry.kernels = recorded.names;
+  memory.rewind();
+  recorded.isCounting = false;
+  FRIT_RETURN_IF_ERROR(record(entry, inputs, memory));
+  {
+    ForkSafeGuard guard(countLock);
+    ++counts.captures;
+  }
+  makeRoom();
+  return Status::ok();
+}
+
+Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory) {
+  const DriverTable &call = driver->call();
+  DriverStream &stream = entry.lane->captureStream;
+  DriverCode code = stream ? 0 : call.cuStreamCreate(&stream, kNonBlocking);
+  code = code ? code : call.cuStreamBeginCapture(stream, kThreadLocalCapture);
+  if (code != 0) {
+    return backend.failed(code, "beginning a capture");
+  }
+  Status status = walk(inputs, memory, stream, entry);
+  DriverGraph graph = nullptr;
+  // Ended in any case: a stream that is left capturing would never run again.
+  code = call.cuStreamEndCapture(stream, &graph);
+  if (status.isOk() && (code != 0 || !graph)) {
+    status = backend.failed(code, "ending a capture");
+  }
+  if (status.isOk()) {
+    status = instantiate(entry, graph, host.currentStream());
+  }
+  if (graph) {
+    call.cuGraphDestroy(graph);
+  }
+  return status;
+}
+
+Status CudaGraphs::instantiate(Entry &entry, DriverGraph graph, DriverStream stream) {
+  auto make = [&] { return driver->call().cuGraphInstantiateWithFlags(&entry.graph, graph, 0); };
+  DriverCode code = make();
+  if (code == kOutOfMemory && backend.freedMemory(stream, host)) {
+    code = make();
+  }
+  if (code != 0) {
+    entry.graph = nullptr;
+    return backend.failed(code, "making a CUDA graph");
+  }
+  return Status::ok();
+}
+
+/// The tensors a call gives. Until they are there nothing has happened, and all of them go if one cannot be made.
+Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
+  for (size_t at = 0; at < fresh.size(); ++at) {
+    const Fresh &one = entry.fresh[at];
+    Status status = host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
+    if (!status.isOk()) {
+      for (TensorSlot &made : fresh.first(at)) {
+        host.releaseTensor(made.handle);
+      }
+      return status;
+    }
+  }
+  return Status::ok();
+}
+
+Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
+                          std::span<OutputValue> outputs) {
+  Status status;
+  const DriverTable &call = driver->call();
+  auto what = [&] { return "CUDA graph of " + entry.kernels; };
+  auto copy = [&](const void *to, const void *from, uint64_t bytes) {
+    DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), bytes, stream);
+    return code ? backend.failed(code, "copying for the " + what()) : Status::ok();
+  };
+  for (size_t at = 0; at < entry.copies.size() && status.isOk(); ++at) {
+    const CopyIn &one = entry.copies[at];
+    status = copy(one.to, host.look(inputs[one.input].handle).data, one.bytes);
+  }
+  if (status.isOk()) {
+    DriverCode code = call.cuGraphLaunch(entry.graph, stream);
+    if (code == kOutOfMemory && backend.freedMemory(stream, host)) {
+      code = call.cuGraphLaunch(entry.graph, stream);
+    }
+    status = code ? backend.failed(code, what()) : Status::ok();
+  }
+  for (size_t at = 0; at < fresh.size() && status.isOk(); ++at) {
+    if (entry.fresh[at].bytes != 0) {
+      status = copy(fresh[at].data, entry.fresh[at].from, entry.fresh[at].bytes);
+    }
+  }
+  if (status.isOk()) {
+    for (uint32_t number : entry.bumps) {
+      TensorSlot slot;
+      slot.handle = inputs[number].handle;
+      host.bumpVersion(slot);
+    }
+    status = makeResults(entry, inputs, fresh, outputs);
+  }
+  for (TensorSlot &slot : fresh) {
+    host.releaseTensor(slot.handle);
+  }
+  for (InputValue &input : inputs) {
+    if (input.handle) {
+      host.releaseTensor(std::exchange(input.handle, nullptr));
+    }
+  }
+  if (status.isOk()) {
+    ForkSafeGuard guard(countLock);
+    ++counts.replays;
+    return status;
+  }
+  for (OutputValue &output : outputs) {
+    if (output.handle) {
+      host.releaseTensor(std::exchange(output.handle, nullptr));
+    }
+    output.kind = OutputValue::Kind::None;
+  }
+  return status;
+}
+
+Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
+                               std::span<OutputValue> outputs) {
+  for (size_t number = 0; number < outputs.size(); ++number) {
+    const Result &result = entry.results[number];
+    OutputValue &output = outputs[number];
+    output.kind = result.kind;
+    output.integer = result.integer;
+    output.real = result.real;
+    if (result.kind == OutputValue::Kind::Input) {
+      const InputValue &input = inputs[result.number];
+      output.kind = static_cast<OutputValue::Kind>(input.kind);
+      output.integer = input.integer;
+      output.real = input.real;
+      output.handle = input.handle;
+      if (output.handle) {
+        host.retainTensor(output.handle);
+      }
+      continue;
+    }
+    if (result.kind != OutputValue::Kind::Tensor) {
+      continue;
+    }
+    TensorSlot slot, source;
+    if (result.storage == RecordedStorage::Kind::Scalar) {
+      FRIT_RETURN_IF_ERROR(host.wrapScalar(result.dtype, result.integer, result.real, slot));
+      output.handle = slot.handle;
+      continue;
+    }
+    if (result.storage == RecordedStorage::Kind::Fresh) {
+      source = fresh[result.number];
+    } else {
+      source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle : result.original;
+      source.data = host.look(source.handle).data;
+    }
+    if (result.isWhole) {
+      host.retainTensor(source.handle);
+      output.handle = source.handle;
+      continue;
+    }
+    FRIT_RETURN_IF_ERROR(host.viewTensor(source, {result.sizes, result.strides, result.dtype, result.device, result.offset}, result.lookOffset, slot));
+    output.handle = slot.handle;
+  }
+  return Status::ok();
+}
+
+} // namespace frit

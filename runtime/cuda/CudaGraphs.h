@@ -1,0 +1,145 @@
+// Calls as CUDA graphs (mode "reduce-overhead"): all kernels of a call in one launch. A graph is made when a call comes for the second
+// time: of the same sizes, strides and numbers, on the same stream, with the same static arguments (parameters and buffers, whose
+// addresses the graph keeps). The other arguments are copied into memory of the graph in front of each launch and the results out of it
+// into fresh tensors behind, so that nobody has to know: results can be kept, arguments may lie anywhere, and all graphs of a stream
+// share one memory (GraphPool).
+//
+// What cannot be captured, or would not gain, runs as without graphs, counted by the reason.
+
+#pragma once
+
+#include "runtime/cuda/RecordingHost.h"
+#include "runtime/plan/PlanExecutor.h"
+
+#include <string>
+
+namespace frit {
+
+struct GraphCounters {
+  uint64_t captures = 0, replays = 0, evictions = 0;
+  /// Calls that ran without a graph, by the reason. A call that is met for the first time is no such call.
+  std::map<std::string, uint64_t> notCaptured;
+};
+
+class CudaGraphs {
+public:
+  /// `statics`: numbers of the arguments whose memory stays the same over calls. Everything must outlive the object.
+  CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
+             std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> statics);
+  ~CudaGraphs();
+  CudaGraphs(const CudaGraphs &) = delete;
+  CudaGraphs &operator=(const CudaGraphs &) = delete;
+
+  /// The value of a constant, as PlanExecutor::bindConstant.
+  Status bindConstant(uint32_t number, void *handle);
+  /// As PlanExecutor::run.
+  Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  GraphCounters counters();
+  /// Counts a call that ran without a graph.
+  void count(const std::string &why);
+
+  /// At most so many graphs are kept.
+  size_t mostGraphs = 16;
+  /// Fewer kernels are launched one by one.
+  static constexpr uint64_t kFewestKernels = 4;
+  /// What may be copied for each launch that is saved.
+  static constexpr uint64_t kBytesPerLaunch = 1 << 20;
+
+private:
+  using Key = std::vector<int64_t>;
+
+  /// A copy into the graph's memory: argument, address there, bytes.
+  struct CopyIn {
+    uint32_t input;
+    char *to;
+    uint64_t bytes;
+  };
+  /// A tensor that is made anew by each call and filled from the graph's memory.
+  struct Fresh {
+    std::vector<int64_t> sizes, strides;
+    int64_t offset;
+    format::Dtype dtype;
+    format::Device device;
+    const char *from;
+    uint64_t bytes;
+  };
+  struct Result {
+    OutputValue::Kind kind = OutputValue::Kind::None;
+    int64_t integer = 0;
+    double real = 0;
+    /// Of a tensor: where it lies. `number` is that of a Fresh or of an argument; a constant is `original`.
+    RecordedStorage::Kind storage = RecordedStorage::Kind::Fresh;
+    uint32_t number = 0;
+    void *original = nullptr;
+    /// The tensor of the storage itself, or a look at it.
+    bool isWhole = true;
+    int64_t lookOffset = 0;
+    std::vector<int64_t> sizes, strides;
+    int64_t offset = 0;
+    format::Dtype dtype = {};
+    format::Device device = {};
+  };
+  /// What is known of a key: that it was met, its graph, or why there is none.
+  struct Entry {
+    uint64_t lastUse = 0;
+    std::string refused;
+    DriverGraphExec graph = nullptr;
+    std::shared_ptr<GraphLane> lane;
+    std::vector<CopyIn> copies;
+    std::vector<Fresh> fresh;
+    std::vector<Result> results;
+    std::vector<uint32_t> bumps;
+    std::string kernels;
+  };
+  /// Kernels of a call while memory is decided about: counted, not launched. Then they are launched.
+  class Walk : public KernelBackend {
+  public:
+    explicit Walk(CudaBackend &backend) : backend(backend) {}
+    Status ready() override { return backend.ready(); }
+    Status launch(const KernelArguments &arguments, TensorHost &host) override;
+    CudaBackend &backend;
+    bool isCounting = true;
+    uint64_t launches = 0;
+    std::string names;
+  };
+
+  std::string whyNever() const;
+  /// False with the reason where no call like this can be captured.
+  bool keyOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, std::string &why) const;
+  Status plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why);
+  Status capture(Entry &entry, std::span<const InputValue> inputs);
+  Status record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory);
+  std::string notWorth(const Entry &entry);
+  Status walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry);
+  Status recordResults(std::span<OutputValue> outputs, Entry &entry) const;
+  Status instantiate(Entry &entry, DriverGraph graph, DriverStream stream);
+  std::string prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream);
+  Status makeFresh(const Entry &entry, std::span<TensorSlot> fresh);
+  Status replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
+  Status makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
+  void makeRoom();
+  void drop(Entry &entry);
+  void dropAll();
+  bool isStatic(uint32_t input) const;
+
+  std::shared_ptr<const DecodedPlan> plan;
+  TensorHost &host;
+  CudaBackend &backend;
+  PlanExecutor &executor;
+  std::shared_ptr<Driver> driver;
+  GraphPool &pool;
+  std::vector<bool> statics;
+  /// Why nothing of this plan is ever captured; empty where it may be.
+  std::string never;
+
+  ForkSafeLock lock;
+  RecordingHost recording;
+  Walk recorded;
+  std::unique_ptr<PlanExecutor> recorder;
+  std::map<Key, Entry> entries;
+  uint64_t clock = 0;
+  ForkSafeLock countLock;
+  GraphCounters counts;
+};
+
+} // namespace frit

@@ -1,0 +1,91 @@
+// The executor's world while a call is made into a CUDA graph. Tensors are records of where memory of the graph lies; nothing is computed,
+// nothing is a tensor of the real host. A plan is walked twice in it: to decide about memory, and to be captured.
+
+#pragma once
+
+#include "runtime/cuda/CudaBackend.h"
+#include "runtime/cuda/GraphPool.h"
+
+#include <deque>
+
+namespace frit {
+
+/// Memory that tensors of a recorded call lie in.
+struct RecordedStorage {
+  /// Made by the plan; argument or constant `number`; a 0-d tensor of the CPU that holds `integer` or `real`.
+  enum class Kind : uint8_t { Fresh, Input, Constant, Scalar } kind = Kind::Fresh;
+  uint32_t number = 0;
+  /// What was asked for.
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  format::Dtype dtype = {};
+  format::Device device = {};
+  /// First element of what was asked for, its bytes, and the block it lies in.
+  char *first = nullptr;
+  uint64_t bytes = 0;
+  void *block = nullptr;
+  int64_t integer = 0;
+  double real = 0;
+  /// Tensors that lie in it.
+  int64_t tensors = 0;
+  /// The real tensor, of arguments and constants.
+  void *original = nullptr;
+};
+
+/// A handle of this host points to one of these.
+struct RecordedTensor {
+  RecordedStorage *storage;
+  char *data;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset;
+  format::Dtype dtype;
+  format::Device device;
+  int32_t deviceIndex;
+  int64_t references = 1;
+  /// What was allocated, and not a look at it.
+  bool isWhole = true;
+};
+
+class RecordingHost : public TensorHost {
+public:
+  RecordingHost(TensorHost &inner, const CudaBackend &backend) : inner(inner), backend(backend) {}
+
+  /// Before each walk. `stream` is the one that is captured, null while only memory is decided about.
+  void begin(GraphMemory &memory, DriverStream stream);
+  /// An argument. `isPrivate`: a copy in memory of the graph stands for it.
+  RecordedTensor *addInput(uint32_t number, void *original, bool isPrivate);
+  /// A tensor that stays for all calls.
+  RecordedTensor *addConstant(uint32_t number, void *original);
+  /// Arguments whose version counters a call bumps, as often as it does.
+  const std::vector<uint32_t> &bumped() const { return bumps; }
+
+  void *allocateRaw(format::Device device, uint64_t bytes) override;
+  void freeRaw(format::Device device, void *memory) override;
+  Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  void releaseTensor(void *handle) override;
+  void retainTensor(void *handle) override;
+  TensorView look(void *handle) override;
+  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
+  void bumpVersion(const TensorSlot &tensor) override;
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
+  Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
+  Status callAten(uint32_t number, RunState &state) override;
+  void parallelFor(int64_t, int64_t, RangeBody, void *) override {}
+  void *currentStream() override { return stream; }
+  void note(const std::string &text) override { inner.note(text); }
+
+private:
+  RecordedTensor *newTensor(RecordedStorage &storage, const TensorView &view);
+  RecordedTensor *real(RecordedStorage::Kind kind, uint32_t number, void *original, std::deque<RecordedStorage> &storages);
+
+  TensorHost &inner;
+  const CudaBackend &backend;
+  GraphMemory *memory = nullptr;
+  DriverStream stream = nullptr;
+  std::deque<RecordedTensor> tensors, constantTensors;
+  std::deque<RecordedStorage> storages, constantStorages;
+  std::vector<uint32_t> bumps;
+};
+
+} // namespace frit

@@ -1,0 +1,96 @@
+"""torch.compile's modes on a machine without a GPU: what they ask for and does not happen is counted and said, never silent. Graphs
+themselves are tested with a scripted driver (`unit/runtime/cuda/CudaGraphs.cpp`)."""
+
+import logging
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import frit
+from frit import backend, modes
+
+NO_PLAN = "no GPU plan: it runs on the CPU"
+
+
+def chain(x, y):
+    return (x * y + 1).relu().sum(1)
+
+
+@pytest.mark.parametrize("target", ["auto", "simt"])
+def test_calls_without_a_gpu_are_counted_as_not_captured(target, caplog):
+    torch.compiler.reset()
+    compiled = torch.compile(chain, backend="frit", options={"mode": "reduce-overhead", "target": target})
+    x, y = torch.randn(3, 5), torch.randn(3, 5)
+    with caplog.at_level(logging.INFO, logger="frit"):
+        for _ in range(4):
+            torch.testing.assert_close(compiled(x, y), chain(x, y))
+    counted = frit.counts()
+    assert counted["not_captured"] == {NO_PLAN: 4}
+    assert (counted["graph_captures"], counted["graph_replays"], counted["calls"]) == (0, 0, 4)
+    assert counters["frit"][f"not_captured: {NO_PLAN}"] == 4
+    said = [record.getMessage() for record in caplog.records if "not captured" in record.getMessage()]
+    assert said == [f"graph 'graph0_inference' is not captured in a CUDA graph: {NO_PLAN}"]
+
+
+def test_the_default_mode_asks_for_nothing():
+    torch.compiler.reset()
+    torch.compile(chain, backend="frit")(torch.randn(3, 5), torch.randn(3, 5))
+    assert frit.counts()["not_captured"] == {}
+    assert not [name for name in counters["frit"] if name.startswith(("not_captured", "not_measured"))]
+
+
+@pytest.mark.parametrize("mode", ["max-autotune", "max-autotune-no-cudagraphs"])
+def test_the_report_says_what_became_of_a_mode(mode):
+    explained = frit.explain(chain, mode=mode)(torch.randn(3, 5), torch.randn(3, 5))
+    graphs = f"  1 calls without a CUDA graph: {NO_PLAN}"
+    assert (graphs in str(explained).split("\n")) == (mode == "max-autotune")
+    assert f"  autotune: {modes.NOTHING_MEASURED}" in str(explained).split("\n")
+
+
+def test_an_unmeasured_schedule_is_counted():
+    torch.compiler.reset()
+    torch.compile(chain, backend="frit", mode="max-autotune-no-cudagraphs")(torch.randn(3, 5), torch.randn(3, 5))
+    assert counters["frit"][f"not_measured: {modes.NOTHING_MEASURED}"] == 1
+
+
+def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):
+    torch.compiler.reset()
+    seen = {}
+    original = modes.static_inputs
+
+    def watched(gm, stage):
+        numbers = original(gm, stage)
+        names = [node.name for node in gm.graph.nodes if node.op == "placeholder"]
+        seen[stage] = ([names[number] for number in numbers], names)
+        return numbers
+
+    monkeypatch.setattr(modes, "static_inputs", watched)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
+    x = torch.randn(3, 4)
+    compiled(x).sum().backward()
+    static, names = seen["forward"]
+    # weight, bias, x, and then the normalisation's two parameters and three buffers
+    assert static == [name for name in names if name != "primals_3"]
+    static, names = seen["backward"]
+    assert static == [name for name in names if name.startswith("primals") and name != "primals_3"]
+    assert static and "tangents_1" in names and "addmm" in names
+    with torch.no_grad():
+        net.eval()(x)
+        compiled(x)
+    assert len(seen["inference"][0]) == len(seen["inference"][1]) - 1
+
+
+def test_wrong_static_arguments_are_errors():
+    torch.compiler.reset()
+    found = []
+    backend._OBSERVERS.append(lambda name, stage, captured, report, executable: found.append(executable))
+    try:
+        torch.compile(chain, backend="frit")(torch.randn(3, 5), torch.randn(3, 5))
+    finally:
+        backend._OBSERVERS.pop()
+    with pytest.raises(TypeError, match="a tuple of their numbers"):
+        found[0].capture_graphs([1])
+    with pytest.raises((OverflowError, TypeError)):
+        found[0].capture_graphs((-1,))
