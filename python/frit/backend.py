@@ -94,8 +94,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
-        captured, executable = found
-        report = json.loads(executable.report())
+        captured, executable, report = found
         _time(name, captured, "from the cache", started)
     else:
         captured = capture(gm)

@@ -46,7 +46,10 @@ def unpack(key, content):
     text = content[start : start + length]
     if hashlib.sha256(text).digest() != digest:
         raise BadEntry("its description is damaged")
-    description = json.loads(text)
+    try:
+        description = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadEntry("its description is no JSON") from error
     if not isinstance(description, dict):
         raise BadEntry("its description is none")
     artifact = content[start + length :]

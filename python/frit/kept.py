@@ -8,6 +8,7 @@ cache only if it knows every kind of entry in it, and it learns of frit's when t
 """
 
 import functools
+import json
 import os
 
 import torch
@@ -28,7 +29,7 @@ class FritCacheArtifact(CacheArtifact):
     def populate_cache(self):
         try:
             unpack(self.key, self.content)
-        except (BadEntry, ValueError) as why:
+        except BadEntry as why:
             log.warning("an entry of the portable cache is left out: %s", why)
             return
         store = _store()
@@ -78,7 +79,7 @@ def key_of(gm, settings, native):
 
 
 def load(key, gm, native):
-    """(Captured, executable) of a kept graph, or None."""
+    """(Captured, executable, report) of a kept graph, or None."""
     store = _store()
     if store is None:
         return None
@@ -92,9 +93,13 @@ def load(key, gm, native):
         constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
         executable = native.load(artifact, constants)
         devices = {torch.device(name): True for name in description["devices"]}
-        captured = Captured(description.get("graph"), constants, [], description["nodes"], devices)
+        report = json.loads(executable.report())
+        text, nodes = description.get("graph"), description["nodes"]
+        if type(nodes) is not int or not isinstance(text, (str, type(None))) or not all(isinstance(c, torch.Tensor) for c in constants):
+            raise BadEntry("its description has values of the wrong kind")
+        captured = Captured(text, constants, [], nodes, devices)
         captured.key, captured.artifact = key, artifact
-    except (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError) as why:
+    except (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as why:
         log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
         tally["cache_bad_entries"] += 1
         tally["cache_misses"] += 1
@@ -102,7 +107,7 @@ def load(key, gm, native):
         return None
     tally["cache_hits"] += 1
     CacheArtifactManager.record_artifact("frit", key, content)
-    return captured, executable
+    return captured, executable, report
 
 
 def read_artifact(key):
@@ -111,7 +116,7 @@ def read_artifact(key):
     try:
         content = store and store.read(key)
         return content and unpack(key, content)[1]
-    except (BadEntry, ValueError) as why:
+    except BadEntry as why:
         log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
         counters["frit"]["cache_bad_entries"] += 1
         store.drop(key)

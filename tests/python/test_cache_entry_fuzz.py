@@ -1,0 +1,125 @@
+"""Entries of the disk cache as nobody wrote them, for a minute: a hit or a counted miss, never an exception.
+
+The reader is Python, so this is no libFuzzer target; what it hands on to native code, the artifact, is one (tests/fuzz). Half of the
+inputs have digests that fit, so that what lies behind them is reached.
+"""
+
+import json
+import random
+import struct
+import time
+from hashlib import sha256
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from frit import _C, disk_cache, kept, options
+from frit.capture import capture
+
+SECONDS = 60
+
+
+class Constants(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.held = torch.arange(4.0)
+
+    def forward(self, x):
+        return x.sin() + self.held
+
+
+@pytest.fixture
+def entry(tmp_path, monkeypatch):
+    """(graph, key, bytes of its entry, the store)."""
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FRIT_CACHE", "1")
+    graph = torch.fx.experimental.proxy_tensor.make_fx(Constants())(torch.randn(4))
+    captured = capture(graph)
+    artifact = _C.compile(captured.json, json.dumps({"name": "main"})).artifact
+    key = kept.key_of(graph, options.resolve(), lambda: _C)
+    description = {"constants": captured.constant_names, "devices": ["cpu"], "nodes": captured.nodes}
+    yield graph, key, disk_cache.pack(key, description, artifact), disk_cache.DiskCache(str(tmp_path))
+    counters["frit"].clear()
+
+
+def damaged_value(draw, value, depth=0):
+    """JSON that differs from `value` somewhere."""
+    strange = [None, True, -1, 1 << 70, 1e308, "", "cuda:9999", "a.b.c", "__class__.__init__", [], [[]], {}, {"key": 1}, [None] * 50]
+    if draw.random() < 0.3 or depth > 3 or not isinstance(value, (dict, list)) or not value:
+        return draw.choice(strange)
+    if isinstance(value, dict):
+        changed = dict(value)
+        name = draw.choice(list(changed))
+        if draw.random() < 0.2:
+            del changed[name]
+        else:
+            changed[name] = damaged_value(draw, changed[name], depth + 1)
+        return changed
+    changed = list(value)
+    place = draw.randrange(len(changed))
+    changed[place] = damaged_value(draw, changed[place], depth + 1)
+    return changed
+
+
+def damaged_bytes(draw, content):
+    content = bytearray(content)
+    for _ in range(draw.choice([1, 1, 2, 8])):
+        place = draw.randrange(len(content) + 1)
+        kind = draw.randrange(4)
+        if kind == 0:
+            content[place:] = b""
+        elif kind == 1:
+            content[place : place + 1] = bytes([draw.randrange(256)])
+        elif kind == 2:
+            content[place:place] = draw.randbytes(draw.choice([1, 4, 100]))
+        else:
+            content[place : place + draw.choice([1, 4, 100])] = b""
+    return bytes(content)
+
+
+def with_text(text, artifact):
+    return disk_cache.MAGIC + struct.pack("<I32s", len(text), sha256(text).digest()) + text + artifact
+
+
+def damaged(draw, key, content):
+    description, artifact = disk_cache.unpack(key, content)
+    kind = draw.randrange(5)
+    if kind == 0:
+        return damaged_bytes(draw, content)
+    if kind == 1:  # the description says something else, and its digest fits
+        return with_text(json.dumps(damaged_value(draw, description)).encode(), artifact)
+    if kind == 2:  # the description is no JSON, or of another depth than any reader's stack
+        text = json.dumps(description).encode()
+        return with_text(draw.choice([damaged_bytes(draw, text), b"[" * 200_000, b'{"a":' * 100_000, b"\xff\xfe", b"NaN"]), artifact)
+    if kind == 3:  # the artifact is another, and all digests of the entry fit
+        return disk_cache.pack(key, description, damaged_bytes(draw, artifact))
+    # As before, but the artifact's own digest fits too.
+    body = bytearray(damaged_bytes(draw, artifact))
+    if len(body) > 128:
+        body[40:72] = bytes(32)
+        end = 128 + min(struct.unpack_from("<Q", body, 16)[0], len(body))
+        body[40:72] = sha256(bytes(body[:end])).digest()
+    return disk_cache.pack(key, description, bytes(body))
+
+
+def test_a_minute_of_damaged_entries(entry):
+    graph, key, content, store = entry
+    assert kept.load(key, graph, _C) is None  # nothing is there yet
+    store.write(key, content)
+    assert kept.load(key, graph, _C) is not None
+    seed = random.randrange(1 << 32)
+    draw, outcomes, end = random.Random(seed), {"hit": 0, "miss": 0}, time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        bad = damaged(draw, key, content)
+        assert store.write(key, bad) == ""
+        tally = counters["frit"]
+        before = tally["cache_hits"], tally["cache_bad_entries"]
+        try:
+            found = kept.load(key, graph, _C)
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}: {bad[:4000]!r}") from error
+        assert (tally["cache_hits"], tally["cache_bad_entries"]) == (before[0] + bool(found), before[1] + (not found)), seed
+        assert not found or type(found[0].nodes) is int
+        outcomes["hit" if found else "miss"] += 1
+    assert min(outcomes.values()) > 10, outcomes
