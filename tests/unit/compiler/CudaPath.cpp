@@ -6,7 +6,7 @@
 #include "runtime/cpu/CodeMapping.h"
 #include "runtime/cpu/HostFeatures.h"
 #include "runtime/cpu/MathCallbacks.h"
-#include "runtime/cuda/CudaBackend.h"
+#include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/simt/SimtGrid.h"
 #include "runtime/standalone/StandaloneHost.h"
@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <regex>
 
@@ -29,7 +30,12 @@ struct Device {
   std::unique_ptr<CodeMapping> emulation;
   std::vector<std::string> launched;
   std::string error;
+  /// The stream that is captured, and what it got; a CUDA graph is what a capture got.
+  void *captured = nullptr;
+  std::vector<std::function<DriverCode()>> recorded;
+  unsigned graphLaunches = 0;
 };
+using FakeGraph = std::vector<std::function<DriverCode()>>;
 Device *device;
 
 void readEntries(const std::string &ptx) {
@@ -101,9 +107,47 @@ DriverTable emulatingDriver() {
   };
   table.cuFuncSetAttribute = [](DriverFunction, int, int) { return 0; };
   table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared, DriverStream, void **parameters, void **) {
-    const auto &entry = *reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
-    return launchEmulated(entry, {"", nullptr, {x, y, z}, {bx, by, bz}, shared}, parameters);
+                            unsigned shared, DriverStream stream, void **parameters, void **) -> DriverCode {
+    const auto *entry = reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
+    SimtLaunch shape = {"", nullptr, {x, y, z}, {bx, by, bz}, shared};
+    if (!stream || stream != device->captured) {
+      return launchEmulated(*entry, shape, parameters);
+    }
+    // A graph keeps the values that its parameters have now.
+    std::vector<uint64_t> values;
+    for (size_t i = 0; i < entry->second.size(); ++i) {
+      values.push_back(*static_cast<uint64_t *>(parameters[i]));
+    }
+    device->recorded.push_back([entry, shape, values]() mutable {
+      std::vector<void *> addresses;
+      for (uint64_t &value : values) {
+        addresses.push_back(&value);
+      }
+      return launchEmulated(*entry, shape, addresses.data());
+    });
+    return 0;
+  };
+  table.cuStreamCreate = [](DriverStream *stream, unsigned) { return *stream = reinterpret_cast<void *>(0x900), 0; };
+  table.cuStreamDestroy = [](DriverStream) { return 0; };
+  table.cuStreamBeginCapture = [](DriverStream stream, int) { return device->captured = stream, device->recorded.clear(), 0; };
+  table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) {
+    return device->captured = nullptr, *graph = new FakeGraph(std::move(device->recorded)), 0;
+  };
+  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph, unsigned long long) {
+    return *made = new FakeGraph(*static_cast<FakeGraph *>(graph)), 0;
+  };
+  table.cuGraphDestroy = table.cuGraphExecDestroy = [](DriverGraph graph) { return delete static_cast<FakeGraph *>(graph), 0; };
+  table.cuGraphLaunch = [](DriverGraphExec graph, DriverStream) -> DriverCode {
+    ++device->graphLaunches;
+    for (auto &node : *static_cast<FakeGraph *>(graph)) {
+      if (DriverCode code = node(); code != 0) {
+        return code;
+      }
+    }
+    return 0;
+  };
+  table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream) -> DriverCode {
+    return std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes), 0;
   };
   table.cuStreamQuery = [](DriverStream) { return 0; };
   table.cuStreamIsCapturing = [](DriverStream, int *status) { return *status = 0, 0; };
@@ -204,54 +248,104 @@ frit.graph @layer(
 }
 )mlir";
 
-TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
-  CompileOptions options;
-  options.targets = {"sm_80", "sm_90", "simt"};
-  CompileResult compiled = compileIr(kGraph, options);
-  ASSERT_TRUE(compiled.ok()) << compiled.errorText();
-  const std::string &bytes = compiled.artifact;
-  auto loaded = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  ASSERT_TRUE(loaded.isOk()) << loaded.status().message();
-  Device own;
-  device = &own;
-  std::vector<std::string> levels = hostLevels();
-  auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt), levels);
-  ASSERT_TRUE(mapping.isOk()) << mapping.status().message();
-  own.emulation = std::make_unique<CodeMapping>(std::move(*mapping));
+/// t = sum(y * c * d) with y = x * s, c = sum of y's columns, d = sum of (y * c)'s: one kernel after the other.
+constexpr const char *kChain = R"mlir(
+frit.graph @layer(
+    %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
+                                               frit.layout = #frit.layout<[s1, 1]>, frit.name = "x"},
+    %s: tensor<f64> {frit.device = "cpu", frit.dtype = #frit.dtype<f64>, frit.kind = "user_input",
+                     frit.layout = #frit.layout<[]>, frit.name = "s"})
+    -> (tensor<f32> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[]>,
+                     frit.storage = #frit.storage<fresh, 16>})
+    attributes {frit.device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
+  %y = frit.aten "aten.mul.Tensor"(%x, %s) [#frit.operand<0>, #frit.operand<1>]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f64>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 10>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>, tensor<f64>) -> tensor<?x?xf32, #frit.dims<[s0, s1]>>
+  %c = frit.aten "aten.sum.dim_IntList"(%y) [#frit.operand<0>, [0], false, unit]
+      {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 11>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>) -> tensor<?xf32, #frit.dims<[s1]>>
+  %m = frit.aten "aten.mul.Tensor"(%y, %c) [#frit.operand<0>, #frit.operand<1>]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 12>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>, tensor<?xf32, #frit.dims<[s1]>>) -> tensor<?x?xf32, #frit.dims<[s0, s1]>>
+  %d = frit.aten "aten.sum.dim_IntList"(%m) [#frit.operand<0>, [0], false, unit]
+      {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 13>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>) -> tensor<?xf32, #frit.dims<[s1]>>
+  %n = frit.aten "aten.mul.Tensor"(%m, %d) [#frit.operand<0>, #frit.operand<1>]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 14>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>, tensor<?xf32, #frit.dims<[s1]>>) -> tensor<?x?xf32, #frit.dims<[s0, s1]>>
+  %t = frit.aten "aten.sum.default"(%n) [#frit.operand<0>, unit]
+      {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s1, 1]>],
+       result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[]>], result_storage = [#frit.storage<fresh, 16>]}
+      : (tensor<?x?xf32, #frit.dims<[s0, s1]>>) -> tensor<f32>
+  frit.return %t : tensor<f32>
+}
+)mlir";
 
-  auto plan = DecodedPlan::decode(*loaded, *(*loaded)->plan(format::Target::Gpu));
-  ASSERT_TRUE(plan.isOk()) << plan.status().message();
-  DeviceHost host(**plan);
-  auto backend = CudaBackend::create(*plan, *Driver::create(emulatingDriver()));
-  ASSERT_TRUE(backend.isOk()) << backend.status().message();
-  PlanExecutor executor(*plan, host, **backend);
+/// The memory of graphs lies on the device too.
+void *takeBlock(uint64_t bytes) {
+  auto *memory = static_cast<char *>(std::aligned_alloc(512, bytes));
+  device->memory[memory] = bytes;
+  return memory;
+}
+void giveBlock(void *memory) {
+  device->memory.erase(static_cast<char *>(memory));
+  std::free(memory);
+}
 
-  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 3}, {33, 40}, {5, 257}}) {
-    std::vector<float> x(static_cast<size_t>(rows * columns));
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] = static_cast<float>(i % 17) - 8;
-    }
-    double scale = 0.5;
+/// A graph, compiled, on the emulated device.
+struct Compiled {
+  explicit Compiled(const char *graph) {
+    CompileOptions options;
+    options.targets = {"sm_80", "sm_90", "simt"};
+    CompileResult compiled = compileIr(graph, options);
+    EXPECT_TRUE(compiled.ok()) << compiled.errorText();
+    const std::string &bytes = compiled.artifact;
+    auto loaded = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    EXPECT_TRUE(loaded.isOk()) << loaded.status().message();
+    device = &own;
+    std::vector<std::string> levels = hostLevels();
+    auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt), levels);
+    EXPECT_TRUE(mapping.isOk()) << mapping.status().message();
+    own.emulation = std::make_unique<CodeMapping>(std::move(*mapping));
+    plan = *DecodedPlan::decode(*loaded, *(*loaded)->plan(format::Target::Gpu));
+    host = std::make_unique<DeviceHost>(*plan);
+    driver = *Driver::create(emulatingDriver());
+    backend = std::move(*CudaBackend::create(plan, driver));
+    executor = std::make_unique<PlanExecutor>(plan, *host, *backend);
+  }
+
+  HostTensor *matrix(int64_t rows, int64_t columns, const std::vector<float> &values) {
+    HostTensor *made = newTensor(format::Dtype::F32, {rows, columns}, values.data(), values.size() * 4);
+    host->track(made);
+    return made;
+  }
+
+  /// One call, compared with loops; takes x.
+  template <typename Run> void check(HostTensor *x, double scale, Run run) {
+    int64_t rows = x->sizes[0], columns = x->sizes[1];
+    std::vector<float> values(reinterpret_cast<float *>(x->data), reinterpret_cast<float *>(x->data) + rows * columns);
     std::vector<InputValue> inputs(2);
-    HostTensor *first = newTensor(format::Dtype::F32, {rows, columns}, x.data(), x.size() * 4);
-    host.track(first);
     inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
-    inputs[0].handle = first;
+    inputs[0].handle = x;
     inputs[1].handle = newTensor(format::Dtype::F64, {}, &scale, 8);
     std::vector<OutputValue> outputs(3);
-    own.launched.clear();
-    Status status = executor.run(inputs, outputs);
+    Status status = run(inputs, outputs);
     ASSERT_TRUE(status.isOk()) << status.message();
-    EXPECT_GE(own.launched.size(), 3u);
     auto at = [&](int output, int64_t i) {
       return reinterpret_cast<float *>(static_cast<HostTensor *>(outputs[static_cast<size_t>(output)].handle)->data)[i];
     };
+    auto factor = static_cast<float>(scale);
     float total = 0;
     for (int64_t column = 0; column < columns; ++column) {
       float sum = 0;
       for (int64_t row = 0; row < rows; ++row) {
-        sum += x[static_cast<size_t>(row * columns + column)] * 0.5f;
-        EXPECT_EQ(at(0, row * columns + column), x[static_cast<size_t>(row * columns + column)] * 0.5f);
+        sum += values[static_cast<size_t>(row * columns + column)] * factor;
+        EXPECT_EQ(at(0, row * columns + column), values[static_cast<size_t>(row * columns + column)] * factor);
       }
       // Multiples of a half: exact in any order.
       EXPECT_EQ(at(1, column), sum);
@@ -259,9 +353,76 @@ TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
     }
     EXPECT_EQ(at(2, 0), total);
     for (OutputValue &output : outputs) {
-      host.releaseTensor(output.handle);
+      host->releaseTensor(output.handle);
     }
   }
+
+  Device own;
+  std::shared_ptr<const DecodedPlan> plan;
+  std::unique_ptr<DeviceHost> host;
+  std::shared_ptr<Driver> driver;
+  std::unique_ptr<CudaBackend> backend;
+  std::unique_ptr<PlanExecutor> executor;
+};
+
+std::vector<float> ramp(int64_t count, int64_t start) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((i + static_cast<size_t>(start)) % 17) - 8;
+  }
+  return values;
+}
+
+TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
+  Compiled compiled(kGraph);
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 3}, {33, 40}, {5, 257}}) {
+    compiled.own.launched.clear();
+    compiled.check(compiled.matrix(rows, columns, ramp(rows * columns, 0)), 0.5,
+                   [&](auto &inputs, auto &outputs) { return compiled.executor->run(inputs, outputs); });
+    EXPECT_GE(compiled.own.launched.size(), 3u);
+  }
+}
+
+TEST(CudaPath, CudaGraphsGiveTheBitsOfSingleLaunches) {
+  Compiled compiled(kChain);
+  GraphPool pool({takeBlock, giveBlock});
+  CudaGraphs graphs(compiled.plan, *compiled.host, *compiled.backend, *compiled.executor, compiled.driver, pool, {});
+  unsigned calls = 0;
+  auto total = [&](HostTensor *x, double scale, auto &runner) {
+    std::vector<InputValue> inputs(2);
+    inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
+    inputs[0].handle = x;
+    inputs[1].handle = newTensor(format::Dtype::F64, {}, &scale, 8);
+    OutputValue output;
+    Status status = runner.run(inputs, {&output, 1});
+    EXPECT_TRUE(status.isOk()) << status.message();
+    if (!status.isOk()) {
+      return 0.f;
+    }
+    float value = *reinterpret_cast<float *>(static_cast<HostTensor *>(output.handle)->data);
+    compiled.host->releaseTensor(output.handle);
+    return value;
+  };
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{64, 40}, {1200, 7}, {64, 40}}) {
+    for (int turn = 0; turn < 4; ++turn) {
+      std::vector<float> values = ramp(rows * columns, 3 * turn);
+      // Numbers are part of what a graph is for, values are not.
+      for (double scale : {0.001, 0.002}) {
+        float expected = total(compiled.matrix(rows, columns, values), scale, *compiled.executor);
+        EXPECT_NE(expected, 0);
+        EXPECT_EQ(total(compiled.matrix(rows, columns, values), scale, graphs), expected);
+        ++calls;
+      }
+    }
+  }
+  GraphCounters counters = graphs.counters();
+  for (const auto &[why, count] : counters.notCaptured) {
+    ADD_FAILURE() << count << " calls: " << why << ", " << testing::PrintToString(compiled.own.launched);
+  }
+  // Two sizes and two numbers; the first call of each runs without.
+  EXPECT_EQ(counters.captures, 4u);
+  EXPECT_EQ(counters.replays, compiled.own.graphLaunches);
+  EXPECT_EQ(counters.replays, calls - 4);
 }
 
 } // namespace
