@@ -20,7 +20,7 @@ const char *const kUsage = R"(usage: frit-run MODEL.frit [options]
   --output=@FILE.npy    where a result goes, in order; results without a place are printed as shapes
   --expected-output=@FILE.npy   what a result must be, in order, within
   --rtol=R --atol=A     |result - expected| <= A + R * |expected| (default 1e-5 and 1e-6); integers must be equal
-  --device=cpu|simt     run on the CPU, or emulate the GPU kernels with every access checked (default cpu)
+  --device=cpu|simt     run on the CPU, or emulate the GPU kernels with every access checked (default cpu); 'cuda' with frit-run-torch
   --threads=N           threads of the CPU kernels (default: all processors)
   --allow-host-code     map machine code from a file that others own or can write
   --weights=FOLDER      where the file of the weights lies (frit-compile --weights=external)
@@ -94,11 +94,8 @@ Failure set(Settings &settings, const std::string &flag, const std::string &valu
     settings.load.threads = static_cast<unsigned>(number);
   } else {
     settings.load.device = value;
-    if (value.rfind("cuda", 0) == 0) {
-      return {4, "no CUDA device here: frit-run runs GPU kernels under --device=simt, and on a GPU frit.load does"};
-    }
-    if (value != "cpu" && value != "simt") {
-      return usage("unknown device '" + value + "'; frit-run knows cpu and simt");
+    if (value != "cpu" && value != "simt" && value.rfind("cuda", 0) != 0) {
+      return usage("unknown device '" + value + "'; known: cpu, simt, cuda");
     }
   }
   return {};
@@ -282,7 +279,7 @@ Failure run(const Settings &settings, const Loader &load) {
 
 } // namespace
 
-int runMain(int argc, char **argv, const Loader &load) {
+int runMain(int argc, char **argv, const Loader &load, const DeviceCheck &checkDevice) {
   Settings settings;
   Failure failure = parse(argc, argv, settings);
   if (settings.help) {
@@ -292,6 +289,10 @@ int runMain(int argc, char **argv, const Loader &load) {
   if (settings.version) {
     std::printf("frit-run %s, artifact format %u\n", FRIT_VERSION, kFormatVersion);
     return 0;
+  }
+  if (!failure.exit && settings.load.device.rfind("cuda", 0) == 0) {
+    std::string missing = checkDevice(settings.load.device);
+    failure = missing.empty() ? Failure() : Failure{4, missing};
   }
   if (!failure.exit) {
     failure = run(settings, load);
@@ -303,12 +304,15 @@ int runMain(int argc, char **argv, const Loader &load) {
 }
 
 int runMain(int argc, char **argv) {
-  return runMain(argc, argv, [](const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) -> Result<Runner> {
+  Loader load = [](const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) -> Result<Runner> {
     auto loaded = Model::load(path, options, weights);
     FRIT_RETURN_IF_ERROR(loaded.status());
     auto model = std::make_shared<Model>(std::move(*loaded));
     return Runner{[model](std::span<const Value> inputs) { return model->run(inputs); }, [model] { return model->statistics(); },
                   model->report()};
+  };
+  return runMain(argc, argv, load, [](const std::string &device) {
+    return "no device '" + device + "' for frit-run: it emulates GPU kernels (--device=simt); frit-run-torch and frit.load run them on a GPU";
   });
 }
 

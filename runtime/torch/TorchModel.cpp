@@ -59,17 +59,35 @@ TorchModel::TorchModel(TorchModel &&) noexcept = default;
 TorchModel &TorchModel::operator=(TorchModel &&) noexcept = default;
 TorchModel::~TorchModel() = default;
 
+/// What torch throws as a status, with torch's words.
+template <typename F> static Status guarded(F &&body) {
+  try {
+    return body();
+  } catch (const c10::OutOfMemoryError &error) {
+    return Status::error(ErrorKind::OutOfMemory, error.what_without_backtrace());
+  } catch (const c10::IndexError &error) {
+    return Status::error(ErrorKind::Index, error.what_without_backtrace());
+  } catch (const c10::Error &error) {
+    return Status::error(ErrorKind::Runtime, error.what_without_backtrace());
+  } catch (const std::exception &error) {
+    return Status::error(ErrorKind::Runtime, error.what());
+  }
+}
+
 Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &options, const std::map<std::string, at::Tensor> &weights) {
   auto artifact = Artifact::fromFile(path, options.allowHostCode, options.weightsFolder);
   FRIT_RETURN_IF_ERROR(artifact.status());
   if (options.checkWeights) {
     FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
   }
-  auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
-  FRIT_RETURN_IF_ERROR(executable.status());
   auto state = std::make_unique<State>();
-  state->signature = (*executable)->describeItself();
-  state->executable = std::move(*executable);
+  FRIT_RETURN_IF_ERROR(guarded([&] {
+    auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
+    FRIT_RETURN_IF_ERROR(executable.status());
+    state->executable = std::move(*executable);
+    return Status::ok();
+  }));
+  state->signature = state->executable->describeItself();
   return TorchModel(std::move(state));
 }
 
@@ -99,17 +117,10 @@ Result<std::vector<c10::IValue>> TorchModel::run(std::vector<c10::IValue> inputs
     given.push_back(*input);
   }
   std::vector<OutputValue> outputs(state->executable->outputCount());
-  try {
+  FRIT_RETURN_IF_ERROR(guarded([&] {
     state->executable->run(given, outputs);
-  } catch (const c10::OutOfMemoryError &error) {
-    return Status::error(ErrorKind::OutOfMemory, error.what_without_backtrace());
-  } catch (const c10::IndexError &error) {
-    return Status::error(ErrorKind::Index, error.what_without_backtrace());
-  } catch (const c10::Error &error) {
-    return Status::error(ErrorKind::Runtime, error.what_without_backtrace());
-  } catch (const std::exception &error) {
-    return Status::error(ErrorKind::Runtime, error.what());
-  }
+    return Status::ok();
+  }));
   std::vector<c10::IValue> results;
   for (const OutputValue &output : outputs) {
     results.push_back(resultOf(output));

@@ -2,17 +2,19 @@
 
 #include "runtime/torch/Bridge.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
 
 namespace frit {
 
-c10::IValue toTorch(const Value &value) {
+c10::IValue toTorch(const Value &value, bool onGpu) {
   if (const auto *tensor = std::get_if<Tensor>(&value)) {
     at::TensorOptions options(scalarTypeOf(static_cast<format::Dtype>(tensor->dtype)));
     auto keep = [kept = tensor->owner](void *) {};
-    return tensor->strides.empty() ? at::from_blob(tensor->data, tensor->sizes, keep, options)
-                                   : at::from_blob(tensor->data, tensor->sizes, tensor->strides, keep, options);
+    at::Tensor on = tensor->strides.empty() ? at::from_blob(tensor->data, tensor->sizes, keep, options)
+                                            : at::from_blob(tensor->data, tensor->sizes, tensor->strides, keep, options);
+    return on.to(onGpu ? c10::DeviceType::CUDA : c10::DeviceType::CPU);
   }
   if (const auto *integer = std::get_if<int64_t>(&value)) {
     return *integer;
@@ -31,5 +33,7 @@ Value fromTorch(const c10::IValue &value) {
   }
   return value.isInt() ? Value(value.toInt()) : value.isDouble() ? Value(value.toDouble()) : value.isBool() ? Value(value.toBool()) : Value();
 }
+
+bool torchHasGpu() { return at::hasCUDA(); }
 
 } // namespace frit

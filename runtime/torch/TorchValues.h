@@ -1,4 +1,4 @@
-// Values of the API without torch as those of libtorch, and back, over the same memory.
+// Values of the API without torch as those of libtorch, and back, over the same memory where both lie on the host.
 
 #pragma once
 
@@ -8,8 +8,10 @@
 
 namespace frit {
 
-c10::IValue toTorch(const Value &value);
+c10::IValue toTorch(const Value &value, bool onGpu = false);
 /// A tensor on a device is copied to the host.
 Value fromTorch(const c10::IValue &value);
+
+bool torchHasGpu();
 
 } // namespace frit

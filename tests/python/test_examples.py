@@ -1,6 +1,7 @@
 """The C++ API as its users meet it: frit installed, the programs of examples/ built with their own CMakeLists, run on compiled models."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -112,6 +113,15 @@ def test_over_libtorch_and_without_python(libtorch, standalone, tmp_path):
     assert refused.returncode == 1 and "needs libtorch" in refused.stderr and refused.stderr.count("\n") == 1
 
 
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.randn(10, 3))
+
+    def forward(self, ids):
+        return self.table[ids].sort().values
+
+
 def test_errors_are_one_line(standalone, libtorch, tmp_path):
     path = compile_file(tmp_path, Counter(), [torch.randn(5, 3)])
     broken = tmp_path / "broken.frit"
@@ -126,6 +136,18 @@ def test_errors_are_one_line(standalone, libtorch, tmp_path):
             done = run(program, *arguments)
             assert done.returncode == 1 and message in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert run(libtorch, path).returncode == 0
+    gather = compile_file(tmp_path, Rows(), [torch.zeros(3, dtype=torch.int64)], name="rows", dynamic_shapes={"ids": {0: Dim("n", min=1, max=60)}})
+    done = run(libtorch, gather, 20)
+    assert done.returncode == 1 and "run: index" in done.stderr and "out of" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_the_headers_bring_only_the_standard_library(installed):
+    headers = {path.name: path.read_text() for path in (installed / "include/frit").iterdir()}
+    assert set(headers) == {"Model.h", "Status.h", "TorchModel.h", "Values.h"}
+    for name, text in headers.items():
+        included = set(re.findall(r'#include [<"](.*?)[>"]', text))
+        others = {one for one in included if "/" in one and one.removeprefix("frit/") not in headers}
+        assert others == ({"ATen/core/ivalue.h"} if name == "TorchModel.h" else set()), name
 
 
 @pytest.mark.parametrize("name", ["standalone", "libtorch"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from artifacts import Plan, tensor_value
 from test_executable import add_one
@@ -77,7 +78,7 @@ def test_one_line_for_each_mistake(tmp_path):
         (2, (model, "--rtol=-1"), "--rtol cannot be '-1'"),
         (2, (model, "--threads=x"), "--threads cannot be 'x'"),
         (2, (model, good, good.replace("input", "output"), good.replace("input", "expected-output"), "--output=@z"), "has 1 results, 2"),
-        (4, (model, "--device=cuda:0"), "no CUDA device"),
+        (4, (model, "--device=cuda:0"), "no device 'cuda:0' for frit-run"),
         (1, (model,), "takes 1 inputs, got 0"),
         (1, (model, "--input=abc"), "neither @file.npy nor a number"),
         (1, (model, f"--input=@{tmp_path}/none.npy"), "cannot open"),
@@ -92,6 +93,13 @@ def test_one_line_for_each_mistake(tmp_path):
         result = run(*arguments)
         assert result.returncode == status and message in result.stderr and result.stderr.count("\n") == 1, (arguments, result.stderr)
     assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU")
+def test_no_gpu_for_libtorch(tmp_path):
+    model = write(tmp_path / "m.frit", add_one().bytes())
+    result = run(model, "--device", "cuda", tool="frit-run-torch")
+    assert result.returncode == 4 and "no device 'cuda': this libtorch finds no GPU" in result.stderr
 
 
 def test_the_help_names_every_status(tmp_path):

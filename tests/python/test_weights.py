@@ -177,6 +177,21 @@ def test_given_buffers_are_updated(tmp_path):
     torch.testing.assert_close(state["count"], eager.count)
 
 
+def test_a_program_that_was_exported_without_data(tmp_path):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    module = Kernels().requires_grad_(False)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        hollow = nn.LayerNorm(8).requires_grad_(False)
+        program = torch.export.export(hollow, (torch.randn(4, 8),))
+    torch.export.save(program, tmp_path / "m.pt2")
+    path = tmp_path / "m.frit"
+    subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", path, "--weights=none"], check=True)
+    os.chmod(path, 0o600)
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(frit.load(path, weights=module.norm.state_dict())(x), module.norm(x))
+
+
 def test_external_weights_are_mapped_and_not_read(tmp_path):
     torch.manual_seed(9)
     module = nn.Linear(8, 1 << 20, bias=False).requires_grad_(False)
