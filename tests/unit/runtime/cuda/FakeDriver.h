@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
+#include <thread>
 
 namespace fakecuda {
 
@@ -50,6 +51,7 @@ struct FakeDriver {
   size_t pointers = 2, numbers = 1;
   /// The stream that is captured and what it got so far; answers to beginning, ending, making and launching.
   void *captured = nullptr;
+  std::thread::id capturedBy;
   FakeGraph recorded;
   DriverCode beginCode = 0, endCode = 0, makeCode = 0, graphCode = 0;
   /// Something was done during a capture that would break it.
@@ -64,9 +66,15 @@ inline void say(const std::string &line) {
   fake.log.push_back(line);
 }
 
+inline bool isCaptured(void *stream) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  return stream && stream == fake.captured;
+}
+
+/// Other threads may: captures are those of a thread.
 inline void notWhileCapturing(const char *what) {
   std::lock_guard<std::mutex> guard(fakeLock);
-  if (fake.captured) {
+  if (fake.captured && fake.capturedBy == std::this_thread::get_id()) {
     fake.broken = what;
   }
 }
@@ -164,7 +172,7 @@ inline DriverTable fakeTable() {
     for (size_t at = 0; at < fake.pointers + fake.numbers; ++at) {
       values.push_back(*static_cast<uint64_t *>(parameters[at]));
     }
-    if (stream == fake.captured && stream) {
+    if (isCaptured(stream)) {
       say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
       fake.recorded.push_back([values] { fake.kernel ? fake.kernel(values) : void(); });
       return fake.launchCode;
@@ -189,7 +197,7 @@ inline DriverTable fakeTable() {
     return fake.launchCode;
   };
   table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
-  table.cuStreamIsCapturing = [](DriverStream stream, int *status) { return *status = fake.capturing || (stream && stream == fake.captured), 0; };
+  table.cuStreamIsCapturing = [](DriverStream stream, int *status) { return *status = fake.capturing || isCaptured(stream), 0; };
   table.cuStreamCreate = [](DriverStream *stream, unsigned) {
     notWhileCapturing("a stream is made");
     return say("make stream"), *stream = reinterpret_cast<void *>(0x900), 0;
@@ -198,13 +206,16 @@ inline DriverTable fakeTable() {
   table.cuStreamBeginCapture = [](DriverStream stream, int mode) -> DriverCode {
     say("begin " + std::to_string(mode));
     if (fake.beginCode == 0) {
+      std::lock_guard<std::mutex> guard(fakeLock);
       fake.captured = stream;
+      fake.capturedBy = std::this_thread::get_id();
       fake.recorded.clear();
     }
     return fake.beginCode;
   };
   table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) -> DriverCode {
     say("end");
+    std::lock_guard<std::mutex> guard(fakeLock);
     fake.captured = nullptr;
     if (fake.endCode != 0) {
       return fake.endCode;
@@ -241,7 +252,7 @@ inline DriverTable fakeTable() {
   };
   table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream stream) {
     auto copy = [=] { std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); };
-    if (stream && stream == fake.captured) {
+    if (isCaptured(stream)) {
       fake.recorded.push_back(copy);
     } else {
       say("copy " + std::to_string(bytes));
