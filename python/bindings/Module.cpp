@@ -2,6 +2,7 @@
 // runtime behind TorchExecutable; nothing is decided here.
 
 #include "python/bindings/ExecutableObject.h"
+#include "python/bindings/GraphText.h"
 
 #ifdef FRIT_HAS_COMPILER
 #include "compiler/Compiler.h"
@@ -249,6 +250,9 @@ PyMethodDef functions[] = {
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+    {"describe_calls", describeCalls, METH_VARARGS,
+     "describe_calls(nodes, node_type, describe_target, others) -> str\n\nThe text of an FX graph's calls; nodes that are none go to `others`."},
+    {"describe_tensor", describeTensor, METH_O, "describe_tensor(tensor) -> str\n\nIts dtype, sizes, strides and offset; None where they are symbolic."},
     {"specialize", specialize, METH_VARARGS,
      "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
      "`artifact`."},

@@ -8,6 +8,7 @@ libraries are loaded by the first compilation.
 
 import functools
 import json
+import logging
 import os
 import sys
 import time
@@ -204,16 +205,15 @@ def _count(name, stage, captured, report):
         len(calls),
         f" ({left})" if left else "",
     )
-    for kernel in report.get("kernels", ()):
-        tally["kernels"] += 1
-        artifact("kernels").debug("%s: %s", name, json.dumps(kernel))
-    for guard in report.get("guards", ()):
-        tally["guards"] += 1
-        artifact("guards").debug("%s: %s", name, json.dumps(guard))
+    tally["kernels"] += len(report.get("kernels", ()))
+    tally["guards"] += len(report.get("guards", ()))
+    tally["aten_calls"] += len(calls)
     for call in calls:
-        tally["aten_calls"] += 1
         tally[f"aten:{call['op']}"] += 1
-        artifact("fallbacks").debug("%s: %s", name, json.dumps(call))
+    for what, entries in (("kernels", report.get("kernels", ())), ("guards", report.get("guards", ())), ("fallbacks", calls)):
+        if artifact(what).isEnabledFor(logging.DEBUG):  # nothing is written out for nobody
+            for entry in entries:
+                artifact(what).debug("%s: %s", name, json.dumps(entry))
     for step in captured.callbacks:
         tally["callbacks"] += 1
         tally[f"callback:{step.name}"] += 1

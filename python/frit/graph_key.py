@@ -1,7 +1,7 @@
 """The fast cache key of a graph: everything that can change what the compiler makes of it.
 
-Capturing a graph costs thirty microseconds a node, this key about three: it is the text of the nodes as
-FX prints them (targets, arguments, names), the descriptions of placeholders, constants and results, the
+Capturing a graph costs thirty microseconds a node, this key about one: it is the text of the nodes
+(targets, arguments, names), the descriptions of placeholders, constants and results, the
 facts about symbolic sizes, and the settings. Two graphs with one key compile to one artifact; two texts of one
 meaning may have two keys, which costs a miss and never a wrong result. Hints of sizes enter by their
 power of two, as schedules read them. The user's source lines do not enter: a kept artifact names
@@ -16,7 +16,7 @@ import os
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-_FORMAT = "frit graph key 2"
+_FORMAT = "frit graph key 3"
 
 
 class Uncacheable(Exception):
@@ -56,14 +56,12 @@ def _flags():
 
 
 def _graph_lines(gm, lines, symbols):
-    described = []
-    for node in gm.graph.nodes:
-        op = node.op
-        if op == "call_function":
-            lines.append(f"{node.name}={_target(node.target)}{node.args!r}{node.kwargs!r}")
-        elif op == "placeholder":
+    others, described = [], []
+    lines.append(_native().describe_calls(gm.graph.nodes, torch.fx.Node, _target, others))
+    for node in others:
+        if node.op == "placeholder":
             lines.append(f"{node.name}:{_description(node.meta.get('val'), symbols)}")
-        elif op == "get_attr":
+        elif node.op == "get_attr":
             value = gm
             for name in node.target.split("."):
                 value = getattr(value, name)
@@ -76,35 +74,27 @@ def _graph_lines(gm, lines, symbols):
             else:
                 raise Uncacheable(f"{node.target} is a Python object")
         else:
-            lines.append(f"{op} {node.args!r}")
+            lines.append(f"{node.op} {node.args!r}")
             described = node.args[0] if isinstance(node.args[0], (list, tuple)) else node.args
     lines.extend(_description(x.meta.get("val"), symbols) for x in described if isinstance(x, torch.fx.Node))
 
 
-_TARGETS = {}  # by identity: hashing an operator runs Python
-
-
 def _target(target):
-    known = _TARGETS.get(id(target))
-    if known is None:
-        if isinstance(target, torch._ops.OpOverload):
-            text = f"{target._schema}"
-        else:
-            text = f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
-        known = _TARGETS[id(target)] = (target, text)
-    return known[1]
+    if isinstance(target, torch._ops.OpOverload):
+        return f"{target._schema}"
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 
 def _description(value, symbols):
     if isinstance(value, torch.Tensor):
         # A fake tensor's `device` is a Python property.
         device = value.fake_device if isinstance(value, FakeTensor) else value.device
+        known = _native().describe_tensor(value)
+        if known is not None:
+            return f"{known} {_text(device)} {_kind(type(value))}"
         layout = value.layout
-        if layout is torch.strided and not value._has_symbolic_sizes_strides:
-            shown = f"{tuple(value.shape)} {value.stride()} {value.storage_offset()}"
-        else:
-            sizes = [*value.shape, *value.stride(), value.storage_offset()] if layout is torch.strided else value.shape
-            shown = f"{[size if type(size) is int else symbols.text(size) for size in sizes]} {value.ndim}"
+        sizes = [*value.shape, *value.stride(), value.storage_offset()] if layout is torch.strided else value.shape
+        shown = f"{[size if type(size) is int else symbols.text(size) for size in sizes]} {value.ndim}"
         return f"{value.dtype} {shown} {device} {layout} {value.requires_grad} {_kind(type(value))}"
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return symbols.text(value)
@@ -113,6 +103,18 @@ def _description(value, symbols):
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_description(x, symbols) for x in value)}]"
     raise Uncacheable(f"a value of type {type(value).__name__} passes through it")
+
+
+@functools.cache
+def _native():
+    from . import _C
+
+    return _C
+
+
+@functools.lru_cache(maxsize=64)
+def _text(device):
+    return str(device)
 
 
 @functools.lru_cache(maxsize=64)
