@@ -4,6 +4,7 @@
 #include "passes/Passes.h"
 #include "passes/legalize/AtenCall.h"
 #include "passes/legalize/Foreach.h"
+#include "passes/legalize/InPlaceWrites.h"
 #include "passes/legalize/Reasons.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -94,6 +95,7 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     } else {
       ++numKept;
       op.setReason(reason);
+      writeInPlace(op);
     }
   }
 

@@ -107,3 +107,25 @@ frit.graph @stays(%a: tensor<4x4xf32>, %m: tensor<4xi1>, %c: tensor<4xcomplex<f3
   %2 = frit.aten "aten.mul.Tensor"(%c, %c) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<c64>, #frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>]} : (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
   frit.return %0, %1, %2 : tensor<4x4xf32>, tensor<?x4xf32, #frit.dims<[u0, 4]>>, tensor<4xcomplex<f32>>
 }
+
+// -----
+
+// What clones a tensor to write a part of it writes into the tensor; who still reads the old value is assign-layouts' business.
+// CHECK-LABEL: frit.graph @write_at_positions
+// CHECK:         frit.aten "aten.index_put_.default"(%arg0, %arg1, %arg2)
+// CHECK-SAME:      mutated_operands = array<i64: 0>
+// CHECK-SAME:      reason = "a write at positions that data decide: not in the vocabulary", result_dtypes = [#frit.dtype<f32>], result_storage = [unit]
+frit.graph @write_at_positions(%x: tensor<8x4xf32>, %i: tensor<2xi64>, %v: tensor<2x4xf32>) -> tensor<8x4xf32> {
+  %0 = frit.aten "aten.index_put.default"(%x, %i, %v) [#frit.operand<0>, [#frit.operand<1>], #frit.operand<2>, false] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<8x4xf32>, tensor<2xi64>, tensor<2x4xf32>) -> tensor<8x4xf32>
+  frit.return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+// The clone keeps the operand's strides; a result that is promised others stays one.
+// CHECK-LABEL: frit.graph @write_to_other_strides
+// CHECK:         frit.aten "aten.index_add.default"
+frit.graph @write_to_other_strides(%x: tensor<8x4xf32>, %i: tensor<2xi64>, %v: tensor<2x4xf32>) -> tensor<8x4xf32> {
+  %0 = frit.aten "aten.index_add.default"(%x, %i, %v) [#frit.operand<0>, 0, #frit.operand<1>, #frit.operand<2>, 1] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>, #frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 8]>, #frit.layout<[1]>, #frit.layout<[4, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4, 1]>]} : (tensor<8x4xf32>, tensor<2xi64>, tensor<2x4xf32>) -> tensor<8x4xf32>
+  frit.return %0 : tensor<8x4xf32>
+}

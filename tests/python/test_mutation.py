@@ -3,6 +3,7 @@
 import checker
 import pytest
 import torch
+from benchmarks import measure
 from exported import Function, compiled
 from test_kernels import compilations
 
@@ -167,3 +168,49 @@ def written_from_a_number(x, y):
 @pytest.mark.parametrize("function", [only_written, written_from_a_number], ids=lambda f: f.__name__)
 def test_an_argument_that_is_never_read(function):
     checker.check(function, torch.randn(5, 3), torch.randn(5, 3))
+
+
+def cache_step(cache, at, new):
+    cache[at] = new
+    return cache.sum(1)
+
+
+def cache_read_before(cache, at, new):
+    before = cache.sum(1)
+    old = cache.clone()
+    cache.index_copy_(0, at, new)
+    cache.index_add_(0, at, new)
+    return before, cache.sum(1), old
+
+
+def value_written_twice(x, at, new):
+    y = x * 2
+    z = y.index_put((at,), new)
+    return z, y, y.scatter_add(0, at[:, None].expand(2, 4), new)
+
+
+def written_with_itself(x, at, new):
+    x.index_copy_(0, at, x[2:4].clone())
+    return x + 1
+
+
+@pytest.mark.parametrize("function", [cache_step, cache_read_before, value_written_twice, written_with_itself], ids=lambda f: f.__name__)
+def test_writes_at_positions(function):
+    inputs = torch.randn(16, 4), torch.tensor([3, 7]), torch.randn(2, 4)
+    checker.check(function, *inputs)
+    checker.check(function, *inputs, compiled=compiled(Function(function), inputs)[0])
+    # Of a transposed argument torch's fake kernel says that index_copy's result is contiguous.
+    checker.check(function, torch.randn(4, 16).t(), *inputs[1:], strides=function is not written_with_itself)
+
+
+def test_a_cache_is_written_where_it_lies():
+    """No copy of a cache for a row of it: neither a kernel that copies nor memory for one."""
+    inputs = torch.randn(1 << 16, 4), torch.tensor([3, 7]), torch.randn(2, 4)
+    call, report = compiled(Function(cache_step), inputs)
+    assert [step for step in report["order"] if "copy" in step or "clone" in step] == []
+    assert report["order"][0] == "aten.index_put_.default"
+    with compilations() as reports:
+        torch.compile(cache_step, backend="frit", fullgraph=True)(*inputs)
+    assert reports["inference"][0]["order"][0] == "aten.index_put_.default"
+    peak = measure.peak_bytes(lambda: call(*inputs))
+    assert peak < 3 * (inputs[0].nbytes // 4)  # the row sums

@@ -35,7 +35,7 @@ frit.graph @one_index_a_row(%a: tensor<4x8xf32>, %b: tensor<4x1xi64>) -> tensor<
 // -----
 
 // CHECK-LABEL: frit.graph @two_indices_a_row
-// CHECK-NEXT:    frit.aten "aten.scatter.value"
+// CHECK-NEXT:    frit.aten "aten.scatter_.value"
 // CHECK-SAME:      reason = "more than one index a row, or fewer rows than the destination"
 // CHECK-NEXT:    frit.return
 frit.graph @two_indices_a_row(%a: tensor<4x8xf32>, %b: tensor<4x2xi64>) -> tensor<4x8xf32> {
@@ -46,7 +46,7 @@ frit.graph @two_indices_a_row(%a: tensor<4x8xf32>, %b: tensor<4x2xi64>) -> tenso
 // -----
 
 // CHECK-LABEL: frit.graph @data_decide
-// CHECK-NEXT:    frit.aten "aten.scatter_add.default"
+// CHECK-NEXT:    frit.aten "aten.scatter_add_.default"
 // CHECK-SAME:      reason = "a write at positions that data decide: not in the vocabulary"
 // CHECK-NEXT:    frit.return
 frit.graph @data_decide(%a: tensor<4xf32>, %b: tensor<4xi64>, %c: tensor<4xf32>) -> tensor<4xf32> {
