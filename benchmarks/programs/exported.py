@@ -89,7 +89,7 @@ class CausalAttention(nn.Module):
 class Decoder(nn.Module):
     """A GPT-2 in plain torch: the head is the embedding, positions are a buffer that is not saved."""
 
-    def __init__(self, width=32, heads=4, layers=2, positions=64, vocabulary=VOCABULARY):
+    def __init__(self, width=32, heads=4, layers=2, positions=128, vocabulary=VOCABULARY):
         super().__init__()
         self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(
@@ -139,7 +139,7 @@ class Wrapped(nn.Module):
         return results[: self.results] if self.results > 1 else results[0]
 
 
-def bert(layers=2, width=32, heads=4, positions=64):
+def bert(layers=2, width=32, heads=4, positions=128):
     from transformers import BertConfig, BertModel
 
     config = BertConfig(
@@ -153,7 +153,7 @@ def bert(layers=2, width=32, heads=4, positions=64):
     return Wrapped(BertModel(config), "input_ids", "attention_mask", "token_type_ids", results=2)
 
 
-def llama(layers=2, width=32, heads=4, positions=64):
+def llama(layers=2, width=32, heads=4, positions=128):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -194,7 +194,7 @@ def _images(batch, height, width):
     return (torch.randn(batch, 3, height, width),)
 
 
-def batch_and_length(count=1, positions=64):
+def batch_and_length(count=1, positions=128):
     """The same two dimensions of each of the inputs."""
     batch, length = Dim("batch", min=1, max=128), Dim("length", min=2, max=positions)
     return lambda: tuple({0: batch, 1: length} for _ in range(count))
@@ -218,9 +218,9 @@ EXPORTED = {
         ((4, 64, 64), (1, 64, 64), (3, 96, 80), (8, 128, 128)),
     ),
     "gpt2": Exported(
-        lambda scale: _gpt2(layers=4, width=256, positions=128) if scale == "demo" else _gpt2(width=32, positions=64),
+        lambda scale: _gpt2(layers=4, width=256, positions=128) if scale == "demo" else _gpt2(width=32, positions=128),
         _tokens,
-        _wrapped(batch_and_length(positions=64)),
+        _wrapped(batch_and_length(positions=128)),
         _TEXT,
         _DEMO_TEXT,
     ),

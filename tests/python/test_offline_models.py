@@ -114,6 +114,33 @@ def test_sizes_that_export_finds_by_itself(tmp_path, name):
         model(*program.inputs(1, *sizes[0][1:]))
 
 
+@pytest.mark.parametrize("name, kind", [("resnet", "decomposed"), ("bert", "decomposed"), ("gpt2, plain torch", "strict")])
+def test_other_ways_to_export(tmp_path, name, kind):
+    program = EXPORTED[name]
+    module = program.module()
+    if kind == "decomposed":
+        exported = program.export(module).run_decompositions()
+    else:
+        exported = torch.export.export(module, program.inputs(*program.sizes[0]), dynamic_shapes=program.shapes(), strict=True)
+    check_over(frit.load(compiled_file(tmp_path, exported)), module, program, program.sizes[1:4])
+
+
+def test_arguments_by_name_and_a_result_of_a_class(tmp_path):
+    """A model of transformers exported as it is."""
+    program = EXPORTED["bert"]
+    module = program.module().model
+    batch, length = Dim("batch", min=1, max=128), Dim("length", min=2, max=128)
+    tokens, mask, _ = program.inputs(3, 17)
+    shapes = {"input_ids": {0: batch, 1: length}, "attention_mask": {0: batch, 1: length}}
+    exported = torch.export.export(module, (), {"input_ids": tokens, "attention_mask": mask}, dynamic_shapes=shapes)
+    model = frit.load(compiled_file(tmp_path, exported))
+    assert [value.name for value in model.inputs] == ["input_ids", "attention_mask"]
+    for sizes in ((1, 2), (2, 33)):
+        tokens, mask, _ = program.inputs(*sizes)
+        call = lambda ids, kept: module(input_ids=ids, attention_mask=kept).to_tuple()  # noqa: E731
+        checker.check(call, tokens, mask, compiled=model, module=module)
+
+
 @pytest.mark.parametrize("name", ["resnet", "gpt2, plain torch", "llama"])
 def test_bfloat16(tmp_path, name):
     program = EXPORTED[name]
@@ -163,7 +190,7 @@ class Cache(nn.Module):
         return y.transpose(1, 2).reshape(batch, length, width)
 
 
-@pytest.mark.parametrize("how, writes", [("index", {"index_put": 2}), ("index_copy", {"index_copy": 2}), ("shift", {})])
+@pytest.mark.parametrize("how, writes", [("index", {"index_put_": 2}), ("index_copy", {"index_copy_": 2}), ("shift", {})])
 def test_a_cache_that_is_written_by_index(tmp_path, how, writes):
     torch.manual_seed(0)
     eager = Cache(how).eval().requires_grad_(False)
