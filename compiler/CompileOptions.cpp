@@ -48,7 +48,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
                              std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
                              std::pair("padding", &options.padding),
                              std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
-                             std::pair("symbol_ranges", &options.symbolRanges),
+                             std::pair("symbol_ranges", &options.symbolRanges), std::pair("schedule_choices", &options.scheduleChoices),
                              std::pair("stop_after", &options.stopAfter)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();

@@ -191,6 +191,7 @@ private:
               buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
                                                    .firstKept = options.firstKept,
                                                    .channelsLastInputs = options.channelsLastInputs,
+                                                   .schedules = options.scheduleChoices,
                                                    .ranges = options.symbolRanges});
             })) {
           return finish();

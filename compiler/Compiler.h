@@ -46,6 +46,9 @@ struct CompileOptions {
   std::string bucketPolicy = "auto";
   /// "s0=9:16;s1=1:8": sizes that stay within these ranges. The results of kernels are bit for bit those of the graph for all sizes.
   std::string symbolRanges;
+  /// "2=1;5=1": candidate 1 of the schedules of regions 2 and 5 in place of the first, in the order of the graph. With it, or where it is
+  /// "list", the report says in `schedule_candidates` how many each region has.
+  std::string scheduleChoices;
   /// The first result that only a backward graph sees, whose strides are free; -1 for none. The report's
   /// `channels_last_results` names those that are not as the input says.
   int64_t firstKept = -1;

@@ -50,6 +50,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
+  schedules.choices = options.schedules;
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
   if (!options.ranges.empty()) {
     passes.addNestedPass<GraphOp>(createNarrowSizesPass({.ranges = options.ranges}));

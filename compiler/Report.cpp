@@ -188,10 +188,11 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
   }
 }
 
-static void writeRelaidResults(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
+/// A list of numbers that a pass left on the graph.
+static void writeNumbers(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef attribute) {
   auto graph = module.lookupSymbol<mlir::frit::GraphOp>(name);
-  auto relaid = graph ? graph->getAttrOfType<mlir::DenseI64ArrayAttr>("frit.channels_last_results") : nullptr;
-  for (int64_t number : relaid ? relaid.asArrayRef() : llvm::ArrayRef<int64_t>()) {
+  auto numbers = graph ? graph->getAttrOfType<mlir::DenseI64ArrayAttr>(attribute) : nullptr;
+  for (int64_t number : numbers ? numbers.asArrayRef() : llvm::ArrayRef<int64_t>()) {
     json.value(number);
   }
 }
@@ -243,7 +244,8 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
     json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
     json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
-    json.attributeArray("channels_last_results", [&] { writeRelaidResults(json, module, artifact.graph); });
+    json.attributeArray("channels_last_results", [&] { writeNumbers(json, module, artifact.graph, "frit.channels_last_results"); });
+    json.attributeArray("schedule_candidates", [&] { writeNumbers(json, module, artifact.graph, "frit.schedule_candidates"); });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });

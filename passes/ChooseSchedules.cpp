@@ -1,4 +1,4 @@
-// Measures every region and writes down the first schedule of its list.
+// Measures every region and writes down the first schedule of its list, or the one that was asked for.
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/FusionRules.h"
@@ -6,6 +6,9 @@
 #include "passes/Schedule.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_CHOOSESCHEDULESPASS
@@ -172,12 +175,49 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       graph.emitError("unknown schedule target '") << target << "': expected cpu or gpu";
       return signalPassFailure();
     }
+    std::map<unsigned, unsigned> asked;
+    if (failed(readChoices(graph, asked))) {
+      return signalPassFailure();
+    }
+    SmallVector<int64_t> candidates;
     for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
-      choose(region, estimate, on);
+      auto own = asked.find(candidates.size());
+      unsigned number = own == asked.end() ? 0 : own->second;
+      candidates.push_back(choose(region, estimate, on, number));
+      if (number >= candidates.back()) {
+        region.emitError("schedule ") << number << " was asked for region " << candidates.size() - 1 << ", which has "
+                                      << candidates.back();
+        return signalPassFailure();
+      }
+    }
+    if (!asked.empty() && asked.rbegin()->first >= candidates.size()) {
+      graph.emitError("a schedule was asked for region ") << asked.rbegin()->first << ", there are " << candidates.size();
+      return signalPassFailure();
+    }
+    if (!choices.empty()) {
+      graph->setAttr("frit.schedule_candidates", DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 
-  void choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on) {
+  /// `2=1;5=1`, or `list`.
+  LogicalResult readChoices(GraphOp graph, std::map<unsigned, unsigned> &asked) {
+    SmallVector<llvm::StringRef> entries;
+    if (choices != "list") {
+      llvm::StringRef(choices).split(entries, ';', -1, /*KeepEmpty=*/false);
+    }
+    for (llvm::StringRef entry : entries) {
+      auto [region, number] = entry.split('=');
+      unsigned first, second;
+      if (region.getAsInteger(10, first) || number.getAsInteger(10, second)) {
+        return graph.emitError("schedule choice '") << entry << "': expected region=candidate";
+      }
+      asked[first] = second;
+    }
+    return success();
+  }
+
+  /// How many schedules the region has; it gets one of them, the first where there is no such number.
+  unsigned choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on, unsigned number) {
     MLIRContext *context = &getContext();
     RegionDomain domain(region);
     RegionSummary summary;
@@ -190,7 +230,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     }
     summary.singleRow = domain.parallel.empty();
     measure(region, domain, summary);
-    ScheduleCandidate best = listSchedules(summary, on).front();
+    SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on);
+    ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
     SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
     sizes.append(domain.reduced.begin(), domain.reduced.end());
     unsigned reducedRank = domain.reduced.size();
@@ -219,6 +260,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       ++fullReductions;
       break;
     }
+    return candidates.size();
   }
 
   void measure(RegionOp region, const RegionDomain &domain, RegionSummary &summary) {

@@ -358,13 +358,19 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   let summary = "give every region its family of kernels and their numbers";
   let description = [{
     Measures a region (rows, columns, where its reads are contiguous) and takes
-    the first candidate of `listSchedules`.
+    the first candidate of `listSchedules`, or the one that `choices` names:
+    `2=1;5=1` is candidate 1 for regions 2 and 5, in the order of the graph.
+    With choices, or where they are `list`, the graph says in
+    `frit.schedule_candidates` how many each region has.
 
     ```mlir
     frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {unroll = 4 : i64}>}
     ```
   }];
-  let options = [Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">,
+    Option<"choices", "choices", "std::string", "", "candidates of single regions, or list">
+  ];
   let statistics = [
     Statistic<"pointwise", "pointwise", "pointwise regions">,
     Statistic<"rowReductions", "row-reductions", "row reductions">,
