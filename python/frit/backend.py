@@ -17,7 +17,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import buckets, kept, modes, record, specialize
+from . import autotune, buckets, kept, modes, record, specialize
 from . import options as option_registry
 from .capture import capture
 from .decompositions import decomposition_table
@@ -92,6 +92,10 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     _GRAPHS["count"] += 1
     started = time.perf_counter()
     settings = {**settings, **_layout_freedom(stage, laid)}
+    tuned = None
+    if settings["autotune"]:
+        choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
+        settings["schedule_choices"] = choices
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
@@ -107,7 +111,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         _time(name, captured, "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
-    modes.apply(executable, gm, stage, settings, report, name)
+    modes.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, report, laid)
     if kept_as is not None:
         kept_as.append(captured)

@@ -9,19 +9,16 @@ import re
 import torch
 from torch._dynamo.utils import counters
 
-from .logs import log
 
-NOTHING_MEASURED = "schedule candidates are not measured, the first of each region is taken"
-
-
-def apply(executable, gm, stage, settings, report, name):
-    """Before the first call of an executable."""
+def apply(executable, gm, stage, settings, report, tuned):
+    """Before the first call of an executable. `tuned`: what became of its schedules, and whether they were measured."""
     if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
         executable.capture_graphs(static_inputs(gm, stage))
-    if settings["autotune"]:
-        report["not_measured"] = NOTHING_MEASURED
-        counters["frit"][f"not_measured: {NOTHING_MEASURED}"] += 1
-        log.info("%s: autotune: %s", name, NOTHING_MEASURED)
+    if tuned:
+        told, is_measured = tuned
+        report["autotune"] = told if is_measured else f"not measured, the first schedule of each region is taken: {told}"
+        if not is_measured:
+            counters["frit"][f"not_measured: {told}"] += 1
 
 
 def static_inputs(gm, stage):
@@ -47,5 +44,5 @@ def lines(graph):
         yield f"  CUDA graphs: {graph['graph_captures']} captured, {graph['graph_replays']} replays, {graph['graph_evictions']} dropped"
     for why, calls in sorted(graph.get("not_captured", {}).items()):
         yield f"  {calls} calls without a CUDA graph: {why}"
-    if graph.get("not_measured"):
-        yield f"  autotune: {graph['not_measured']}"
+    if graph.get("autotune"):
+        yield f"  autotune: {graph['autotune']}"

@@ -56,7 +56,7 @@ REGISTRY = {
         ),
         Option("cpu", str, "host", "the CPU to generate code for", ("host", "x86-64-v3", "x86-64-v4")),
         Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph where that is possible; the reasons where not are counted"),
-        Option("autotune", bool, False, "measure schedule candidates instead of taking the first (nothing is measured yet, which is counted)"),
+        Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.autotune`)"),
         Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
         Option(
             "buckets",

@@ -186,7 +186,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "buckets": [dict(entry) for entry in report.get("buckets", ())],
                 "padding": list(report.get("padding", ())),
                 "callbacks": [step.name for step in captured.callbacks],
-                "not_measured": report.get("not_measured", ""),
+                "autotune": report.get("autotune", ""),
             }
         )
 

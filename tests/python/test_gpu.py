@@ -72,3 +72,54 @@ def test_backward():
     (expected,) = torch.autograd.grad(step(w, x), w)
     (actual,) = torch.autograd.grad(torch.compile(step, backend="frit")(w, x), w)
     torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def _block(x, w, b):
+    y = torch.nn.functional.layer_norm(x, (x.shape[-1],), w, b)
+    y = torch.softmax(y * w, -1)
+    return torch.nn.functional.layer_norm(y.relu() + b, (x.shape[-1],), w, b).sum(0).sigmoid()
+
+
+def test_cuda_graphs_replay_a_hundred_changed_inputs():
+    import frit
+
+    torch.compiler.reset()
+    w, b = torch.nn.Parameter(torch.randn(512, device="cuda")), torch.nn.Parameter(torch.randn(512, device="cuda"))
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.b = w, b
+
+        def forward(self, x):
+            return _block(x, self.w, self.b)
+
+    with torch.no_grad():
+        net = Block()
+        compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
+        kept = []
+        for turn in range(102):
+            x = torch.randn(64, 512, device="cuda") + turn
+            result = compiled(x)
+            torch.testing.assert_close(result, net(x), rtol=1e-3, atol=1e-4)
+            kept.append((result, result.clone()))
+        assert all(torch.equal(result, copy) for result, copy in kept), "results of earlier calls were overwritten"
+    counted = frit.counts()
+    assert counted["graph_replays"] >= 100 or counted["not_captured"], counted
+
+
+def test_code_is_loaded_in_a_way_that_is_told():
+    import json
+
+    from frit import backend
+
+    torch.compiler.reset()
+    found = []
+    backend._OBSERVERS.append(lambda *seen: found.append(seen[-1]))
+    try:
+        torch.compile(lambda a: a * 2 + 1, backend="frit")(torch.ones(5, device="cuda"))
+    finally:
+        backend._OBSERVERS.pop()
+    stats = json.loads(found[0].stats())
+    assert stats["modules_cubin"] + stats["modules_linked"] + stats["modules_compiled"] == 1
+    assert stats["modules_refused"] == 0

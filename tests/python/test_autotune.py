@@ -1,0 +1,180 @@
+"""max-autotune: schedules of regions are compared by running them, remembered by number beside the graph, and never chosen for wrong results. Times
+are scripted here; one test measures for real and asserts nothing about them."""
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import frit
+from frit import autotune
+
+MODE = "max-autotune-no-cudagraphs"
+
+
+def column_sums(x):
+    return (x * 2).sum(0), x.sum()
+
+
+def scaled_in_place(x):
+    x.mul_(0.5)
+    return x.sum(0)
+
+
+CALLS = []
+
+
+def seen_copy(x: torch.Tensor) -> torch.Tensor:
+    CALLS.append(1)
+    return x.clone()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRIT_CACHE", "1")
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+    torch.compiler.reset()
+
+
+def scripted(monkeypatch, answer):
+    """Every comparison ends with this answer; returns the list of how often there was one."""
+    asked = []
+    monkeypatch.setattr(autotune, "is_faster", lambda tried, best, device: (asked.append(1), tried(), best(), answer)[-1])
+    return asked
+
+
+def run(function, x):
+    torch.compiler.reset()
+    return torch.compile(function, backend="frit", mode=MODE)(x)
+
+
+def test_the_faster_schedule_is_taken_and_remembered(monkeypatch):
+    x = torch.randn(300, 500)
+    asked = scripted(monkeypatch, True)
+    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    tally = counters["frit"]
+    assert len(asked) >= 1 and tally["autotune_regions"] >= 1
+    assert tally["autotune_changed"] == tally["autotune_regions"]
+    assert tally["autotune_remembered"] == tally["autotune_wrong"] == 0
+    measured = len(asked)
+    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    assert len(asked) == measured, "the second process measures nothing"
+    assert counters["frit"]["autotune_remembered"] == 1 and counters["frit"]["cache_hits"] == 1
+    assert not [name for name in counters["frit"] if name.startswith("not_measured")]
+
+
+def test_another_schedule_is_another_kernel(monkeypatch, tmp_path):
+    x = torch.randn(300, 500)
+
+    def kernels(answer, folder):
+        monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / folder))
+        scripted(monkeypatch, answer)
+        explained = frit.explain(column_sums, mode=MODE)(x)
+        assert "autotune: " in str(explained)
+        return {kernel["name"] for kernel in explained.kernels}, [graph["autotune"] for graph in explained.graphs]
+
+    first, told = kernels(False, "a")
+    other, told_other = kernels(True, "b")
+    assert "0 take another schedule" in told[0] and "=1" not in told[0]
+    assert "=1" in told_other[0]
+    assert first != other
+
+
+def test_ties_keep_the_first_schedule(monkeypatch):
+    asked = scripted(monkeypatch, False)
+    run(column_sums, torch.randn(300, 500))
+    assert asked and counters["frit"]["autotune_changed"] == 0
+    run(column_sums, torch.randn(300, 500))
+    assert counters["frit"]["autotune_remembered"] == 1
+
+
+def test_wrong_results_are_never_chosen(monkeypatch):
+    asked = scripted(monkeypatch, True)
+    monkeypatch.setattr(autotune, "_agree", lambda a, b: False)
+    x = torch.randn(300, 500)
+    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    assert not asked
+    assert counters["frit"]["autotune_wrong"] >= 1 and counters["frit"]["autotune_changed"] == 0
+
+
+@pytest.mark.parametrize("function", [column_sums, scaled_in_place])
+def test_measured_for_real(function):
+    x = torch.randn(64, 300)
+    expected = function(x.clone())
+    torch.testing.assert_close(run(function, x.clone()), expected, rtol=1e-4, atol=1e-3)
+    assert counters["frit"]["autotune_regions"] >= 1
+
+
+def test_dynamic_sizes_are_measured_at_their_hints():
+    torch.compiler.reset()
+    compiled = torch.compile(column_sums, backend="frit", mode=MODE, dynamic=True)
+    for rows in (64, 7):
+        x = torch.randn(rows, 300)
+        torch.testing.assert_close(compiled(x), column_sums(x), rtol=1e-4, atol=1e-3)
+    assert counters["frit"]["graphs"] == 1 and counters["frit"]["autotune_regions"] >= 1
+
+
+def test_one_schedule_is_nothing_to_measure():
+    torch.testing.assert_close(run(lambda x: x.relu() + 1, torch.ones(5)), torch.full((5,), 2.0))
+    assert counters["frit"]["autotune_regions"] == 0
+    assert not [name for name in counters["frit"] if name.startswith("not_measured")]
+
+
+def test_graphs_that_may_not_run_twice_keep_their_schedules():
+    operator = torch.library.custom_op("frit_test::autotuned", seen_copy, mutates_args=())
+    operator.register_fake(lambda x: torch.empty_like(x))
+    x = torch.randn(300, 500)
+    torch.testing.assert_close(run(lambda x: operator(x).sum(0), x), x.sum(0), rtol=1e-4, atol=1e-3)
+    (reason,) = [name for name in counters["frit"] if name.startswith("not_measured: ")]
+    assert "may not be run twice" in reason
+    assert CALLS == [1], "the operator ran once, for the call"
+
+
+def test_the_emulation_is_not_measured(monkeypatch):
+    asked = scripted(monkeypatch, True)
+    x = torch.randn(5, 30)
+    compiled = torch.compile(column_sums, backend="frit", options={"mode": MODE, "target": "simt"})
+    torch.testing.assert_close(compiled(x), column_sums(x), rtol=1e-4, atol=1e-4)
+    assert not asked and counters["frit"]["not_measured: the emulation says nothing about times"] == 1
+
+
+def test_random_numbers_of_the_program_are_left_alone(monkeypatch):
+    scripted(monkeypatch, False)
+    torch.manual_seed(7)
+    run(column_sums, torch.ones(64, 300))
+    after = torch.rand(3)
+    torch.manual_seed(7)
+    assert torch.equal(after, torch.rand(3))
+
+
+def test_faster_is_less_by_a_margin(monkeypatch):
+    times = {"a": 1.0, "b": 1.0}
+    monkeypatch.setattr(autotune, "milliseconds", lambda run, device: times[run()])
+    compare = lambda: autotune.is_faster(lambda: "a", lambda: "b", torch.device("cpu"), seconds=0)  # noqa: E731
+    assert not compare()
+    times["a"] = 0.98
+    assert not compare()
+    times["a"] = 0.9
+    assert compare()
+
+
+def test_results_agree_up_to_the_order_of_additions():
+    x = torch.randn(100)
+    assert autotune._agree(x, x * (1 + 1e-5))
+    assert not autotune._agree(x, x * 1.1)
+    assert not autotune._agree(torch.tensor([1.0, float("nan")]), torch.tensor([1.0, 2.0]))
+    assert autotune._agree(torch.tensor([1.0, float("nan")]), torch.tensor([1.0, float("nan")]))
+    assert autotune._agree(torch.tensor([3]), torch.tensor([3])) and not autotune._agree(torch.tensor([3]), torch.tensor([4]))
+    assert autotune._agree(None, None) and autotune._agree(3, 3)
+
+
+def test_arguments_are_made_as_they_were_traced():
+    graph = torch.fx.Graph()
+    values = [torch.empty(40)[4:].as_strided((3, 4), (8, 2), 5), torch.ones(3, dtype=torch.int64), 7, torch.randn(2, 0)]
+    for at, value in enumerate(values):
+        graph.placeholder(f"a{at}").meta["val"] = value
+    graph.output(())
+    made = autotune.made_up_inputs(torch.fx.GraphModule({}, graph))
+    for one, value in zip(made, values):
+        if isinstance(value, torch.Tensor):
+            assert (one.shape, one.stride(), one.storage_offset(), one.dtype) == (value.shape, value.stride(), value.storage_offset(), value.dtype)
+    assert made[2] == 7 and not made[1].any() and made[0].std() > 0
