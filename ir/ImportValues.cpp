@@ -153,6 +153,10 @@ FailureOr<TensorInfo> GraphImporter::tensor(StringRef name, const TensorMeta &me
   if (failed(offset)) {
     return failure();
   }
+  StringRef device = meta.device.type;
+  if (device != "cpu" && device != "cuda" && device != "meta") {
+    return fail(ErrorKind::Unsupported, "tensor '" + name + "' lies on the device '" + device.take_front(60) + "'; frit compiles for cpu and cuda");
+  }
   return TensorInfo{getTensorType(sizes, element), DTypeAttr::get(context, *dtype),
                     LayoutAttr::get(context, strides, *offset), builder.getStringAttr(meta.device.str())};
 }

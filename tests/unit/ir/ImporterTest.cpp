@@ -202,6 +202,51 @@ TEST_F(Importer, NamesWhatIsWrongWithTheProgram) {
   expectReplaced(ErrorKind::Unsupported, "the higher-order operator 'cond' needs Python", "torch.ops.aten.add.Tensor", "torch.ops.higher_order.cond");
 }
 
+TEST_F(Importer, NamesWhatIsWrongWithTensors) {
+  StringRef layout = "\"strides\":[{\"as_int\":4},{\"as_int\":1}],\"storage_offset\":{\"as_int\":0}";
+  expectReplaced(ErrorKind::Semantic, "negative stride", layout, "\"strides\":[{\"as_int\":-4},{\"as_int\":1}],\"storage_offset\":{\"as_int\":0}");
+  expectReplaced(ErrorKind::Semantic, "negative storage offset -1", layout, "\"strides\":[{\"as_int\":4},{\"as_int\":1}],\"storage_offset\":{\"as_int\":-1}");
+  expectReplaced(ErrorKind::Unsupported, "lies on the device 'abacus'", "\"type\":\"cpu\"", "\"type\":\"abacus\"");
+  std::string ones;
+  for (int i = 0; i < 65; ++i) {
+    ones += (i ? "," : "") + std::string("{\"as_int\":1}");
+  }
+  expectReplaced(ErrorKind::Limit, "at most 64 dimensions", "\"sizes\":[{\"as_expr\":{\"expr_str\":\"Symbol('s0', integer=True)\",\"hint\":{\"as_int\":5}}},{\"as_int\":4}]",
+                 "\"sizes\":[" + ones + "]");
+}
+
+TEST_F(Importer, NamesWhatIsWrongWithNames) {
+  StringRef node = "{\"name\":\"m\",\"target\"";
+  EXPECT_TRUE(check(std::string("\xef\xbb\xbf") + valid).imported) << "a byte order mark is none of the text";
+  expectReplaced(ErrorKind::Limit, "a name has 1 to 4096 bytes", "\"as_tensor\":{\"name\":\"y\"}}],\"metadata\"", "\"as_tensor\":{\"name\":\"\"}}],\"metadata\"");
+  std::string megabyte(1 << 20, 'x');
+  for (StringRef name : {StringRef(megabyte), StringRef("a\\u0000b"), StringRef("\\u202eevil"), StringRef("\\ud800"), StringRef("")}) {
+    std::string text = valid;
+    size_t at = text.find(node.str());
+    check(text.replace(at + 9, 1, name.str()));
+    text = valid;
+    at = text.find("torch.ops.aten.add.Tensor");
+    check(text.replace(at, 25, "torch.ops." + name.str() + ".add.Tensor"));
+    text = valid;
+    at = text.find("m.py:3 in f");
+    check(text.replace(at, 4, name.str()));
+    text = valid;
+    for (size_t next = 0; (next = text.find("{\"name\":\"x\"}", next)) != std::string::npos; next += name.size()) {
+      text.replace(next + 9, 1, name.str());
+    }
+    check(text);
+  }
+}
+
+TEST_F(Importer, ReadsAMillionNodesOrSaysThatTheyAreTooMany) {
+  std::string text = valid;
+  std::string from = "{\"name\":\"y\",\"target\"", nodes;
+  for (int i = 0; i < 1'000'000; ++i) {
+    nodes += R"json({"name":"n","target":"_operator.mul","inputs":[{"name":"a","arg":{"as_sym_int":{"as_name":"n"}},"kind":1},{"name":"b","arg":{"as_int":2},"kind":1}],"outputs":[{"as_int":)json" + std::to_string(i) + "}],\"metadata\":{}},";
+  }
+  check(text.insert(text.find(from), nodes));
+}
+
 TEST_F(Importer, NamesWhatIsWrongWithSizes) {
   StringRef symbol = "Symbol('s0', integer=True)";
   expectReplaced(ErrorKind::Unsupported, "needs the function 'sin'", symbol, "sin(Symbol('s0'))");
