@@ -16,6 +16,10 @@ constexpr int kThreadLocalCapture = 1;
 /// Keys that are remembered, captured or not; reasons that are told apart.
 constexpr size_t kMostKeys = 128, kMostReasons = 32;
 
+std::string tooFew(uint64_t launches) {
+  return "it launches " + std::to_string(launches) + " kernels, fewer than " + std::to_string(CudaGraphs::kFewestKernels);
+}
+
 } // namespace
 
 Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &host) {
@@ -75,6 +79,17 @@ std::string CudaGraphs::whyNever() const {
     if (input.mutated() && !isStatic(number)) {
       return "it writes to " + name + ", which is no parameter or buffer";
     }
+  }
+  uint64_t most = 0;
+  for (const LaunchSite &site : plan->sites) {
+    size_t ofSite = 0;
+    for (const DecodedVariant &variant : site.variants) {
+      ofSite = std::max(ofSite, variant.launches.size());
+    }
+    most += ofSite;
+  }
+  if (most < kFewestKernels) {
+    return tooFew(most);
   }
   return backend.synchronous ? "FRIT_CUDA_SYNC=1 waits after each kernel" : "";
 }
@@ -351,7 +366,7 @@ std::string CudaGraphs::notWorth(const Entry &entry) {
     bytes += fresh.bytes;
   }
   if (launches < kFewestKernels) {
-    return "it launches " + std::to_string(launches) + " kernels, fewer than " + std::to_string(kFewestKernels);
+    return tooFew(launches);
   }
   if (launches <= copies) {
     return "it launches " + std::to_string(launches) + " kernels and would copy " + std::to_string(copies) + " arguments and results";
