@@ -11,6 +11,14 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
     // (graph, identifier, operands...) and (enabled, graph, operands...)
     return name == "invoke_subgraph" ? importCall(node, 0, 2) : importCall(node, 1, 2);
   }
+  if (name == "wrap_with_autocast") {
+    // (device, dtype, enabled, cached, graph, operands...); what is inside of another one never gets here.
+    if (node.inputs.size() > 2 && node.inputs[2].value.kind == Argument::Kind::Bool && node.inputs[2].value.integer == 0) {
+      return importCall(node, 4, 5);
+    }
+    return fail(ErrorKind::Unsupported, "the casts of 'wrap_with_autocast' are chosen in Python: export the program with "
+                                        "run_decompositions(), which writes them out");
+  }
   if (name == "auto_functionalized_v2" || name == "auto_functionalized") {
     return importAutoFunctionalized(node, name.ends_with("_v2"));
   }

@@ -33,9 +33,10 @@ class Function(torch.nn.Module):
         return self.function(*inputs)
 
 
-def compiled(module, inputs, dynamic_shapes=None, **options):
-    """(callable on the inputs, the compiler's report) of a module's exported program, not decomposed."""
+def compiled(module, inputs, dynamic_shapes=None, decompose=False, **options):
+    """(callable on the inputs, the compiler's report) of a module's exported program, as it is unless asked otherwise."""
     program = torch.export.export(module, tuple(inputs), dynamic_shapes=dynamic_shapes)
+    program = program.run_decompositions() if decompose else program
     result = _C.compile(serialize(program).exported_program.decode(), json.dumps({"name": "main", **options}))
     specs = [(spec.kind.name, spec.target) for spec in program.graph_signature.input_specs]
     executable = _C.load(result.artifact, [program.constants[name] for kind, name in specs if kind == "CONSTANT_TENSOR"])

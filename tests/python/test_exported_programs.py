@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from exported import Function, compiled
 from torch import nn
 
+from frit import CompileError
+
 X, IMAGE, TOKENS = (4, 8), (2, 6, 8, 8), (2, 5, 8)
 
 # name -> (module, shapes of its inputs, base names of the operators that may stay calls)
@@ -176,3 +178,25 @@ def test_an_argument_and_its_views_share_its_storage():
     assert [result.data_ptr() - x.data_ptr() for result in results[:4]] == [0, 4, 80, 0]
     assert all(result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr() for result in results[4:])
     assert not report["aten_calls"] and "aten.clone.default" not in report["order"]
+
+
+class Autocast(nn.Module):
+    def __init__(self, enabled):
+        super().__init__()
+        self.enabled, self.linear = enabled, nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.enabled):
+            y = self.linear(x).relu_()
+        with torch.no_grad():
+            z = torch.sin(y.float()).mul_(2)
+        return z + 1
+
+
+def test_regions_of_autocast_and_no_grad():
+    check(Autocast(enabled=False), [torch.randn(X)], {"linear"})
+    module = Autocast(enabled=True).eval().requires_grad_(False)
+    with pytest.raises(CompileError, match=r"casts of 'wrap_with_autocast' are chosen in Python: export the program with run_decompositions\(\)"):
+        compiled(module, [torch.randn(X)])
+    call, _ = compiled(module, [x := torch.randn(X)], decompose=True)
+    torch.testing.assert_close(call(x)[0], module(x))
