@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <minizip/unzip.h>
 
@@ -174,10 +175,10 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
   return archive;
 }
 
-uint64_t Archive::bytes() const {
+uint64_t Archive::bytes(uint64_t alignment) const {
   uint64_t sum = 0;
   for (const auto &[path, storage] : storages) {
-    sum += storage.size();
+    sum += llvm::alignTo(storage.size(), alignment);
   }
   return sum;
 }

@@ -23,8 +23,10 @@ public:
 
   /// Whether the archive keeps it among the constants of the program: it is in no state_dict.
   bool isConstant(const std::string &name) const { return constants.contains(name); }
-  /// Of all storages.
-  uint64_t bytes() const;
+  /// Of all storages, each rounded up to `alignment`.
+  uint64_t bytes(uint64_t alignment) const;
+  /// Gives the memory of all storages back: they are the larger part of a model.
+  void forgetStorages() { storages.clear(); }
 
 private:
   bool readConfig(const std::string &text, const std::string &folder, std::string &error);

@@ -59,7 +59,7 @@ public:
         }),
         dump(options.dumpFolder) {}
 
-  CompileResult fromJson(llvm::StringRef json, const Archive *archive, llvm::StringRef file) {
+  CompileResult fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file) {
     OwningOpRef<ModuleOp> module;
     time("import", [&] {
       mlir::frit::ImportOptions importing;
@@ -147,11 +147,14 @@ private:
 
   bool keepPhase(ModuleOp module, const char *name) { return !dump.isOn() || succeeded(dump.write(module, name)); }
 
-  CompileResult run(OwningOpRef<ModuleOp> module, const Archive *archive) {
+  CompileResult run(OwningOpRef<ModuleOp> module, Archive *archive) {
     Weights weights;
     if (archive && failed(bindWeights(*module, *archive, options.weights == "none", weights))) {
       blame(DiagnosticKind::BadInput);
       return finish();
+    }
+    if (archive) {
+      archive->forgetStorages();
     }
     if (options.keptIr) {
       llvm::raw_string_ostream stream(*options.keptIr);

@@ -44,7 +44,7 @@ static std::optional<std::vector<int64_t>> constants(llvm::ArrayRef<SizeExpr> si
 
 LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
-  weights.bytes.reserve(archive.bytes());
+  weights.bytes.reserve(archive.bytes(kStorageAlignment));
   for (auto graph : module.getOps<GraphOp>()) {
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
