@@ -23,6 +23,7 @@ Frame::Frame(Frame *outer) : outer(outer) {
     dims = outer->dims;
     laneDim = outer->laneDim;
     lanes = outer->lanes;
+    isAtMultiple = outer->isAtMultiple;
     mask = outer->mask;
     whole = outer->whole;
   }
@@ -40,6 +41,7 @@ void Frame::bindLanes(unsigned dim, Value first, unsigned count, Value active) {
   bind(dim, first);
   laneDim = dim;
   lanes = count;
+  isAtMultiple = false;
   mask = active;
   whole = Value();
 }
@@ -272,6 +274,17 @@ Value Emitter::firstLane(Frame &frame, SizeExpr expr) {
   return polynomial(frame, expr, {}, false);
 }
 
+/// Whether `0 <= shifted < extent` holds for all lanes or for none: pieces of a concatenation that begin and end at multiples of the width,
+/// which then come in vectors.
+bool Emitter::agrees(Frame &frame, SizeExpr shifted, SizeExpr extent) {
+  if (!frame.isAtMultiple || frame.lanes == 1) {
+    return false;
+  }
+  SizeExpr rest = shifted - SizeExpr::dim(program.getContext(), *frame.laneDim);
+  auto isMultiple = [&](SizeExpr expr) { return expr.getContentDivisor() % frame.lanes == 0; };
+  return !varies(frame, rest) && !varies(frame, extent) && isMultiple(rest) && isMultiple(extent);
+}
+
 Value Emitter::bounds(Frame &frame, ArrayRef<Bound> bounds) {
   Location loc = program.getKernel().getLoc();
   Value all;
@@ -280,7 +293,9 @@ Value Emitter::bounds(Frame &frame, ArrayRef<Bound> bounds) {
     SizeExpr shifted = bound.expr - bound.low, extent = bound.high - bound.low;
     const SizeFacts &facts = program.getFacts();
     Value inside;
-    Value lhs = index(frame, shifted), rhs = index(frame, extent);
+    bool same = agrees(frame, shifted, extent);
+    Value lhs = same ? firstLane(frame, shifted) : index(frame, shifted);
+    Value rhs = same ? firstLane(frame, extent) : index(frame, extent);
     if (isa<VectorType>(lhs.getType()) != isa<VectorType>(rhs.getType())) {
       lhs = splat(frame, lhs);
       rhs = splat(frame, rhs);

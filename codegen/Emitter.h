@@ -95,6 +95,8 @@ struct Frame {
   uint32_t bound = 0;
   std::optional<unsigned> laneDim;
   unsigned lanes = 1;
+  /// The first lane's position along the lane dim is a multiple of `lanes`: bounds that are such multiples then hold for all lanes or none.
+  bool isAtMultiple = false;
   /// Lanes inside of the domain: i1 or vector of i1; null for all.
   Value mask;
   /// An i1 that holds if all lanes are inside of the domain; null if that is not known.
@@ -156,6 +158,7 @@ public:
 
 private:
   Value find(Frame &frame, unsigned node);
+  bool agrees(Frame &frame, SizeExpr shifted, SizeExpr extent);
   /// Whether an expression differs between the lanes of a frame.
   bool varies(Frame &frame, SizeExpr expr);
   Value emit(Frame &frame, unsigned node);

@@ -384,7 +384,7 @@ NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
   if (roots.size() == 1 && !repeats) {
     inlined = true;
   } else if (reads.size() <= maxDemands && (total - count) * weight <= launchWork) {
-    inlined = total * weight <= launchWork || roots.size() == 1;
+    inlined = cheap || total * weight <= launchWork || roots.size() == 1;
   } else if (cheap) {
     inlined = true;
   } else if (roots.size() == 1 && reads.size() <= 4) {

@@ -157,6 +157,7 @@ Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) co
   }
   Value first = width == 1 ? chunk : function.mul(chunk, function.index(width));
   frame.bindLanes(getLaneDim(), first, width, Value());
+  frame.isAtMultiple = true;
   return first;
 }
 

@@ -349,3 +349,24 @@ frit.graph @counted_gather(%x: tensor<16xf32>) -> (tensor<8xf32>, tensor<8xf32>)
   %z = math.exp %b : tensor<8xf32>
   frit.return %y, %z : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A cast is made where it is read, however small the tensor: the f32 copy never goes through memory.
+// CHECK-LABEL: @small_loss
+// CHECK: frit.region(%arg0, %arg1) : (tensor<8x2000xbf16>, tensor<8xi64>) -> tensor<8xf32>
+// CHECK-NOT: frit.region
+!h = tensor<8x2000xbf16>
+!t = tensor<8x2000xf32>
+!r = tensor<8xf32>
+frit.graph @small_loss(%x: !h, %i: tensor<8xi64>) -> !r {
+  %f = arith.extf %x : !h to !t
+  %m = frit.reduce <max> %f dims [1] : !t -> !r
+  %mb = frit.reindex %m <(d0, d1) -> (d0)> : !r -> !t
+  %c = arith.subf %f, %mb : !t
+  %e = math.exp %c : !t
+  %s = frit.reduce <sum> %e dims [1] : !t -> !r
+  %g = frit.gather %f[%i] <(d0)[v0] -> (d0, v0)> check <wrap> : !t, tensor<8xi64> -> !r
+  %y = arith.subf %g, %s : !r
+  frit.return %y : !r
+}
