@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from artifacts import NONE, Plan
-from test_frit_run import TOOL
+from exported import TOOLS
 
 import frit
 from frit import _C
@@ -158,7 +158,7 @@ def test_the_last_variant_must_run_always():
 def compile_file(path, *options):
     """The artifact of a .mlir, .json or .pt2 file, and its report."""
     out = path.with_suffix(".frit")
-    done = subprocess.run([str(TOOL.parent / "frit-compile"), str(path), "-o", str(out), "--report", *options],
+    done = subprocess.run([str(TOOLS / "frit-compile"), str(path), "-o", str(out), "--report", *options],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     out.chmod(0o600)
