@@ -97,7 +97,8 @@ struct LoadOptions {
   std::string weightsFolder;
   /// Threads of kernels, 0 for one a processor; libtorch has its own.
   unsigned threads = 0;
-  /// "cpu", or "simt": the kernels of a GPU, emulated with every access checked.
+  /// "cpu", "cuda" or "cuda:1" (tensors are brought and fetched around a call), or "simt": the kernels of a GPU, emulated with every
+  /// access checked.
   std::string device = "cpu";
 };
 

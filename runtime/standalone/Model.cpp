@@ -1,21 +1,41 @@
 #include "runtime/standalone/Model.h"
 
 #include "runtime/cpu/CpuBackend.h"
+#include "runtime/cuda/CudaBackend.h"
 #include "runtime/plan/Signature.h"
 #include "runtime/plan/StorageSpan.h"
 #include "runtime/simt/SimtBackend.h"
+#include "runtime/standalone/CudaHost.h"
 #include "runtime/standalone/StandaloneHost.h"
 
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 namespace frit {
 
+namespace {
+
+/// An argument that was brought to the GPU for the time of a call.
+struct Brought {
+  HostTensor *onGpu;
+  Tensor original;
+  bool isMutated;
+};
+
+} // namespace
+
 struct Model::State {
   std::shared_ptr<const DecodedPlan> plan;
   std::unique_ptr<StandaloneHost> host;
+  /// `host`, where the model runs on a GPU.
+  CudaHost *gpu = nullptr;
   std::unique_ptr<KernelBackend> backend;
   std::unique_ptr<PlanExecutor> executor;
   Signature signature;
+
+  Result<std::vector<Value>> call(std::span<const Value> inputs, std::vector<Brought> &brought);
+  Status bring(InputValue &input, const Value &value, size_t number, std::vector<Brought> &brought);
 };
 
 namespace {
@@ -76,23 +96,100 @@ Result<InputValue> inputOf(const Value &value, size_t number) {
   return input;
 }
 
+/// A result of the device in host memory: an input's own where it looks at one, new memory otherwise.
+Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<Brought> &brought) {
+  Tensor tensor = {static_cast<DataType>(from.dtype), from.sizes, from.strides, nullptr, nullptr};
+  for (const Brought &input : brought) {
+    if (input.onGpu->storage == from.storage) {
+      tensor.data = static_cast<char *>(input.original.data) + (from.data - from.storage.get());
+      tensor.owner = input.original.owner;
+      return Value(std::move(tensor));
+    }
+  }
+  uint64_t bytes = bytesUnder(from);
+  std::shared_ptr<void> memory(std::aligned_alloc(64, (bytes + 64) / 64 * 64), std::free);
+  if (!memory) {
+    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for a result");
+  }
+  FRIT_RETURN_IF_ERROR(gpu.fetch(from, memory.get()));
+  tensor.data = memory.get();
+  tensor.owner = std::move(memory);
+  return Value(std::move(tensor));
+}
+
 /// Takes the handle over.
-Value resultOf(const OutputValue &output, TensorHost &host) {
+Result<Value> resultOf(const OutputValue &output, TensorHost &host, CudaHost *gpu, const std::vector<Brought> &brought) {
   switch (output.kind) {
   case OutputValue::Kind::Tensor: {
     const HostTensor &from = *static_cast<HostTensor *>(output.handle);
-    Tensor tensor = {static_cast<DataType>(from.dtype), from.sizes, from.strides, from.data, from.storage};
+    Result<Value> result = from.device == format::Device::Cuda
+                               ? fetched(from, *gpu, brought)
+                               : Value(Tensor{static_cast<DataType>(from.dtype), from.sizes, from.strides, from.data, from.storage});
     host.releaseTensor(output.handle);
-    return tensor;
+    return result;
   }
-  case OutputValue::Kind::Int: return output.integer;
-  case OutputValue::Kind::Bool: return output.integer != 0;
-  case OutputValue::Kind::Float: return output.real;
-  default: return std::monostate();
+  case OutputValue::Kind::Int: return Value(output.integer);
+  case OutputValue::Kind::Bool: return Value(output.integer != 0);
+  case OutputValue::Kind::Float: return Value(output.real);
+  default: return Value(std::monostate());
   }
 }
 
 } // namespace
+
+/// Moves an argument to where the plan wants it.
+Status Model::State::bring(InputValue &input, const Value &value, size_t number, std::vector<Brought> &brought) {
+  if (!gpu || !input.handle || number >= plan->source->inputs()->size()) {
+    return Status::ok();
+  }
+  const format::Input &wanted = *plan->source->inputs()->Get(static_cast<uint32_t>(number));
+  if (wanted.kind() != format::InputKind::Tensor || plan->tensors[wanted.reg()].device != format::Device::Cuda) {
+    return Status::ok();
+  }
+  auto onGpu = gpu->bring(*static_cast<HostTensor *>(input.handle));
+  FRIT_RETURN_IF_ERROR(onGpu.status());
+  host->releaseTensor(input.handle);
+  input.handle = *onGpu;
+  host->retainTensor(*onGpu);
+  brought.push_back({*onGpu, std::get<Tensor>(value), wanted.mutated()});
+  return Status::ok();
+}
+
+Result<std::vector<Value>> Model::State::call(std::span<const Value> inputs, std::vector<Brought> &brought) {
+  std::vector<InputValue> given;
+  for (size_t number = 0; number < inputs.size(); ++number) {
+    auto input = inputOf(inputs[number], number);
+    Status status = input.status();
+    if (status.isOk()) {
+      given.push_back(*input);
+      status = bring(given.back(), inputs[number], number, brought);
+    }
+    if (!status.isOk()) {
+      for (InputValue &one : given) {
+        if (one.handle) {
+          host->releaseTensor(one.handle);
+        }
+      }
+      return status;
+    }
+  }
+  std::vector<OutputValue> outputs(executor->outputCount());
+  FRIT_RETURN_IF_ERROR(executor->run(given, outputs));
+  std::vector<Value> results;
+  Status failed;
+  for (const OutputValue &output : outputs) {
+    auto result = resultOf(output, *host, gpu, brought);
+    if (result.isOk()) {
+      results.push_back(std::move(*result));
+    } else {
+      failed = result.status();
+    }
+  }
+  if (!failed.isOk()) {
+    return failed;
+  }
+  return results;
+}
 
 Model::Model(std::unique_ptr<State> state) : state(std::move(state)) {}
 Model::Model(Model &&) noexcept = default;
@@ -119,33 +216,47 @@ static Status bind(const DecodedPlan &plan, StandaloneHost &host, PlanExecutor &
 }
 
 Result<Model> Model::load(const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) {
-  bool simt = options.device == "simt";
-  if (!simt && options.device != "cpu") {
-    return bad("unknown device '" + options.device + "'; known: cpu, simt");
+  bool onGpu = options.device.rfind("cuda", 0) == 0, simt = options.device == "simt";
+  if (!onGpu && !simt && options.device != "cpu") {
+    return bad("unknown device '" + options.device + "'; known: cpu, simt, cuda");
   }
   auto artifact = Artifact::fromFile(path, options.allowHostCode, options.weightsFolder);
   FRIT_RETURN_IF_ERROR(artifact.status());
   if (options.checkWeights) {
     FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
   }
-  const format::Plan *plan = (*artifact)->plan(simt ? format::Target::Simt : format::Target::Cpu);
+  const format::Plan *plan = (*artifact)->plan(onGpu ? format::Target::Gpu : simt ? format::Target::Simt : format::Target::Cpu);
   if (!plan) {
-    return bad("'" + path + "' has no plan for " + options.device + "; compile it with --target=" + options.device);
+    return bad("'" + path + "' has no plan for " + options.device + "; compile it with --target=" + (onGpu ? "sm_90" : options.device));
   }
   auto decoded = DecodedPlan::decode(*artifact, *plan);
   FRIT_RETURN_IF_ERROR(decoded.status());
   auto state = std::make_unique<State>();
   state->plan = *decoded;
-  auto host = StandaloneHost::create(*state->plan, options.threads);
-  FRIT_RETURN_IF_ERROR(host.status());
-  state->host = std::move(*host);
-  auto take = [&](auto created) {
+  auto takeHost = [&](auto created) {
+    if (created.isOk()) {
+      state->host = std::move(*created);
+    }
+    return created.status();
+  };
+  auto takeBackend = [&](auto created) {
     if (created.isOk()) {
       state->backend = std::move(*created);
     }
     return created.status();
   };
-  FRIT_RETURN_IF_ERROR(simt ? take(SimtBackend::create(state->plan)) : take(CpuBackend::create(*state->plan)));
+  std::optional<CudaDevice::Scope> scope;
+  if (onGpu) {
+    auto device = openDevice(options.device);
+    FRIT_RETURN_IF_ERROR(device.status());
+    scope.emplace(**device);
+    FRIT_RETURN_IF_ERROR(takeHost(CudaHost::create(*state->plan, *device)));
+    state->gpu = static_cast<CudaHost *>(state->host.get());
+    FRIT_RETURN_IF_ERROR(takeBackend(CudaBackend::create(state->plan, (*device)->getDriver(), &JitLinker::system)));
+  } else {
+    FRIT_RETURN_IF_ERROR(takeHost(StandaloneHost::create(*state->plan, options.threads)));
+    FRIT_RETURN_IF_ERROR(simt ? takeBackend(SimtBackend::create(state->plan)) : takeBackend(CpuBackend::create(*state->plan)));
+  }
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);
   FRIT_RETURN_IF_ERROR(bind(*state->plan, *state->host, *state->executor, weights));
   state->signature = describe(*state->plan);
@@ -163,24 +274,19 @@ Statistics Model::statistics() const {
 }
 
 Result<std::vector<Value>> Model::run(std::span<const Value> inputs) const {
-  std::vector<InputValue> given;
-  for (size_t number = 0; number < inputs.size(); ++number) {
-    auto input = inputOf(inputs[number], number);
-    if (!input.isOk()) {
-      for (InputValue &one : given) {
-        if (one.handle) {
-          state->host->releaseTensor(one.handle);
-        }
-      }
-      return input.status();
-    }
-    given.push_back(*input);
+  std::optional<CudaDevice::Scope> scope;
+  if (state->gpu) {
+    scope.emplace(state->gpu->getDevice());
   }
-  std::vector<OutputValue> outputs(state->executor->outputCount());
-  FRIT_RETURN_IF_ERROR(state->executor->run(given, outputs));
-  std::vector<Value> results;
-  for (const OutputValue &output : outputs) {
-    results.push_back(resultOf(output, *state->host));
+  std::vector<Brought> brought;
+  auto results = state->call(inputs, brought);
+  for (const Brought &input : brought) {
+    if (results.isOk() && input.isMutated) {
+      if (Status status = state->gpu->fetch(*input.onGpu, input.original.data); !status.isOk()) {
+        results = status;
+      }
+    }
+    state->host->releaseTensor(input.onGpu);
   }
   return results;
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/DecodedPlan.h"
 #include "runtime/standalone/Compare.h"
+#include "runtime/standalone/CudaHost.h"
 #include "runtime/standalone/Model.h"
 #include "runtime/standalone/Npy.h"
 
@@ -20,7 +21,7 @@ const char *const kUsage = R"(usage: frit-run MODEL.frit [options]
   --output=@FILE.npy    where a result goes, in order; results without a place are printed as shapes
   --expected-output=@FILE.npy   what a result must be, in order, within
   --rtol=R --atol=A     |result - expected| <= A + R * |expected| (default 1e-5 and 1e-6); integers must be equal
-  --device=cpu|simt     run on the CPU, or emulate the GPU kernels with every access checked (default cpu); 'cuda' with frit-run-torch
+  --device=cpu|cuda[:N]|simt   run on the CPU, on a GPU, or emulate the GPU's kernels with every access checked (default cpu)
   --threads=N           threads of the CPU kernels (default: all processors)
   --allow-host-code     map machine code from a file that others own or can write
   --weights=FOLDER      where the file of the weights lies (frit-compile --weights=external)
@@ -312,7 +313,8 @@ int runMain(int argc, char **argv) {
                   model->report()};
   };
   return runMain(argc, argv, load, [](const std::string &device) {
-    return "no device '" + device + "' for frit-run: it emulates GPU kernels (--device=simt); frit-run-torch and frit.load run them on a GPU";
+    auto opened = openDevice(device);
+    return opened.isOk() ? std::string() : opened.status().message();
   });
 }
 

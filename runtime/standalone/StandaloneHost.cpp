@@ -57,17 +57,29 @@ static std::string callsOf(const DecodedPlan &plan) {
   return text + (counts.size() > kMostNames ? " and " + std::to_string(counts.size() - kMostNames) + " more" : "");
 }
 
-Result<std::unique_ptr<StandaloneHost>> StandaloneHost::create(const DecodedPlan &plan, unsigned threads) {
+Status StandaloneHost::refuseCalls(const DecodedPlan &plan) {
   if (!plan.atenCalls.empty()) {
     return Status::error(ErrorKind::Unsupported, "graph '" + std::string(plan.artifact->graphName()) + "' calls " + callsOf(plan) +
                                                      ", so it needs libtorch: run it with frit-run-torch, in Python (frit.load) or in C++ "
                                                      "with frit::torch");
   }
+  return Status::ok();
+}
+
+Result<std::unique_ptr<StandaloneHost>> StandaloneHost::create(const DecodedPlan &plan, unsigned threads) {
+  FRIT_RETURN_IF_ERROR(refuseCalls(plan));
   return std::unique_ptr<StandaloneHost>(new StandaloneHost(threads));
 }
 
 void *StandaloneHost::allocateRaw(format::Device, uint64_t bytes) {
   return std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64);
+}
+
+std::shared_ptr<char> StandaloneHost::own(format::Device, char *memory) { return std::shared_ptr<char>(memory, std::free); }
+
+Result<HostTensor *> StandaloneHost::place(HostTensor *tensor, format::Device) {
+  retainTensor(tensor);
+  return tensor;
 }
 
 void StandaloneHost::freeRaw(format::Device, void *memory) { std::free(memory); }
@@ -84,13 +96,14 @@ Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot
   if (!memory) {
     return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
   }
-  auto *tensor = new HostTensor{std::shared_ptr<char>(memory, std::free),
+  auto *tensor = new HostTensor{own(shape.device, memory),
                                 memory,
                                 0,
                                 {shape.sizes.begin(), shape.sizes.end()},
                                 {shape.strides.begin(), shape.strides.end()},
                                 shape.dtype,
-                                bytes};
+                                bytes,
+                                shape.device};
   setSlot(slot, tensor);
   return Status::ok();
 }
@@ -111,7 +124,8 @@ Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &s
                                 {shape.sizes.begin(), shape.sizes.end()},
                                 {shape.strides.begin(), shape.strides.end()},
                                 shape.dtype,
-                                from.storageBytes};
+                                from.storageBytes,
+                                from.device};
   setSlot(slot, tensor);
   return Status::ok();
 }
@@ -127,7 +141,7 @@ void StandaloneHost::retainTensor(void *handle) { ++tensorOf(handle)->references
 TensorView StandaloneHost::look(void *handle) {
   HostTensor &tensor = *tensorOf(handle);
   return {tensor.data,   tensor.sizes.data(), tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
-          tensor.offset, tensor.dtype,        format::Device::Cpu};
+          tensor.offset, tensor.dtype,        tensor.device};
 }
 
 void copyStrided(const HostTensor &from, char *to, const std::vector<int64_t> &toStrides) {
@@ -203,12 +217,21 @@ Status StandaloneHost::wrapScalar(Dtype dtype, int64_t integer, double real, Ten
   }
 }
 
+Status StandaloneHost::bindPlaced(PlanExecutor &executor, uint32_t number, HostTensor *tensor, format::Device device) {
+  auto placed = place(tensor, device);
+  FRIT_RETURN_IF_ERROR(placed.status());
+  Status status = executor.bindConstant(number, *placed);
+  releaseTensor(*placed);
+  return status;
+}
+
 Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &executor, const std::map<std::string, HostTensor *> &given) {
   FRIT_RETURN_IF_ERROR(checkGiven(*plan.artifact, keysOf(given)));
   const auto *constants = plan.source->constants();
   for (uint32_t number = 0; constants && number < constants->size(); ++number) {
+    format::Device device = plan.tensors[constants->Get(number)->tensor()].device;
     if (auto name = givenName(plan, number)) {
-      FRIT_RETURN_IF_ERROR(executor.bindConstant(number, given.at(*name)));
+      FRIT_RETURN_IF_ERROR(bindPlaced(executor, number, given.at(*name), device));
       continue;
     }
     auto weight = weightOf(plan, number);
@@ -217,7 +240,7 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
     // A result may look at it, and outlive the executor.
     auto *tensor = new HostTensor{std::shared_ptr<char>(data, [kept = plan.artifact](char *) {}), data, 0, weight->sizes, weight->strides,
                                   weight->dtype, weight->bytes};
-    Status status = executor.bindConstant(number, tensor);
+    Status status = bindPlaced(executor, number, tensor, device);
     releaseTensor(tensor);
     FRIT_RETURN_IF_ERROR(status);
   }

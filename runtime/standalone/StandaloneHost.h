@@ -20,6 +20,7 @@ struct HostTensor {
   format::Dtype dtype;
   /// From the start of `storage`; unknown for memory of others.
   uint64_t storageBytes = UINT64_MAX;
+  format::Device device = format::Device::Cpu;
   std::atomic<int64_t> references{1};
 };
 
@@ -47,8 +48,18 @@ public:
   void warn(const std::string &message) override;
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
-private:
+protected:
   explicit StandaloneHost(unsigned threads) : pool(threads) {}
+  /// An error where the plan calls operators of ATen.
+  static Status refuseCalls(const DecodedPlan &plan);
+  /// Memory of allocateRaw as a storage.
+  virtual std::shared_ptr<char> own(format::Device device, char *memory);
+  /// A tensor in host memory where the plan wants it, with a reference for the caller.
+  virtual Result<HostTensor *> place(HostTensor *tensor, format::Device device);
+
+private:
+  Status bindPlaced(PlanExecutor &executor, uint32_t number, HostTensor *tensor, format::Device device);
+
   ThreadPool pool;
 };
 

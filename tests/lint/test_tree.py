@@ -28,7 +28,7 @@ EDGES = {
     "runtime/cpu": {"runtime/artifact", "runtime/plan"},
     "runtime/cuda": {"runtime/artifact", "runtime/plan"},
     "runtime/simt": {"runtime/artifact", "runtime/plan", "runtime/cpu"},
-    "runtime/standalone": {"runtime/artifact", "runtime/plan", "runtime/cpu", "runtime/simt"},
+    "runtime/standalone": {"runtime/artifact", "runtime/plan", "runtime/cpu", "runtime/cuda", "runtime/simt"},
     "runtime/torch": TORCH | {"runtime/artifact", "runtime/plan", "runtime/cpu", "runtime/cuda", "runtime/simt"},
     "python": TORCH | {"compiler/Compiler.h", "runtime/torch", "runtime/artifact"},
     "tools": MLIR | {"compiler", "runtime"},

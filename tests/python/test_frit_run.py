@@ -78,7 +78,7 @@ def test_one_line_for_each_mistake(tmp_path):
         (2, (model, "--rtol=-1"), "--rtol cannot be '-1'"),
         (2, (model, "--threads=x"), "--threads cannot be 'x'"),
         (2, (model, good, good.replace("input", "output"), good.replace("input", "expected-output"), "--output=@z"), "has 1 results, 2"),
-        (4, (model, "--device=cuda:0"), "no device 'cuda:0' for frit-run"),
+        (4, (model, "--device=cuda:0"), "no usable CUDA driver"),
         (1, (model,), "takes 1 inputs, got 0"),
         (1, (model, "--input=abc"), "neither @file.npy nor a number"),
         (1, (model, f"--input=@{tmp_path}/none.npy"), "cannot open"),

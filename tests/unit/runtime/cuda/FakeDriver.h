@@ -57,6 +57,10 @@ struct FakeDriver {
   /// Something was done during a capture that would break it.
   std::string broken;
   int liveGraphs = 0;
+  /// For models without torch: GPUs, blocks of memory that are held, the answer to fetching.
+  int deviceCount = 1;
+  int blocks = 0;
+  DriverCode fetchCode = 0;
 };
 inline FakeDriver fake;
 inline std::mutex fakeLock;
@@ -195,6 +199,36 @@ inline DriverTable fakeTable() {
       fake.kernel(values);
     }
     return fake.launchCode;
+  };
+  table.cuDeviceGetCount = [](int *count) { return *count = fake.deviceCount, 0; };
+  table.cuDeviceGet = [](int *device, int index) { return *device = index, 0; };
+  table.cuDevicePrimaryCtxRetain = [](DriverContext *context, int) { return say("retain"), *context = reinterpret_cast<void *>(0x1000), 0; };
+  table.cuDevicePrimaryCtxRelease = [](int) { return say("release"), 0; };
+  table.cuCtxSetCurrent = [](DriverContext context) { return fake.context = context, 0; };
+  table.cuMemAlloc = [](uint64_t *memory, size_t bytes) -> DriverCode {
+    if (!fake.context || noMemory()) {
+      return fake.context ? 2 : 201;
+    }
+    ++fake.blocks;
+    *memory = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    return 0;
+  };
+  table.cuMemFree = [](uint64_t memory) {
+    --fake.blocks;
+    std::free(reinterpret_cast<void *>(memory));
+    return 0;
+  };
+  table.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
+    say("bring " + std::to_string(bytes));
+    std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+    return fake.context ? 0 : 201;
+  };
+  table.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) -> DriverCode {
+    say("fetch " + std::to_string(bytes));
+    if (fake.fetchCode == 0) {
+      std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+    }
+    return fake.context ? fake.fetchCode : 201;
   };
   table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
   table.cuStreamIsCapturing = [](DriverStream stream, int *status) { return *status = fake.capturing || isCaptured(stream), 0; };
