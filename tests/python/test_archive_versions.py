@@ -8,17 +8,15 @@ import json
 import os
 import subprocess
 import zipfile
-from pathlib import Path
 
 import checker
 import pytest
 import torch
 from benchmarks.programs.exported import EXPORTED
+from exported import TOOLS
 
 import frit
 
-ROOT = Path(__file__).resolve().parents[2]
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
 NAMES = ("resnet", "gpt2, plain torch")
 
 

@@ -1,20 +1,17 @@
 """Buckets: named by argument and dimension, chosen at every call, counted, never seen in a result."""
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
 import checker
 import numpy as np
 import pytest
 import torch
+from exported import TOOLS
 
 import frit
 from frit import backend, buckets
 from frit.errors import OptionError
-
-BIN = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")) / "bin"
 
 
 def softmax(x):
@@ -296,7 +293,7 @@ def exported(tmp_path_factory):
 
 
 def tool(name, *arguments):
-    return subprocess.run([str(BIN / name), *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([str(TOOLS / name), *map(str, arguments)], capture_output=True, text=True)
 
 
 def compile_offline(exported, *flags):

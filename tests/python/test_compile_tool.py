@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 import torch
-from test_load import TOOLS
+from exported import TOOLS
 from torch import nn
 from torch.export.pt2_archive._package import package_pt2
 

@@ -1,22 +1,21 @@
 """frit-run on artifacts written by hand: arrays in and out, numbers, and one line for whatever is wrong."""
 import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from artifacts import Plan, tensor_value
+from exported import TOOLS
 from test_executable import add_one
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
-TOOLS = ["frit-run", "frit-run-torch"]
+
+RUNNERS = ["frit-run", "frit-run-torch"]
 
 
 def run(*arguments, tool="frit-run"):
-    return subprocess.run([FOLDER / tool, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([TOOLS / tool, *map(str, arguments)], capture_output=True, text=True)
 
 
 def write(path, data):
@@ -109,7 +108,7 @@ def test_the_help_names_every_status(tmp_path):
     assert run("--version").stdout.startswith("frit-run 0.")
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", RUNNERS)
 def test_values_after_the_flag_and_statistics(tmp_path, tool):
     model = write(tmp_path / "m.frit", add_one().bytes())
     np.save(tmp_path / "x.npy", np.zeros(3, "f4"))
@@ -119,7 +118,7 @@ def test_values_after_the_flag_and_statistics(tmp_path, tool):
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones(3, "f4"))
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", RUNNERS)
 def test_expected_outputs(tmp_path, tool):
     model = write(tmp_path / "m.frit", add_one().bytes())
     np.save(tmp_path / "x.npy", np.array([0, 1, np.nan, np.inf], "f4"))
@@ -155,7 +154,7 @@ def test_operators_of_aten_run_over_libtorch(tmp_path):
     result = run(model, f"--input=@{tmp_path}/x.npy", f"--output=@{tmp_path}/y.npy", tool="frit-run-torch")
     assert result.returncode == 0, result.stderr
     assert np.array_equal(np.load(tmp_path / "y.npy"), array @ array)
-    libraries = subprocess.run(["ldd", FOLDER / "frit-run-torch"], capture_output=True, text=True).stdout
+    libraries = subprocess.run(["ldd", TOOLS / "frit-run-torch"], capture_output=True, text=True).stdout
     assert "libtorch_cpu" in libraries and "libpython" not in libraries and "libtorch_python" not in libraries
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+from exported import TOOLS
 
 import frit
 from frit.disk_cache import DiskCache, pack
 from frit.errors import ArtifactError
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
 without_driver = pytest.mark.skipif(torch.cuda.is_available(), reason="only where there is no GPU")
 
 

@@ -8,7 +8,6 @@ import collections
 import copy
 import os
 import subprocess
-from pathlib import Path
 
 import checker
 import numpy as np
@@ -16,13 +15,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from benchmarks.programs.exported import EXPORTED, Decoder, Exported, ResNet
+from exported import TOOLS
 from torch import nn
 from torch.export import Dim
 
 import frit
-
-ROOT = Path(__file__).resolve().parents[2]
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
 
 
 def compiled_file(folder, program, name="m", *options):

@@ -4,14 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
+from exported import TOOLS
 
 import frit
-
-BIN = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")) / "bin"
 
 
 def function(x, w, n=None):
@@ -70,7 +68,7 @@ torch.export.save(torch.export.export(Model(), (torch.ones(5, 6),), dynamic_shap
     rows = json.loads(seen.read_text())["x[0]"]
     assert rows == {"5": 1, "17": 2, "60": 1}
     seen.write_text(json.dumps({"x[0]": rows}))
-    command = [BIN / "frit-compile", program, "-o", artifact, f"--sizes={seen}", "--bucket-count=2", "--report"]
+    command = [TOOLS / "frit-compile", program, "-o", artifact, f"--sizes={seen}", "--bucket-count=2", "--report"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (entry,) = [entry for entry in json.loads(done.stdout)["buckets"] if entry["names"] == ["x[0]"]]
     assert entry["policy"] == "histogram" and entry["sizes"] == [17, 60]
