@@ -11,6 +11,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <minizip/unzip.h>
 
@@ -25,19 +26,28 @@ static constexpr uint64_t kMaxStorageBytes = uint64_t(64) << 30;
 /// Deflate cannot shrink more than about a thousandfold; an entry that claims more than its archive could hold is refused unread.
 static constexpr uint64_t kMaxRatio = 1100;
 
+/// A name of the file's own, as one bounded line of a message may say it.
+static std::string quoted(llvm::StringRef name) {
+  constexpr size_t kMostSaid = 200;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::printEscapedString(name.take_front(kMostSaid), stream);
+  return "'" + text + (name.size() > kMostSaid ? "...'" : "'");
+}
+
 static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std::string &bytes, std::string &error) {
   unz_file_info64 info;
   if (unzLocateFile(zip, name.c_str(), 1) != UNZ_OK ||
       unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) {
-    error = "has no entry '" + name + "'";
+    error = "has no entry " + quoted(name);
     return false;
   }
   if (info.uncompressed_size > limit || info.uncompressed_size > (info.compressed_size + 1) * kMaxRatio) {
-    error = "entry '" + name + "' claims " + std::to_string(info.uncompressed_size) + " bytes, more than it can hold";
+    error = "entry " + quoted(name) + " claims " + std::to_string(info.uncompressed_size) + " bytes, more than it can hold";
     return false;
   }
   if (unzOpenCurrentFile(zip) != UNZ_OK) {
-    error = "entry '" + name + "' cannot be read; the archive is damaged";
+    error = "entry " + quoted(name) + " cannot be read; the archive is damaged";
     return false;
   }
   bytes.resize(info.uncompressed_size);
@@ -50,7 +60,7 @@ static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std:
     done += got;
   }
   if (unzCloseCurrentFile(zip) != UNZ_OK || done != bytes.size()) {
-    error = "entry '" + name + "' is truncated or its checksum is wrong";
+    error = "entry " + quoted(name) + " is truncated or its checksum is wrong";
     return false;
   }
   return true;
@@ -59,24 +69,24 @@ static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std:
 bool Archive::readConfig(const std::string &text, const std::string &folder, std::string &error) {
   llvm::Expected<llvm::json::Value> parsed = mlir::frit::parseBoundedJson(text);
   if (!parsed) {
-    error = "the list of tensors in '" + folder + "' is not JSON: " + llvm::toString(parsed.takeError());
+    error = "the list of tensors in " + quoted(folder) + " is not JSON: " + llvm::toString(parsed.takeError());
     return false;
   }
   const llvm::json::Object *root = parsed->getAsObject();
   const llvm::json::Object *config = root ? root->getObject("config") : nullptr;
   if (!config) {
-    error = "the list of tensors in '" + folder + "' has no 'config'";
+    error = "the list of tensors in " + quoted(folder) + " has no 'config'";
     return false;
   }
   for (const auto &[name, value] : *config) {
     const llvm::json::Object *entry = value.getAsObject();
     auto path = entry ? entry->getString("path_name") : std::nullopt;
     if (!path) {
-      error = "tensor '" + name.str() + "' has no path_name";
+      error = "tensor " + quoted(name) + " has no path_name";
       return false;
     }
     if (entry->getBoolean("use_pickle").value_or(false)) {
-      error = "tensor '" + name.str() + "' is pickled, which frit does not read; export plain tensors";
+      error = "tensor " + quoted(name) + " is pickled, which frit does not read; export plain tensors";
       return false;
     }
     pathOfName[name.str()] = folder + path->str();
@@ -107,9 +117,13 @@ static std::string describeOther(llvm::ArrayRef<std::string> names) {
 
 /// The model that was asked for, or the only one; empty after an error.
 static std::string chooseModel(const std::vector<std::string> &models, const std::string &wanted, std::string &error) {
+  constexpr size_t kMostListed = 8;
   bool found = wanted.empty() ? models.size() == 1 : llvm::is_contained(models, wanted);
   if (!found) {
-    error = (wanted.empty() ? "" : "has no model '" + wanted + "'; it ") + "holds the models " + llvm::join(models, ", ") +
+    llvm::ArrayRef<std::string> listed = llvm::ArrayRef(models).take_front(kMostListed);
+    error = (wanted.empty() ? "" : "has no model " + quoted(wanted) + "; it ") + "holds the models " +
+            llvm::join(llvm::map_range(listed, quoted), ", ") +
+            (models.size() > listed.size() ? " and " + std::to_string(models.size() - listed.size()) + " more" : "") +
             "; name one with --model=NAME";
   }
   return found ? (wanted.empty() ? models.front() : wanted) : "";
@@ -137,8 +151,8 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
   std::vector<std::string> models;
   for (const std::string &name : names) {
     llvm::StringRef inside = llvm::StringRef(name).substr(root.size());
-    if (name.starts_with(root) && inside.starts_with("models/") && inside.ends_with(".json")) {
-      models.push_back(inside.drop_front(7).drop_back(5).str());
+    if (name.starts_with(root) && inside.consume_front("models/") && inside.consume_back(".json") && !inside.empty()) {
+      models.push_back(inside.str());
     }
   }
   if (models.empty()) {

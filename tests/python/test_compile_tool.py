@@ -56,9 +56,9 @@ def loaded(path):
 
 def test_one_model_of_several(archives, tmp_path):
     said = run(archives / "two.pt2", "-o", tmp_path / "m.frit", status=FAILED).stderr
-    assert "two.pt2 holds the models large, small; name one with --model=NAME" in said and said.count("\n") == 1
+    assert "two.pt2 holds the models 'large', 'small'; name one with --model=NAME" in said and said.count("\n") == 1
     said = run(archives / "two.pt2", "-o", tmp_path / "m.frit", "--model=huge", status=FAILED).stderr
-    assert "has no model 'huge'; it holds the models large, small" in said
+    assert "has no model 'huge'; it holds the models 'large', 'small'" in said
     x = torch.randn(4, 4)
     for name, scale in (("small", 2.0), ("large", 20.0)):
         run(archives / "two.pt2", "-o", tmp_path / f"{name}.frit", "--model", name)
