@@ -13,6 +13,21 @@
 
 namespace frit {
 
+/// What is launched, of all variants one after the other.
+static void writeEntries(llvm::json::OStream &json, const format::KernelT &kernel) {
+  json.attributeArray("entries", [&] {
+    for (const auto &variant : kernel.variants) {
+      for (const auto &launch : variant->launches) {
+        json.object([&] {
+          json.attribute("entry", launch->entry);
+          json.attribute("threads", launch->block_x * launch->block_y * launch->block_z);
+          json.attribute("shared_bytes", launch->shared_bytes);
+        });
+      }
+    }
+  });
+}
+
 static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &artifact, const format::PlanT &plan) {
   std::vector<unsigned> uses(plan.kernels.size());
   for (const auto &step : plan.steps) {
@@ -35,6 +50,9 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
           json.value(artifact.sources[source]);
         }
       });
+      if (plan.target != format::Target::Cpu) {
+        writeEntries(json, kernel);
+      }
     });
   }
 }

@@ -2,7 +2,8 @@
 //
 // A block of 8 x 32 threads takes 32 chunks of neighbouring columns: thread (y, x) sweeps every eighth reduced index of its chunk
 // of columns, so that a warp reads whole lines; the eight partial sums of a column meet in shared memory and are combined in
-// fixed order by every thread that goes on with them. Results on the full domain (a softmax over dim 0) sweep the columns again.
+// fixed order by every thread that goes on with them. Results on the full domain that need them (a softmax over dim 0) sweep the
+// columns again; those that do not (a gradient beside the sum of it) are written by the first sweep.
 //
 // Where accesses cannot be vectors, or the width does not divide the columns, the block takes the same columns one chunk of 32 at
 // a time, element by element, with the same order of combination.
@@ -36,6 +37,7 @@ public:
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : columnStores).push_back(store);
     }
+    std::tie(earlyStores, fullStores) = splitByTime(program, fullStores, isInPlace);
   }
 
   void emit() {
@@ -121,7 +123,11 @@ private:
       }
       SmallVector<Value> totals =
           overRows(sums.identity(width), [&](Frame &frame, ValueRange carried) {
-            return sums.accumulate(frame, carried);
+            auto next = sums.accumulate(frame, carried);
+            if (level == 0 && !earlyStores.empty()) {
+              function.when(active, [&] { write(frame, earlyStores); });
+            }
+            return next;
           });
       totals = exchange(sums, level, totals, width);
       if (parts) {
@@ -222,7 +228,7 @@ private:
   Emitter &emitter;
   const ChunkSpace &columns;
   bool isInPlace;
-  SmallVector<Store> fullStores, columnStores;
+  SmallVector<Store> fullStores, earlyStores, columnStores;
   Value x, y;
 };
 
@@ -250,7 +256,9 @@ static void emitCombination(GpuFunction &function, const ChunkSpace &columns, Si
         });
     sums.supply(column, totals);
     for (const Store &store : program.getStores()) {
-      function.getEmitter().store(column, store, function.getEmitter().value(column, store.node));
+      if (!((store.dims | program[store.node].dims) & program.reducedMask())) {
+        function.getEmitter().store(column, store, function.getEmitter().value(column, store.node));
+      }
     }
   });
 }
@@ -264,7 +272,7 @@ void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelPro
   ChunkSpace columns(program, 0, program.numParallel(), lane, width);
   SizeExpr one = SizeExpr::constant(program.getContext(), 1), parts = one;
   isSplit = isSplit && program.numPhases() == 1 && llvm::none_of(program.getStores(), [&](const Store &store) {
-              return (store.dims | program[store.node].dims) & program.reducedMask();
+              return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
             });
   if (isSplit) {
     SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());

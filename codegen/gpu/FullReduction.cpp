@@ -1,7 +1,7 @@
 // Full reductions (no dim is kept) and few long rows: more blocks than there are rows. For each phase two launches in fixed order, so
 // the result does not depend on timing: the blocks of a row fold their shares into one partial each, and one block a row folds the
 // partials. What a phase found is read from the workspace by the launches after it. A last launch writes results on the full
-// domain, if there are any.
+// domain that need what was reduced, if there are any; others are written by the first.
 //
 // The number of blocks of a row is a function of its length alone: four chunks a thread, at most 512 blocks. A small reduction (what
 // one block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp; rows are split where the schedule says so: they
@@ -23,7 +23,7 @@ constexpr uint32_t kThreads = 256, kMaxBlocks = 512, kChunksPerThread = 4;
 class SplitKernel {
 public:
   SplitKernel(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
-             const ChunkSpace &space)
+             const ChunkSpace &space, bool isInPlace)
       : module(module), program(program), desc(desc), space(space) {
     MLIRContext *context = program.getContext();
     one = SizeExpr::constant(context, 1);
@@ -34,6 +34,7 @@ public:
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : rowStores).push_back(store);
     }
+    std::tie(earlyStores, fullStores) = splitByTime(program, fullStores, isInPlace);
   }
 
   void emit() {
@@ -138,7 +139,11 @@ private:
     SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
       return sums.foldLanes(sweep(function, top, part, vectors, sums.identity(space.getWidth()),
                                   [&](Frame &frame, ValueRange carried) {
-                                    return sums.accumulate(frame, carried);
+                                    auto next = sums.accumulate(frame, carried);
+                                    if (level == 0) {
+                                      write(function, frame, earlyStores);
+                                    }
+                                    return next;
                                   }));
     });
     totals = sums.foldThreads(totals, kThreads);
@@ -187,6 +192,16 @@ private:
     function.finish();
   }
 
+  void write(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
+    SmallVector<Value> values;
+    for (const Store &store : stores) {
+      values.push_back(function.getEmitter().value(frame, store.node));
+    }
+    for (auto [store, value] : llvm::zip(stores, values)) {
+      function.getEmitter().store(frame, store, value);
+    }
+  }
+
   void emitStores() {
     GpuFunction function(module, nextEntry(rows * parts, 0), program, {kThreads, true});
     Frame top;
@@ -195,13 +210,7 @@ private:
     hoist(function, top, program.numPhases());
     eitherWay(function, {}, [&](bool vectors) {
       return sweep(function, top, part, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
-        SmallVector<Value> values;
-        for (const Store &store : fullStores) {
-          values.push_back(function.getEmitter().value(frame, store.node));
-        }
-        for (auto [store, value] : llvm::zip(fullStores, values)) {
-          function.getEmitter().store(frame, store, value);
-        }
+        write(function, frame, fullStores);
         return {};
       });
     });
@@ -229,7 +238,7 @@ private:
   KernelDesc &desc;
   const ChunkSpace &space;
   SizeExpr one, rows, parts;
-  SmallVector<Store> fullStores, rowStores;
+  SmallVector<Store> fullStores, earlyStores, rowStores;
 };
 
 } // namespace
@@ -242,5 +251,5 @@ void mlir::frit::emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgr
   if (most && *most <= 16 * kThreads) {
     return emitGpuRowReduction(module, program, desc, isInPlace);
   }
-  SplitKernel(module, program, desc, space).emit();
+  SplitKernel(module, program, desc, space, isInPlace).emit();
 }

@@ -11,6 +11,7 @@
 //
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
 // what was loaded twice is left out of accumulation and stores (in place those loads are masked: their owner may be writing).
+// Full results that wait for no reduction are written by the first sweep where the row is not kept.
 // Where accesses cannot be vectors the same chunks are read element by element, so the order of combination is a function of sizes
 // alone.
 //
@@ -25,10 +26,22 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+std::pair<SmallVector<Store>, SmallVector<Store>> mlir::frit::splitByTime(const KernelProgram &program, ArrayRef<Store> stores,
+                                                                          bool isInPlace) {
+  auto isEarly = [&](const Store &store) { return program[store.node].level == 0; };
+  bool isReadAgain = program.numPhases() > 1 || !llvm::all_of(stores, isEarly);
+  std::pair<SmallVector<Store>, SmallVector<Store>> parts;
+  for (const Store &store : stores) {
+    (isEarly(store) && !(isInPlace && isReadAgain) ? parts.first : parts.second).push_back(store);
+  }
+  return parts;
+}
+
 namespace {
 
 constexpr unsigned kKeptRegisters = 64;
 constexpr unsigned kMaxKeptChunks = 16;
+constexpr uint32_t kMostThreads = 512;
 
 struct RowShape {
   /// Threads of a row and of a block.
@@ -42,14 +55,14 @@ uint32_t threadsFor(int64_t chunks) {
   if (chunks <= 128) {
     return chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
   }
-  return std::clamp<uint32_t>(llvm::PowerOf2Ceil((chunks + 3) / 4), 64, 512);
+  return std::clamp<uint32_t>(llvm::PowerOf2Ceil((chunks + 3) / 4), 64, kMostThreads);
 }
 
 /// What the schedule expects of rows whose length is not known.
 uint32_t scheduledThreads(KernelOp kernel) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
   auto threads = schedule ? schedule.getParameters().getAs<IntegerAttr>("threads") : IntegerAttr();
-  return threads ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(threads.getInt()), 8, 512) : 256;
+  return threads ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(threads.getInt()), 8, kMostThreads) : 256;
 }
 
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
@@ -80,9 +93,13 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
     loads += needed[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
   }
   if (chunks && *chunks > 0 && space.dividesEvenly()) {
-    unsigned each = (*chunks + shape.threads - 1) / shape.threads;
-    if (each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters) {
-      shape.kept = each;
+    // More threads than the length of the row alone asks for where several operands are to be kept.
+    for (uint32_t threads = shape.threads; threads <= kMostThreads; threads *= 2) {
+      unsigned each = (*chunks + threads - 1) / threads;
+      if (each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters) {
+        shape = {threads, std::max(shape.block, threads), each};
+        break;
+      }
     }
   }
   return shape;
@@ -98,6 +115,7 @@ public:
       (full ? fullStores : rowStores).push_back(store);
       roots.push_back(store.node);
     }
+    std::tie(earlyStores, lateStores) = splitByTime(program, fullStores, isInPlace);
   }
 
   void emit() {
@@ -172,7 +190,11 @@ private:
                                [&](Value chunk, ValueRange carried) {
                                  Frame frame(&row);
                                  bind(frame, chunk, vectors);
-                                 return sums.accumulate(frame, carried);
+                                 auto next = sums.accumulate(frame, carried);
+                                 if (level == 0 && !earlyStores.empty()) {
+                                   function.when(active, [&] { writeChunk(frame, earlyStores); });
+                                 }
+                                 return next;
                                });
       }
       sums.supply(row, sums.foldThreads(sums.foldLanes(totals), shape.threads));
@@ -183,24 +205,20 @@ private:
       function.barrier();
     }
     emitRowStores(row);
-    if (fullStores.empty()) {
-      function.setVectorAddresses(nullptr);
-      return;
-    }
     if (kept) {
-      for (unsigned k = 0; k < kept; ++k) {
+      for (unsigned k = 0; k < kept && !fullStores.empty(); ++k) {
         function.when(function.both(active, inside[k]), [&] {
           Frame frame(chunks[k].get());
-          writeChunk(frame);
+          writeChunk(frame, fullStores);
         });
       }
-    } else {
+    } else if (!lateStores.empty()) {
       function.when(active, [&] {
         function.loop(lane, function.size(space.getChunks()), function.index(shape.threads), {},
                       [&](Value chunk, ValueRange) -> SmallVector<Value> {
                         Frame frame(&row);
                         bind(frame, chunk, vectors);
-                        writeChunk(frame);
+                        writeChunk(frame, lateStores);
                         return {};
                       });
       });
@@ -219,12 +237,12 @@ private:
     }
   }
 
-  void writeChunk(Frame &frame) {
+  void writeChunk(Frame &frame, ArrayRef<Store> stores) {
     SmallVector<Value> values;
-    for (const Store &store : fullStores) {
+    for (const Store &store : stores) {
       values.push_back(emitter.value(frame, store.node));
     }
-    for (auto [store, value] : llvm::zip(fullStores, values)) {
+    for (auto [store, value] : llvm::zip(stores, values)) {
       emitter.store(frame, store, value);
     }
   }
@@ -260,7 +278,8 @@ private:
   const ChunkSpace &space;
   RowShape shape;
   bool isInPlace;
-  SmallVector<Store> fullStores, rowStores;
+  /// Of the full results, those that a sweep writes as it reads (where the row is not kept), and the others.
+  SmallVector<Store> fullStores, earlyStores, lateStores, rowStores;
   SmallVector<unsigned> roots;
   Value lane, active;
 };

@@ -22,6 +22,10 @@ void emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program, Ker
 void emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                           bool isInPlace);
 
+/// Results on the full domain that the first sweep over it may write because they wait for no reduction, and the others. In place
+/// nothing is written that is read again.
+std::pair<SmallVector<Store>, SmallVector<Store>> splitByTime(const KernelProgram &program, ArrayRef<Store> stores, bool isInPlace);
+
 /// The body of a sweep over all elements of `space`, `threads` chunks a block, that
 /// writes the stores; `outer` holds what was computed before.
 class ChunkSpace;

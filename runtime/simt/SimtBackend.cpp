@@ -102,7 +102,19 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
       launches.push_back(launch);
     }
   }
-  return launches.empty() ? Status::ok() : runSimtKernel(simt, launches);
+  if (launches.empty()) {
+    return Status::ok();
+  }
+  SimtTraffic traffic;
+  simt.traffic = &traffic;
+  FRIT_RETURN_IF_ERROR(runSimtKernel(simt, launches));
+  moved += traffic.moved;
+  mandatory += traffic.mandatory;
+  return Status::ok();
+}
+
+std::vector<std::pair<std::string, uint64_t>> SimtBackend::counters() const {
+  return {{"bytes_moved", moved.load()}, {"bytes_mandatory", mandatory.load()}};
 }
 
 } // namespace frit

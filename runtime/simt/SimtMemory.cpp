@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kGap = uint64_t(1) << 32;
 constexpr uint64_t kPage = 4096;
 constexpr uint32_t kWarp = 32;
+constexpr uint64_t kCachedPart = 64;
 } // namespace
 
 std::unique_ptr<SimtMemory::ByteState[], void (*)(void *)> SimtMemory::makeStates(uint64_t bytes) {
@@ -223,12 +224,14 @@ void SimtMemory::close() {
 
 SimtTraffic SimtMemory::getTraffic() const {
   SimtTraffic traffic;
+  std::vector<uint64_t> once;
   for (const Region &region : regions) {
-    traffic.moved += region.moved;
-    if (!region.isScratch) {
-      traffic.mandatory += std::count(region.seen.begin(), region.seen.end(), true);
-      traffic.mandatory += std::count(region.dirty.begin(), region.dirty.end(), true);
-    }
+    once.push_back(std::count(region.seen.begin(), region.seen.end(), true) + std::count(region.dirty.begin(), region.dirty.end(), true));
+    traffic.mandatory += region.isScratch ? 0 : once.back();
+  }
+  for (size_t i = 0; i < regions.size(); ++i) {
+    bool staysInCache = once[i] * kCachedPart < traffic.mandatory;
+    traffic.moved += staysInCache ? std::min(regions[i].moved, once[i]) : regions[i].moved;
   }
   return traffic;
 }

@@ -63,6 +63,11 @@ def assemble(text):
     return rows
 
 
+def without_digest(entry):
+    """The name of an entry without the digest of its kernel's text."""
+    return re.sub(r"_[0-9a-f]{8}(?=(_v\d+)?(_\d+)?$)", "", entry)
+
+
 def family(kernel):
     """The name without the digest of the kernel's text and the number of its variant."""
     return re.sub(r"_[0-9a-f]{8}(_v\d+)?(?=(_\d+)?$)", "", kernel)

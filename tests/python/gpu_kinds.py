@@ -1,0 +1,484 @@
+"""What kinds of GPU kernels there are: each as a function of torch, at the sizes of a device and at sizes that the emulation can take.
+
+`Kind.make(sizes)` gives (function, arguments). On a device nothing is allocated: the arguments are fake, and what is compiled for them is
+assembled. Emulated, the same function runs on fewer rows and every byte that its kernels move is counted. A kernel moves what it has to:
+every operand once, every result once, up to 2 % (`traffic`); a kind that cannot says how much, and why.
+"""
+
+import concurrent.futures
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+import emulation
+import torch
+import torch.nn.functional as F
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from benchmarks import gpu_kernels
+from frit import backend
+from frit.capture import capture
+from frit.decompositions import decomposition_table
+
+BF16, F32 = torch.bfloat16, torch.float32
+MOST_TRAFFIC = 1.02
+TABLE = Path(__file__).with_name("golden") / "gpu-kernels.json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    make: Callable
+    #: Bytes moved over bytes that must be, at most.
+    traffic: float = MOST_TRAFFIC
+    dynamic: bool = False
+    #: Whether there is a size at which the emulation runs the same code.
+    emulated: bool = True
+
+
+class Emulated(gpu_kernels.Sizes):
+    """Rows as they are on a device are many; the emulation takes a few, so many that what is common to all rows is little."""
+
+    def __init__(self):
+        super().__init__("cpu", small=True)
+
+    def rows(self, n):
+        return min(n, max(n // 2048, 64 if n <= 8192 else 128))
+
+    def columns(self, n):
+        return n
+
+    def ids(self, count, limit):
+        # None twice: what is read twice has to be read twice.
+        return torch.randperm(limit)[:count] if count <= limit else super().ids(count, limit)
+
+
+_ALL = {}
+
+
+def kind(**more):
+    def register(make):
+        _ALL[make.__name__] = Kind(make.__name__, make, **more)
+        return make
+
+    return register
+
+
+def kinds():
+    return dict(_ALL)
+
+
+# Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: foreach and the block of a model.
+LOOPED = {"softmax_long": 2.02, "cross_entropy": 1.7, "both_orders": 1.34}
+ELSEWHERE = ("index_add_random", "index_add_equal", "foreach_adamw", "llama_block", "dropout_residual", "group_norm_silu")
+for _one in gpu_kernels.kernels().values():
+    if _one.name not in ELSEWHERE:
+        _ALL[_one.name] = Kind(_one.name, _one.make, LOOPED.get(_one.name, MOST_TRAFFIC))
+
+
+def shape(s, rows, columns):
+    return s.rows(rows), columns
+
+
+@kind(traffic=2.02)
+def group_norm_silu(s):
+    return lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)), [s.randn(1, 320, 64, 64), s.randn(320), s.randn(320)]
+
+
+# Arg-reductions, and reductions whose partners are of other kinds.
+@kind()
+def argmax_rows(s):
+    return lambda x: (x.argmax(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def argmin_short_rows(s):
+    return lambda x: x.argmin(-1), [s.randn(*shape(s, 1048576, 32))]
+
+
+@kind()
+def argmax_columns(s):
+    return lambda x: x.argmax(0), [s.randn(*shape(s, 16384, 8192))]
+
+
+@kind()
+def argmax_all(s):
+    return lambda x: x.argmax(), [s.randn(s.rows(1 << 28), dtype=F32)]
+
+
+@kind()
+def max_with_indices(s):
+    return lambda x: x.max(-1), [s.randn(*shape(s, 32768, 1024), dtype=F32)]
+
+
+@kind()
+def any_and_count(s):
+    return lambda x: ((x > 1).any(-1), (x > 0).sum(-1)), [s.randn(*shape(s, 16384, 4096))]
+
+
+@kind()
+def sum_of_integers(s):
+    return lambda x: x.sum(-1), [torch.ones(shape(s, 16384, 4096), dtype=torch.int32)]
+
+
+@kind()
+def var_mean_rows(s):
+    return lambda x: torch.var_mean(x, -1), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def var_mean_columns(s):
+    """Two kernels, since columns are kept nowhere."""
+    return lambda x: torch.var_mean(x, 0), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def mean_squared_error(s):
+    return lambda x, y: (x - y).square().mean(), [s.randn(s.rows(1 << 27), dtype=F32), s.randn(s.rows(1 << 27), dtype=F32)]
+
+
+@kind()
+def sum_of_channels(s):
+    return lambda x: x.sum((0, 2, 3)), [s.randn(8 if s.small else 256, 64, 56, 56, dtype=F32)]
+
+
+@kind()
+def pairwise_distance(s):
+    """The difference of all pairs never exists; the operands are read again and again, out of the cache."""
+    n = 512 if s.small else 16384
+    return lambda a, b: (a[:, None, :] - b[None, :, :]).square().sum(-1), [s.randn(n, 4, dtype=F32), s.randn(n, 4, dtype=F32)]
+
+
+# Rows: short, of odd lengths, wide, and few long ones.
+@kind()
+def softmax_short(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 1048576, 64), dtype=F32)]
+
+
+@kind()
+def softmax_odd(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 32768, 1023), dtype=F32)]
+
+
+@kind()
+def softmax_wide(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 32768), dtype=F32)]
+
+
+@kind(traffic=2.05)
+def softmax_few_rows(s):
+    """Split: the maximum, the sum and the results are a sweep each."""
+    return lambda x: torch.softmax(x, -1), [s.randn(16, 131072, dtype=F32)]
+
+
+@kind(traffic=2.05)
+def softmax_long_odd(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 4096, 50257))]
+
+
+@kind()
+def sum_few_rows(s):
+    return lambda x: x.sum(-1), [s.randn(16, 1 << 17, dtype=F32)]
+
+
+@kind()
+def layer_norm_wide(s):
+    return lambda x, w, b: F.layer_norm(x, [16384], w, b), [s.randn(*shape(s, 8192, 16384)), s.randn(16384), s.randn(16384)]
+
+
+@kind(traffic=1.55)
+def rms_norm_long(s):
+    """Too long for the registers of a block."""
+    return lambda x, w: F.rms_norm(x, [65536], w), [s.randn(*shape(s, 4096, 65536), dtype=F32), s.randn(65536, dtype=F32)]
+
+
+@kind()
+def masked_softmax(s):
+    mask = torch.ones(s.rows(2048), 2048, dtype=torch.bool)
+    return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(s.rows(2048), 2048), mask]
+
+
+# Gradients.
+@kind()
+def softmax_backward(s):
+    return lambda g, y: torch.ops.aten._softmax_backward_data(g, y, -1, BF16), [s.randn(*shape(s, 32768, 4096)), s.randn(*shape(s, 32768, 4096))]
+
+
+@kind()
+def rms_norm_backward(s):
+    def function(dy, x, w, rstd):
+        n = x.float() * rstd
+        g = dy.float() * w.float()
+        return ((g - n * (g * n).mean(-1, keepdim=True)) * rstd).to(x.dtype), (dy.float() * n).sum(0)
+
+    rows, columns = shape(s, 16384, 4096)
+    return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32)]
+
+
+@kind()
+def gelu_backward_bias(s):
+    def function(g, x):
+        d = torch.ops.aten.gelu_backward(g, x, approximate="tanh")
+        return d, d.sum(0)
+
+    return function, [s.randn(*shape(s, 16384, 4096)), s.randn(*shape(s, 16384, 4096))]
+
+
+# Elementwise: types side by side, broadcasts, strides, sizes that are not known.
+@kind()
+def mixed_types(s):
+    rows, columns = shape(s, 16384, 4096)
+    arguments = [s.randn(rows, columns), s.randn(rows, columns, dtype=F32), s.randn(rows, columns, dtype=torch.float64),
+                 torch.ones(rows, columns, dtype=torch.int64), torch.ones(rows, columns, dtype=torch.bool)]
+    return lambda a, b, c, i, m: (torch.where(m, a + b, -b), c * a, i + m, (a > b) & m), arguments
+
+
+@kind()
+def many_operands(s):
+    return lambda *x: sum(x) * 0.125, [s.randn(*shape(s, 16384, 4096)) for _ in range(8)]
+
+
+@kind()
+def transcendental(s):
+    return lambda x: torch.sin(x) * torch.erf(x) + torch.log1p(torch.exp(x)) / torch.sqrt(1 + x * x), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+@kind()
+def outer_sum(s):
+    return lambda a, b: a[:, None] + b[None, :], [s.randn(s.rows(16384)), s.randn(8192)]
+
+
+@kind()
+def channels(s):
+    n = 8 if s.small else 256
+    return lambda x, w: F.relu(x * w[None, :, None, None]), [s.randn(n, 64, 56, 56), s.randn(64)]
+
+
+@kind()
+def image_to_float(s):
+    image = torch.ones(2 if s.small else 64, 224, 224, 3, dtype=torch.uint8)
+    return lambda x, m: (x.to(F32) / 255 - m).to(BF16), [image, s.randn(3, dtype=F32)]
+
+
+@kind()
+def every_second(s):
+    return lambda x: x[:, ::2] * 2, [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def inner_slice(s):
+    return lambda x: x[1:-1, 1:-1] + 1, [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def unaligned_sum(s):
+    rows, columns = shape(s, 16384, 8191)
+    return lambda x: x.sum(-1), [s.randn(rows * columns + 1, dtype=F32).narrow(0, 1, rows * columns).view(rows, columns)]
+
+
+@kind()
+def strided_rows(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 8192))[:, :4096]]
+
+
+@kind(dynamic=True)
+def dynamic_gelu(s):
+    return lambda x, b: F.gelu(x + b), [s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
+
+
+@kind(dynamic=True, traffic=2.05)
+def dynamic_softmax(s):
+    """Rows of unknown length are kept nowhere."""
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4096))]
+
+
+@kind(dynamic=True)
+def dynamic_sums(s):
+    return lambda x: (x.sum(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+@kind(dynamic=True)
+def dynamic_column_sum(s):
+    return lambda x: x.sum(0), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+@kind(dynamic=True)
+def dynamic_argmax(s):
+    return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
+
+
+@kind(emulated=False)
+def beyond_32_bits(s):
+    return lambda x, y: x * y + 1, [s.randn(1 << 17, 1 << 16), s.randn(1 << 17, 1 << 16)]
+
+
+@kind(emulated=False)
+def row_sums_beyond_32_bits(s):
+    return lambda x: torch.logsumexp(x, -1), [s.randn(1 << 20, 8192)]
+
+
+@kind(emulated=False)
+def column_sums_beyond_32_bits(s):
+    return lambda x: x.float().sum(0), [s.randn(1 << 20, 8192)]
+
+
+@kind(emulated=False)
+def gather_beyond_32_bits(s):
+    return lambda t, i: F.embedding(i, t), [s.randn(1 << 21, 4096), s.ids(32768, 1 << 21)]
+
+
+# Moved data.
+@kind()
+def cat_rows(s):
+    return lambda *x: torch.cat(x) * 0.5, [s.randn(*shape(s, 16384, 2048)) for _ in range(3)]
+
+
+@kind()
+def cat_odd(s):
+    return lambda *x: torch.cat(x, 1), [s.randn(s.rows(16384), n) for n in (2047, 1, 1000)]
+
+
+@kind()
+def stacked(s):
+    return lambda x, y: torch.stack([x, y], -1), [s.randn(*shape(s, 16384, 4096)), s.randn(*shape(s, 16384, 4096))]
+
+
+@kind()
+def split_and_gate(s):
+    return lambda x: (lambda g, u: F.silu(g) * u)(*x.chunk(2, -1)), [s.randn(*shape(s, 16384, 8192))]
+
+
+@kind()
+def rotated(s):
+    return lambda x: torch.cat([-x[..., 64:], x[..., :64]], -1) * 2, [s.randn(s.rows(65536), 128)]
+
+
+@kind()
+def padded(s):
+    return lambda x: F.pad(x, (1, 2, 3, 4), value=1.0), [s.randn(*shape(s, 16384, 4096))]
+
+
+@kind()
+def flipped(s):
+    return lambda x: x.flip(-1) + 1, [s.randn(*shape(s, 16384, 4096))]
+
+
+@kind()
+def lower_triangle(s):
+    return lambda x: torch.tril(x), [s.randn(s.rows(16384), s.rows(16384), dtype=F32)]
+
+
+@kind()
+def transposed(s):
+    return lambda x: x.t().contiguous(), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+
+
+@kind()
+def transposed_bytes(s):
+    return lambda x: x.t() + 1, [torch.ones(shape(s, 16384, 8192), dtype=torch.uint8)]
+
+
+@kind()
+def channels_last(s):
+    n = 4 if s.small else 256
+    return lambda x: x.permute(0, 2, 3, 1).contiguous() * 2, [s.randn(n, 64, 56, 56)]
+
+
+@kind()
+def transposed_sum(s):
+    return lambda x, y: x + y.t(), [s.randn(*shape(s, 8192, 8192), dtype=F32), s.randn(8192, s.rows(8192), dtype=F32)]
+
+
+@kind()
+def gathered_elements(s):
+    rows, columns = shape(s, 65536, 1024)
+    return lambda x, i: torch.gather(x, 1, i[:, None]), [s.randn(rows, columns), s.ids(rows, columns)]
+
+
+@kind()
+def gathered_rows_sum(s):
+    return lambda t, i: F.embedding(i, t).float().sum(-1), [s.randn(s.rows(128256), 1024), s.ids(s.rows(65536), s.rows(128256))]
+
+
+@kind()
+def numbered(s):
+    return lambda x: x + torch.arange(x.shape[1]) * 0.5, [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+def captured_on_a_device(one):
+    """The graphs of a kind at the sizes of a device, as JSON for the compiler; no number is computed."""
+    graphs = []
+
+    def compiler(gm, inputs):
+        def keep(graph, _):
+            graphs.append(capture(graph).json)
+            return graph.forward
+
+        return aot_module_simplified(gm, inputs, fw_compiler=keep, inference_compiler=keep, decompositions=decomposition_table(), keep_inference_input_mutations=True)
+
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        function, arguments = one.make(gpu_kernels.Sizes("cpu"))
+        torch.compile(function, backend=compiler, fullgraph=True, dynamic=one.dynamic)(*arguments)
+    return graphs
+
+
+def compiled_for(graph, name, architecture):
+    """(descriptions of the kernels, {entry: what ptxas says}) of one graph."""
+    result = backend._native().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
+    report = json.loads(result.report)
+    assert report["kernels"] and not report["aten_calls"], f"{name}: torch runs a part of it"
+    return report["kernels"], {row[0]: row for text in emulation.ptx_of(result.artifact) for row in emulation.assemble(text)}
+
+
+def emulated(one):
+    """Runs a kind; (results, eager's results, bytes moved over bytes that must be)."""
+    torch.manual_seed(0)
+    function, arguments = one.make(Emulated())
+    executables = []
+    observe = lambda name, stage, captured, report, executable: executables.append(executable)  # noqa: E731
+    backend._OBSERVERS.append(observe)
+    try:
+        with torch.no_grad():
+            results = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, options={"target": "simt"})(*arguments)
+            expected = function(*arguments)
+    finally:
+        backend._OBSERVERS.remove(observe)
+    stats = [json.loads(executable.stats()) for executable in executables]
+    assert not any(each["aten"] for each in stats), f"{one.name}: torch runs a part of it"
+    return results, expected, sum(each["bytes_moved"] for each in stats) / sum(each["bytes_mandatory"] for each in stats)
+
+
+def assembled(one):
+    """{architecture: {entry: [registers, bytes of shared memory of a block]}}; fails on any byte of local memory."""
+    table = {}
+    graphs = captured_on_a_device(one)
+    with concurrent.futures.ThreadPoolExecutor(len(emulation.ARCHITECTURES)) as pool:
+        for_each = [(arch, [pool.submit(compiled_for, graph, one.name, arch) for graph in graphs]) for arch in emulation.ARCHITECTURES]
+    for architecture, jobs in for_each:
+        entries = table[f"sm_{architecture}"] = {}
+        for job in jobs:
+            kernels, found = job.result()
+            for launched in (launch for kernel in kernels for launch in kernel["entries"]):
+                _, _, registers, local = found[launched["entry"]]
+                assert not local, f"{one.name}: {launched['entry']} on sm_{architecture} has {local} bytes of local memory"
+                name = emulation.without_digest(launched["entry"])
+                while name in entries:
+                    name += "+"
+                entries[name] = [registers, launched["shared_bytes"]]
+    return table
+
+
+def unlike(known, found, growth=1.1):
+    """One line for each entry of a kind that the table does not allow."""
+    wrong = []
+    for architecture, entries in found.items():
+        if sorted(entries) != sorted(known.get(architecture, ())):
+            wrong.append(f"{architecture}: the kernels are {', '.join(entries)}, in the table {', '.join(known.get(architecture, ()))}")
+            continue
+        for name, numbers in entries.items():
+            for what, now, before in zip(("registers", "bytes of shared memory"), numbers, known[architecture][name]):
+                if now > growth * before:
+                    wrong.append(f"{name} on {architecture}: {now} {what}, {before} in the table")
+    return wrong
