@@ -1,5 +1,6 @@
 #include "python/bindings/ExecutableObject.h"
 
+#include "python/bindings/PythonCapture.h"
 #include "runtime/torch/TorchExecutable.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -243,9 +244,13 @@ PyObject *watchBuckets(PyObject *self, PyObject *) {
   Py_RETURN_NONE;
 }
 
-PyObject *captureGraphs(PyObject *self, PyObject *statics) {
+PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
   HANDLE_TH_ERRORS
   std::vector<uint32_t> numbers;
+  PyObject *statics = nullptr, *recorder = Py_None;
+  if (!PyArg_ParseTuple(arguments, "O|O:capture_graphs", &statics, &recorder)) {
+    return nullptr;
+  }
   if (!PyTuple_Check(statics)) {
     PyErr_SetString(PyExc_TypeError, "the static arguments are a tuple of their numbers");
     return nullptr;
@@ -257,7 +262,8 @@ PyObject *captureGraphs(PyObject *self, PyObject *statics) {
     }
     numbers.push_back(static_cast<uint32_t>(number));
   }
-  reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(numbers);
+  reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(
+      numbers, recorder == Py_None ? nullptr : std::make_unique<PythonCapture>(recorder));
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -277,8 +283,9 @@ PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
     {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
-    {"capture_graphs", captureGraphs, METH_O,
-     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same."},
+    {"capture_graphs", captureGraphs, METH_VARARGS,
+     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same, and what "
+     "captures operators of torch (frit.cuda_capture)."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},
     {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS, "Counts kernels for a bucket that could not be made."},

@@ -3,6 +3,7 @@
 
 #include "python/bindings/ExecutableObject.h"
 #include "python/bindings/GraphText.h"
+#include "python/bindings/PythonCapture.h"
 
 #ifdef FRIT_HAS_COMPILER
 #include "compiler/Compiler.h"
@@ -253,6 +254,10 @@ PyMethodDef functions[] = {
     {"describe_calls", describeCalls, METH_VARARGS,
      "describe_calls(nodes, node_type, describe_target, others) -> str\n\nThe text of an FX graph's calls; nodes that are none go to `others`."},
     {"describe_tensor", describeTensor, METH_O, "describe_tensor(tensor) -> str\n\nIts dtype, sizes, strides and offset; None where they are symbolic."},
+    {"capture_with", captureWith, METH_VARARGS,
+     "capture_with(recorder, body) -> (address, error, is_memory)\n\nCaptures and launches what body() launches, as an executable would."},
+    {"capture_traits", captureTraits, METH_VARARGS,
+     "capture_traits(name, overload) -> (reason, is_random)\n\nWhy a CUDA graph never has calls of this operator; empty where it may."},
     {"specialize", specialize, METH_VARARGS,
      "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
      "`artifact`."},

@@ -9,11 +9,13 @@ import re
 import torch
 from torch._dynamo.utils import counters
 
+from frit import cuda_capture
+
 
 def apply(executable, gm, stage, settings, report, tuned):
     """Before the first call of an executable. `tuned`: what became of its schedules, and whether they were measured."""
     if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
-        executable.capture_graphs(static_inputs(gm, stage))
+        executable.capture_graphs(static_inputs(gm, stage), cuda_capture)
     if tuned:
         told, is_measured = tuned
         report["autotune"] = told if is_measured else f"not measured, the first schedule of each region is taken: {told}"

@@ -11,8 +11,6 @@ namespace {
 
 constexpr DriverCode kOutOfMemory = 2;
 constexpr unsigned kNonBlocking = 1;
-/// Other threads may allocate and wait meanwhile.
-constexpr int kThreadLocalCapture = 1;
 /// Keys that are remembered, captured or not; reasons that are told apart.
 constexpr size_t kMostKeys = 128, kMostReasons = 32;
 
@@ -35,8 +33,8 @@ Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &ho
 }
 
 CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
-                       std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> staticInputs)
-    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool),
+                       std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> staticInputs, OperatorCapture *operators)
+    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool), operators(operators),
       recording(host, backend), recorded(backend) {
   statics.resize(executor.inputCount());
   for (uint32_t number : staticInputs) {
@@ -44,23 +42,42 @@ CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host
       statics[number] = true;
     }
   }
+  for (uint32_t number = 0; number < this->plan->atenCalls.size(); ++number) {
+    isRandom |= host.traitsOf(number).isRandom;
+  }
   never = whyNever();
-  recorder = std::make_unique<PlanExecutor>(this->plan, recording, recorded);
+  recorder = this->plan->atenCalls.empty() ? std::make_unique<PlanExecutor>(this->plan, recording, recorded)
+                                           : std::make_unique<PlanExecutor>(this->plan, host, backend);
 }
 
 CudaGraphs::~CudaGraphs() {
-  if (driver->usable().isOk()) {
-    for (auto &[key, entry] : entries) {
+  bool isUsable = driver->usable().isOk();
+  for (auto &[key, entry] : entries) {
+    if (isUsable) {
       drop(entry);
+    } else if (entry.ofOperators.object) {
+      // Never destroyed: that would call a driver that is lost, or another process's.
+      new OperatorCapture::Graph(std::move(entry.ofOperators));
     }
   }
 }
 
+/// Kernels and operators of a call, each counted as one that launches something.
+uint64_t CudaGraphs::mostLaunches() const {
+  uint64_t most = plan->atenCalls.size();
+  for (const LaunchSite &site : plan->sites) {
+    size_t ofSite = 0;
+    for (const DecodedVariant &variant : site.variants) {
+      ofSite = std::max(ofSite, variant.launches.size());
+    }
+    most += ofSite;
+  }
+  return most;
+}
+
 std::string CudaGraphs::whyNever() const {
-  if (!plan->atenCalls.empty()) {
-    size_t others = plan->atenCalls.size() - 1;
-    return "it calls " + plan->atenCalls.front()->name()->str() + (others ? " and " + std::to_string(others) + " other operators" : "") +
-           ", which take memory of their own";
+  if (std::string why = plan->atenCalls.empty() ? "" : whyNotOperators(); !why.empty()) {
+    return why;
   }
   for (const DecodedStep &step : plan->steps) {
     if (step.kind == StepKind::Item) {
@@ -80,14 +97,7 @@ std::string CudaGraphs::whyNever() const {
       return "it writes to " + name + ", which is no parameter or buffer";
     }
   }
-  uint64_t most = 0;
-  for (const LaunchSite &site : plan->sites) {
-    size_t ofSite = 0;
-    for (const DecodedVariant &variant : site.variants) {
-      ofSite = std::max(ofSite, variant.launches.size());
-    }
-    most += ofSite;
-  }
+  uint64_t most = mostLaunches();
   if (most < kFewestKernels) {
     return tooFew(most);
   }
@@ -97,7 +107,7 @@ std::string CudaGraphs::whyNever() const {
 bool CudaGraphs::isStatic(uint32_t input) const { return statics[input]; }
 
 Status CudaGraphs::bindConstant(uint32_t number, void *handle) {
-  return recorder->bindConstant(number, recording.addConstant(number, handle));
+  return recorder->bindConstant(number, plan->atenCalls.empty() ? recording.addConstant(number, handle) : handle);
 }
 
 GraphCounters CudaGraphs::counters() {
@@ -187,16 +197,19 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
   if (!keyOf(inputs, context, stream, key, why)) {
     return plain(inputs, outputs, why);
   }
+  bool isToCapture = false;
   {
     ForkSafeGuard guard(lock);
     if (!guard.held) {
       return plain(inputs, outputs, "");
     }
-    auto [found, isNew] = entries.try_emplace(std::move(key));
+    auto [found, isNew] = entries.try_emplace(key);
     Entry &entry = found->second;
     entry.lastUse = ++clock;
     if (isNew) {
       makeRoom();
+    } else if (!plan->atenCalls.empty() && !entry.isCaptured() && entry.refused.empty()) {
+      isToCapture = true;
     } else {
       why = prepare(entry, inputs, context, stream);
       if (why.empty()) {
@@ -208,16 +221,16 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
         why = "there was no memory for its results beside that of its graphs, which were dropped";
       }
     }
-    if (!why.empty() && entry.graph) {
+    if (!why.empty() && entry.isCaptured()) {
       dropAll();
     }
   }
-  return plain(inputs, outputs, why);
+  return isToCapture ? runAndCapture(key, context, stream, inputs, outputs) : plain(inputs, outputs, why);
 }
 
 /// Why this call is not the launch of a graph; empty where it is.
 std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream) {
-  if (entry.graph || !entry.refused.empty()) {
+  if (entry.isCaptured() || !entry.refused.empty()) {
     return entry.refused;
   }
   entry.lane = pool.lane(context, stream, driver);
@@ -226,7 +239,7 @@ std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs
     ForkSafeGuard ofLane(entry.lane->lock);
     status = capture(entry, inputs);
   }
-  if (entry.graph) {
+  if (entry.isCaptured()) {
     return "";
   }
   entry.lane.reset();
@@ -241,7 +254,7 @@ std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs
 void CudaGraphs::dropAll() {
   uint64_t dropped = 0;
   for (auto &[key, entry] : entries) {
-    dropped += entry.graph != nullptr;
+    dropped += entry.isCaptured();
     drop(entry);
   }
   entries.clear();
@@ -253,7 +266,7 @@ void CudaGraphs::dropAll() {
 void CudaGraphs::makeRoom() {
   auto oldest = [&](bool captured) {
     return std::min_element(entries.begin(), entries.end(), [&](const auto &a, const auto &b) {
-      auto rank = [&](const Entry &entry) { return std::pair((entry.graph != nullptr) != captured, entry.lastUse); };
+      auto rank = [&](const Entry &entry) { return std::pair(entry.isCaptured() != captured, entry.lastUse); };
       return rank(a.second) < rank(b.second);
     });
   };
@@ -262,7 +275,7 @@ void CudaGraphs::makeRoom() {
     drop(last->second);
     entries.erase(last);
   }
-  auto graphs = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto &one) { return one.second.graph != nullptr; }));
+  auto graphs = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto &one) { return one.second.isCaptured(); }));
   while (graphs > mostGraphs) {
     auto last = oldest(true);
     drop(last->second);
@@ -274,7 +287,10 @@ void CudaGraphs::makeRoom() {
 }
 
 void CudaGraphs::drop(Entry &entry) {
-  if (entry.graph) {
+  if (entry.ofOperators.object) {
+    entry.graph = nullptr;
+    entry.ofOperators = {};
+  } else if (entry.graph) {
     driver->call().cuGraphExecDestroy(std::exchange(entry.graph, nullptr));
   }
   entry.lane.reset();
@@ -356,8 +372,8 @@ Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) c
 }
 
 /// Why a graph of what was walked would be no gain; empty where it is one.
-std::string CudaGraphs::notWorth(const Entry &entry) {
-  uint64_t launches = recorded.launches, copies = entry.copies.size(), bytes = 0, evictions = counters().evictions;
+std::string CudaGraphs::notWorth(const Entry &entry, uint64_t launches) {
+  uint64_t copies = entry.copies.size(), bytes = 0, evictions = counters().evictions;
   for (const CopyIn &copy : entry.copies) {
     bytes += copy.bytes;
   }
@@ -379,18 +395,7 @@ std::string CudaGraphs::notWorth(const Entry &entry) {
 
 /// Makes the graph of a call, or says why there is none. Whatever happens, nothing was computed and nothing is lost.
 Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
-  GraphMemory memory(*entry.lane);
-  recorded.isCounting = true;
-  recorded.launches = 0;
-  recorded.names.clear();
-  FRIT_RETURN_IF_ERROR(walk(inputs, memory, nullptr, entry));
-  if (std::string why = notWorth(entry); !why.empty()) {
-    return Status::error(ErrorKind::Unsupported, why);
-  }
-  entry.kernels = recorded.names;
-  memory.rewind();
-  recorded.isCounting = false;
-  FRIT_RETURN_IF_ERROR(record(entry, inputs, memory));
+  FRIT_RETURN_IF_ERROR(plan->atenCalls.empty() ? captureKernels(entry, inputs) : captureOperators(entry, inputs));
   {
     ForkSafeGuard guard(countLock);
     ++counts.captures;
@@ -399,11 +404,32 @@ Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
   return Status::ok();
 }
 
+Status CudaGraphs::captureKernels(Entry &entry, std::span<const InputValue> inputs) {
+  GraphMemory memory(*entry.lane);
+  recorded.isCounting = true;
+  recorded.launches = 0;
+  recorded.names.clear();
+  FRIT_RETURN_IF_ERROR(walk(inputs, memory, nullptr, entry));
+  if (std::string why = notWorth(entry, recorded.launches); !why.empty()) {
+    return Status::error(ErrorKind::Unsupported, why);
+  }
+  entry.kernels = recorded.names;
+  memory.rewind();
+  recorded.isCounting = false;
+  return record(entry, inputs, memory);
+}
+
+/// Other threads may allocate and wait meanwhile.
+DriverCode CudaGraphs::beginCapture(DriverStream stream) const {
+  constexpr int kThreadLocalCapture = 1;
+  return driver->call().cuStreamBeginCapture(stream, kThreadLocalCapture);
+}
+
 Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory) {
   const DriverTable &call = driver->call();
   DriverStream &stream = entry.lane->captureStream;
   DriverCode code = stream ? 0 : call.cuStreamCreate(&stream, kNonBlocking);
-  code = code ? code : call.cuStreamBeginCapture(stream, kThreadLocalCapture);
+  code = code ? code : beginCapture(stream);
   if (code != 0) {
     return backend.failed(code, "beginning a capture");
   }
@@ -432,121 +458,6 @@ Status CudaGraphs::instantiate(Entry &entry, DriverGraph graph, DriverStream str
   if (code != 0) {
     entry.graph = nullptr;
     return backend.failed(code, "making a CUDA graph");
-  }
-  return Status::ok();
-}
-
-/// The tensors a call gives. Until they are there nothing has happened, and all of them go if one cannot be made.
-Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
-  for (size_t at = 0; at < fresh.size(); ++at) {
-    const Fresh &one = entry.fresh[at];
-    Status status = host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
-    if (!status.isOk()) {
-      for (TensorSlot &made : fresh.first(at)) {
-        host.releaseTensor(made.handle);
-      }
-      return status;
-    }
-  }
-  return Status::ok();
-}
-
-Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
-                          std::span<OutputValue> outputs) {
-  Status status;
-  const DriverTable &call = driver->call();
-  auto what = [&] { return "CUDA graph of " + entry.kernels; };
-  auto copy = [&](const void *to, const void *from, uint64_t bytes) {
-    DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), bytes, stream);
-    return code ? backend.failed(code, "copying for the " + what()) : Status::ok();
-  };
-  for (size_t at = 0; at < entry.copies.size() && status.isOk(); ++at) {
-    const CopyIn &one = entry.copies[at];
-    status = copy(one.to, host.look(inputs[one.input].handle).data, one.bytes);
-  }
-  if (status.isOk()) {
-    DriverCode code = call.cuGraphLaunch(entry.graph, stream);
-    if (code == kOutOfMemory && backend.freedMemory(stream, host)) {
-      code = call.cuGraphLaunch(entry.graph, stream);
-    }
-    status = code ? backend.failed(code, what()) : Status::ok();
-  }
-  for (size_t at = 0; at < fresh.size() && status.isOk(); ++at) {
-    if (entry.fresh[at].bytes != 0) {
-      status = copy(fresh[at].data, entry.fresh[at].from, entry.fresh[at].bytes);
-    }
-  }
-  if (status.isOk()) {
-    for (uint32_t number : entry.bumps) {
-      TensorSlot slot;
-      slot.handle = inputs[number].handle;
-      host.bumpVersion(slot);
-    }
-    status = makeResults(entry, inputs, fresh, outputs);
-  }
-  for (TensorSlot &slot : fresh) {
-    host.releaseTensor(slot.handle);
-  }
-  for (InputValue &input : inputs) {
-    if (input.handle) {
-      host.releaseTensor(std::exchange(input.handle, nullptr));
-    }
-  }
-  if (status.isOk()) {
-    ForkSafeGuard guard(countLock);
-    ++counts.replays;
-    return status;
-  }
-  for (OutputValue &output : outputs) {
-    if (output.handle) {
-      host.releaseTensor(std::exchange(output.handle, nullptr));
-    }
-    output.kind = OutputValue::Kind::None;
-  }
-  return status;
-}
-
-Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
-                               std::span<OutputValue> outputs) {
-  for (size_t number = 0; number < outputs.size(); ++number) {
-    const Result &result = entry.results[number];
-    OutputValue &output = outputs[number];
-    output.kind = result.kind;
-    output.integer = result.integer;
-    output.real = result.real;
-    if (result.kind == OutputValue::Kind::Input) {
-      const InputValue &input = inputs[result.number];
-      output.kind = static_cast<OutputValue::Kind>(input.kind);
-      output.integer = input.integer;
-      output.real = input.real;
-      output.handle = input.handle;
-      if (output.handle) {
-        host.retainTensor(output.handle);
-      }
-      continue;
-    }
-    if (result.kind != OutputValue::Kind::Tensor) {
-      continue;
-    }
-    TensorSlot slot, source;
-    if (result.storage == RecordedStorage::Kind::Scalar) {
-      FRIT_RETURN_IF_ERROR(host.wrapScalar(result.dtype, result.integer, result.real, slot));
-      output.handle = slot.handle;
-      continue;
-    }
-    if (result.storage == RecordedStorage::Kind::Fresh) {
-      source = fresh[result.number];
-    } else {
-      source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle : result.original;
-      source.data = host.look(source.handle).data;
-    }
-    if (result.isWhole) {
-      host.retainTensor(source.handle);
-      output.handle = source.handle;
-      continue;
-    }
-    FRIT_RETURN_IF_ERROR(host.viewTensor(source, {result.sizes, result.strides, result.dtype, result.device, result.offset}, result.lookOffset, slot));
-    output.handle = slot.handle;
   }
   return Status::ok();
 }

@@ -2,12 +2,13 @@
 // time: of the same sizes, strides and numbers, on the same stream, with the same static arguments (parameters and buffers, whose
 // addresses the graph keeps). The other arguments are copied into memory of the graph in front of each launch and the results out of it
 // into fresh tensors behind, so that nobody has to know: results can be kept, arguments may lie anywhere, and all graphs of a stream
-// share one memory (GraphPool).
+// share one memory (GraphPool). Calls of operators are captured by torch, in memory of its own (OperatorGraphs.cpp).
 //
 // What cannot be captured, or would not gain, runs as without graphs, counted by the reason.
 
 #pragma once
 
+#include "runtime/cuda/OperatorCapture.h"
 #include "runtime/cuda/RecordingHost.h"
 #include "runtime/plan/PlanExecutor.h"
 
@@ -23,9 +24,10 @@ struct GraphCounters {
 
 class CudaGraphs {
 public:
-  /// `statics`: numbers of the arguments whose memory stays the same over calls. Everything must outlive the object.
+  /// `statics`: numbers of the arguments whose memory stays the same over calls. `operators`: null where nobody captures operators.
+  /// Everything must outlive the object.
   CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
-             std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> statics);
+             std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> statics, OperatorCapture *operators = nullptr);
   ~CudaGraphs();
   CudaGraphs(const CudaGraphs &) = delete;
   CudaGraphs &operator=(const CudaGraphs &) = delete;
@@ -81,9 +83,13 @@ private:
   };
   /// What is known of a key: that it was met, its graph, or why there is none.
   struct Entry {
+    bool isCaptured() const { return graph || ofOperators.object; }
+
     uint64_t lastUse = 0;
     std::string refused;
     DriverGraphExec graph = nullptr;
+    /// The owner of `graph` where operators of torch are in it.
+    OperatorCapture::Graph ofOperators;
     std::shared_ptr<GraphLane> lane;
     std::vector<CopyIn> copies;
     std::vector<Fresh> fresh;
@@ -91,6 +97,14 @@ private:
     std::vector<uint32_t> bumps;
     std::string kernels;
   };
+  /// A tensor that results of a captured run may lie in.
+  struct Origin {
+    TensorView view;
+    RecordedStorage::Kind kind;
+    uint32_t number;
+    void *handle;
+  };
+  struct Group;
   /// Kernels of a call while memory is decided about: counted, not launched. Then they are launched.
   class Walk : public KernelBackend {
   public:
@@ -108,12 +122,26 @@ private:
   bool keyOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, std::string &why) const;
   Status plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why);
   Status capture(Entry &entry, std::span<const InputValue> inputs);
+  Status captureKernels(Entry &entry, std::span<const InputValue> inputs);
+  DriverCode beginCapture(DriverStream stream) const;
+  uint64_t mostLaunches() const;
+  // OperatorGraphs.cpp: with operators of torch.
+  std::string whyNotOperators() const;
+  std::string stepNames() const;
+  Status runAndCapture(const Key &key, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
+                       std::span<OutputValue> outputs);
+  Status captureOperators(Entry &entry, std::span<const InputValue> inputs);
+  Status runCaptured(Entry &entry, std::span<const InputValue> inputs);
+  Status mended(DriverStream stream, Status status) const;
+  Status readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const;
+  static void addFresh(const Group &group, Entry &entry);
   Status record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory);
-  std::string notWorth(const Entry &entry);
+  std::string notWorth(const Entry &entry, uint64_t launches);
   Status walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry);
   Status recordResults(std::span<OutputValue> outputs, Entry &entry) const;
   Status instantiate(Entry &entry, DriverGraph graph, DriverStream stream);
   std::string prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream);
+  Status launch(const Entry &entry, DriverStream stream);
   Status makeFresh(const Entry &entry, std::span<TensorSlot> fresh);
   Status replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
   Status makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
@@ -129,12 +157,16 @@ private:
   std::shared_ptr<Driver> driver;
   GraphPool &pool;
   std::vector<bool> statics;
+  OperatorCapture *operators;
+  /// Each launch draws new numbers, which only torch can see to.
+  bool isRandom = false;
   /// Why nothing of this plan is ever captured; empty where it may be.
   std::string never;
 
   ForkSafeLock lock;
   RecordingHost recording;
   Walk recorded;
+  /// Runs what is captured; in the world of `recording`, or in the real one where operators are called.
   std::unique_ptr<PlanExecutor> recorder;
   std::map<Key, Entry> entries;
   uint64_t clock = 0;

@@ -34,6 +34,8 @@ struct GraphLane {
   std::vector<Block> blocks;
   /// What is captured is launched here in the meantime: the default stream cannot be captured.
   DriverStream captureStream = nullptr;
+  /// What graphs with operators of torch share; made with the first of them.
+  std::shared_ptr<void> operators;
 };
 
 class GraphPool {

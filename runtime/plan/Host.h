@@ -83,6 +83,14 @@ struct BucketCounters {
 
 struct RunState;
 
+/// What a CUDA graph has to know of an operator.
+struct CallTraits {
+  /// Why calls of it cannot be captured; empty where they can, or where that is found out when it is tried.
+  std::string uncapturable;
+  /// Draws random numbers, or may.
+  bool isRandom = false;
+};
+
 /// Splits [0, units) into pieces of at least `grain` and runs `body(argument, begin, end)` on each, possibly at once.
 using RangeBody = void (*)(void *argument, int64_t begin, int64_t end);
 
@@ -122,6 +130,7 @@ public:
 
   /// Runs prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;
+  virtual CallTraits traitsOf(uint32_t) const { return {}; }
 
   /// The stream kernels are launched on, as the driver knows it.
   virtual void *currentStream() { return nullptr; }

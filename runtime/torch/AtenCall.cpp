@@ -316,6 +316,23 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   return call;
 }
 
+CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
+  const std::string &name = handle.operator_name().name;
+  std::string space = name.substr(0, name.find("::"));
+  CallTraits traits;
+  traits.isRandom = handle.hasTag(at::Tag::nondeterministic_seeded);
+  if (space == "frit_callback") {
+    traits.uncapturable = "it has a Python step, " + name;
+  } else if (space.find("c10d") != std::string::npos || space == "symm_mem") {
+    traits.uncapturable = "it communicates with other processes (" + name + ")";
+  } else if (handle.hasTag(at::Tag::data_dependent_output)) {
+    traits.uncapturable = "it reads a value back from the GPU (" + name + ")";
+  } else if (handle.hasTag(at::Tag::cudagraph_unsafe)) {
+    traits.uncapturable = "it calls " + name + ", which says that CUDA graphs may not have it";
+  }
+  return traits;
+}
+
 Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   count.fetch_add(1, std::memory_order_relaxed);
   torch::jit::Stack arguments(stack);

@@ -23,6 +23,9 @@ public:
   /// May throw what the operator throws.
   Status run(const DecodedPlan &plan, RunState &state) const;
 
+  CallTraits traits() const { return traitsOf(handle); }
+  static CallTraits traitsOf(const c10::OperatorHandle &handle);
+
   const std::string &name() const { return handle.operator_name().name; }
   const std::string &overload() const { return handle.operator_name().overload_name; }
 

@@ -277,14 +277,15 @@ std::vector<std::string> TorchExecutable::takeNotices() {
   return notices;
 }
 
-void TorchExecutable::captureGraphs(std::span<const uint32_t> statics) {
+void TorchExecutable::captureGraphs(std::span<const uint32_t> statics, std::unique_ptr<OperatorCapture> capture) {
+  operators = std::move(capture);
   if (!cuda) {
     whyNoGraphs = "no GPU plan: it runs on the CPU";
   } else if (poisonHost) {
     whyNoGraphs = "poison guards the memory of every call";
   } else {
     graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver, graphPoolOfProcess(),
-                                          std::vector<uint32_t>(statics.begin(), statics.end()));
+                                          std::vector<uint32_t>(statics.begin(), statics.end()), operators.get());
     uint32_t number = 0;
     for (const auto &[tensor, slot] : executor->constants()) {
       // It was bound before, so it fits.

@@ -34,6 +34,24 @@ Status keepException() {
 
 void rethrowPending() { std::rethrow_exception(std::exchange(pending, nullptr)); }
 
+Status inWords(Status status) {
+  if (status.kind() != ErrorKind::Pending) {
+    return status;
+  }
+  auto firstLine = [](const std::string &text) { return text.substr(0, text.find('\n')); };
+  try {
+    rethrowPending();
+  } catch (const c10::OutOfMemoryError &error) {
+    return Status::error(ErrorKind::OutOfMemory, firstLine(error.what_without_backtrace()));
+  } catch (const c10::Error &error) {
+    return Status::error(ErrorKind::Runtime, firstLine(error.what_without_backtrace()));
+  } catch (const std::exception &error) {
+    return Status::error(ErrorKind::Runtime, firstLine(error.what()));
+  } catch (...) {
+    return Status::error(ErrorKind::Runtime, "an operator failed");
+  }
+}
+
 GraphPool &graphPoolOfProcess() {
   // Never destroyed: graphs may be alive when the process ends. Blocks are taken on the stream whose graphs work on them.
   static GraphPool &pool = *new GraphPool({[](uint64_t bytes) -> void * {

@@ -32,6 +32,7 @@ public:
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
+  CallTraits traitsOf(uint32_t number) const override { return calls[number].traits(); }
   void note(const std::string &message) override;
   void *beginKernel(const char *name) override;
   void endKernel(void *span) override;
@@ -60,5 +61,7 @@ GraphPool &graphPoolOfProcess();
 Status keepException();
 /// Raises what keepException kept.
 [[noreturn]] void rethrowPending();
+/// The same status, in words where it stands for an exception that keepException kept.
+Status inWords(Status status);
 
 } // namespace frit

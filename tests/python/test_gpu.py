@@ -108,6 +108,60 @@ def test_cuda_graphs_replay_a_hundred_changed_inputs():
     assert counted["graph_replays"] >= 100 or counted["not_captured"], counted
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_cuda_graphs_with_operators_of_torch(dropout):
+    import frit
+
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Dropout(dropout), torch.nn.Linear(128, 64)).cuda()
+    compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
+    other = torch.empty(1 << 20, device="cuda")
+    kept, masks = [], set()
+    for turn in range(20):
+        x = torch.randn(32, 64, device="cuda", requires_grad=True)
+        result = compiled(x)
+        result.sum().backward()
+        if dropout:
+            masks.add(round(compiled(torch.ones(32, 64, device="cuda")).sum().item(), 3))
+        else:
+            torch.testing.assert_close(result, net(x), rtol=1e-3, atol=1e-4)
+        kept.append((result.detach(), result.detach().clone()))
+        other.fill_(turn)  # what the allocator gives out elsewhere
+        torch.mm(other[:4096].view(64, 64), other[:4096].view(64, 64))
+    assert all(torch.equal(result, copy) for result, copy in kept), "results of earlier calls were overwritten"
+    assert len(masks) > 10 or not dropout, "each replay draws new numbers"
+    counted = frit.counts()
+    assert counted["graph_replays"] >= 15 or counted["not_captured"], counted
+
+
+def test_an_operator_that_cannot_be_captured_leaves_the_allocator_as_it_was():
+    import frit
+
+    torch.compiler.reset()
+
+    def waits(x, y):
+        z = torch.linalg.svdvals(torch.softmax(x @ y, -1) + 1)
+        return torch.softmax(torch.softmax(z, -1) @ y, -1)
+
+    compiled = torch.compile(waits, backend="frit", mode="reduce-overhead")
+    with torch.no_grad():
+        for _ in range(4):
+            x, y = torch.randn(16, 16, device="cuda"), torch.randn(16, 16, device="cuda")
+            torch.testing.assert_close(compiled(x, y), waits(x, y), rtol=1e-3, atol=1e-3)
+    assert frit.counts()["not_captured"] or frit.counts()["graph_replays"]
+    del x, y
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    side = torch.cuda.Stream()
+    block = torch.empty(1 << 24, device="cuda")
+    block.record_stream(side)
+    address = block.data_ptr()
+    del block
+    torch.cuda.synchronize()
+    assert torch.empty(1 << 24, device="cuda").data_ptr() == address, "memory used on another stream comes back"
+
+
 def test_code_is_loaded_in_a_way_that_is_told():
     import json
 

@@ -56,6 +56,10 @@ struct FakeDriver {
   DriverCode beginCode = 0, endCode = 0, makeCode = 0, graphCode = 0;
   /// Something was done during a capture that would break it.
   std::string broken;
+  /// What is captured is broken already: an operator waited. The capture has to be ended, and ends with an error.
+  bool isInvalid = false;
+  /// torch captures, and memory may be taken: it comes from a pool.
+  bool hasPool = false;
   int liveGraphs = 0;
   /// For models without torch: GPUs, blocks of memory that are held, the answer to fetching.
   int deviceCount = 1;
@@ -78,7 +82,7 @@ inline bool isCaptured(void *stream) {
 /// Other threads may: captures are those of a thread.
 inline void notWhileCapturing(const char *what) {
   std::lock_guard<std::mutex> guard(fakeLock);
-  if (fake.captured && fake.capturedBy == std::this_thread::get_id()) {
+  if (fake.captured && fake.capturedBy == std::this_thread::get_id() && !fake.hasPool) {
     fake.broken = what;
   }
 }
@@ -231,7 +235,9 @@ inline DriverTable fakeTable() {
     return fake.context ? fake.fetchCode : 201;
   };
   table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
-  table.cuStreamIsCapturing = [](DriverStream stream, int *status) { return *status = fake.capturing || isCaptured(stream), 0; };
+  table.cuStreamIsCapturing = [](DriverStream stream, int *status) {
+    return *status = isCaptured(stream) && fake.isInvalid ? 2 : fake.capturing || isCaptured(stream), 0;
+  };
   table.cuStreamCreate = [](DriverStream *stream, unsigned) {
     notWhileCapturing("a stream is made");
     return say("make stream"), *stream = reinterpret_cast<void *>(0x900), 0;
@@ -251,8 +257,8 @@ inline DriverTable fakeTable() {
     say("end");
     std::lock_guard<std::mutex> guard(fakeLock);
     fake.captured = nullptr;
-    if (fake.endCode != 0) {
-      return fake.endCode;
+    if (fake.endCode != 0 || fake.isInvalid) {
+      return std::exchange(fake.isInvalid, false) ? 901 : fake.endCode;
     }
     ++fake.liveGraphs;
     *graph = new FakeGraph(std::move(fake.recorded));
@@ -313,11 +319,17 @@ public:
       return nullptr;
     }
     ++held;
+    if (pool) {
+      return fromPool(bytes);
+    }
     return inner->allocateRaw(where, bytes);
   }
   void freeRaw(format::Device where, void *memory) override {
     notWhileCapturing("memory is given back");
     --held;
+    if (pool && memory >= pool->data() && memory < pool->data() + pool->size()) {
+      return;
+    }
     inner->freeRaw(where, memory);
   }
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override {
@@ -326,6 +338,19 @@ public:
       return Status::error(ErrorKind::OutOfMemory, "out of memory");
     }
     ++held;
+    if (pool) {
+      int64_t elements = shape.offset + 1;
+      for (size_t dim = 0; dim < shape.sizes.size(); ++dim) {
+        elements += shape.sizes[dim] ? (shape.sizes[dim] - 1) * shape.strides[dim] : 0;
+      }
+      uint64_t bytes = static_cast<uint64_t>(elements) * bytesOf(shape.dtype);
+      auto memory = std::shared_ptr<char>(pool, fromPool(bytes));
+      char *first = memory.get() + static_cast<uint64_t>(shape.offset) * bytesOf(shape.dtype);
+      slot.handle = new HostTensor{memory, first, shape.offset, {shape.sizes.begin(), shape.sizes.end()},
+                                   {shape.strides.begin(), shape.strides.end()}, shape.dtype, bytes};
+      slot.data = first;
+      return Status::ok();
+    }
     return inner->allocateTensor(shape, slot);
   }
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
@@ -347,7 +372,10 @@ public:
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
     return ++held, inner->wrapScalar(dtype, integer, real, slot);
   }
-  Status callAten(uint32_t number, RunState &state) override { return inner->callAten(number, state); }
+  Status callAten(uint32_t number, RunState &state) override {
+    return aten ? aten(*this, number, state) : inner->callAten(number, state);
+  }
+  CallTraits traitsOf(uint32_t) const override { return traits; }
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override { inner->parallelFor(units, grain, body, argument); }
   void *currentStream() override { return stream; }
   bool releaseCachedMemory() override { return ++releases, hasCache; }
@@ -363,8 +391,21 @@ public:
   std::vector<std::string> notes;
   /// Tensors that lie on other devices than the first.
   std::map<void *, int> places;
+  /// What operators do, and what is known of them.
+  std::function<Status(DeviceHost &, uint32_t, RunState &)> aten;
+  CallTraits traits;
+  /// Where memory comes from while torch captures. It is used from its start by each capture.
+  std::shared_ptr<std::vector<char>> pool;
+  size_t poolUsed = 0;
 
 private:
+  char *fromPool(uint64_t bytes) {
+    char *memory = pool->data() + poolUsed;
+    poolUsed += (bytes + 64) / 64 * 64;
+    EXPECT_LE(poolUsed, pool->size());
+    return memory;
+  }
+
   std::unique_ptr<StandaloneHost> inner;
 };
 

@@ -1,0 +1,316 @@
+// CUDA graphs of calls that operators of torch take part in. The call itself runs first, on the caller's stream, which readies libraries and
+// modules on this thread; then the plan is run once more on copies of its arguments while torch captures, so nothing is computed and nothing
+// can be lost. Where results lie is read off the tensors this gave.
+
+#include "runtime/cuda/CudaGraphs.h"
+#include "runtime/plan/StorageSpan.h"
+
+#include <algorithm>
+
+namespace frit {
+
+using format::OutputKind;
+
+namespace {
+
+constexpr int kInvalidated = 2;
+
+uint64_t spanBytes(const TensorView &view) {
+  auto rank = static_cast<size_t>(view.rank);
+  return spanOf({view.sizes, rank}, {view.strides, rank}).value_or(0) * bytesOf(view.dtype);
+}
+
+char *firstOf(const TensorView &view) { return static_cast<char *>(view.data); }
+
+/// Where its storage begins.
+char *baseOf(const TensorView &view) { return firstOf(view) - view.offset * static_cast<int64_t>(bytesOf(view.dtype)); }
+
+} // namespace
+
+/// Results that lie in one storage of the graph's own.
+struct CudaGraphs::Group {
+  struct Member {
+    uint32_t number;
+    TensorView view;
+    void *handle;
+  };
+  char *base, *first, *end;
+  std::vector<Member> members;
+};
+
+/// Why no call of these operators is ever captured; empty where they may be.
+std::string CudaGraphs::whyNotOperators() const {
+  if (!operators) {
+    size_t others = plan->atenCalls.size() - 1;
+    return "it calls " + plan->atenCalls.front()->name()->str() + (others ? " and " + std::to_string(others) + " other operators" : "") +
+           ", which take memory of their own";
+  }
+  for (uint32_t number = 0; number < plan->atenCalls.size(); ++number) {
+    std::string why = host.traitsOf(number).uncapturable;
+    if (!why.empty()) {
+      return why;
+    }
+    const format::Aten &call = *plan->atenCalls[number];
+    for (uint32_t at = 0; call.results() && at < call.results()->size(); ++at) {
+      const format::Value &value = *call.results()->Get(at);
+      if (value.kind() == format::ValueKind::Tensor && plan->tensors[value.reg()].device == format::Device::Cpu) {
+        return "it calls " + call.name()->str() + " on the CPU";
+      }
+    }
+  }
+  for (const DecodedStep &step : plan->steps) {
+    if (step.kind == StepKind::Dim) {
+      return "a size of a result is known only when it is there";
+    }
+  }
+  return "";
+}
+
+/// What messages call the graph.
+std::string CudaGraphs::stepNames() const {
+  constexpr size_t kLongestNames = 120;
+  std::string names;
+  for (const DecodedStep &step : plan->steps) {
+    bool isKernel = step.kind == StepKind::Launch;
+    if ((isKernel || step.kind == StepKind::Aten) && names.size() < kLongestNames) {
+      names += (names.empty() ? "" : ", ") + (isKernel ? backend.kernelName(plan->sites[step.a].kernel) : plan->atenCalls[step.a]->name()->str());
+    }
+  }
+  return names;
+}
+
+/// The call as without graphs, and then its graph for those that follow.
+Status CudaGraphs::runAndCapture(const Key &key, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
+                                 std::span<OutputValue> outputs) {
+  std::vector<InputValue> kept(inputs.begin(), inputs.end());
+  for (InputValue &input : kept) {
+    if (input.handle) {
+      host.retainTensor(input.handle);
+    }
+  }
+  Status status = executor.run(inputs, outputs);
+  if (status.isOk()) {
+    ForkSafeGuard guard(lock);
+    auto found = guard.held ? entries.find(key) : entries.end();
+    // Another thread may have been faster, or the entry may be gone again.
+    if (found != entries.end()) {
+      if (std::string why = prepare(found->second, kept, context, stream); !why.empty()) {
+        count(why);
+      }
+    }
+  }
+  for (InputValue &input : kept) {
+    if (input.handle) {
+      host.releaseTensor(input.handle);
+    }
+  }
+  return status;
+}
+
+Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> inputs) {
+  std::shared_ptr<void> &shared = entry.lane->operators;
+  if (!shared) {
+    auto opened = operators->open();
+    FRIT_RETURN_IF_ERROR(opened.status());
+    shared = std::move(*opened);
+  }
+  auto made = operators->capture(shared, [&] {
+    DriverStream stream = host.currentStream();
+    if (!backend.isCapturing(stream)) {
+      return Status::error(ErrorKind::Runtime, "torch does not capture its current stream");
+    }
+    return mended(stream, runCaptured(entry, inputs));
+  });
+  FRIT_RETURN_IF_ERROR(made.status());
+  if (std::string why = notWorth(entry, mostLaunches()); !why.empty()) {
+    return Status::error(ErrorKind::Unsupported, why);
+  }
+  entry.kernels = stepNames();
+  entry.ofOperators = std::move(*made);
+  entry.graph = isRandom ? nullptr : entry.ofOperators.exec;
+  return Status::ok();
+}
+
+/// A capture that an operator broke cannot be ended by torch without an error in the middle of its own bookkeeping: its allocator would
+/// take the capture for one that goes on. So it is ended here, and torch ends an empty one.
+Status CudaGraphs::mended(DriverStream stream, Status status) const {
+  const DriverTable &call = driver->call();
+  int state = 0;
+  if (call.cuStreamIsCapturing(stream, &state) != 0 || state != kInvalidated) {
+    return status;
+  }
+  DriverGraph broken = nullptr;
+  call.cuStreamEndCapture(stream, &broken);
+  if (broken) {
+    call.cuGraphDestroy(broken);
+  }
+  DriverCode code = beginCapture(stream);
+  if (code != 0) {
+    return backend.failed(code, "beginning a capture");
+  }
+  return status.isOk() ? Status::error(ErrorKind::Runtime, "an operator did what cannot be captured") : status;
+}
+
+/// Runs the plan on copies of the arguments; nothing is executed, everything captured. All tensors are given back at the end.
+Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs) {
+  entry.copies.clear();
+  std::vector<InputValue> stand(inputs.begin(), inputs.end());
+  std::vector<Origin> origins;
+  // Held until the results were looked at: memory that is given back may become that of a result.
+  std::vector<void *> held;
+  Status status;
+  for (uint32_t number = 0; number < inputs.size(); ++number) {
+    if (!inputs[number].handle) {
+      continue;
+    }
+    const format::Input &input = *plan->source->inputs()->Get(number);
+    if (status.isOk() && !isStatic(number) && input.kind() == format::InputKind::Tensor) {
+      TensorView view = host.look(inputs[number].handle);
+      auto rank = static_cast<size_t>(view.rank);
+      TensorSlot slot;
+      status = host.allocateTensor({{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device,
+                                    input.offset() == kNoRegister ? 0 : view.offset},
+                                   slot);
+      stand[number].handle = slot.handle;
+      if (uint64_t bytes = status.isOk() ? spanBytes(view) : 0) {
+        entry.copies.push_back({number, static_cast<char *>(slot.data), bytes});
+      }
+    } else if (status.isOk()) {
+      host.retainTensor(inputs[number].handle);
+    } else {
+      stand[number].handle = nullptr;
+    }
+    if (void *handle = stand[number].handle) {
+      host.retainTensor(handle);
+      held.push_back(handle);
+      origins.push_back({host.look(handle), RecordedStorage::Kind::Input, number, handle});
+    }
+  }
+  uint32_t number = 0;
+  for (const auto &[reg, slot] : recorder->constants()) {
+    origins.push_back({host.look(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
+  }
+  std::vector<OutputValue> outputs(executor.outputCount());
+  if (status.isOk()) {
+    status = recorder->run(stand, outputs);
+  }
+  if (status.isOk()) {
+    status = readResults(outputs, origins, entry);
+  }
+  for (OutputValue &output : outputs) {
+    if (output.handle) {
+      held.push_back(output.handle);
+    }
+  }
+  for (InputValue &input : stand) {
+    if (input.handle) {
+      held.push_back(input.handle);
+    }
+  }
+  for (void *handle : held) {
+    host.releaseTensor(handle);
+  }
+  entry.bumps.clear();
+  for (uint32_t at = 0; at < inputs.size(); ++at) {
+    if (plan->source->inputs()->Get(at)->mutated()) {
+      entry.bumps.push_back(at);
+    }
+  }
+  return status;
+}
+
+/// Where the results of a captured run lie: in arguments, constants, or memory of the graph, from which each launch copies them.
+Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const {
+  entry.fresh.clear();
+  entry.results.clear();
+  std::vector<Group> groups;
+  for (uint32_t number = 0; number < outputs.size(); ++number) {
+    const OutputValue &output = outputs[number];
+    Result &result = entry.results.emplace_back();
+    result.kind = output.kind;
+    result.integer = output.integer;
+    result.real = output.real;
+    const format::Output &spec = *plan->source->outputs()->Get(number);
+    if (spec.kind() == OutputKind::Input) {
+      result.kind = OutputValue::Kind::Input;
+      result.number = spec.reg();
+      continue;
+    }
+    if (output.kind != OutputValue::Kind::Tensor) {
+      continue;
+    }
+    TensorView view = host.look(output.handle);
+    auto rank = static_cast<size_t>(view.rank);
+    result.sizes.assign(view.sizes, view.sizes + rank);
+    result.strides.assign(view.strides, view.strides + rank);
+    result.offset = view.offset;
+    result.dtype = view.dtype;
+    result.device = view.device;
+    uint64_t bytes = spanBytes(view);
+    const Origin *origin = nullptr;
+    for (const Origin &one : origins) {
+      bool shares = one.view.device == view.device && bytes != 0 && baseOf(one.view) == baseOf(view);
+      // Several arguments may lie in one storage: the one that begins where the result does, if there is one.
+      if (one.handle == output.handle || (shares && (!origin || (origin->handle != output.handle && one.view.data == view.data)))) {
+        origin = &one;
+      }
+    }
+    if (origin) {
+      result.storage = origin->kind;
+      result.number = origin->number;
+      result.original = origin->handle;
+      result.isWhole = origin->handle == output.handle;
+      result.lookOffset = (firstOf(view) - firstOf(origin->view)) / static_cast<int64_t>(bytesOf(view.dtype));
+      continue;
+    }
+    if (view.device == format::Device::Cpu) {
+      if (view.rank != 0) {
+        return Status::error(ErrorKind::Unsupported, "result " + std::to_string(number) + " lies on the CPU");
+      }
+      // A number that follows from what is in the key.
+      TensorSlot slot;
+      slot.data = view.data;
+      slot.handle = output.handle;
+      result.storage = RecordedStorage::Kind::Scalar;
+      FRIT_RETURN_IF_ERROR(host.readItem(slot, &result.integer, &result.real));
+      continue;
+    }
+    result.storage = RecordedStorage::Kind::Fresh;
+    char *base = baseOf(view), *first = firstOf(view);
+    auto known = std::find_if(groups.begin(), groups.end(), [&](const Group &one) { return bytes != 0 && one.base == base && one.end != one.first; });
+    if (known == groups.end()) {
+      known = groups.insert(known, {base, first, first + bytes, {}});
+    }
+    known->first = std::min(known->first, first);
+    known->end = std::max(known->end, first + bytes);
+    known->members.push_back({number, view, output.handle});
+  }
+  for (const Group &group : groups) {
+    addFresh(group, entry);
+  }
+  return Status::ok();
+}
+
+/// One storage for these results: made as the first of them that covers all, else as plain bytes that all look at.
+void CudaGraphs::addFresh(const Group &group, Entry &entry) {
+  auto bytes = static_cast<uint64_t>(group.end - group.first);
+  auto whole = std::find_if(group.members.begin(), group.members.end(),
+                            [&](const auto &one) { return firstOf(one.view) == group.first && spanBytes(one.view) == bytes; });
+  auto number = static_cast<uint32_t>(entry.fresh.size());
+  bool hasWhole = whole != group.members.end();
+  char *start = hasWhole ? group.first : group.base;
+  if (hasWhole) {
+    const Result &result = entry.results[whole->number];
+    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device, start, bytes});
+  } else {
+    entry.fresh.push_back({{group.end - start}, {1}, 0, format::Dtype::U8, format::Device::Cuda, start, static_cast<uint64_t>(group.end - start)});
+  }
+  for (const Group::Member &one : group.members) {
+    Result &result = entry.results[one.number];
+    result.number = number;
+    result.isWhole = hasWhole && one.handle == whole->handle;
+    result.lookOffset = (firstOf(one.view) - start) / static_cast<int64_t>(bytesOf(one.view.dtype));
+  }
+}
+
+} // namespace frit

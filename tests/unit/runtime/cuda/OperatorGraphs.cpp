@@ -1,0 +1,512 @@
+// CUDA graphs of calls in which operators of torch take part. torch is played: its captures, its pool of memory, an operator. The pool is
+// used from its start by each capture and filled with junk between the calls, so what a graph reads it has written, or was copied in.
+
+#include "tests/unit/runtime/cuda/GraphSession.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace fakecuda;
+
+namespace {
+
+/// The bookkeeping of torch's CUDAGraph: what it does in which order, and what it leaves behind when ending a capture fails.
+struct FakeTorch : OperatorCapture {
+  explicit FakeTorch(DeviceHost &host) : host(host) {}
+
+  frit::Result<std::shared_ptr<void>> open() override {
+    if (openFails) {
+      return Status::error(ErrorKind::Runtime, "no stream");
+    }
+    memory.push_back(std::make_shared<std::vector<char>>(1 << 20));
+    return std::shared_ptr<void>(memory.back());
+  }
+
+  frit::Result<Graph> capture(const std::shared_ptr<void> &shared, const std::function<Status()> &body) override {
+    DriverTable driver = fakeTable();
+    auto *own = reinterpret_cast<void *>(0x999), *before = host.stream;
+    int held = host.held;
+    host.pool = std::static_pointer_cast<std::vector<char>>(shared);
+    host.poolUsed = 0;
+    host.stream = own;
+    fake.hasPool = true;
+    Status status = doesNotCapture ? Status::ok() : driver.cuStreamBeginCapture(own, 1) ? Status::error(ErrorKind::Runtime, "cannot begin") : Status::ok();
+    DriverGraph graph = nullptr;
+    if (status.isOk()) {
+      isUnderway = true;
+      status = body();
+      if (DriverCode code = doesNotCapture ? 0 : driver.cuStreamEndCapture(own, &graph)) {
+        return Status::error(ErrorKind::Runtime, "ending failed with " + std::to_string(code));
+      }
+      isUnderway = false;
+    }
+    EXPECT_EQ(host.held.load(), held) << "tensors of a capture go back to the pool";
+    host.pool.reset();
+    host.stream = before;
+    fake.hasPool = false;
+    if (!graph) {
+      return status.isOk() ? Status::error(ErrorKind::Runtime, "no graph") : status;
+    }
+    auto *exec = new FakeGraph(*static_cast<FakeGraph *>(graph));
+    driver.cuGraphDestroy(graph);
+    ++fake.liveGraphs;
+    std::shared_ptr<void> object(exec, [memory = shared](void *graph) { fakeTable().cuGraphExecDestroy(graph); });
+    return status.isOk() ? frit::Result<Graph>(Graph{object, exec}) : status;
+  }
+
+  Status replay(const Graph &graph) override {
+    ++replays;
+    return fakeTable().cuGraphLaunch(graph.object.get(), host.stream) ? Status::error(ErrorKind::Runtime, "torch cannot") : Status::ok();
+  }
+
+  /// What no graph may depend on between two calls.
+  void fillWithJunk() {
+    for (auto &one : memory) {
+      std::fill(one->begin(), one->end(), '\xff');
+    }
+  }
+
+  DeviceHost &host;
+  std::vector<std::shared_ptr<std::vector<char>>> memory;
+  bool openFails = false, doesNotCapture = false, isUnderway = false;
+  int replays = 0;
+};
+
+/// chainOf(5), in which operators take the place of the second and fourth kernel.
+std::string withOperators(const char *name = "aten::mm") {
+  format::ArtifactT artifact;
+  std::string bytes = chainOf(5);
+  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  read->root().UnPackTo(&artifact);
+  format::PlanT &plan = *artifact.plans[0];
+  std::vector<std::unique_ptr<format::StepT>> steps;
+  int launches = 0;
+  for (auto &step : plan.steps) {
+    format::LaunchT *launch = step->action.AsLaunch();
+    if (launch && launches++ % 2 == 1) {
+      steps.pop_back(); // its result is the operator's own
+      format::AtenT call;
+      call.name = name;
+      uint32_t source = launch->tensors[0], result = launch->tensors[2];
+      for (auto [reg, list] : {std::pair(source, &call.arguments), {result, &call.results}}) {
+        list->push_back(std::make_unique<format::ValueT>());
+        list->back()->kind = format::ValueKind::Tensor;
+        list->back()->reg = reg;
+      }
+      step->action.Set(std::move(call));
+    }
+    steps.push_back(std::move(step));
+  }
+  plan.steps = std::move(steps);
+  return packArtifact(artifact);
+}
+
+/// y = 2 * x by way of a workspace.
+Status twice(DeviceHost &host, const DecodedPlan &plan, uint32_t number, RunState &state) {
+  const format::Aten &call = *plan.atenCalls[number];
+  TensorView x = host.look(state.tensors[call.arguments()->Get(0)->reg()].handle);
+  uint64_t count = static_cast<uint64_t>(x.sizes[0]);
+  void *workspace = host.allocateRaw(format::Device::Cuda, count * 4);
+  if (!workspace) {
+    return Status::error(ErrorKind::OutOfMemory, "CUDA out of memory. Tried to allocate");
+  }
+  TensorSlot &slot = state.tensors[call.results()->Get(0)->reg()];
+  Status status = host.allocateTensor({{x.sizes, 1}, {x.strides, 1}, x.dtype, format::Device::Cuda}, slot);
+  if (status.isOk()) {
+    slot.owner = TensorSlot::Owner::Handle;
+    auto work = [=, from = static_cast<float *>(x.data), to = static_cast<float *>(slot.data), between = static_cast<float *>(workspace)] {
+      std::copy(from, from + count, between);
+      std::transform(between, between + count, to, [](float value) { return 2 * value; });
+    };
+    if (isCaptured(host.stream)) {
+      say("record operator");
+      fake.recorded.push_back(work);
+    } else {
+      say("operator");
+      work();
+    }
+  }
+  host.freeRaw(format::Device::Cuda, workspace);
+  return status;
+}
+
+/// ((x + w) * 2 + w) * 2 + w.
+Values expectedTwice(Values x, const Values &w) {
+  for (size_t at = 0; at < x.size(); ++at) {
+    x[at] = 4 * x[at] + 7 * w[at];
+  }
+  return x;
+}
+
+struct Operators : Graphs {
+  explicit Operators(const std::string &bytes = withOperators(), CallTraits traits = {},
+                     std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()))
+      : Graphs(bytes, std::move(shared)), torch(host()) {
+    host().aten = [this](DeviceHost &host, uint32_t number, RunState &state) {
+      return number == breaksAt && isCaptured(host.stream) ? broken() : twice(host, *plan, number, state);
+    };
+    host().traits = std::move(traits);
+    make(true, &torch);
+  }
+  /// As torch: what waits for a captured stream is refused, and breaks the capture.
+  Status broken() {
+    fake.isInvalid = true;
+    return Status::error(ErrorKind::Runtime, "CUDA error: operation not permitted when stream is capturing");
+  }
+  /// A call, and junk behind it.
+  Values run(const Values &x, HostTensor *w) {
+    auto result = call(x, w);
+    EXPECT_TRUE(result.isOk()) << result.status().message();
+    torch.fillWithJunk();
+    return result.isOk() ? *result : Values();
+  }
+
+  FakeTorch torch;
+  uint32_t breaksAt = 99;
+};
+
+struct OperatorGraphsTest : CudaGraphsTest {};
+
+TEST_F(OperatorGraphsTest, TheSecondCallIsCapturedBehindItselfAndLaterOnesReplayed) {
+  Operators session;
+  HostTensor *w = session.weight({10, 20, 30});
+  for (int turn = 0; turn < 50; ++turn) {
+    auto start = static_cast<float>(turn);
+    EXPECT_EQ(session.run({start, 1, 2}, w), expectedTwice({start, 1, 2}, {10, 20, 30}));
+    EXPECT_EQ(count("graph"), std::max(turn - 1, 0));
+  }
+  EXPECT_EQ(count("launch"), 6) << "two calls ran as they are";
+  EXPECT_EQ(count("operator"), 4);
+  EXPECT_EQ(count("record operator"), 2);
+  EXPECT_EQ(count("begin 1"), 1);
+  EXPECT_EQ(count("copy 12"), 96) << "the argument in and the result out, of 48 calls";
+  EXPECT_EQ(fake.stream, reinterpret_cast<void *>(0x77)) << "on the caller's stream";
+  GraphCounters counters = session.graphs->counters();
+  EXPECT_EQ(counters.captures, 1u);
+  EXPECT_EQ(counters.replays, 48u);
+  EXPECT_TRUE(counters.notCaptured.empty());
+  EXPECT_EQ(session.executor->counters().calls.load(), 2u) << "what was only captured is no call";
+  EXPECT_EQ(session.host().held.load(), 1) << "only the weight";
+  EXPECT_EQ(session.torch.replays, 0) << "the driver launches what draws no random numbers";
+}
+
+TEST_F(OperatorGraphsTest, OperatorsResultsCanBeKept) {
+  Operators session;
+  HostTensor *w = session.weight({1, 1});
+  std::vector<HostTensor *> kept;
+  for (int turn = 0; turn < 6; ++turn) {
+    kept.push_back(*session.keep({static_cast<float>(turn), 100}, w));
+    session.torch.fillWithJunk();
+  }
+  for (size_t turn = 0; turn < kept.size(); ++turn) {
+    EXPECT_EQ(Graphs::valuesOf(kept[turn]), (Values{static_cast<float>(4 * turn + 7), 407}));
+    session.host().releaseTensor(kept[turn]);
+  }
+}
+
+TEST_F(OperatorGraphsTest, OperatorsStaticArgumentsAreReadWhereTheyLie) {
+  Operators session;
+  HostTensor *w = session.weight({1, 1}), *moved = session.weight({2, 2});
+  for (int turn = 0; turn < 4; ++turn) {
+    EXPECT_EQ(session.run({0, 1}, w), (Values{7, 11}));
+  }
+  reinterpret_cast<float *>(w->data)[0] = 3; // an optimizer's step
+  EXPECT_EQ(session.run({0, 1}, w), (Values{21, 11}));
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(session.run({0, 1}, moved), (Values{14, 18})) << "another parameter is another graph";
+  }
+  EXPECT_EQ(session.graphs->counters().captures, 2u);
+}
+
+TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemoryShared) {
+  auto pool = std::make_shared<GraphPool>(blocks());
+  Operators session(withOperators(), {}, pool), other(withOperators(), {}, pool);
+  session.graphs->mostGraphs = 2;
+  for (int round = 0; round < 2; ++round) {
+    for (size_t size : {1, 2, 3}) {
+      HostTensor *w = session.weight(Values(size, 1));
+      for (int turn = 0; turn < 4; ++turn) {
+        EXPECT_EQ(session.run(Values(size, 2), w), Values(size, 15)) << size;
+      }
+    }
+  }
+  EXPECT_EQ(session.graphs->counters().captures, 6u);
+  EXPECT_EQ(session.graphs->counters().evictions, 4u);
+  EXPECT_EQ(fake.liveGraphs, 2);
+  EXPECT_EQ(session.torch.memory.size(), 1u);
+  HostTensor *w = other.weight({1});
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(other.run({2}, w), Values{15});
+  }
+  EXPECT_EQ(other.torch.memory.size(), 0u) << "another plan on the same stream has the same memory";
+  EXPECT_EQ(poolBlocks.load(), 0) << "all of it is torch's";
+}
+
+TEST_F(OperatorGraphsTest, RandomNumbersAreLaunchedByTorch) {
+  Operators session(withOperators("aten::native_dropout"), {"", true});
+  HostTensor *w = session.weight({1, 1});
+  for (int turn = 0; turn < 5; ++turn) {
+    EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
+  }
+  EXPECT_EQ(session.torch.replays, 3);
+  EXPECT_EQ(session.graphs->counters().replays, 3u);
+  fake.graphCode = 700;
+  EXPECT_EQ(session.call({1, 2}, w).status().message(), "torch cannot");
+  EXPECT_EQ(session.host().held.load(), 1);
+}
+
+/// The operators' plan with results: r4, the operator's result r3, r3 seen from its second element on, r3 again, w seen so, and x.
+std::string lookingAround() {
+  format::ArtifactT artifact;
+  std::string bytes = withOperators();
+  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  read->root().UnPackTo(&artifact);
+  format::PlanT &plan = *artifact.plans[0];
+  uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg, r3 = r4 - 1;
+  uint32_t less = plan.int_count++;
+  plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
+  std::erase_if(plan.steps, [&](auto &step) { return step->action.AsFree() && step->action.AsFree()->tensor == r3; });
+  auto look = [&](uint32_t source) {
+    auto tensor = std::make_unique<format::TensorT>(*plan.tensors[r4]);
+    tensor->sizes = {less};
+    plan.tensors.push_back(std::move(tensor));
+    auto step = std::make_unique<format::StepT>();
+    format::ViewT view;
+    view.tensor = static_cast<uint32_t>(plan.tensors.size() - 1);
+    view.source = source;
+    view.offset = one;
+    step->action.Set(std::move(view));
+    plan.steps.push_back(std::move(step));
+    return static_cast<uint32_t>(plan.tensors.size() - 1);
+  };
+  uint32_t ofR3 = look(r3), ofW = look(w);
+  for (auto [kind, reg] : {std::pair(format::OutputKind::Tensor, r3), {format::OutputKind::Tensor, ofR3}, {format::OutputKind::Tensor, r3},
+                           {format::OutputKind::Tensor, ofW}, {format::OutputKind::Input, 0u}, {format::OutputKind::IntTensor, s0}}) {
+    plan.outputs.push_back(std::make_unique<format::OutputT>());
+    plan.outputs.back()->kind = kind;
+    plan.outputs.back()->reg = reg;
+    plan.outputs.back()->dtype = format::Dtype::I64;
+  }
+  return packArtifact(artifact);
+}
+
+TEST_F(OperatorGraphsTest, OperatorsResultsShareMemoryAsWithoutGraphs) {
+  Operators session(lookingAround());
+  HostTensor *w = session.weight({1, 2, 3});
+  for (int turn = 0; turn < 4; ++turn) {
+    auto value = static_cast<float>(turn);
+    InputValue inputs[2];
+    inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
+    HostTensor *x = newTensor({value, value, value});
+    inputs[0].handle = x;
+    inputs[1].handle = w;
+    ++session.host().held;
+    session.host().retainTensor(w);
+    OutputValue outputs[7];
+    Status status = session.graphs->run(inputs, outputs);
+    ASSERT_TRUE(status.isOk()) << status.message();
+    session.torch.fillWithJunk();
+    auto tensor = [&](int number) { return static_cast<HostTensor *>(outputs[number].handle); };
+    EXPECT_EQ(Graphs::valuesOf(tensor(0)), expectedTwice({value, value, value}, {1, 2, 3}));
+    EXPECT_EQ(Graphs::valuesOf(tensor(1)), (Values{4 * value + 6, 4 * value + 12, 4 * value + 18}));
+    EXPECT_NE(tensor(1)->storage, tensor(0)->storage);
+    EXPECT_EQ(tensor(2)->data, tensor(1)->data + 4);
+    EXPECT_EQ(tensor(2)->sizes, std::vector<int64_t>{2});
+    EXPECT_EQ(tensor(2)->storage, tensor(1)->storage);
+    EXPECT_EQ(tensor(3), tensor(1));
+    EXPECT_EQ(tensor(4)->data, w->data + 4);
+    EXPECT_EQ(tensor(4)->storage, w->storage);
+    EXPECT_EQ(tensor(5), x);
+    EXPECT_EQ(*reinterpret_cast<int64_t *>(tensor(6)->data), 3);
+    for (OutputValue &output : outputs) {
+      session.host().releaseTensor(output.handle);
+    }
+    EXPECT_EQ(session.host().held.load(), 1);
+  }
+  EXPECT_EQ(session.graphs->counters().replays, 2u);
+}
+
+TEST_F(OperatorGraphsTest, AnOperatorThatBreaksACaptureLosesNothing) {
+  for (uint32_t where : {0, 1}) {
+    SetUp();
+    Operators session;
+    session.breaksAt = where;
+    HostTensor *w = session.weight({1, 1});
+    for (int turn = 0; turn < 4; ++turn) {
+      EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
+    }
+    EXPECT_FALSE(session.torch.isUnderway) << "torch ended its capture without an error, or its allocator would be lost";
+    EXPECT_FALSE(fake.isInvalid);
+    EXPECT_EQ(count("begin 1"), 2) << "the broken one, and an empty one in its place";
+    EXPECT_EQ(session.reasons(), (std::map<std::string, uint64_t>{{"CUDA error: operation not permitted when stream is capturing", 3}}));
+    EXPECT_EQ(fake.liveGraphs, 0);
+    EXPECT_EQ(session.host().held.load(), 1);
+    HostTensor *v = session.weight({1});
+    session.breaksAt = 99;
+    for (int turn = 0; turn < 3; ++turn) {
+      EXPECT_EQ(session.run({1}, v), Values{11});
+    }
+    EXPECT_EQ(session.graphs->counters().captures, 1u) << "other sizes are tried";
+  }
+}
+
+TEST_F(OperatorGraphsTest, ACaptureThatCannotBeginOrEndLosesNothing) {
+  auto check = [&](auto spoil, const std::string &why) {
+    SetUp();
+    Operators session;
+    HostTensor *w = session.weight({1, 1});
+    spoil(session);
+    for (int turn = 0; turn < 3; ++turn) {
+      EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
+    }
+    EXPECT_EQ(session.reasons(), (std::map<std::string, uint64_t>{{why, 2}}));
+    EXPECT_EQ(count("launch"), 9);
+    EXPECT_EQ(session.host().held.load(), 1);
+  };
+  check([](Operators &session) { session.torch.openFails = true; }, "no stream");
+  check([](Operators &session) { session.torch.doesNotCapture = true; }, "torch does not capture its current stream");
+  check([](Operators &) { fake.beginCode = 900; }, "cannot begin");
+}
+
+TEST_F(OperatorGraphsTest, OperatorsNoMemoryAtTheKthRequestForAllK) {
+  Operators session;
+  int whole = 0, captured = 0;
+  for (int failAt = 0; failAt < 30; ++failAt) {
+    size_t size = static_cast<size_t>(failAt) + 1;
+    HostTensor *w = session.weight(Values(size, 1));
+    EXPECT_EQ(session.run(Values(size, 1), w), Values(size, 11));
+    session.host().requests = 0;
+    session.host().failAt = failAt;
+    auto result = session.call(Values(size, 1), w); // runs, and is captured behind
+    bool failed = session.host().requests > failAt;
+    session.host().failAt = -1;
+    if (!result.isOk()) {
+      EXPECT_EQ(result.status().kind(), ErrorKind::OutOfMemory);
+      ++whole;
+    } else {
+      EXPECT_EQ(*result, Values(size, 11));
+      captured += failed;
+    }
+    EXPECT_EQ(session.host().held.load(), failAt + 1);
+    for (int turn = 0; turn < 2; ++turn) {
+      EXPECT_EQ(session.run(Values(size, 1), w), Values(size, 11)) << failAt;
+    }
+  }
+  EXPECT_GT(whole, 5) << "of the call itself";
+  EXPECT_GT(captured, 5) << "of the capture";
+  EXPECT_EQ(session.graphs->counters().captures, 30u) << "memory that was missing once may be there the next time";
+  uint64_t counted = 0;
+  for (const auto &[why, calls] : session.reasons()) {
+    EXPECT_NE(why.find("out of memory"), std::string::npos) << why;
+    counted += calls;
+  }
+  EXPECT_EQ(counted, static_cast<uint64_t>(captured));
+}
+
+TEST_F(OperatorGraphsTest, OperatorsNoMemoryForAResultDropsTheGraphsAndRunsWithout) {
+  Operators session;
+  HostTensor *w = session.weight({1, 1});
+  for (int turn = 0; turn < 3; ++turn) {
+    session.run({1, 2}, w);
+  }
+  session.host().requests = 0;
+  session.host().failAt = 0;
+  EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
+  EXPECT_EQ(fake.liveGraphs, 0);
+  EXPECT_EQ(session.graphs->counters().evictions, 1u);
+}
+
+TEST_F(OperatorGraphsTest, OperatorsWhatIsNotCapturedIsCountedWithItsReason) {
+  auto reasonOf = [](Operators &session) {
+    HostTensor *w = session.weight({1, 1});
+    for (int turn = 0; turn < 3; ++turn) {
+      EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
+    }
+    EXPECT_EQ(session.graphs->counters().captures, 0u);
+    auto reasons = session.reasons();
+    EXPECT_EQ(reasons.size(), 1u);
+    EXPECT_EQ(reasons.begin()->second, 3u);
+    EXPECT_EQ(session.torch.memory.size(), 0u);
+    return reasons.begin()->first;
+  };
+  {
+    Operators session(withOperators(), {"it has a Python step, frit_callback::f_0", false});
+    EXPECT_EQ(reasonOf(session), "it has a Python step, frit_callback::f_0");
+    EXPECT_EQ(session.host().notes.front(), "graph 'chain' is not captured in a CUDA graph: it has a Python step, frit_callback::f_0");
+  }
+  {
+    format::ArtifactT artifact;
+    std::string bytes = withOperators("aten::nonzero");
+    auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    read->root().UnPackTo(&artifact);
+    format::PlanT &plan = *artifact.plans[0];
+    auto step = std::make_unique<format::StepT>();
+    format::DimT dim;
+    dim.tensor = plan.outputs[0]->reg;
+    dim.dst = plan.int_count++;
+    step->action.Set(std::move(dim));
+    plan.steps.push_back(std::move(step));
+    Operators session(packArtifact(artifact));
+    EXPECT_EQ(reasonOf(session), "a size of a result is known only when it is there");
+  }
+  {
+    Operators session;
+    session.make(true, nullptr);
+    EXPECT_EQ(reasonOf(session), "it calls aten::mm and 1 other operators, which take memory of their own") << "where nobody captures them";
+  }
+}
+
+TEST_F(OperatorGraphsTest, OperatorsOnTheCpuAreNotCaptured) {
+  format::ArtifactT artifact;
+  std::string bytes = withOperators();
+  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  read->root().UnPackTo(&artifact);
+  artifact.plans[0]->tensors[artifact.plans[0]->outputs[0]->reg - 1]->device = format::Device::Cpu;
+  Operators session(packArtifact(artifact));
+  static_cast<void>(session.call({1, 2}, session.weight({1, 1})));
+  EXPECT_EQ(session.reasons().begin()->first, "it calls aten::mm on the CPU");
+}
+
+TEST_F(OperatorGraphsTest, OperatorsThreadsGetTheirOwnResults) {
+  Operators session;
+  HostTensor *w = session.weight({1, 2, 3});
+  std::atomic<int> wrong{0};
+  // The stand-in for torch has one current stream for all threads: the capture comes first.
+  session.run({1, 1, 1}, w);
+  session.run({1, 1, 1}, w);
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([&, number] {
+      for (int turn = 0; turn < 100; ++turn) {
+        auto value = static_cast<float>(number * 1000 + turn);
+        auto result = session.call({value, value, value}, w);
+        wrong += !result.isOk() || *result != expectedTwice({value, value, value}, {1, 2, 3});
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(session.graphs->counters().replays, 800u);
+}
+
+TEST_F(OperatorGraphsTest, ForkedChildrenLeaveGraphsAlone) {
+  Operators session;
+  HostTensor *w = session.weight({1, 1});
+  session.run({1, 2}, w);
+  session.run({1, 2}, w);
+  pid_t child = fork();
+  if (child == 0) {
+    ::alarm(20);
+    auto result = session.call({1, 2}, w);
+    bool told = !result.isOk() && result.status().message().find("forked") != std::string::npos;
+    session.graphs.reset();
+    _exit(told && count("destroy") == 0 ? 0 : 1);
+  }
+  int code = -1;
+  waitpid(child, &code, 0);
+  EXPECT_EQ(code, 0);
+}
+
+} // namespace
