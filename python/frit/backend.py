@@ -235,14 +235,14 @@ COUNTED = (
     "specialize_failures",
 )
 #: The same of CUDA graphs.
-GRAPHS = ("graph_captures", "graph_replays", "graph_evictions")
+GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions")
 _SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 
 
 def counts():
     """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
     total = dict.fromkeys(_SUMMED, 0)
-    each, without_graph = {}, {}
+    each, without_graph, of_one_size = {}, {}, {}
     for reference, report in _EXECUTABLES:
         executable = reference()
         if executable is None:
@@ -250,7 +250,8 @@ def counts():
         stats = json.loads(executable.stats())
         for name in _SUMMED:
             total[name] += stats.get(name, 0)
-        modes.merge_reasons(without_graph, stats)
+        modes.merge_reasons(without_graph, stats, "not_captured")
+        modes.merge_reasons(of_one_size, stats, "graphs_of_one_size")
         for entry in report.get("buckets", ()):
             if entry["index"] >= 0:
                 name = " = ".join(entry["names"])
@@ -262,6 +263,7 @@ def counts():
     for why, calls in without_graph.items():
         counters["frit"][f"not_captured: {why}"] = calls
     total["not_captured"] = without_graph
+    total["graphs_of_one_size"] = of_one_size
     total["padding_waste_percent"] = round(buckets.waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
     total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}
     return total

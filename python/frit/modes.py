@@ -34,16 +34,19 @@ def static_inputs(gm, stage):
     return tuple(number for number, primal in enumerate(primals) if primal and int(primal.group(1)) - 1 in fixed)
 
 
-def merge_reasons(total, stats):
-    """Adds the calls that ran without a graph, by reason."""
-    for why, calls in stats.get("not_captured", {}).items():
-        total[why] = total.get(why, 0) + calls
+def merge_reasons(total, stats, name):
+    """Adds what an executable counted by reasons: calls without a graph (`not_captured`), graphs that serve one size only."""
+    for why, number in stats.get(name, {}).items():
+        total[why] = total.get(why, 0) + number
 
 
 def lines(graph):
     """Of `frit.explain`: what became of the mode."""
     if graph.get("graph_captures") or graph.get("graph_replays"):
-        yield f"  CUDA graphs: {graph['graph_captures']} captured, {graph['graph_replays']} replays, {graph['graph_evictions']} dropped"
+        replays = f"{graph['graph_replays']} replays ({graph['graph_updates']} with other sizes than before)"
+        yield f"  CUDA graphs: {graph['graph_captures']} captured, {replays}, {graph['graph_evictions']} dropped"
+    for why, graphs in sorted(graph.get("graphs_of_one_size", {}).items()):
+        yield f"  {graphs} CUDA graphs for one size each: {why}"
     for why, calls in sorted(graph.get("not_captured", {}).items()):
         yield f"  {calls} calls without a CUDA graph: {why}"
     if graph.get("autotune"):

@@ -208,6 +208,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             for name in (*_backend.GRAPHS, *_backend.COUNTED):
                 graph[name] = stats.get(name, 0)
             graph["not_captured"] = stats.get("not_captured", {})
+            graph["graphs_of_one_size"] = stats.get("graphs_of_one_size", {})
             graph["variants"] = stats.get("variants", {})
             graph["stride_copies"] = stats.get("stride_copies", {})
             for entry in graph["buckets"]:

@@ -96,7 +96,7 @@ Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const 
   }
 }
 
-Status CudaBackend::launch(const KernelArguments &arguments, TensorHost &host) {
+Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &arguments, TensorHost &host) {
   FRIT_RETURN_IF_ERROR(driver->usable());
   const DriverTable &call = driver->call();
   DriverContext context = nullptr;
@@ -131,7 +131,6 @@ Status CudaBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);
   for (size_t at = 0; at < arguments.variant->launches.size(); ++at) {
     const CudaModules::Launch &launched = modules.launches()[first + at];
-    const format::KernelLaunch &source = *launched.source;
     int64_t grid[3];
     bool empty = false;
     for (int dim = 0; dim < 3; ++dim) {
@@ -142,28 +141,35 @@ Status CudaBackend::launch(const KernelArguments &arguments, TensorHost &host) {
     if (empty) {
       continue;
     }
-    for (int dim = 0; dim < 3; ++dim) {
-      if (grid[dim] > kGridLimits[dim]) {
-        return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is larger than a device takes");
-      }
-    }
-    auto start = [&] {
-      return call.cuLaunchKernel((*loaded)->functions[first + at], static_cast<unsigned>(grid[0]), static_cast<unsigned>(grid[1]),
-                                 static_cast<unsigned>(grid[2]), source.block_x(), source.block_y(), source.block_z(),
-                                 source.shared_bytes(), stream, parameters.data(), nullptr);
-    };
-    DriverCode code = start();
-    if (code == kOutOfMemory && freedMemory(stream, host)) {
-      code = start();
-    }
-    if (code != 0) {
-      return failed(code, wordLaunch(launched, grid));
-    }
-    if (synchronous && !isCapturing(stream)) {
-      FRIT_RETURN_IF_ERROR(waitFor(stream, wordLaunch(launched, grid)));
-    }
+    FRIT_RETURN_IF_ERROR(start(sink, launched, (*loaded)->functions[first + at], grid, parameters.data(), stream, host));
   }
   return Status::ok();
+}
+
+Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched, DriverFunction function, const int64_t (&grid)[3],
+                          void **parameters, DriverStream stream, TensorHost &host) const {
+  const format::KernelLaunch &source = *launched.source;
+  for (int dim = 0; dim < 3; ++dim) {
+    if (grid[dim] > kGridLimits[dim]) {
+      return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is larger than a device takes");
+    }
+  }
+  auto launch = [&] {
+    DriverKernelNode node = {function,         static_cast<unsigned>(grid[0]), static_cast<unsigned>(grid[1]), static_cast<unsigned>(grid[2]),
+                             source.block_x(), source.block_y(),               source.block_z(),               source.shared_bytes(),
+                             parameters,       nullptr,                        nullptr,                        nullptr};
+    return sink ? sink->launch(node, stream)
+                : driver->call().cuLaunchKernel(function, node.gridX, node.gridY, node.gridZ, node.blockX, node.blockY, node.blockZ,
+                                                node.sharedBytes, stream, parameters, nullptr);
+  };
+  DriverCode code = launch();
+  if (code == kOutOfMemory && freedMemory(stream, host)) {
+    code = launch();
+  }
+  if (code != 0) {
+    return failed(code, wordLaunch(launched, grid));
+  }
+  return synchronous && !isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid)) : Status::ok();
 }
 
 } // namespace frit

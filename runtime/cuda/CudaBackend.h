@@ -13,12 +13,21 @@ namespace frit {
 
 class CudaBackend : public KernelBackend {
 public:
+  /// Where launches go that do not simply go to a stream.
+  class LaunchSink {
+  public:
+    virtual ~LaunchSink() = default;
+    virtual DriverCode launch(const DriverKernelNode &launch, DriverStream stream) = 0;
+  };
+
   static Result<std::unique_ptr<CudaBackend>> create(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver,
                                                      JitLinkerSource linker = {});
 
   /// Before a call allocates anything.
   Status ready() override { return driver->usable(); }
-  Status launch(const KernelArguments &arguments, TensorHost &host) override;
+  Status launch(const KernelArguments &arguments, TensorHost &host) override { return launchInto(nullptr, arguments, host); }
+  /// `sink` null: the current stream.
+  Status launchInto(LaunchSink *sink, const KernelArguments &arguments, TensorHost &host);
   std::vector<std::pair<std::string, uint64_t>> counters() const override;
 
   /// Waits after each launch, so that an error is found where it happens (FRIT_CUDA_SYNC=1); for so long at most.
@@ -38,6 +47,8 @@ private:
   CudaBackend(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker)
       : plan(plan), driver(driver), modules(std::move(plan), std::move(driver), std::move(linker)) {}
 
+  Status start(LaunchSink *sink, const CudaModules::Launch &launched, DriverFunction function, const int64_t (&grid)[3], void **parameters,
+               DriverStream stream, TensorHost &host) const;
   Status waitFor(DriverStream stream, const std::string &what) const;
   std::string wordLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const;
 

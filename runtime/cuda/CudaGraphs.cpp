@@ -21,8 +21,8 @@ std::string tooFew(uint64_t launches) {
 } // namespace
 
 Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &host) {
-  if (!isCounting) {
-    return backend.launch(arguments, host);
+  if (mode != Mode::Count) {
+    return backend.launchInto(this, arguments, host);
   }
   constexpr size_t kLongestNames = 120;
   launches += arguments.variant->launches.size();
@@ -30,6 +30,47 @@ Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &ho
     names += (names.empty() ? "" : ", ") + backend.kernelName(arguments.site->kernel);
   }
   return Status::ok();
+}
+
+DriverCode CudaGraphs::Walk::launch(const DriverKernelNode &launch, DriverStream stream) {
+  const DriverTable &call = backend.call();
+  if (mode == Mode::Update) {
+    // More launches than nodes: it does not fit, and is told so at the end.
+    return met++ < known.size() ? call.cuGraphExecKernelNodeSetParams(graph, known[met - 1], &launch) : 0;
+  }
+  DriverCode code = call.cuLaunchKernel(launch.function, launch.gridX, launch.gridY, launch.gridZ, launch.blockX, launch.blockY, launch.blockZ,
+                                        launch.sharedBytes, stream, launch.parameters, nullptr);
+  int status = 0;
+  const DriverGraphNode *last = nullptr;
+  size_t count = 0;
+  // What the next launch would wait for is the node of this one.
+  code = code ? code : call.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &count);
+  constexpr DriverCode kUnknown = 999;
+  if (code == 0 && count != 1) {
+    return kUnknown;
+  }
+  if (code == 0) {
+    nodes.push_back(*last);
+  }
+  return code;
+}
+
+void CudaGraphs::Walk::count() {
+  mode = Mode::Count;
+  launches = 0;
+  names.clear();
+}
+
+void CudaGraphs::Walk::capture() {
+  mode = Mode::Capture;
+  nodes.clear();
+}
+
+void CudaGraphs::Walk::update(DriverGraphExec made, std::span<const DriverGraphNode> ofIt) {
+  mode = Mode::Update;
+  graph = made;
+  known = ofIt;
+  met = 0;
 }
 
 CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
@@ -46,6 +87,7 @@ CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host
     isRandom |= host.traitsOf(number).isRandom;
   }
   never = whyNever();
+  onlyExact = whyExact();
   recorder = this->plan->atenCalls.empty() ? std::make_unique<PlanExecutor>(this->plan, recording, recorded)
                                            : std::make_unique<PlanExecutor>(this->plan, host, backend);
 }
@@ -104,6 +146,15 @@ std::string CudaGraphs::whyNever() const {
   return backend.synchronous ? "FRIT_CUDA_SYNC=1 waits after each kernel" : "";
 }
 
+/// Why a graph cannot be given other sizes than those it was made for; empty where it can.
+std::string CudaGraphs::whyExact() const {
+  if (!plan->atenCalls.empty()) {
+    return "it calls " + plan->atenCalls.front()->name()->str();
+  }
+  bool copies = std::any_of(plan->steps.begin(), plan->steps.end(), [](const DecodedStep &step) { return step.kind == StepKind::CopyInto; });
+  return copies ? "it copies into an argument" : "";
+}
+
 bool CudaGraphs::isStatic(uint32_t input) const { return statics[input]; }
 
 Status CudaGraphs::bindConstant(uint32_t number, void *handle) {
@@ -139,22 +190,23 @@ Status CudaGraphs::plain(std::span<InputValue> inputs, std::span<OutputValue> ou
   return executor.run(inputs, outputs);
 }
 
-bool CudaGraphs::keyOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, std::string &why) const {
+bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact,
+                        std::string &why) const {
   key = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(context)), static_cast<int64_t>(reinterpret_cast<uintptr_t>(stream))};
   for (uint32_t number = 0; number < inputs.size(); ++number) {
     const InputValue &input = inputs[number];
     key.push_back(static_cast<int64_t>(input.kind));
     if (input.kind != InputValue::Kind::Tensor) {
-      key.push_back(input.integer);
-      key.push_back(std::bit_cast<int64_t>(input.real));
+      exact.push_back(input.integer);
+      exact.push_back(std::bit_cast<int64_t>(input.real));
       continue;
     }
     TensorView view = host.look(input.handle);
     key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 | view.rank << 16 |
                   static_cast<int64_t>(view.deviceIndex) << 32);
-    key.push_back(view.offset);
-    key.insert(key.end(), view.sizes, view.sizes + view.rank);
-    key.insert(key.end(), view.strides, view.strides + view.rank);
+    exact.push_back(view.offset);
+    exact.insert(exact.end(), view.sizes, view.sizes + view.rank);
+    exact.insert(exact.end(), view.strides, view.strides + view.rank);
     InputKind kind = plan->source->inputs()->Get(number)->kind();
     if (view.device == format::Device::Cpu) {
       if (kind != InputKind::ScalarTensor) {
@@ -171,11 +223,15 @@ bool CudaGraphs::keyOf(std::span<const InputValue> inputs, DriverContext context
         why = "input " + std::to_string(number) + " cannot be read";
         return false;
       }
-      key.push_back(integer);
-      key.push_back(std::bit_cast<int64_t>(real));
+      exact.push_back(integer);
+      exact.push_back(std::bit_cast<int64_t>(real));
     } else if (isStatic(number)) {
       key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)));
     }
+  }
+  // An argument that does not fit is the executor's to report.
+  if (!onlyExact.empty() || !executor.roundedSizes(inputs, key)) {
+    key.insert(key.end(), exact.begin(), exact.end());
   }
   return true;
 }
@@ -192,9 +248,9 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
   if (backend.isCapturing(stream)) {
     return plain(inputs, outputs, "the caller captures the stream already");
   }
-  Key key;
+  Key key, exact;
   std::string why;
-  if (!keyOf(inputs, context, stream, key, why)) {
+  if (!keysOf(inputs, context, stream, key, exact, why)) {
     return plain(inputs, outputs, why);
   }
   bool isToCapture = false;
@@ -211,7 +267,7 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
     } else if (!plan->atenCalls.empty() && !entry.isCaptured() && entry.refused.empty()) {
       isToCapture = true;
     } else {
-      why = prepare(entry, inputs, context, stream);
+      why = prepare(entry, exact, inputs, context, stream);
       if (why.empty()) {
         ForkSafeGuard ofLane(entry.lane->lock);
         std::vector<TensorSlot> fresh(entry.fresh.size());
@@ -225,13 +281,32 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
       dropAll();
     }
   }
-  return isToCapture ? runAndCapture(key, context, stream, inputs, outputs) : plain(inputs, outputs, why);
+  return isToCapture ? runAndCapture(key, exact, context, stream, inputs, outputs) : plain(inputs, outputs, why);
 }
 
 /// Why this call is not the launch of a graph; empty where it is.
-std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream) {
-  if (entry.isCaptured() || !entry.refused.empty()) {
+std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const InputValue> inputs, DriverContext context, DriverStream stream) {
+  if (!entry.refused.empty() || (entry.isCaptured() && entry.exact == exact)) {
     return entry.refused;
+  }
+  if (entry.isCaptured()) {
+    Status status;
+    {
+      ForkSafeGuard ofLane(entry.lane->lock);
+      status = update(entry, inputs);
+    }
+    if (status.isOk() && recorded.fits() && recording.copied() == 0) {
+      entry.exact = exact;
+      ForkSafeGuard guard(countLock);
+      ++counts.updates;
+      return "";
+    }
+    // Some of its nodes are of this call, others of an earlier one.
+    dropCounted(entry);
+    if (!status.isOk()) {
+      return status.message();
+    }
+    // These sizes take other kernels: a new graph takes its place.
   }
   entry.lane = pool.lane(context, stream, driver);
   Status status;
@@ -240,6 +315,7 @@ std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs
     status = capture(entry, inputs);
   }
   if (entry.isCaptured()) {
+    entry.exact = exact;
     return "";
   }
   entry.lane.reset();
@@ -252,14 +328,18 @@ std::string CudaGraphs::prepare(Entry &entry, std::span<const InputValue> inputs
 }
 
 void CudaGraphs::dropAll() {
-  uint64_t dropped = 0;
   for (auto &[key, entry] : entries) {
-    dropped += entry.isCaptured();
-    drop(entry);
+    dropCounted(entry);
   }
   entries.clear();
-  ForkSafeGuard guard(countLock);
-  counts.evictions += dropped;
+}
+
+void CudaGraphs::dropCounted(Entry &entry) {
+  {
+    ForkSafeGuard guard(countLock);
+    counts.evictions += entry.isCaptured();
+  }
+  drop(entry);
 }
 
 /// Forgets what was met longest ago, where there is too much of it.
@@ -278,11 +358,9 @@ void CudaGraphs::makeRoom() {
   auto graphs = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto &one) { return one.second.isCaptured(); }));
   while (graphs > mostGraphs) {
     auto last = oldest(true);
-    drop(last->second);
+    dropCounted(last->second);
     entries.erase(last);
     --graphs;
-    ForkSafeGuard guard(countLock);
-    ++counts.evictions;
   }
 }
 
@@ -292,6 +370,9 @@ void CudaGraphs::drop(Entry &entry) {
     entry.ofOperators = {};
   } else if (entry.graph) {
     driver->call().cuGraphExecDestroy(std::exchange(entry.graph, nullptr));
+    if (entry.source) {
+      driver->call().cuGraphDestroy(std::exchange(entry.source, nullptr));
+    }
   }
   entry.lane.reset();
 }
@@ -399,6 +480,9 @@ Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
   {
     ForkSafeGuard guard(countLock);
     ++counts.captures;
+    if (!onlyExact.empty() && plan->source->symbols() && plan->source->symbols()->size() != 0) {
+      ++counts.exact[onlyExact];
+    }
   }
   makeRoom();
   return Status::ok();
@@ -406,16 +490,14 @@ Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
 
 Status CudaGraphs::captureKernels(Entry &entry, std::span<const InputValue> inputs) {
   GraphMemory memory(*entry.lane);
-  recorded.isCounting = true;
-  recorded.launches = 0;
-  recorded.names.clear();
+  recorded.count();
   FRIT_RETURN_IF_ERROR(walk(inputs, memory, nullptr, entry));
   if (std::string why = notWorth(entry, recorded.launches); !why.empty()) {
     return Status::error(ErrorKind::Unsupported, why);
   }
   entry.kernels = recorded.names;
   memory.rewind();
-  recorded.isCounting = false;
+  recorded.capture();
   return record(entry, inputs, memory);
 }
 
@@ -423,6 +505,13 @@ Status CudaGraphs::captureKernels(Entry &entry, std::span<const InputValue> inpu
 DriverCode CudaGraphs::beginCapture(DriverStream stream) const {
   constexpr int kThreadLocalCapture = 1;
   return driver->call().cuStreamBeginCapture(stream, kThreadLocalCapture);
+}
+
+/// Writes another call into the nodes of a graph. Launches that are under way keep what they had.
+Status CudaGraphs::update(Entry &entry, std::span<const InputValue> inputs) {
+  GraphMemory memory(*entry.lane);
+  recorded.update(entry.graph, entry.nodes);
+  return walk(inputs, memory, nullptr, entry);
 }
 
 Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory) {
@@ -443,7 +532,11 @@ Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, Grap
   if (status.isOk()) {
     status = instantiate(entry, graph, host.currentStream());
   }
-  if (graph) {
+  if (status.isOk() && onlyExact.empty()) {
+    entry.source = graph;
+    // Copies have nodes that nobody writes to: such a graph never fits another call.
+    entry.nodes = recording.copied() == 0 ? recorded.nodes : std::vector<DriverGraphNode>();
+  } else if (graph) {
     call.cuGraphDestroy(graph);
   }
   return status;

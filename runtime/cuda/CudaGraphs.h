@@ -1,8 +1,9 @@
 // Calls as CUDA graphs (mode "reduce-overhead"): all kernels of a call in one launch. A graph is made when a call comes for the second
-// time: of the same sizes, strides and numbers, on the same stream, with the same static arguments (parameters and buffers, whose
-// addresses the graph keeps). The other arguments are copied into memory of the graph in front of each launch and the results out of it
+// time: on the same stream, with the same static arguments (parameters and buffers, whose addresses the graph keeps), with sizes that
+// round up to the same bucket. A launch of other sizes, strides or numbers than the one before writes them into the graph's nodes first;
+// so no kernel computes more than it is asked for, and there is one set of kernels. The other arguments are copied into memory of the graph in front of each launch and the results out of it
 // into fresh tensors behind, so that nobody has to know: results can be kept, arguments may lie anywhere, and all graphs of a stream
-// share one memory (GraphPool). Calls of operators are captured by torch, in memory of its own (OperatorGraphs.cpp).
+// share one memory (GraphPool). Calls of operators are captured by torch, in memory of its own, a graph for each size (OperatorGraphs.cpp).
 //
 // What cannot be captured, or would not gain, runs as without graphs, counted by the reason.
 
@@ -18,6 +19,10 @@ namespace frit {
 
 struct GraphCounters {
   uint64_t captures = 0, replays = 0, evictions = 0;
+  /// Replays for which a graph got other sizes than it had.
+  uint64_t updates = 0;
+  /// Graphs that serve one size only although sizes vary, by the reason.
+  std::map<std::string, uint64_t> exact;
   /// Calls that ran without a graph, by the reason. A call that is met for the first time is no such call.
   std::map<std::string, uint64_t> notCaptured;
 };
@@ -88,6 +93,11 @@ private:
     uint64_t lastUse = 0;
     std::string refused;
     DriverGraphExec graph = nullptr;
+    /// The arguments `graph` is for: all of the call.
+    Key exact;
+    /// What `graph` was made from, whose nodes stand for those of `graph` when it is given other arguments.
+    DriverGraph source = nullptr;
+    std::vector<DriverGraphNode> nodes;
     /// The owner of `graph` where operators of torch are in it.
     OperatorCapture::Graph ofOperators;
     std::shared_ptr<GraphLane> lane;
@@ -105,21 +115,38 @@ private:
     void *handle;
   };
   struct Group;
-  /// Kernels of a call while memory is decided about: counted, not launched. Then they are launched.
-  class Walk : public KernelBackend {
+  /// Kernels of a call: counted while memory is decided about; launched on a stream that is captured; or written into the nodes of a
+  /// graph that is there.
+  class Walk : public KernelBackend, private CudaBackend::LaunchSink {
   public:
     explicit Walk(CudaBackend &backend) : backend(backend) {}
     Status ready() override { return backend.ready(); }
     Status launch(const KernelArguments &arguments, TensorHost &host) override;
+    void count();
+    void capture();
+    void update(DriverGraphExec graph, std::span<const DriverGraphNode> nodes);
+    /// Whether an update met all nodes and no more.
+    bool fits() const { return met == known.size(); }
+
     CudaBackend &backend;
-    bool isCounting = true;
     uint64_t launches = 0;
     std::string names;
+    /// Of a capture.
+    std::vector<DriverGraphNode> nodes;
+
+  private:
+    DriverCode launch(const DriverKernelNode &launch, DriverStream stream) override;
+    enum class Mode : uint8_t { Count, Capture, Update } mode = Mode::Count;
+    DriverGraphExec graph = nullptr;
+    std::span<const DriverGraphNode> known;
+    size_t met = 0;
   };
 
   std::string whyNever() const;
-  /// False with the reason where no call like this can be captured.
-  bool keyOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, std::string &why) const;
+  std::string whyExact() const;
+  /// `exact`: all that a call's launches depend on; `key`: what tells graphs apart. False with the reason where no call like this can be
+  /// captured.
+  bool keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact, std::string &why) const;
   Status plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why);
   Status capture(Entry &entry, std::span<const InputValue> inputs);
   Status captureKernels(Entry &entry, std::span<const InputValue> inputs);
@@ -128,7 +155,7 @@ private:
   // OperatorGraphs.cpp: with operators of torch.
   std::string whyNotOperators() const;
   std::string stepNames() const;
-  Status runAndCapture(const Key &key, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
+  Status runAndCapture(const Key &key, const Key &exact, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
                        std::span<OutputValue> outputs);
   Status captureOperators(Entry &entry, std::span<const InputValue> inputs);
   Status runCaptured(Entry &entry, std::span<const InputValue> inputs);
@@ -140,13 +167,15 @@ private:
   Status walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry);
   Status recordResults(std::span<OutputValue> outputs, Entry &entry) const;
   Status instantiate(Entry &entry, DriverGraph graph, DriverStream stream);
-  std::string prepare(Entry &entry, std::span<const InputValue> inputs, DriverContext context, DriverStream stream);
+  std::string prepare(Entry &entry, const Key &exact, std::span<const InputValue> inputs, DriverContext context, DriverStream stream);
+  Status update(Entry &entry, std::span<const InputValue> inputs);
   Status launch(const Entry &entry, DriverStream stream);
   Status makeFresh(const Entry &entry, std::span<TensorSlot> fresh);
   Status replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
   Status makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
   void makeRoom();
   void drop(Entry &entry);
+  void dropCounted(Entry &entry);
   void dropAll();
   bool isStatic(uint32_t input) const;
 
@@ -160,8 +189,8 @@ private:
   OperatorCapture *operators;
   /// Each launch draws new numbers, which only torch can see to.
   bool isRandom = false;
-  /// Why nothing of this plan is ever captured; empty where it may be.
-  std::string never;
+  /// Why nothing of this plan is ever captured, and why its graphs are for one size each; empty where it may be, or they are not.
+  std::string never, onlyExact;
 
   ForkSafeLock lock;
   RecordingHost recording;

@@ -20,6 +20,16 @@ using DriverFunction = void *;
 using DriverStream = void *;
 using DriverGraph = void *;
 using DriverGraphExec = void *;
+using DriverGraphNode = void *;
+
+/// A launch as a node of a graph has it: CUDA_KERNEL_NODE_PARAMS of CUDA 12.0.
+struct DriverKernelNode {
+  DriverFunction function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void **parameters, **extra;
+  void *kernel;
+  DriverContext context;
+};
 
 struct DriverTable {
 #define FRIT_DRIVER_SYMBOL(name, version, parameters) DriverCode(*name) parameters = nullptr;

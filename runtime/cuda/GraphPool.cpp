@@ -1,6 +1,7 @@
 #include "runtime/cuda/GraphPool.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace frit {
 
@@ -53,7 +54,7 @@ void *GraphMemory::take(uint64_t bytes) {
     return same ? decisions[next++].second : nullptr;
   }
   // The smallest that fits, unless that would waste a block others could use.
-  constexpr uint64_t kGranule = 512, kSmall = 1 << 20;
+  constexpr uint64_t kGranule = 512, kSmall = 1 << 20, kSteps = 8;
   GraphLane::Block *best = nullptr;
   for (GraphLane::Block &block : lane.blocks) {
     if (!block.used && block.bytes >= bytes && block.bytes <= std::max(4 * bytes, kSmall) && (!best || block.bytes < best->bytes)) {
@@ -61,7 +62,8 @@ void *GraphMemory::take(uint64_t bytes) {
     }
   }
   if (!best) {
-    uint64_t rounded = (bytes + kGranule - 1) / kGranule * kGranule;
+    // A little more than is asked for: sizes that grow from call to call take few blocks.
+    uint64_t step = std::max(kGranule, std::bit_floor(bytes) / kSteps), rounded = (bytes + step - 1) / step * step;
     void *memory = lane.source.take(rounded);
     if (!memory) {
       return nullptr;

@@ -80,7 +80,7 @@ std::string CudaGraphs::stepNames() const {
 }
 
 /// The call as without graphs, and then its graph for those that follow.
-Status CudaGraphs::runAndCapture(const Key &key, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
+Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
                                  std::span<OutputValue> outputs) {
   std::vector<InputValue> kept(inputs.begin(), inputs.end());
   for (InputValue &input : kept) {
@@ -94,7 +94,7 @@ Status CudaGraphs::runAndCapture(const Key &key, DriverContext context, DriverSt
     auto found = guard.held ? entries.find(key) : entries.end();
     // Another thread may have been faster, or the entry may be gone again.
     if (found != entries.end()) {
-      if (std::string why = prepare(found->second, kept, context, stream); !why.empty()) {
+      if (std::string why = prepare(found->second, exact, kept, context, stream); !why.empty()) {
         count(why);
       }
     }

@@ -31,6 +31,7 @@ void RecordingHost::begin(GraphMemory &own, DriverStream captured) {
   tensors.clear();
   storages.clear();
   bumps.clear();
+  copies = 0;
 }
 
 RecordedTensor *RecordingHost::newTensor(RecordedStorage &storage, const TensorView &view) {
@@ -145,6 +146,7 @@ Status RecordingHost::copyInto(const TensorSlot &destination, const TensorSlot &
     return cannot("it copies between tensors of different layouts");
   }
   uint64_t bytes = spanBytes(to.sizes, to.strides, to.dtype);
+  ++copies;
   if (stream && bytes != 0) {
     DriverCode code = backend.call().cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to.data), reinterpret_cast<uintptr_t>(from.data),
                                                                 bytes, stream);

@@ -58,6 +58,8 @@ public:
   RecordedTensor *addConstant(uint32_t number, void *original);
   /// Arguments whose version counters a call bumps, as often as it does.
   const std::vector<uint32_t> &bumped() const { return bumps; }
+  /// Copies between tensors in this walk.
+  uint64_t copied() const { return copies; }
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
@@ -86,6 +88,7 @@ private:
   std::deque<RecordedTensor> tensors, constantTensors;
   std::deque<RecordedStorage> storages, constantStorages;
   std::vector<uint32_t> bumps;
+  uint64_t copies = 0;
 };
 
 } // namespace frit

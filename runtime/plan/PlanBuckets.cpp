@@ -3,6 +3,7 @@
 #include "runtime/plan/PlanExecutor.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace frit {
 
@@ -42,6 +43,19 @@ void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
   }
 }
 
+/// The size a symbol stands for, read off the arguments of a call that has not begun.
+std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const {
+  const InputValue &input = inputs[symbol.input];
+  if (symbol.dim < 0) {
+    return input.kind == InputValue::Kind::Int ? symbol.solve(input.integer) : std::nullopt;
+  }
+  if (input.kind != InputValue::Kind::Tensor) {
+    return std::nullopt;
+  }
+  TensorView view = host.look(input.handle);
+  return symbol.dim < view.rank ? symbol.solve(view.sizes[symbol.dim]) : std::nullopt;
+}
+
 std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inputs) const {
   if (inputs.size() != inputSpecs.size() || bucketSpecs.empty()) {
     return std::nullopt;
@@ -49,22 +63,7 @@ std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inpu
   // Lists hold 64 entries together: products of their lengths stay far below 2^64.
   uint64_t key = 0;
   for (const BucketSpec &bucket : bucketSpecs) {
-    const SymbolSpec &symbol = symbolSpecs[bucket.source];
-    const InputValue &input = inputs[symbol.input];
-    int64_t read = input.integer;
-    if (symbol.dim >= 0) {
-      if (input.kind != InputValue::Kind::Tensor) {
-        return std::nullopt;
-      }
-      TensorView view = host.look(input.handle);
-      if (symbol.dim >= view.rank) {
-        return std::nullopt;
-      }
-      read = view.sizes[symbol.dim];
-    } else if (input.kind != InputValue::Kind::Int) {
-      return std::nullopt;
-    }
-    std::optional<int64_t> size = symbol.solve(read);
+    std::optional<int64_t> size = sizeOf(symbolSpecs[bucket.source], inputs);
     if (!size) {
       return std::nullopt;
     }
@@ -75,6 +74,33 @@ std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inpu
     key = key * bucket.sizes.size() + static_cast<uint64_t>(found - bucket.sizes.begin());
   }
   return key;
+}
+
+/// 1, 2, 4 ... 64 and then eight steps an octave.
+static int64_t onRamp(int64_t size) {
+  if (size <= 1 || size > INT64_MAX / 2) {
+    return size;
+  }
+  auto count = static_cast<uint64_t>(size);
+  uint64_t step = count <= 64 ? std::bit_ceil(count) : std::bit_floor(count) / 8;
+  return static_cast<int64_t>((count + step - 1) / step * step);
+}
+
+bool PlanExecutor::roundedSizes(std::span<const InputValue> inputs, std::vector<int64_t> &sizes) const {
+  for (size_t number = 0; number < symbolSpecs.size(); ++number) {
+    std::optional<int64_t> size = sizeOf(symbolSpecs[number], inputs);
+    if (!size) {
+      return false;
+    }
+    auto bucket = std::find_if(bucketSpecs.begin(), bucketSpecs.end(), [&](const BucketSpec &one) { return one.source == number; });
+    if (bucket == bucketSpecs.end()) {
+      sizes.push_back(onRamp(*size));
+      continue;
+    }
+    auto entry = std::lower_bound(bucket->sizes.begin(), bucket->sizes.end(), *size);
+    sizes.push_back(entry == bucket->sizes.end() ? *size : *entry);
+  }
+  return true;
 }
 
 std::optional<uint64_t> PlanExecutor::keyOfBuckets(std::span<const uint32_t> entries) const {

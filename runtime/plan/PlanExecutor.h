@@ -107,6 +107,9 @@ public:
   /// The number of these entries, one for each bucket; nothing where there are no such.
   std::optional<uint64_t> keyOfBuckets(std::span<const uint32_t> entries) const;
   std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
+  /// The sizes of these arguments, each rounded up to the list of its bucket, or to the ramp where it has none; those above the largest
+  /// entry as they are. False where an argument is not what the plan takes.
+  bool roundedSizes(std::span<const InputValue> inputs, std::vector<int64_t> &sizes) const;
   /// One for each bucket of the plan.
   std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
   /// What is bound: the constants' registers and tensors, in the order they were bound.
@@ -156,6 +159,7 @@ private:
   Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
   Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
   void chooseBuckets(RunState &state, bool changed);
+  std::optional<int64_t> sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const;
   void warnAboutMiss(const BucketSpec &bucket, int64_t size);
   Status checkTensor(size_t number, const RunState &state) const;
   // PlanGuards.cpp: what the whole graph assumes.

@@ -83,7 +83,7 @@ public:
     }
     return "{" + numbers + field("bucket_hits", hits) + ", " + field("bucket_misses", misses) + ", \"buckets\": [" + each +
            "], \"variants\": {" + kernels + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) +
-           ", \"not_captured\": " + object(notCaptured) + "}";
+           ", \"not_captured\": " + object(notCaptured) + ", \"graphs_of_one_size\": " + object(exactGraphs) + "}";
   }
 
 private:
@@ -102,6 +102,10 @@ private:
     fields["graph_captures"] += counters.captures;
     fields["graph_replays"] += counters.replays;
     fields["graph_evictions"] += counters.evictions;
+    fields["graph_updates"] += counters.updates;
+    for (const auto &[why, graphs] : counters.exact) {
+      exactGraphs[why] += graphs;
+    }
     for (const auto &[why, calls] : counters.notCaptured) {
       notCaptured[why] += calls;
     }
@@ -141,7 +145,7 @@ private:
     return "{" + text + "}";
   }
 
-  std::map<std::string, uint64_t> fields, byName, restridedByName, notCaptured;
+  std::map<std::string, uint64_t> fields, byName, restridedByName, notCaptured, exactGraphs;
   std::map<std::string, std::vector<uint64_t>> variants;
   std::vector<Bucket> buckets;
 };

@@ -108,6 +108,25 @@ def test_cuda_graphs_replay_a_hundred_changed_inputs():
     assert counted["graph_replays"] >= 100 or counted["not_captured"], counted
 
 
+def test_one_cuda_graph_serves_all_sizes_of_a_bucket():
+    import frit
+
+    torch.compiler.reset()
+    w, b = torch.nn.Parameter(torch.randn(512, device="cuda")), torch.nn.Parameter(torch.randn(512, device="cuda"))
+    compiled = torch.compile(_block, backend="frit", dynamic=True, options={"mode": "reduce-overhead"})
+    kept = []
+    with torch.no_grad():
+        for rows in [60, 61, 50, 33, 64, 64, 40, 60, 63] * 4:
+            x = torch.randn(rows, 512, device="cuda")
+            result = compiled(x, w, b)
+            torch.testing.assert_close(result, _block(x, w, b), rtol=1e-3, atol=1e-4)
+            kept.append((result, result.clone()))
+    assert all(torch.equal(result, copy) for result, copy in kept)
+    counted = frit.counts()
+    assert counted["graph_updates"] >= 10 or counted["not_captured"], counted
+    assert counted["graph_captures"] <= 4, counted
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_cuda_graphs_with_operators_of_torch(dropout):
     import frit

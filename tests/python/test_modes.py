@@ -28,6 +28,7 @@ def test_calls_without_a_gpu_are_counted_as_not_captured(target, caplog):
             torch.testing.assert_close(compiled(x, y), chain(x, y))
     counted = frit.counts()
     assert counted["not_captured"] == {NO_PLAN: 4}
+    assert (counted["graph_updates"], counted["graphs_of_one_size"]) == (0, {})
     assert (counted["graph_captures"], counted["graph_replays"], counted["calls"]) == (0, 0, 4)
     assert counters["frit"][f"not_captured: {NO_PLAN}"] == 4
     said = [record.getMessage() for record in caplog.records if "not captured" in record.getMessage()]
@@ -46,6 +47,19 @@ def test_the_report_says_what_became_of_a_mode(mode):
     explained = str(frit.explain(chain, mode=mode)(torch.randn(3, 5), torch.randn(3, 5))).split("\n")
     assert (f"  1 calls without a CUDA graph: {NO_PLAN}" in explained) == (mode == "max-autotune")
     assert [line for line in explained if line.startswith("  autotune: ")]
+
+
+def test_the_report_counts_graphs_of_one_size_and_other_sizes_by_reason():
+    stats = {"graph_captures": 3, "graph_replays": 9, "graph_updates": 4, "graph_evictions": 1, "not_captured": {"it is too small": 2},
+             "graphs_of_one_size": {"it calls aten::mm": 2}}
+    assert list(modes.lines(stats)) == [
+        "  CUDA graphs: 3 captured, 9 replays (4 with other sizes than before), 1 dropped",
+        "  2 CUDA graphs for one size each: it calls aten::mm",
+        "  2 calls without a CUDA graph: it is too small",
+    ]
+    total = {"it calls aten::mm": 1}
+    modes.merge_reasons(total, stats, "graphs_of_one_size")
+    assert total == {"it calls aten::mm": 3}
 
 
 def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):

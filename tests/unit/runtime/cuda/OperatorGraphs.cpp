@@ -234,6 +234,8 @@ TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemor
   EXPECT_EQ(session.graphs->counters().evictions, 4u);
   EXPECT_EQ(fake.liveGraphs, 2);
   EXPECT_EQ(session.torch.memory.size(), 1u);
+  EXPECT_EQ(session.graphs->counters().exact, (std::map<std::string, uint64_t>{{"it calls aten::mm", 6}}));
+  EXPECT_EQ(session.graphs->counters().updates, 0u);
   HostTensor *w = other.weight({1});
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_EQ(other.run({2}, w), Values{15});

@@ -1,0 +1,343 @@
+// A CUDA driver that follows a script, for the tests around it. Launches run a loop in place of the kernel. No GPU, no driver, no CUDA headers.
+
+#pragma once
+
+#include "runtime/artifact/Artifact_generated.h"
+#include "runtime/cuda/Driver.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fakecuda {
+
+using namespace frit;
+
+/// Parameters of a launch, copied when it was made: addresses, then numbers.
+using Parameters = std::vector<uint64_t>;
+
+/// A CUDA graph: what was launched and copied while a stream was captured.
+using FakeGraph = std::vector<std::function<void()>>;
+/// Tells nodes of a graph from those of others: they are numbers, the graph's times this and their own.
+constexpr uintptr_t kMostNodes = 1 << 16;
+
+struct FakeDriver {
+  int version = 13000, major = 9, minor = 0;
+  void *context = reinterpret_cast<void *>(0x1000);
+  /// Other contexts lie on devices of their own: number and compute capability.
+  std::map<void *, std::array<int, 3>> devices;
+  int capturing = 0;
+  DriverCode initCode = 0, launchCode = 0;
+  /// What a stream answers when it is asked, and after how many launches any launch fails with `lateCode`.
+  DriverCode queryCode = 0, lateCode = 0;
+  int lateAfter = -1;
+  /// Answer to loading an image, by its label.
+  std::map<std::string, DriverCode> loadCodes;
+  /// The k-th call that may fail for lack of memory does.
+  int failMemoryAt = -1, memoryCalls = 0;
+  std::vector<std::string> log;
+  int launches = 0;
+  /// Of the last launch.
+  Parameters parameters;
+  unsigned grid[3] = {};
+  void *stream = nullptr;
+  /// What a kernel does; nothing where there is none.
+  void (*kernel)(const Parameters &) = nullptr;
+  /// Of every launch: addresses and then numbers.
+  size_t pointers = 2, numbers = 1;
+  /// The stream that is captured and what it got so far; answers to beginning, ending, making and launching.
+  void *captured = nullptr;
+  std::thread::id capturedBy;
+  FakeGraph recorded;
+  DriverCode beginCode = 0, endCode = 0, makeCode = 0, graphCode = 0;
+  /// The answer to writing into the k-th node since it was set.
+  DriverCode nodeCode = 0;
+  int nodeCodeAfter = 0;
+  uintptr_t graphNumber = 0;
+  void *lastNode = nullptr;
+  /// The numbers of graphs that have not been destroyed.
+  std::map<void *, uintptr_t> templates;
+  /// Something was done during a capture that would break it.
+  std::string broken;
+  /// What is captured is broken already: an operator waited. The capture has to be ended, and ends with an error.
+  bool isInvalid = false;
+  /// torch captures, and memory may be taken: it comes from a pool.
+  bool hasPool = false;
+  int liveGraphs = 0;
+  /// For models without torch: GPUs, blocks of memory that are held, the answer to fetching.
+  int deviceCount = 1;
+  int blocks = 0;
+  DriverCode fetchCode = 0;
+};
+inline FakeDriver fake;
+inline std::mutex fakeLock;
+
+inline void say(const std::string &line) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  fake.log.push_back(line);
+}
+
+inline bool isCaptured(void *stream) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  return stream && stream == fake.captured;
+}
+
+/// Other threads may: captures are those of a thread.
+inline void notWhileCapturing(const char *what) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  if (fake.captured && fake.capturedBy == std::this_thread::get_id() && !fake.hasPool) {
+    fake.broken = what;
+  }
+}
+
+inline int count(const std::string &start) {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  int found = 0;
+  for (const std::string &line : fake.log) {
+    found += line.rfind(start, 0) == 0;
+  }
+  return found;
+}
+
+constexpr size_t kElfHeader = 64;
+
+/// What pieces of code are told apart by: the first comment of PTX, what stands behind the header of a cubin.
+inline std::string labelOf(const char *image) {
+  return *image == '\x7f' ? image + kElfHeader : std::string(image + 3, std::strchr(image, '\n'));
+}
+
+inline std::string cubinOf(const std::string &label) {
+  std::string elf(kElfHeader, '\0');
+  elf.replace(0, 6, "\x7f" "ELF\2\1");
+  elf[18] = static_cast<char>(190);
+  return elf + label;
+}
+
+/// Code that a reader lets through: PTX with one entry, or an ELF header of a GPU without sections.
+inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label, size_t parameters = 3) {
+  if (kind == format::GpuCodeKind::Cubin) {
+    return cubinOf(label);
+  }
+  std::string list;
+  for (size_t at = 0; at < parameters; ++at) {
+    list += (at ? ", .param .u64 p" : ".param .u64 p") + std::to_string(at);
+  }
+  return "// " + label + "\n.version 8.0\n.target sm_" + std::to_string(arch) + "\n.address_size 64\n.visible .entry frit_add_entry(" + list +
+         ")\n.maxntid 128, 1, 1\n{ ret; }\n";
+}
+
+inline bool noMemory() {
+  std::lock_guard<std::mutex> guard(fakeLock);
+  return fake.memoryCalls++ == fake.failMemoryAt;
+}
+
+inline Parameters parametersOf(void **parameters) {
+  Parameters values;
+  for (size_t at = 0; at < fake.pointers + fake.numbers; ++at) {
+    values.push_back(*static_cast<uint64_t *>(parameters[at]));
+  }
+  return values;
+}
+
+inline std::function<void()> nodeOf(void **parameters) {
+  return [values = parametersOf(parameters)] { fake.kernel ? fake.kernel(values) : void(); };
+}
+
+inline DriverTable fakeTable() {
+  DriverTable table;
+  table.cuInit = [](unsigned) { return fake.initCode; };
+  table.cuDriverGetVersion = [](int *version) { return *version = fake.version, 0; };
+  table.cuGetErrorName = [](DriverCode code, const char **text) {
+    *text = code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : "CUDA_ERROR";
+    return 0;
+  };
+  table.cuGetErrorString = [](DriverCode, const char **text) { return *text = "as scripted", 0; };
+  table.cuCtxGetCurrent = [](DriverContext *context) { return *context = fake.context, 0; };
+  table.cuCtxGetDevice = [](int *device) {
+    auto own = fake.devices.find(fake.context);
+    return *device = own == fake.devices.end() ? 0 : own->second[0], 0;
+  };
+  table.cuDeviceGetAttribute = [](int *value, int attribute, int device) {
+    for (const auto &[context, own] : fake.devices) {
+      if (own[0] == device) {
+        return *value = own[attribute == 75 ? 1 : 2], 0;
+      }
+    }
+    return *value = attribute == 75 ? fake.major : fake.minor, 0;
+  };
+  table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **values) -> DriverCode {
+    notWhileCapturing("a module is loaded");
+    std::string text = labelOf(static_cast<const char *>(image));
+    say("load " + text);
+    if (noMemory()) {
+      return 2;
+    }
+    auto found = fake.loadCodes.find(text);
+    if (found != fake.loadCodes.end() && found->second != 0) {
+      std::strcpy(static_cast<char *>(values[0]), "line 3: syntax\nerror");
+      return found->second;
+    }
+    *module = reinterpret_cast<DriverModule>(0x5000);
+    return 0;
+  };
+  table.cuModuleUnload = [](DriverModule) { return say("unload"), 0; };
+  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule module, const char *name) -> DriverCode {
+    say(std::string("function ") + name);
+    *function = module;
+    return 0;
+  };
+  table.cuFuncSetAttribute = [](DriverFunction, int attribute, int value) {
+    return say("attribute " + std::to_string(attribute) + " = " + std::to_string(value)), 0;
+  };
+  table.cuLaunchKernel = [](DriverFunction, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned, unsigned, unsigned shared,
+                            DriverStream stream, void **parameters, void **) -> DriverCode {
+    if (isCaptured(stream)) {
+      say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+      fake.recorded.push_back(nodeOf(parameters));
+      return fake.launchCode;
+    }
+    say("launch " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+    if (noMemory()) {
+      return 2;
+    }
+    {
+      std::lock_guard<std::mutex> guard(fakeLock);
+      fake.grid[0] = x, fake.grid[1] = y, fake.grid[2] = z;
+      fake.stream = stream;
+      fake.parameters = parametersOf(parameters);
+      if (fake.lateAfter >= 0 && fake.launches >= fake.lateAfter) {
+        return fake.lateCode;
+      }
+      ++fake.launches;
+    }
+    if (fake.launchCode == 0) {
+      nodeOf(parameters)();
+    }
+    return fake.launchCode;
+  };
+  table.cuDeviceGetCount = [](int *count) { return *count = fake.deviceCount, 0; };
+  table.cuDeviceGet = [](int *device, int index) { return *device = index, 0; };
+  table.cuDevicePrimaryCtxRetain = [](DriverContext *context, int) { return say("retain"), *context = reinterpret_cast<void *>(0x1000), 0; };
+  table.cuDevicePrimaryCtxRelease = [](int) { return say("release"), 0; };
+  table.cuCtxSetCurrent = [](DriverContext context) { return fake.context = context, 0; };
+  table.cuMemAlloc = [](uint64_t *memory, size_t bytes) -> DriverCode {
+    if (!fake.context || noMemory()) {
+      return fake.context ? 2 : 201;
+    }
+    ++fake.blocks;
+    *memory = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    return 0;
+  };
+  table.cuMemFree = [](uint64_t memory) {
+    --fake.blocks;
+    std::free(reinterpret_cast<void *>(memory));
+    return 0;
+  };
+  table.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
+    say("bring " + std::to_string(bytes));
+    std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+    return fake.context ? 0 : 201;
+  };
+  table.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) -> DriverCode {
+    say("fetch " + std::to_string(bytes));
+    if (fake.fetchCode == 0) {
+      std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+    }
+    return fake.context ? fake.fetchCode : 201;
+  };
+  table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
+  table.cuStreamIsCapturing = [](DriverStream stream, int *status) {
+    return *status = isCaptured(stream) && fake.isInvalid ? 2 : fake.capturing || isCaptured(stream), 0;
+  };
+  table.cuStreamCreate = [](DriverStream *stream, unsigned) {
+    notWhileCapturing("a stream is made");
+    return say("make stream"), *stream = reinterpret_cast<void *>(0x900), 0;
+  };
+  table.cuStreamDestroy = [](DriverStream) { return say("destroy stream"), 0; };
+  table.cuStreamBeginCapture = [](DriverStream stream, int mode) -> DriverCode {
+    say("begin " + std::to_string(mode));
+    if (fake.beginCode == 0) {
+      std::lock_guard<std::mutex> guard(fakeLock);
+      fake.captured = stream;
+      fake.capturedBy = std::this_thread::get_id();
+      fake.recorded.clear();
+      ++fake.graphNumber;
+    }
+    return fake.beginCode;
+  };
+  table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) -> DriverCode {
+    say("end");
+    std::lock_guard<std::mutex> guard(fakeLock);
+    fake.captured = nullptr;
+    if (fake.endCode != 0 || fake.isInvalid) {
+      return std::exchange(fake.isInvalid, false) ? 901 : fake.endCode;
+    }
+    ++fake.liveGraphs;
+    *graph = new FakeGraph(std::move(fake.recorded));
+    fake.templates[*graph] = fake.graphNumber;
+    return 0;
+  };
+  table.cuStreamGetCaptureInfo = [](DriverStream stream, int *, uint64_t *, DriverGraph *, const DriverGraphNode **last, size_t *count) {
+    *count = isCaptured(stream) && !fake.recorded.empty();
+    fake.lastNode = reinterpret_cast<void *>(fake.graphNumber * kMostNodes + fake.recorded.size() - 1);
+    return *last = &fake.lastNode, 0;
+  };
+  table.cuGraphExecKernelNodeSetParams = [](DriverGraphExec graph, DriverGraphNode node, const DriverKernelNode *launch) -> DriverCode {
+    say("node " + std::to_string(launch->gridX) + " x " + std::to_string(launch->blockX));
+    auto number = reinterpret_cast<uintptr_t>(node);
+    bool isThere = std::any_of(fake.templates.begin(), fake.templates.end(), [&](auto &one) { return one.second == number / kMostNodes; });
+    if (!isThere) {
+      fake.broken = "a node of a graph that is destroyed";
+    }
+    if (fake.nodeCode != 0 && fake.nodeCodeAfter-- <= 0) {
+      return fake.nodeCode;
+    }
+    static_cast<FakeGraph *>(graph)->at(number % kMostNodes) = nodeOf(launch->parameters);
+    return 0;
+  };
+  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph, unsigned long long) -> DriverCode {
+    say("make graph");
+    if (noMemory()) {
+      return 2;
+    }
+    if (fake.makeCode == 0) {
+      ++fake.liveGraphs;
+      *made = new FakeGraph(*static_cast<FakeGraph *>(graph));
+    }
+    return fake.makeCode;
+  };
+  table.cuGraphLaunch = [](DriverGraphExec graph, DriverStream stream) -> DriverCode {
+    say("graph");
+    fake.stream = stream;
+    if (noMemory()) {
+      return 2;
+    }
+    for (const auto &node : fake.graphCode == 0 ? *static_cast<FakeGraph *>(graph) : FakeGraph()) {
+      node();
+    }
+    return fake.graphCode;
+  };
+  table.cuGraphDestroy = [](DriverGraph graph) { return --fake.liveGraphs, fake.templates.erase(graph), delete static_cast<FakeGraph *>(graph), 0; };
+  table.cuGraphExecDestroy = [](DriverGraphExec graph) {
+    return say("destroy graph"), --fake.liveGraphs, delete static_cast<FakeGraph *>(graph), 0;
+  };
+  table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream stream) {
+    auto copy = [=] { std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); };
+    if (isCaptured(stream)) {
+      fake.recorded.push_back(copy);
+    } else {
+      say("copy " + std::to_string(bytes));
+      copy();
+    }
+    return 0;
+  };
+  return table;
+}
+
+} // namespace fakecuda
