@@ -263,7 +263,7 @@ PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
     numbers.push_back(static_cast<uint32_t>(number));
   }
   reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(
-      numbers, recorder == Py_None ? nullptr : std::make_unique<PythonCapture>(recorder));
+      numbers, recorder == Py_None ? nullptr : std::make_shared<PythonCapture>(recorder));
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }

@@ -481,7 +481,9 @@ Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
     ForkSafeGuard guard(countLock);
     ++counts.captures;
     if (!onlyExact.empty() && plan->source->symbols() && plan->source->symbols()->size() != 0) {
-      ++counts.exact[onlyExact];
+      if (++counts.exact[onlyExact] == 1) {
+        host.note("graph '" + std::string(plan->artifact->graphName()) + "' has a CUDA graph for each of its sizes: " + onlyExact);
+      }
     }
   }
   makeRoom();

@@ -52,7 +52,7 @@ public:
     specialized.forEach([&](const TorchExecutable &one) {
       sets += 1;
       kernels += one.plan->source->kernels() ? one.plan->source->kernels()->size() : 0;
-      calls += one.executor->counters().calls.load();
+      calls += one.executor->counters().calls.load() + (one.graphs ? one.graphs->counters().replays : 0);
       add(one);
     });
     fields["specialized_buckets"] = sets;

@@ -277,15 +277,16 @@ std::vector<std::string> TorchExecutable::takeNotices() {
   return notices;
 }
 
-void TorchExecutable::captureGraphs(std::span<const uint32_t> statics, std::unique_ptr<OperatorCapture> capture) {
+void TorchExecutable::captureGraphs(std::span<const uint32_t> statics, std::shared_ptr<OperatorCapture> capture) {
   operators = std::move(capture);
+  staticInputs.assign(statics.begin(), statics.end());
   if (!cuda) {
     whyNoGraphs = "no GPU plan: it runs on the CPU";
   } else if (poisonHost) {
     whyNoGraphs = "poison guards the memory of every call";
   } else {
     graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver, graphPoolOfProcess(),
-                                          std::vector<uint32_t>(statics.begin(), statics.end()), operators.get());
+                                          staticInputs, operators.get());
     uint32_t number = 0;
     for (const auto &[tensor, slot] : executor->constants()) {
       // It was bound before, so it fits.
@@ -302,11 +303,11 @@ void TorchExecutable::captureGraphs(std::span<const uint32_t> statics, std::uniq
 }
 
 Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  if (graphs && &runner == this) {
-    return graphs->run(inputs, outputs);
+  if (runner.graphs) {
+    return runner.graphs->run(inputs, outputs);
   }
   if (graphs) {
-    graphs->count("it has kernels of its own for a bucket");
+    graphs->count(runner.whyNoGraphs);
   } else {
     callsWithoutGraphs.fetch_add(1, std::memory_order_relaxed);
   }
@@ -341,6 +342,13 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets, std::share
   auto callOf = [](const std::string &signature) { return signature.substr(0, signature.find("\"symbols\"")); };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
     return bad("they take or give something else");
+  }
+  if (graphs) {
+    (*loaded)->captureGraphs(staticInputs, operators);
+    if ((*loaded)->graphs) {
+      // All of its calls are of one bucket; more than one graph where parameters are not the same ones, or sizes take graphs of their own.
+      (*loaded)->graphs->mostGraphs = 4;
+    }
   }
   return specialized->install(*key, std::move(*loaded));
 }

@@ -127,6 +127,22 @@ def test_one_cuda_graph_serves_all_sizes_of_a_bucket():
     assert counted["graph_captures"] <= 4, counted
 
 
+def test_kernels_for_one_bucket_have_cuda_graphs_too():
+    import frit
+
+    torch.compiler.reset()
+    w, b = torch.nn.Parameter(torch.randn(512, device="cuda")), torch.nn.Parameter(torch.randn(512, device="cuda"))
+    compiled = torch.compile(_block, backend="frit", dynamic=True, options={"mode": "reduce-overhead", "bucket_policy": "specialize"})
+    with torch.no_grad():
+        for turn in range(12):
+            x = torch.randn(40 + turn, 512, device="cuda")
+            torch.testing.assert_close(compiled(x, w, b), _block(x, w, b), rtol=1e-3, atol=1e-4)
+            frit.wait_for_background()
+    counted = frit.counts()
+    assert counted["specialized_calls"] >= 5, counted
+    assert counted["graph_replays"] >= 5 or counted["not_captured"], counted
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_cuda_graphs_with_operators_of_torch(dropout):
     import frit

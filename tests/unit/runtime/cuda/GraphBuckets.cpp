@@ -255,6 +255,8 @@ TEST_F(GraphBucketsTest, GraphsOfOneSizeAreCountedWithTheReason) {
   EXPECT_EQ(session.counters().captures, 2u);
   EXPECT_EQ(session.counters().updates, 0u);
   EXPECT_EQ(session.counters().exact, (std::map<std::string, uint64_t>{{"it copies into an argument", 2}}));
+  std::string said = "graph 'chain' has a CUDA graph for each of its sizes: it copies into an argument";
+  EXPECT_EQ(std::count(session.host().notes.begin(), session.host().notes.end(), said), 1);
 }
 
 TEST_F(GraphBucketsTest, SizesThatChangeAtEveryCallTakeFewBlocks) {

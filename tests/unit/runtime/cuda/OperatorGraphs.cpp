@@ -244,6 +244,31 @@ TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemor
   EXPECT_EQ(poolBlocks.load(), 0) << "all of it is torch's";
 }
 
+TEST_F(OperatorGraphsTest, StaticArgumentsAreWrittenOnceACall) {
+  format::ArtifactT artifact;
+  std::string bytes = withOperators();
+  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  read->root().UnPackTo(&artifact);
+  format::PlanT &plan = *artifact.plans[0];
+  plan.inputs[1]->mutated = true;
+  auto step = std::make_unique<format::StepT>();
+  format::CopyIntoT copy;
+  copy.tensor = plan.inputs[1]->reg;
+  copy.source = plan.outputs[0]->reg;
+  step->action.Set(std::move(copy));
+  plan.steps.push_back(std::move(step));
+  Operators session(packArtifact(artifact));
+  HostTensor *w = session.weight({1, 2});
+  Values state = {1, 2};
+  for (int turn = 0; turn < 6; ++turn) {
+    state = expectedTwice({1, 1}, state);
+    EXPECT_EQ(session.run({1, 1}, w), state) << "the second call was captured behind itself, and wrote once";
+    EXPECT_EQ(Graphs::valuesOf(w), state);
+  }
+  EXPECT_EQ(session.graphs->counters().replays, 4u);
+  EXPECT_EQ(session.host().bumps.load(), 4) << "the version counter, once a replay";
+}
+
 TEST_F(OperatorGraphsTest, RandomNumbersAreLaunchedByTorch) {
   Operators session(withOperators("aten::native_dropout"), {"", true});
   HostTensor *w = session.weight({1, 1});
