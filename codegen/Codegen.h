@@ -24,6 +24,8 @@ struct LaunchDesc {
   SizeAttr grid[3];
   uint32_t block[3] = {1, 1, 1};
   uint32_t sharedBytes = 0;
+  /// Blocks of a cluster, along x; `grid[0]` is a multiple of it.
+  uint32_t cluster = 1;
 };
 
 /// Code for one of the variants a kernel lists in `frit.variants`.

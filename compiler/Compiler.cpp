@@ -194,6 +194,7 @@ private:
               buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
                                                    .firstKept = options.firstKept,
                                                    .channelsLastInputs = options.channelsLastInputs,
+                                                   .arch = oldestArchitecture(options),
                                                    .schedules = options.scheduleChoices,
                                                    .ranges = options.symbolRanges});
             })) {

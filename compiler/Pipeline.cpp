@@ -50,6 +50,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
+  schedules.arch = options.arch;
   schedules.choices = options.schedules;
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
   if (!options.ranges.empty()) {
@@ -66,6 +67,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
 namespace {
 struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
+  Option<unsigned> arch{*this, "arch", llvm::cl::desc("the oldest GPU architecture: 80, 90 or 100"), llvm::cl::init(80)};
   Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
   Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"), llvm::cl::init("auto")};
   Option<std::string> buckets{*this, "buckets", llvm::cl::desc("sizes to round up to, as assign-buckets takes them")};
@@ -84,7 +86,8 @@ void registerPipelines() {
                                        .gpu = options.target == "gpu",
                                        .buckets = options.buckets,
                                        .bucketPolicy = options.bucketPolicy});
-        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu, {.relay = !options.eagerNumerics});
+        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu, 
+                            {.relay = !options.eagerNumerics, .arch = options.arch});
       });
 }
 

@@ -43,6 +43,8 @@ struct LayoutOptions {
   int64_t firstKept = -1;
   /// Arguments that are channels-last.
   std::vector<int64_t> channelsLastInputs;
+  /// The oldest GPU architecture that is compiled for.
+  unsigned arch = 80;
   /// Which schedule of which region, as `choose-schedules` takes it.
   std::string schedules;
   /// Sizes that are known to stay within a range, as `narrow-sizes` takes them.

@@ -268,6 +268,7 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
       one->block_y = launch.block[1];
       one->block_z = launch.block[2];
       one->shared_bytes = launch.sharedBytes;
+      one->cluster_x = launch.cluster;
       variant->launches.push_back(std::move(one));
     }
     entry->variants.push_back(std::move(variant));

@@ -22,6 +22,7 @@ static void writeEntries(llvm::json::OStream &json, const format::KernelT &kerne
           json.attribute("entry", launch->entry);
           json.attribute("threads", launch->block_x * launch->block_y * launch->block_z);
           json.attribute("shared_bytes", launch->shared_bytes);
+          json.attribute("cluster", launch->cluster_x);
         });
       }
     }

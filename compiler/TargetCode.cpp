@@ -15,7 +15,8 @@ static_assert(offsetof(SimtContext, pointers) == layout::kPointers && offsetof(S
               offsetof(SimtContext, blockId) == layout::kBlockId && offsetof(SimtContext, blockDim) == layout::kBlockDim &&
               offsetof(SimtContext, gridDim) == layout::kGridDim);
 static_assert(offsetof(SimtOperations, access) == layout::kAccess && offsetof(SimtOperations, barrier) == layout::kBarrier &&
-              offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail);
+              offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail &&
+              offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier && offsetof(SimtOperations, mapShared) == layout::kMapShared);
 static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
 static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layout::kBinary) == kBinaryCallbackCount);
 
@@ -56,8 +57,8 @@ static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// One PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run.
-static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
+/// From old to new.
+static std::vector<unsigned> architecturesOf(const CompileOptions &options) {
   std::vector<unsigned> architectures;
   for (StringRef target : options.targets) {
     unsigned number;
@@ -66,6 +67,17 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     }
   }
   llvm::sort(architectures);
+  return architectures;
+}
+
+unsigned oldestArchitecture(const CompileOptions &options) {
+  std::vector<unsigned> architectures = architecturesOf(options);
+  return architectures.empty() ? 90 : architectures.front();
+}
+
+/// One PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run.
+static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
+  std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
   if (failed(generatePtx(module, architectures, images))) {
     return failure();

@@ -7,6 +7,9 @@
 
 namespace frit {
 
+/// The oldest GPU architecture among the targets; the emulation alone is of a device with clusters of blocks.
+unsigned oldestArchitecture(const CompileOptions &options);
+
 /// The plans an artifact for these targets has: all sm_ targets share one.
 std::vector<format::Target> targetsOf(const CompileOptions &options);
 

@@ -106,6 +106,9 @@ public:
     visit(reduce.getOperand(), ReadPlace::rowMajor(sizes, reduce.getContext()));
   }
 
+  /// Operands along R that reductions read.
+  unsigned countOperands() const { return alongReduced.size(); }
+
 private:
   void visit(Value root, ReadPlace where) {
     SmallVector<std::pair<Value, ReadPlace>> stack{{root, where}};
@@ -146,6 +149,7 @@ private:
       for (const Digit &part : shape.reduced) {
         if (part.stride == digit.stride) {
           summary.bytesAlongReduced += bytes;
+          alongReduced.insert(argument.getArgNumber());
           return;
         }
       }
@@ -161,6 +165,7 @@ private:
   RegionOp region;
   RegionSummary &summary;
   LoopShape shape;
+  llvm::SmallDenseSet<unsigned> alongReduced;
   llvm::DenseSet<std::pair<Operation *, unsigned>> seen;
 };
 
@@ -229,8 +234,11 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       summary.columns *= estimate.of(size);
     }
     summary.singleRow = domain.parallel.empty();
+    if (!domain.reduced.empty() && llvm::all_of(domain.reduced, [](SizeExpr size) { return size.getConstant().has_value(); })) {
+      summary.knownColumns = static_cast<int64_t>(summary.columns);
+    }
     measure(region, domain, summary);
-    SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on);
+    SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on, ScheduleDevice{arch});
     ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
     SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
     sizes.append(domain.reduced.begin(), domain.reduced.end());
@@ -297,6 +305,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     for (ReduceOp reduce : body.getOps<ReduceOp>()) {
       tracer.trace(reduce);
     }
+    summary.keptOperands = std::max(1u, tracer.countOperands());
   }
 
   static bool dependsOnFull(Operation *op, const llvm::DenseSet<Value> &after) {

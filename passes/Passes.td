@@ -369,6 +369,7 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">,
+    Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">,
     Option<"choices", "choices", "std::string", "", "candidates of single regions, or list">
   ];
   let statistics = [

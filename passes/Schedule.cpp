@@ -21,52 +21,129 @@ static int64_t vectorWidth(const RegionSummary &region) {
                              region.widestBytes >= 8 ? 2 : 8);
 }
 
-static ScheduleCandidate pointwise(const RegionSummary &region, ScheduleTarget target) {
+using Candidates = SmallVector<ScheduleCandidate, 2>;
+
+/// GPU: a thread takes one vector, so that many threads wait at once; two of them, or fewer threads a block, are worth a try.
+static Candidates pointwise(const RegionSummary &region, ScheduleTarget target) {
   if (target == ScheduleTarget::Cpu) {
-    return {ScheduleKind::Pointwise, {{"unroll", region.weight > 64 ? 1 : 4}}};
+    return {{ScheduleKind::Pointwise, {{"unroll", region.weight > 64 ? 1 : 4}}}};
   }
-  return {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vectorWidth(region)}}};
+  int64_t vector = vectorWidth(region);
+  Candidates list = {{ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}}};
+  double elements = region.rows * region.columns;
+  // Each thread's share has to exist, and its registers.
+  if (elements >= 1 << 20 && region.weight <= 64) {
+    list.push_back({ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}, {"unroll", 2}}});
+  }
+  if (elements >= 1 << 16) {
+    list.push_back({ScheduleKind::Pointwise, {{"threads", 128}, {"vector", vector}}});
+  }
+  return list;
+}
+
+/// What a block and a thread of it can keep of a row: see codegen/gpu/RowReduction.cpp.
+static constexpr int64_t kBlockThreads = 512, kKeptChunks = 16, kKeptRegisters = 64;
+
+/// Blocks that keep a row of known length in their registers together: 1, a cluster of 2 to 8, or 0 where none can.
+static int64_t blocksThatKeep(const RegionSummary &region, int64_t vector, ScheduleDevice device) {
+  for (int64_t blocks = 1; blocks <= device.mostClusterBlocks(); blocks *= 2) {
+    int64_t share = kBlockThreads * blocks, each = ((region.knownColumns + vector - 1) / vector + share - 1) / share;
+    if (each <= kKeptChunks && each * vector * region.keptOperands <= kKeptRegisters) {
+      return region.knownColumns > 0 ? blocks : 0;
+    }
+  }
+  return 0;
+}
+
+/// Clusters for rows that are read again after a reduction: of as many blocks as keep them, then of twice as many. Long rows that one
+/// block keeps are shared out too where there are fewer of them than processors.
+static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
+  int64_t vector = vectorWidth(region);
+  while (vector > 1 && region.knownColumns % vector != 0) {
+    vector /= 2;
+  }
+  int64_t blocks = blocksThatKeep(region, vector, device);
+  if (!region.hasEpilogue || blocks == 0 || device.mostClusterBlocks() == 1) {
+    return {};
+  }
+  auto canBeMore = [&] {
+    // Two chunks a thread at least.
+    return 2 * blocks <= device.mostClusterBlocks() && region.knownColumns >= 4 * blocks * kBlockThreads * vector;
+  };
+  bool isLong = static_cast<double>(region.knownColumns) * region.widestBytes >= 64 << 10;
+  while (isLong && region.rows * blocks < device.processors() && canBeMore()) {
+    blocks *= 2;
+  }
+  Candidates list;
+  auto add = [&] {
+    list.push_back({ScheduleKind::RowReduction, {{"threads", kBlockThreads}, {"rows", 1}, {"cluster", blocks}, {"vector", vector}}});
+  };
+  if (blocks > 1) {
+    add();
+    if (canBeMore()) {
+      blocks *= 2;
+      add();
+    }
+  }
+  return list;
 }
 
 /// A row to a warp while it is short, to a block when it is long; several short
 /// rows to a block.
-static ScheduleCandidate rows(const RegionSummary &region, ScheduleTarget target) {
+static Candidates rows(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   if (target == ScheduleTarget::Cpu) {
-    return {ScheduleKind::RowReduction, {{"unroll", 4}}};
+    return {{ScheduleKind::RowReduction, {{"unroll", 4}}}};
   }
   int64_t vector = vectorWidth(region);
   double perThread = vector * 4.0;
+  Candidates list = clusters(region, device);
   // Rows that leave most of a device idle and are long enough to be worth a second launch. Who reads a row again afterwards would
   // read it once from registers: there it takes fewer and longer ones.
   bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192), isFew = region.rows < (region.hasEpilogue ? 64 : 256);
   if (isLong && isFew) {
-    return {ScheduleKind::RowReduction,
-            {{"threads", 256},
-             {"rows", 1},
-             {"split", powerOfTwo(region.columns / (256 * perThread), 2, 512)},
-             {"vector", vector}}};
+    list.push_back({ScheduleKind::RowReduction,
+                    {{"threads", 256},
+                     {"rows", 1},
+                     {"split", powerOfTwo(region.columns / (256 * perThread), 2, 512)},
+                     {"vector", vector}}});
+    return list;
   }
   if (region.columns <= 1024) {
     int64_t lanes = powerOfTwo(region.columns / vector, 1, 32);
-    return {ScheduleKind::RowReduction,
-            {{"threads", 32}, {"rows", std::max<int64_t>(4, 128 / lanes / 4)}, {"vector", vector}}};
+    list.push_back({ScheduleKind::RowReduction,
+                    {{"threads", 32}, {"rows", std::max<int64_t>(4, 128 / lanes / 4)}, {"vector", vector}}});
+  } else {
+    list.push_back({ScheduleKind::RowReduction,
+                    {{"threads", powerOfTwo(region.columns / perThread, 128, 1024)},
+                     {"rows", 1},
+                     {"vector", vector}}});
   }
-  return {ScheduleKind::RowReduction,
-          {{"threads", powerOfTwo(region.columns / perThread, 128, 1024)},
-           {"rows", 1},
-           {"vector", vector}}};
+  // `lanes` is how many threads take a row, whatever its length.
+  int64_t chunks = region.knownColumns / vector;
+  for (int64_t lanes : {32, 128, 256}) {
+    if (list.size() < 3 && chunks >= 2 * lanes && chunks <= kKeptChunks * lanes) {
+      list.push_back({ScheduleKind::RowReduction, {{"lanes", lanes}, {"rows", 1}, {"vector", vector}}});
+    }
+  }
+  return list;
 }
 
-static ScheduleCandidate columns(const RegionSummary &region, ScheduleTarget target) {
+static Candidates columns(const RegionSummary &region, ScheduleTarget target) {
   // Few columns and many of what is reduced: split the sweep.
   double width = std::max(1.0, region.rows);
   int64_t split = width < 4096 && region.columns > 1024
                       ? powerOfTwo(region.columns / 256, 1, 64)
                       : 1;
   if (target == ScheduleTarget::Cpu) {
-    return {ScheduleKind::ColumnReduction, {{"split", split}}};
+    return {{ScheduleKind::ColumnReduction, {{"split", split}}}};
   }
-  return {ScheduleKind::ColumnReduction, {{"threads", 256}, {"rows", 8}, {"split", split}}};
+  Candidates list = {{ScheduleKind::ColumnReduction, {{"threads", 256}, {"rows", 8}, {"split", split}}}};
+  if (region.columns > 1024 && !region.hasEpilogue) {
+    // The other way.
+    int64_t other = split > 1 ? 1 : powerOfTwo(region.columns / 256, 2, 64);
+    list.push_back({ScheduleKind::ColumnReduction, {{"threads", 256}, {"rows", 8}, {"split", other}}});
+  }
+  return list;
 }
 
 static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target) {
@@ -76,17 +153,18 @@ static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target
   return {ScheduleKind::FullReduction, {{"threads", 256}, {"vector", vectorWidth(region)}}};
 }
 
-SmallVector<ScheduleCandidate, 2> mlir::frit::listSchedules(const RegionSummary &region,
-                                                            ScheduleTarget target) {
+Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   if (!region.reduces) {
-    return {pointwise(region, target)};
+    return pointwise(region, target);
   }
+  Candidates list;
   if (region.singleRow && !region.hasEpilogue) {
-    return {full(region, target), rows(region, target)};
+    list = {full(region, target)};
+  } else if (region.bytesAlongParallel > region.bytesAlongReduced && !region.singleRow && !region.hasEpilogue) {
+    list = columns(region, target);
+  } else {
+    return rows(region, target, device);
   }
-  bool alongColumns = region.bytesAlongParallel > region.bytesAlongReduced;
-  if (alongColumns && !region.singleRow && !region.hasEpilogue) {
-    return {columns(region, target), rows(region, target)};
-  }
-  return {rows(region, target)};
+  list.push_back(rows(region, target, device).front());
+  return list;
 }

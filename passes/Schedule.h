@@ -13,6 +13,15 @@ namespace mlir::frit {
 
 enum class ScheduleTarget { Cpu, Gpu };
 
+/// The device that schedules are chosen for: the oldest that is compiled for.
+struct ScheduleDevice {
+  unsigned arch = 80;
+
+  unsigned processors() const { return arch >= 100 ? 148 : arch >= 90 ? 132 : 108; }
+  /// Blocks that run at once and share their memory.
+  unsigned mostClusterBlocks() const { return arch >= 90 ? 8 : 1; }
+};
+
 struct RegionSummary {
   /// Estimated element counts: rows and the length of a row.
   double rows = 1, columns = 1;
@@ -28,6 +37,9 @@ struct RegionSummary {
   unsigned widestBytes = 4, narrowestBytes = 4;
   /// Work of a point in elementary operations.
   unsigned weight = 1;
+  /// The length of a row where it is known, else 0, and how many operands of its size the reductions read.
+  int64_t knownColumns = 0;
+  unsigned keptOperands = 1;
 };
 
 struct ScheduleCandidate {
@@ -46,6 +58,6 @@ struct ScheduleCandidate {
 
 /// Best first; never empty.
 SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
-                                                ScheduleTarget target);
+                                                ScheduleTarget target, ScheduleDevice device = {});
 
 } // namespace mlir::frit

@@ -20,10 +20,10 @@ unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels
 }
 
 uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
-                                      uint32_t groupThreads) {
-  return groupThreads <= 32
-             ? 0
-             : 8 * (blockThreads / 32) * countValues(program, program.numPhases());
+                                      uint32_t groupThreads, uint32_t clusterBlocks) {
+  uint32_t slots = groupThreads <= 32 ? 0 : blockThreads / 32;
+  slots += clusterBlocks > 1 ? clusterBlocks : 0;
+  return 8 * slots * countValues(program, program.numPhases());
 }
 
 Accumulators::Accumulators(GpuFunction &function, unsigned level)
@@ -236,6 +236,35 @@ SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads
     value = function.loadShared((slot + i) * stride, at, value.getType());
   }
   butterfly(warps);
+  return current;
+}
+
+SmallVector<Value> Accumulators::foldCluster(ValueRange values, bool isFirst) {
+  uint32_t blocks = function.getClusterBlocks();
+  if (blocks == 1) {
+    return SmallVector<Value>(values);
+  }
+  uint32_t threads = function.getBlockThreads();
+  int64_t start = getSharedBytes(function.getProgram(), threads, threads), stride = 8 * blocks;
+  if (isFirst) {
+    function.clusterBarrier();
+  }
+  // Thread k writes to block k.
+  Value target = function.threadId(), rank = function.clusterRank();
+  function.when(function.less(target, function.index(blocks)), [&] {
+    for (auto [i, value] : llvm::enumerate(values)) {
+      function.storeCluster(start + (slot + i) * stride, rank, value, target);
+    }
+  });
+  function.clusterBarrier();
+  SmallVector<Value> current;
+  for (uint32_t block = 0; block < blocks; ++block) {
+    SmallVector<Value> one;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      one.push_back(function.loadShared(start + (slot + i) * stride, function.index(block), value.getType()));
+    }
+    current = block == 0 ? one : combine(current, one);
+  }
   return current;
 }
 

@@ -7,7 +7,8 @@
 /// each), are folded to scalars, and then over threads by a butterfly of shuffles;
 /// groups wider than a warp exchange one value a warp through shared memory. Every
 /// thread of a group ends with the result. Each exchange has a slot of its own in
-/// shared memory, so one barrier an exchange is enough. The order of combination
+/// shared memory, so one barrier an exchange is enough. The blocks of a cluster write
+/// their result into the shared memory of all, and each folds what it got in order. The order of combination
 /// depends on lanes and threads alone: same input, same bits.
 namespace mlir::frit {
 
@@ -27,12 +28,14 @@ public:
   SmallVector<Value> foldLanes(ValueRange values);
   /// Folds over groups of `threads` (a power of two that divides the block).
   SmallVector<Value> foldThreads(ValueRange values, uint32_t threads);
+  /// Folds over the blocks of the cluster what all threads of each have; the first of its calls in a kernel says so.
+  SmallVector<Value> foldCluster(ValueRange values, bool isFirst);
   /// Gives the frame the results.
   void supply(Frame &frame, ValueRange values);
 
-  /// Bytes of shared memory that `foldThreads` needs over all phases.
+  /// Bytes of shared memory that `foldThreads` and `foldCluster` need over all phases.
   static uint32_t getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
-                                 uint32_t groupThreads);
+                                 uint32_t groupThreads, uint32_t clusterBlocks = 1);
   /// Values of all phases before `level`.
   static unsigned countValues(const KernelProgram &program, unsigned levels);
 

@@ -40,6 +40,9 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
         Operation *function = module.lookupSymbol(launch.entry);
         function->setAttr("frit.grid", builder.getArrayAttr({launch.grid[0], launch.grid[1],
                                                              launch.grid[2]}));
+        if (launch.cluster > 1) {
+          function->setAttr("frit.cluster", builder.getI64IntegerAttr(launch.cluster));
+        }
         function->setAttr("frit.shared_bytes", builder.getI64IntegerAttr(launch.sharedBytes));
       });
     }

@@ -55,7 +55,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
                          Options options)
     : program(program), kernel(program.getKernel()), module(module), builder(module.getContext()),
       loc(kernel.getLoc()), indexType(builder.getIntegerType(fitsIn32Bits(program) ? 32 : 64)),
-      threads(options.threads) {
+      threads(options.threads), cluster(options.cluster) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), kGlobalSpace);
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
   SmallVector<Type> pointers, ints, floats;
@@ -81,6 +81,9 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   function.setKnownBlockSize(std::array<int32_t, 3>{static_cast<int32_t>(options.threads), 1, 1});
   // Without it ptxas saves registers for more blocks at once, and spills some of those it saved (48 instead of 54, 4 bytes spilled).
   function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
+  if (cluster > 1) {
+    function->setAttr("nvvm.cluster_dim", builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
+  }
   for (unsigned i = 0; i < pointers.size(); ++i) {
     function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
     if (i < numOperands) {

@@ -24,6 +24,8 @@ public:
   struct Options {
     uint32_t threads = 256;
     bool hasWorkspace = false;
+    /// Blocks next to each other that run at once.
+    uint32_t cluster = 1;
   };
   GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
               Options options);
@@ -67,6 +69,14 @@ public:
   Value shuffle(Value value, int64_t distance);
   Value loadShared(int64_t byteOffset, Value index, Type element);
   void storeShared(int64_t byteOffset, Value index, Value value);
+  // Among the blocks of a cluster (Cluster.cpp).
+  uint32_t getClusterBlocks() const { return cluster; }
+  /// Which block of its cluster this is.
+  Value clusterRank();
+  /// Waits for all threads of the cluster; what they wrote is seen behind it.
+  void clusterBarrier();
+  /// Into the shared memory of another block of the cluster, which must have begun.
+  void storeCluster(int64_t byteOffset, Value index, Value value, Value rank);
   Value loadWorkspace(Value byteOffset, Value index, Type element);
   void storeWorkspace(Value byteOffset, Value index, Value value);
 
@@ -104,7 +114,7 @@ private:
   Location loc;
   Type indexType;
   gpu::GPUFuncOp function;
-  uint32_t threads;
+  uint32_t threads, cluster;
   Value thread, block, workspace;
   SmallVector<Value> operandPointers, resultPointers;
   llvm::StringMap<Value> parameters;

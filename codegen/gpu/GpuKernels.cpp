@@ -125,17 +125,16 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
   return shared;
 }
 
-/// Whether the schedule wants several blocks for a row.
-static bool isSplit(KernelOp kernel) {
+int64_t mlir::frit::getScheduled(KernelOp kernel, StringRef name, int64_t otherwise) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
-  auto split = schedule ? schedule.getParameters().getAs<IntegerAttr>("split") : IntegerAttr();
-  return split && split.getInt() > 1;
+  auto number = schedule ? schedule.getParameters().getAs<IntegerAttr>(name) : IntegerAttr();
+  return number ? number.getInt() : otherwise;
 }
 
 static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
   std::optional<unsigned> lane = program.getLaneDim();
-  bool splits = isSplit(program.getKernel());
+  bool splits = getScheduled(program.getKernel(), "split", 1) > 1;
   if (auto across = findTransposedDim(program)) {
     emitGpuTranspose(module, program, desc, *across);
   } else if (program.getReduces().empty() || !lane) {

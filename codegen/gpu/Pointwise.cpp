@@ -1,8 +1,9 @@
 // Pointwise kernels: every operand is read once, every result written once, nothing is kept.
 //
 // The domain is walked in chunks of up to 8 elements along the dim in which most bytes are contiguous; a thread takes one
-// chunk, a block 256 neighbouring ones, so a warp reads and writes whole lines with 16-byte accesses. One division a chunk finds
-// the row when the domain has more than one dim; none is needed when it has one.
+// chunk, a block 256 neighbouring ones, so a warp reads and writes whole lines with 16-byte accesses. Where the schedule says so a
+// thread takes several chunks (`unroll`), a block apart, and asks for all of them at once. One division a chunk finds the row when
+// the domain has more than one dim; none is needed when it has one.
 //
 // Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple) the same block does the same
 // elements one by one, neighbouring threads on neighbouring elements. The choice is one test on sizes and pointers, equal for all
@@ -14,10 +15,12 @@
 #include "codegen/gpu/ChunkSpace.h"
 #include "codegen/gpu/Schedules.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
-static constexpr uint32_t kThreads = 256;
+static constexpr uint32_t kThreads = 256, kMostThreads = 1024, kMostChunks = 4;
 
 SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
   if (space.isOneDim()) {
@@ -28,81 +31,115 @@ SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
   return chunks.ceilDiv(SizeExpr::constant(chunks.getContext(), threads));
 }
 
-static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
-  Emitter &emitter = function.getEmitter();
-  // All loads of a chunk are asked for before the first store could keep one back.
+static SmallVector<Value> computeStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
   SmallVector<Value> values;
   for (const Store &store : stores) {
-    values.push_back(emitter.value(frame, store.node));
+    values.push_back(function.getEmitter().value(frame, store.node));
   }
+  return values;
+}
+
+static void writeStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores, ArrayRef<Value> values) {
   for (auto [store, value] : llvm::zip(stores, values)) {
-    emitter.store(frame, store, value);
+    function.getEmitter().store(frame, store, value);
   }
 }
 
-void mlir::frit::emitStoreSweep(GpuFunction &function, const ChunkSpace &space, Frame &outer,
-                                ArrayRef<Store> stores) {
+/// All loads of a chunk are asked for before the first store could keep one back.
+static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
+  writeStores(function, frame, stores, computeStores(function, frame, stores));
+}
+
+/// All elements of `space`, `unroll` chunks a thread.
+static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll) {
   uint32_t threads = function.getBlockThreads();
   unsigned width = space.getWidth();
+  ArrayRef<Store> stores = function.getProgram().getStores();
   Value thread = function.threadId();
-  Value blockStart = function.mul(function.blockId(), function.index(threads));
+  Value blockStart = function.mul(function.blockId(), function.index(threads * unroll));
   Value elements = function.size(space.getElements());
-  auto scalarElement = [&](Value element) {
-    Frame frame(&outer);
-    space.bindElement(function, frame, element);
-    emitStores(function, frame, stores);
+  // What is left to this thread element by element: first, how many at most, distance.
+  auto sweepElements = [&](Value first, Value count, Value distance) {
+    Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
+    function.loop(first, limit, distance, {}, [&](Value element, ValueRange) -> SmallVector<Value> {
+      Frame frame;
+      space.bindElement(function, frame, element);
+      emitStores(function, frame, stores);
+      return {};
+    });
+  };
+  if (width == 1 && unroll == 1) {
+    Value element = function.add(blockStart, thread);
+    return function.when(function.less(element, elements), [&] {
+      Frame frame;
+      space.bindElement(function, frame, element);
+      emitStores(function, frame, stores);
+    });
+  }
+  auto elementsOfBlock = [&]() -> SmallVector<Value> {
+    Value first = function.add(function.mul(blockStart, function.index(width)), thread);
+    return {first, function.index(width * unroll), function.index(threads)};
   };
   if (width == 1) {
-    Value element = function.add(blockStart, thread);
-    function.when(function.less(element, elements), [&] { scalarElement(element); });
-    return;
+    SmallVector<Value> own = elementsOfBlock();
+    return sweepElements(own[0], own[1], own[2]);
   }
   function.setVectorAddresses(&space.getVectorAddresses());
-  Type type = function.getIndexType();
-  SmallVector<Type> types(3, type);
-  // The scalar elements left to this thread: first, how many at most, distance.
-  auto scalars = function.choose(
-      space.isAligned(function, !space.isOneDim()), types,
-      [&]() -> SmallVector<Value> {
-        Value chunk = function.add(blockStart, thread);
-        Value first = function.mul(chunk, function.index(width));
-        Value whole = function.less(function.add(first, function.index(width - 1)), elements);
-        if (!space.isOneDim()) {
-          whole = function.less(chunk, function.size(space.getChunks()));
-        }
-        return function.choose(
-            whole, types,
-            [&]() -> SmallVector<Value> {
-              Frame frame(&outer);
-              space.bindChunk(function, frame, chunk);
-              emitStores(function, frame, stores);
-              return {elements, function.index(0), function.index(1)};
-            },
-            [&]() -> SmallVector<Value> {
-              Value count = space.isOneDim() ? function.index(width) : function.index(0);
-              return {first, count, function.index(1)};
-            });
-      },
-      [&]() -> SmallVector<Value> {
-        Value first = function.add(function.mul(blockStart, function.index(width)), thread);
-        return {first, function.index(width), function.index(threads)};
-      });
+  SmallVector<Type> types(3, function.getIndexType());
+  auto nothing = [&]() -> SmallVector<Value> { return {elements, function.index(0), function.index(1)}; };
+  auto sweepChunk = [&]() -> SmallVector<Value> {
+    Value chunk = function.add(blockStart, thread);
+    Value first = function.mul(chunk, function.index(width));
+    Value whole = function.less(function.add(first, function.index(width - 1)), elements);
+    if (!space.isOneDim()) {
+      whole = function.less(chunk, function.size(space.getChunks()));
+    }
+    return function.choose(
+        whole, types,
+        [&]() -> SmallVector<Value> {
+          Frame frame;
+          space.bindChunk(function, frame, chunk);
+          emitStores(function, frame, stores);
+          return nothing();
+        },
+        [&]() -> SmallVector<Value> {
+          Value count = space.isOneDim() ? function.index(width) : function.index(0);
+          return {first, count, function.index(1)};
+        });
+  };
+  // Several chunks: a block has all of its own, or goes element by element.
+  auto sweepChunks = [&]() -> SmallVector<Value> {
+    Value end = function.mul(function.add(blockStart, function.index(threads * unroll)), function.index(width));
+    return function.choose(
+        function.less(elements, end), types, elementsOfBlock, [&]() -> SmallVector<Value> {
+          std::vector<std::unique_ptr<Frame>> frames;
+          SmallVector<SmallVector<Value>> values;
+          for (unsigned k = 0; k < unroll; ++k) {
+            frames.push_back(std::make_unique<Frame>());
+            space.bindChunk(function, *frames.back(), function.add(blockStart, function.add(thread, function.index(k * threads))));
+            values.push_back(computeStores(function, *frames.back(), stores));
+          }
+          for (auto [frame, computed] : llvm::zip(frames, values)) {
+            writeStores(function, *frame, stores, computed);
+          }
+          return nothing();
+        });
+  };
+  auto left = function.choose(space.isAligned(function, !space.isOneDim()), types,
+                              [&] { return unroll > 1 ? sweepChunks() : sweepChunk(); }, elementsOfBlock);
   function.setVectorAddresses(nullptr);
-  Value limit = function.add(scalars[0], function.mul(scalars[1], scalars[2]));
-  function.loop(scalars[0], function.minimum(limit, elements), scalars[2], {},
-                [&](Value element, ValueRange) -> SmallVector<Value> {
-                  scalarElement(element);
-                  return {};
-                });
+  sweepElements(left[0], left[1], left[2]);
 }
 
 void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
                                   KernelDesc &desc) {
-  GpuFunction function(module, desc.name, program, {kThreads, false});
+  KernelOp kernel = program.getKernel();
+  uint32_t threads = std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)), 32, kMostThreads);
+  GpuFunction function(module, desc.name, program, {threads, false});
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);
   LaunchDesc launch;
   launch.entry = desc.name;
-  launch.block[0] = kThreads;
+  launch.block[0] = threads;
   launch.grid[0] = launch.grid[1] = launch.grid[2] = one;
   Frame top;
   if (program.getRank() == 0) {
@@ -123,8 +160,9 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
   } else {
     unsigned lane = *program.getLaneDim();
     ChunkSpace space(program, 0, program.getRank(), lane, chooseWidth(program, lane));
-    emitStoreSweep(function, space, top, program.getStores());
-    launch.grid[0] = getSweepBlocks(space, kThreads);
+    unsigned unroll = std::clamp<unsigned>(getScheduled(kernel, "unroll", 1), 1, kMostChunks);
+    emitSweep(function, space, unroll);
+    launch.grid[0] = getSweepBlocks(space, threads * unroll);
   }
   function.finish();
   desc.launches.push_back(launch);

@@ -8,6 +8,7 @@
 #include "codegen/gpu/LocalArrays.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -46,6 +47,8 @@ struct Architecture {
 /// emitted for it, so that old drivers can still compile the text.
 constexpr Architecture kArchitectures[] = {
     {80, "sm_80", "+ptx78"}, {90, "sm_90", "+ptx80"}, {100, "sm_100", "+ptx86"}};
+
+constexpr unsigned kFirstWithClusters = 90;
 
 const llvm::Target *getTarget(const llvm::Triple &triple, std::string &error) {
   static std::once_flag once;
@@ -128,6 +131,14 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, known->cpu, known->features, {}, {}));
 
+  if (arch < kFirstWithClusters) {
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+      if (function->hasAttr("nvvm.cluster_dim")) {
+        return function.emitError("runs in clusters of blocks, which sm_") << arch << " has not; schedules are chosen for the oldest "
+                                                                             "architecture that is compiled for";
+      }
+    }
+  }
   llvm::LLVMContext context;
   auto translated = translateModuleToLLVMIR(module, context, module.getName());
   if (!translated) {

@@ -1,7 +1,7 @@
 // Row reductions: the reduced dims hold the contiguous one, a group of T threads takes a row.
 //
 // T is a power of two: 8 to 32 (several rows a block, shuffles only) for short rows, a whole block of 64 to 512 threads for long
-// ones; where the length of a row is not known, what the schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row, accumulating all reductions of its level in one
+// ones, or as many as the schedule says (`lanes`); where the length of a row is not known, what the schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row, accumulating all reductions of its level in one
 // vector a lane, and folds lanes, shuffles and, across warps, one exchange through shared memory; the last sweep writes the full
 // results.
 //
@@ -15,7 +15,11 @@
 // Where accesses cannot be vectors the same chunks are read element by element, so the order of combination is a function of sizes
 // alone.
 //
-// Shared memory: 8 bytes x warps x reductions.
+// Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so (sm_90 and newer): chunks go round all
+// threads of the cluster, and what a block has folded is folded over the blocks through their shared memory (Cluster.cpp). It is never
+// used without keeping the row.
+//
+// Shared memory: 8 bytes x (warps + blocks of a cluster) x reductions.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
@@ -41,13 +45,15 @@ namespace {
 
 constexpr unsigned kKeptRegisters = 64;
 constexpr unsigned kMaxKeptChunks = 16;
-constexpr uint32_t kMostThreads = 512;
+constexpr uint32_t kMostThreads = 512, kMostBlocks = 8;
 
 struct RowShape {
-  /// Threads of a row and of a block.
+  /// Threads of a row in a block, and of a block.
   uint32_t threads, block;
   /// Chunks a thread keeps; 0: it keeps none.
   unsigned kept = 0;
+  /// Blocks of a row.
+  uint32_t cluster = 1;
 };
 
 /// Threads for a row of at most `chunks` chunks.
@@ -60,16 +66,20 @@ uint32_t threadsFor(int64_t chunks) {
 
 /// What the schedule expects of rows whose length is not known.
 uint32_t scheduledThreads(KernelOp kernel) {
-  ScheduleAttr schedule = kernel.getScheduleAttr();
-  auto threads = schedule ? schedule.getParameters().getAs<IntegerAttr>("threads") : IntegerAttr();
-  return threads ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(threads.getInt()), 8, kMostThreads) : 256;
+  return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", 256)), 8, kMostThreads);
+}
+
+/// How many blocks the schedule wants for a row at once.
+uint32_t scheduledCluster(KernelOp kernel) {
+  return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "cluster", 1)), 1, kMostBlocks);
 }
 
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   RowShape shape;
   auto chunks = space.getChunks().getConstant();
   if (chunks) {
-    shape.threads = threadsFor(*chunks);
+    int64_t lanes = getScheduled(program.getKernel(), "lanes", 0);
+    shape.threads = lanes > 0 ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(lanes), 8, kMostThreads) : threadsFor(*chunks);
   } else {
     shape.threads = scheduledThreads(program.getKernel());
     if (auto most = program.sharedBound(space.getChunks())) {
@@ -93,13 +103,24 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
     loads += needed[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
   }
   if (chunks && *chunks > 0 && space.dividesEvenly()) {
-    // More threads than the length of the row alone asks for where several operands are to be kept.
-    for (uint32_t threads = shape.threads; threads <= kMostThreads; threads *= 2) {
-      unsigned each = (*chunks + threads - 1) / threads;
-      if (each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters) {
-        shape = {threads, std::max(shape.block, threads), each};
-        break;
+    auto keepBy = [&](uint32_t threads, uint32_t cluster) {
+      unsigned each = (*chunks + threads * cluster - 1) / (threads * cluster);
+      bool fits = each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters;
+      if (fits) {
+        shape = {threads, cluster > 1 ? threads : std::max(shape.block, threads), each, cluster};
       }
+      return fits;
+    };
+    // More blocks than asked for, and more threads than the length of the row alone asks for, where several operands are to be kept.
+    uint32_t blocks = scheduledCluster(program.getKernel());
+    for (; blocks > 1 && blocks <= kMostBlocks; blocks *= 2) {
+      for (uint32_t threads = std::max(128u, threadsFor((*chunks + blocks - 1) / blocks)); threads <= kMostThreads; threads *= 2) {
+        if (keepBy(threads, blocks)) {
+          return shape;
+        }
+      }
+    }
+    for (uint32_t threads = shape.threads; threads <= kMostThreads && !keepBy(threads, 1); threads *= 2) {
     }
   }
   return shape;
@@ -122,6 +143,10 @@ public:
     SizeExpr rows = program.getExtent(0, program.numParallel());
     lane = function.rem(function.threadId(), function.index(shape.threads));
     Value row = function.blockId();
+    if (shape.cluster > 1) {
+      lane = function.add(lane, function.mul(function.clusterRank(), function.index(shape.threads)));
+      row = function.div(row, function.index(shape.cluster));
+    }
     if (shape.block != shape.threads) {
       Value inBlock = function.div(function.threadId(), function.index(shape.threads));
       row = function.add(function.mul(row, function.index(shape.block / shape.threads)), inBlock);
@@ -160,12 +185,13 @@ private:
     emitter.hoist(row, operandsOf(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
+    int64_t threads = int64_t(shape.threads) * shape.cluster;
     for (unsigned k = 0; k < kept; ++k) {
       chunks.push_back(std::make_unique<Frame>(&row));
-      Value chunk = function.add(lane, function.index(k * shape.threads));
+      Value chunk = function.add(lane, function.index(k * threads));
       int64_t count = *space.getChunks().getConstant();
       inside.push_back(Value());
-      if ((k + 1) * static_cast<int64_t>(shape.threads) > count) {
+      if ((k + 1) * threads > count) {
         inside.back() = function.less(chunk, function.index(count));
         chunk = function.minimum(chunk, function.index(count - 1));
       }
@@ -174,6 +200,7 @@ private:
         chunks.back()->mask = function.both(active, inside.back());
       }
     }
+    bool isFirst = true;
     for (unsigned level = 0; level < program.numPhases(); ++level) {
       Accumulators sums(function, level);
       if (sums.isEmpty()) {
@@ -197,12 +224,14 @@ private:
                                  return next;
                                });
       }
-      sums.supply(row, sums.foldThreads(sums.foldLanes(totals), shape.threads));
+      totals = sums.foldThreads(sums.foldLanes(totals), shape.threads);
+      sums.supply(row, sums.foldCluster(totals, isFirst));
+      isFirst = false;
       emitter.hoist(row, level + 1 < program.numPhases() ? operandsOf(level + 1) : roots);
     }
     // All threads have what they read for the whole row by now; in place its first thread writes over it only when the others do too.
     if (isInPlace && !rowStores.empty()) {
-      function.barrier();
+      shape.cluster > 1 ? function.clusterBarrier() : function.barrier();
     }
     emitRowStores(row);
     if (kept) {
@@ -303,7 +332,7 @@ void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgra
   }
   ChunkSpace space = spaceOf(whole != width && chooseShape(program, spaceOf(whole)).kept ? whole : width);
   RowShape shape = chooseShape(program, space);
-  GpuFunction function(module, desc.name, program, {shape.block, false});
+  GpuFunction function(module, desc.name, program, {shape.block, false, shape.cluster});
   RowKernel(function, space, shape, isInPlace).emit();
   function.finish();
 
@@ -312,8 +341,9 @@ void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgra
   launch.entry = desc.name;
   launch.block[0] = shape.block;
   SizeExpr rows = program.getExtent(0, program.numParallel());
-  launch.grid[0] = rows.ceilDiv(one * (shape.block / shape.threads));
+  launch.grid[0] = rows.ceilDiv(one * (shape.block / shape.threads)) * shape.cluster;
+  launch.cluster = shape.cluster;
   launch.grid[1] = launch.grid[2] = one;
-  launch.sharedBytes = Accumulators::getSharedBytes(program, shape.block, shape.threads);
+  launch.sharedBytes = Accumulators::getSharedBytes(program, shape.block, shape.threads, shape.cluster);
   desc.launches.push_back(launch);
 }

@@ -22,16 +22,15 @@ void emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program, Ker
 void emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                           bool isInPlace);
 
+/// A number of the kernel's schedule, or what stands for it.
+int64_t getScheduled(KernelOp kernel, StringRef name, int64_t otherwise);
+
 /// Results on the full domain that the first sweep over it may write because they wait for no reduction, and the others. In place
 /// nothing is written that is read again.
 std::pair<SmallVector<Store>, SmallVector<Store>> splitByTime(const KernelProgram &program, ArrayRef<Store> stores, bool isInPlace);
 
-/// The body of a sweep over all elements of `space`, `threads` chunks a block, that
-/// writes the stores; `outer` holds what was computed before.
+/// Blocks for a sweep over all elements of `space`, so many chunks a block.
 class ChunkSpace;
-void emitStoreSweep(GpuFunction &function, const ChunkSpace &space, Frame &outer,
-                    ArrayRef<Store> stores);
-/// Blocks for such a sweep.
-SizeExpr getSweepBlocks(const ChunkSpace &space, uint32_t threads);
+SizeExpr getSweepBlocks(const ChunkSpace &space, uint32_t chunks);
 
 } // namespace mlir::frit

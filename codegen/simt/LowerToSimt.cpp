@@ -15,7 +15,8 @@ using namespace mlir::frit::simt_layout;
 
 namespace {
 
-constexpr unsigned kSharedSpace = 3;
+/// Of the block, and of the cluster.
+constexpr unsigned kSharedSpace = 3, kClusterSpace = 7;
 
 StringRef getLibmName(Operation *op) {
   if (isa<arith::RemFOp>(op)) {
@@ -140,11 +141,12 @@ private:
 
   void announce(Value address, Type type, bool isStore) {
     unsigned space = cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace();
-    if (space != 1 && space != kSharedSpace) {
+    bool isShared = space == kSharedSpace || space == kClusterSpace;
+    if (space != 1 && !isShared) {
       return;
     }
     int64_t bytes = DataLayout(function->getParentOfType<ModuleOp>()).getTypeSize(type);
-    int64_t flags = (isStore ? kStoreFlag : 0) | (space == kSharedSpace ? kSharedFlag : 0);
+    int64_t flags = (isStore ? kStoreFlag : 0) | (isShared ? kSharedFlag : 0);
     Value plain = LLVM::AddrSpaceCastOp::create(builder, loc, pointer, address);
     call(kAccess, nullptr,
          {context, plain, constant(builder.getI64Type(), bytes), constant32(flags)});
@@ -177,6 +179,8 @@ private:
     } else if (isa<gpu::BarrierOp>(op)) {
       call(kBarrier, nullptr, {context, constant32(numBarriers++)});
       op->erase();
+    } else if (auto intrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op)) {
+      return lowerIntrinsic(intrinsic);
     } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
       return lowerShuffle(shuffle);
     } else if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
@@ -197,6 +201,28 @@ private:
     } else if (isa_and_nonnull<gpu::GPUDialect>(op->getDialect())) {
       return op->emitError("has no emulated meaning");
     }
+    return success();
+  }
+
+  /// What blocks of a cluster do together. A barrier is two operations next to each other.
+  LogicalResult lowerIntrinsic(LLVM::CallIntrinsicOp op) {
+    StringRef name = op.getIntrin(), wait = "llvm.nvvm.barrier.cluster.wait.aligned";
+    if (name == "llvm.nvvm.barrier.cluster.arrive.aligned") {
+      auto next = dyn_cast<LLVM::CallIntrinsicOp>(op->getNextNode());
+      if (!next || next.getIntrin() != wait) {
+        return op.emitError("has an emulated meaning only in front of ") << wait;
+      }
+    } else if (name == wait) {
+      call(kClusterBarrier, nullptr, {context, constant32(numBarriers++)});
+    } else if (name == "llvm.nvvm.mapa.shared.cluster") {
+      Value plain = LLVM::AddrSpaceCastOp::create(builder, loc, pointer, op.getArgs()[0]);
+      Value there = call(kMapShared, pointer, {context, plain, op.getArgs()[1]});
+      replace(op, LLVM::AddrSpaceCastOp::create(builder, loc, op.getResult(0).getType(), there));
+      return success();
+    } else {
+      return op.emitError("has no emulated meaning");
+    }
+    op.erase();
     return success();
   }
 

@@ -22,6 +22,8 @@ inline constexpr int32_t kAccess = 0;
 inline constexpr int32_t kBarrier = 8;
 inline constexpr int32_t kShuffle = 16;
 inline constexpr int32_t kFail = 24;
+inline constexpr int32_t kClusterBarrier = 32;
+inline constexpr int32_t kMapShared = 40;
 
 inline constexpr int32_t kStoreFlag = 1;
 inline constexpr int32_t kSharedFlag = 2;

@@ -62,6 +62,22 @@ private:
   }
 };
 
+/// Reads `4, 2, 1`; returns the word behind it. What is no number, or none that a device takes, is a large one.
+std::string_view readProduct(PtxWords &words, uint64_t &product) {
+  product = 1;
+  std::string_view word;
+  do {
+    word = words.next();
+    uint64_t size = 0;
+    for (char digit : word) {
+      size = digit >= '0' && digit <= '9' && size < (1u << 20) ? size * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
+    }
+    product = std::min<uint64_t>(product * size, 1u << 20);
+    word = words.next();
+  } while (word == ",");
+  return word;
+}
+
 /// Reads from behind `.entry` to the brace of the body.
 Status readEntry(PtxWords &words, PtxEntry &entry) {
   entry.name = words.next();
@@ -87,16 +103,11 @@ Status readEntry(PtxWords &words, PtxEntry &entry) {
       return wrong(place + "has no body");
     }
     if (word == ".maxntid" || word == ".reqntid") {
-      entry.threads = 1;
-      do {
-        word = words.next();
-        uint64_t size = 0;
-        for (char digit : word) {
-          size = digit >= '0' && digit <= '9' && size < (1u << 20) ? size * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
-        }
-        entry.threads = std::min<uint64_t>(entry.threads * size, 1u << 20);
-        word = words.next();
-      } while (word == ",");
+      word = readProduct(words, entry.threads);
+      continue;
+    }
+    if (word == ".reqnctapercluster") {
+      word = readProduct(words, entry.cluster);
       continue;
     }
     word = words.next();

@@ -21,6 +21,8 @@ struct PtxEntry {
   std::string parameters;
   /// Threads of a block, at most (.maxntid) or exactly (.reqntid); 0 where nothing is said.
   uint64_t threads = 0;
+  /// Blocks of a cluster (.reqnctapercluster).
+  uint64_t cluster = 1;
 };
 
 /// The entries of PTX text for sm_`arch`; refuses text that is none, is for another architecture, or whose parameters are not all

@@ -28,6 +28,10 @@ struct SimtOperations {
   uint32_t (*shuffle)(const SimtContext *, uint32_t value, int32_t mode, int32_t operand, int32_t width, int32_t site);
   /// An error of data; codes as in KernelError.
   void (*fail)(const SimtContext *, int32_t code, int32_t dimension, int64_t index, int64_t size);
+  /// Passed when all threads of all blocks of the cluster wait at it.
+  void (*clusterBarrier)(const SimtContext *, int32_t site);
+  /// An address in the block's shared memory to the same place in that of another block of the cluster.
+  void *(*mapShared)(const SimtContext *, void *address, int32_t block);
 };
 
 struct SimtContext {
@@ -49,6 +53,6 @@ struct SimtContext {
 using SimtFunction = void (*)(const SimtContext *);
 
 static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 && sizeof(SimtContext) == 112);
-static_assert(offsetof(SimtOperations, fail) == 24);
+static_assert(offsetof(SimtOperations, fail) == 24 && offsetof(SimtOperations, mapShared) == 40);
 
 } // namespace frit

@@ -154,6 +154,11 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
       return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is larger than a device takes");
     }
   }
+  // How many blocks a cluster has stands in the code.
+  if (grid[0] % source.cluster_x() != 0) {
+    return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is no multiple of a cluster of " +
+                                                  std::to_string(source.cluster_x()) + " blocks");
+  }
   auto launch = [&] {
     DriverKernelNode node = {function,         static_cast<unsigned>(grid[0]), static_cast<unsigned>(grid[1]), static_cast<unsigned>(grid[2]),
                              source.block_x(), source.block_y(),               source.block_z(),               source.shared_bytes(),

@@ -16,7 +16,7 @@ using namespace format;
 namespace {
 
 // What every device of sm_80 and later takes.
-constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10;
+constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10, kMaxCluster = 8;
 constexpr uint32_t kMaxBucketSizes = 64;
 
 template <typename T> uint32_t countOf(const T *vector) { return vector ? vector->size() : 0; }
@@ -272,6 +272,9 @@ private:
     if (launch.shared_bytes() > kMaxSharedBytes) {
       return wrong(std::to_string(launch.shared_bytes()) + " bytes of shared memory (limit " + std::to_string(kMaxSharedBytes) + ")");
     }
+    if (uint32_t cluster = launch.cluster_x(); cluster == 0 || cluster > kMaxCluster || (cluster & (cluster - 1)) != 0) {
+      return wrong("a cluster of " + std::to_string(cluster) + " blocks, which no device takes (1, 2, 4 or 8)");
+    }
     return launch.grain() >= 1 ? Status::ok() : wrong("a grain of " + std::to_string(launch.grain()) + " units");
   }
 
@@ -372,6 +375,10 @@ Status checkGpuCode(const DecodedPlan &plan) {
           if (parameters.compare(0, entry.parameters.size(), entry.parameters) != 0) {
             return wrong("entry '" + launch.entry()->str() + "' takes the parameters '" + entry.parameters + "', a launch passes '" +
                          parameters + "'");
+          }
+          if (entry.cluster != launch.cluster_x()) {
+            return wrong("entry '" + launch.entry()->str() + "' runs in clusters of " + std::to_string(entry.cluster) +
+                         " blocks, a launch has " + std::to_string(launch.cluster_x()));
           }
           if (entry.threads != 0 && threads > entry.threads) {
             return wrong("entry '" + launch.entry()->str() + "' runs with " + std::to_string(entry.threads) +

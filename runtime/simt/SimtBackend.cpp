@@ -37,6 +37,7 @@ Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const D
         launch.block[1] = source->block_y();
         launch.block[2] = source->block_z();
         launch.sharedBytes = source->shared_bytes();
+        launch.cluster = source->cluster_x();
         launches.push_back(launch);
       }
     }

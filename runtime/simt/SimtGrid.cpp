@@ -13,12 +13,12 @@ namespace frit {
 namespace {
 
 constexpr uint32_t kWarp = 32;
-constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxThreads = 1024, kMaxCluster = 8;
 /// Beside each byte stand thirty of knowledge about it.
 constexpr uint64_t kMaxBytes = uint64_t(128) << 20;
 constexpr size_t kStackBytes = size_t(128) << 10;
 
-enum class Where { Running, Barrier, Shuffle, Returned };
+enum class Where { Running, Barrier, ClusterBarrier, Shuffle, Returned };
 
 struct Thread {
   Fibre fibre;
@@ -53,21 +53,51 @@ std::string triple(const int32_t values[3]) {
   return "(" + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ", " + std::to_string(values[2]) + ")";
 }
 
+/// Blocks that run at once.
+struct Partners {
+  std::vector<std::unique_ptr<class Block>> blocks;
+  /// The epoch that began with their last common barrier; 1 before the first.
+  uint32_t commonEpoch = 1;
+  std::string error;
+  ErrorKind errorKind = ErrorKind::Runtime;
+};
+
 class Block {
 public:
-  Block(const SimtLaunch &launch, SimtMemory &memory, const Stacks &stacks)
-      : launch(launch), memory(memory), stacks(stacks), count(launch.block[0] * launch.block[1] * launch.block[2]),
-        threads(std::make_unique<Thread[]>(count)) {}
+  Block(const SimtLaunch &launch, SimtMemory &memory, const Stacks &stacks, Partners &partners, uint32_t member)
+      : launch(launch), memory(memory), stacks(stacks), partners(partners), member(member),
+        count(launch.block[0] * launch.block[1] * launch.block[2]), threads(std::make_unique<Thread[]>(count)) {}
 
-  /// Empty or the error.
-  std::string run(const SimtContext &common, uint32_t number, const int32_t blockId[3]);
+  void begin(const SimtContext &common, uint32_t number, const int32_t blockId[3]);
+  /// Lets all threads that can go on until they wait, and passes shuffles and barriers of the block; false if nothing was to be done.
+  bool advance();
+  bool hasReturned() const { return areAll(Where::Returned); }
+  bool waitsForPartners() const { return areAll(Where::ClusterBarrier); }
+  int32_t site() const { return threads[0].site; }
+  void passClusterBarrier(uint32_t next);
+  uint32_t getEpoch() const { return epoch; }
+  /// Who waits where, if not all threads do the same; empty otherwise.
+  std::string divergence() const;
+  /// The same for two blocks whose threads agree.
+  std::string divergence(const Block &other) const;
 
   void access(Thread &thread, const void *address, int64_t bytes, int32_t flags) {
-    SimtActor actor{number + 1, index(thread), epoch};
+    SimtActor actor{number + 1, index(thread), epoch, number + 1 - member, static_cast<uint32_t>(partners.blocks.size()),
+                    partners.commonEpoch};
+    if (flags & kSimtShared) {
+      checkOwner(thread, memory.ownerOf(address).value_or(member));
+    }
     std::string wrong = memory.access(actor, address, bytes, flags & kSimtStore, flags & kSimtShared);
     if (!wrong.empty()) {
       stop(thread, wrong);
     }
+  }
+  void *mapShared(Thread &thread, void *address, int32_t block) {
+    if (block < 0 || block >= static_cast<int32_t>(partners.blocks.size())) {
+      stop(thread, "the shared memory of block " + std::to_string(block) + " of a cluster of " + std::to_string(partners.blocks.size()));
+    }
+    auto *own = static_cast<uint8_t *>(shared);
+    return static_cast<uint8_t *>(partners.blocks[static_cast<size_t>(block)]->shared) + (static_cast<uint8_t *>(address) - own);
   }
   void wait(Thread &thread, Where where, int32_t site) {
     thread.where = where;
@@ -78,16 +108,31 @@ public:
   [[noreturn]] void stop(Thread &thread, const std::string &what) { end(place(thread) + ": " + what, ErrorKind::Runtime, thread); }
   /// The same for an error of data, which reads as in eager.
   [[noreturn]] void end(const std::string &what, ErrorKind kind, Thread &thread) {
-    error = what;
-    errorKind = kind;
+    partners.error = what;
+    partners.errorKind = kind;
     for (;;) {
       thread.fibre.suspend();
     }
   }
 
-  ErrorKind kind() const { return errorKind; }
-
 private:
+  bool areAll(Where where) const {
+    return std::all_of(threads.get(), threads.get() + count,
+                       [&](const Thread &thread) { return thread.where == where && thread.site == threads[0].site; });
+  }
+  /// The memory of a block that may not have begun yet, or is over, is nobody's.
+  void checkOwner(Thread &thread, uint32_t owner) {
+    if (owner == member) {
+      return;
+    }
+    std::string whose = "uses the shared memory of block " + triple(partners.blocks[owner]->threads[0].context.blockId);
+    if (partners.commonEpoch == 1) {
+      stop(thread, whose + " before any barrier of the cluster: it may not have begun");
+    }
+    if (partners.blocks[owner]->hasReturned()) {
+      stop(thread, whose + ", which has returned");
+    }
+  }
   uint32_t index(const Thread &thread) const { return static_cast<uint32_t>(&thread - threads.get()); }
   std::string place(const Thread &thread) const {
     return "kernel " + launch.kernel + ", block " + triple(thread.context.blockId) + ", thread " + triple(thread.context.threadId);
@@ -95,7 +140,6 @@ private:
   std::string position(const Thread &thread) const;
   bool passBarrier();
   bool passShuffles();
-  std::string divergence() const;
 
   static void body(void *argument) {
     auto *thread = static_cast<Thread *>(argument);
@@ -108,17 +152,20 @@ private:
   const SimtLaunch &launch;
   SimtMemory &memory;
   const Stacks &stacks;
+  Partners &partners;
+  uint32_t member;
   uint32_t count;
   std::unique_ptr<Thread[]> threads;
+  void *shared = nullptr;
   uint32_t number = 0, epoch = 0;
-  std::string error;
-  ErrorKind errorKind = ErrorKind::Runtime;
 };
 
 std::string Block::position(const Thread &thread) const {
   switch (thread.where) {
   case Where::Barrier:
     return "waits at barrier " + std::to_string(thread.site);
+  case Where::ClusterBarrier:
+    return "waits at cluster barrier " + std::to_string(thread.site);
   case Where::Shuffle:
     return "waits at shuffle " + std::to_string(thread.site);
   case Where::Returned:
@@ -186,8 +233,11 @@ bool Block::passShuffles() {
 
 std::string Block::divergence() const {
   uint32_t waiting = 0;
-  while (threads[waiting].where == Where::Returned) {
+  while (waiting < count && threads[waiting].where == Where::Returned) {
     ++waiting;
+  }
+  if (waiting == count || waitsForPartners()) {
+    return {};
   }
   const Thread &thread = threads[waiting];
   uint32_t begin = 0, end = count;
@@ -204,15 +254,20 @@ std::string Block::divergence() const {
   return place(thread) + " " + position(thread) + " and cannot go on";
 }
 
-std::string Block::run(const SimtContext &common, uint32_t blockNumber, const int32_t blockId[3]) {
+std::string Block::divergence(const Block &other) const {
+  return place(threads[0]) + " " + position(threads[0]) + ", but block " + triple(other.threads[0].context.blockId) + " of its cluster " +
+         position(other.threads[0]);
+}
+
+void Block::begin(const SimtContext &common, uint32_t blockNumber, const int32_t blockId[3]) {
   number = blockNumber;
   epoch = 1;
-  error.clear();
-  void *shared = memory.openShared(launch.sharedBytes);
+  shared = memory.openShared(launch.sharedBytes, member);
   for (uint32_t i = 0; i < count; ++i) {
     Thread &thread = threads[i];
     thread.block = this;
     thread.where = Where::Running;
+    thread.site = 0;
     thread.context = common;
     thread.context.shared = shared;
     thread.context.thread = &thread;
@@ -223,25 +278,76 @@ std::string Block::run(const SimtContext &common, uint32_t blockNumber, const in
       thread.context.blockDim[axis] = static_cast<int32_t>(launch.block[axis]);
       thread.context.gridDim[axis] = static_cast<int32_t>(launch.grid[axis]);
     }
-    thread.fibre.start(stacks[i], kStackBytes, body, &thread);
+    thread.fibre.start(stacks[member * count + i], kStackBytes, body, &thread);
   }
+}
+
+bool Block::advance() {
+  bool any = false;
   for (;;) {
-    bool returned = true;
     for (uint32_t i = 0; i < count; ++i) {
       if (threads[i].where == Where::Running) {
+        any = true;
         threads[i].fibre.resume();
-        if (!error.empty()) {
-          return error;
+        if (!partners.error.empty()) {
+          return true;
         }
       }
-      returned &= threads[i].where == Where::Returned;
-    }
-    if (returned) {
-      return {};
     }
     if (!passShuffles() && !passBarrier()) {
-      return divergence();
+      return any;
     }
+  }
+}
+
+void Block::passClusterBarrier(uint32_t next) {
+  epoch = next;
+  for (uint32_t i = 0; i < count; ++i) {
+    threads[i].where = Where::Running;
+  }
+}
+
+/// Runs the blocks of a cluster, which have begun, to their end. Empty or the error.
+std::string runCluster(Partners &partners) {
+  partners.commonEpoch = 1;
+  const auto &blocks = partners.blocks;
+  for (;;) {
+    bool any = false;
+    for (const auto &block : blocks) {
+      any |= block->advance();
+      if (!partners.error.empty()) {
+        return partners.error;
+      }
+    }
+    if (std::all_of(blocks.begin(), blocks.end(), [](const auto &block) { return block->hasReturned(); })) {
+      return {};
+    }
+    bool together = true;
+    uint32_t next = 0;
+    for (const auto &block : blocks) {
+      together &= block->waitsForPartners() && block->site() == blocks[0]->site();
+      next = std::max(next, block->getEpoch() + 1);
+    }
+    if (together) {
+      partners.commonEpoch = next;
+      for (const auto &block : blocks) {
+        block->passClusterBarrier(next);
+      }
+      continue;
+    }
+    if (any) {
+      continue;
+    }
+    for (const auto &block : blocks) {
+      if (std::string wrong = block->divergence(); !wrong.empty()) {
+        return wrong;
+      }
+    }
+    auto waits = std::find_if(blocks.begin(), blocks.end(), [](const auto &block) { return block->waitsForPartners(); });
+    auto other = std::find_if(blocks.begin(), blocks.end(), [&](const auto &block) {
+      return !block->waitsForPartners() || block->site() != (*waits)->site();
+    });
+    return (*waits)->divergence(**other);
   }
 }
 
@@ -269,6 +375,14 @@ const SimtOperations kOperations = {
       Thread &thread = threadOf(context);
       Status failure = kernelError({code, dimension, index, size});
       thread.block->end(failure.message(), failure.kind(), thread);
+    },
+    [](const SimtContext *context, int32_t site) {
+      Thread &thread = threadOf(context);
+      thread.block->wait(thread, Where::ClusterBarrier, site);
+    },
+    [](const SimtContext *context, void *address, int32_t block) {
+      Thread &thread = threadOf(context);
+      return thread.block->mapShared(thread, address, block);
     }};
 
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {
@@ -277,20 +391,31 @@ Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext
     return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a block of " + std::to_string(threads) +
                                                   " threads; a GPU takes 1 to 1024");
   }
-  Stacks stacks(static_cast<uint32_t>(threads));
+  if (launch.cluster == 0 || launch.cluster > kMaxCluster || launch.grid[0] % launch.cluster != 0) {
+    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a grid of " + std::to_string(launch.grid[0]) +
+                                                  " blocks in clusters of " + std::to_string(launch.cluster) +
+                                                  "; a GPU takes multiples, and clusters of 1 to 8");
+  }
+  Stacks stacks(static_cast<uint32_t>(threads) * launch.cluster);
   if (!stacks.isOk()) {
     return Status::error(ErrorKind::OutOfMemory, "kernel " + launch.kernel + ": no memory for the stacks of a block");
   }
   memory.beginLaunch();
-  Block block(launch, memory, stacks);
+  Partners partners;
+  for (uint32_t member = 0; member < launch.cluster; ++member) {
+    partners.blocks.push_back(std::make_unique<Block>(launch, memory, stacks, partners, member));
+  }
   uint32_t number = 0;
   for (uint32_t z = 0; z < launch.grid[2]; ++z) {
     for (uint32_t y = 0; y < launch.grid[1]; ++y) {
-      for (uint32_t x = 0; x < launch.grid[0]; ++x, ++number) {
-        int32_t id[3] = {static_cast<int32_t>(x), static_cast<int32_t>(y), static_cast<int32_t>(z)};
-        std::string wrong = block.run(common, number, id);
+      for (uint32_t x = 0; x < launch.grid[0]; x += launch.cluster, number += launch.cluster) {
+        for (uint32_t member = 0; member < launch.cluster; ++member) {
+          int32_t id[3] = {static_cast<int32_t>(x + member), static_cast<int32_t>(y), static_cast<int32_t>(z)};
+          partners.blocks[member]->begin(common, number + member, id);
+        }
+        std::string wrong = runCluster(partners);
         if (!wrong.empty()) {
-          return Status::error(block.kind(), wrong);
+          return Status::error(partners.errorKind, wrong);
         }
       }
     }

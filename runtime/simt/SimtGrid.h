@@ -1,6 +1,8 @@
-// Runs the grid of an emulated kernel: each thread of a block is a fibre, blocks run one after the other, threads in the order of
-// their numbers, so two runs do the same. A barrier is passed when all threads of the block wait at it, a shuffle when all lanes of
-// the warp do; where that cannot happen any more (some threads have returned or wait elsewhere) the run stops and says who is where.
+// Runs the grid of an emulated kernel: each thread of a block is a fibre, clusters of blocks run one after the other, threads in the
+// order of their numbers, so two runs do the same. A barrier is passed when all threads of the block (of the cluster) wait at it, a
+// shuffle when all lanes of the warp do; where that cannot happen any more (some threads have returned or wait elsewhere) the run
+// stops and says who is where. The shared memory of another block may be used once a barrier of the cluster has been passed, since
+// only then it is sure to have begun, and as long as it has not returned.
 
 #pragma once
 
@@ -19,6 +21,8 @@ struct SimtLaunch {
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
   uint32_t sharedBytes = 0;
+  /// Blocks next to each other along x that run at once.
+  uint32_t cluster = 1;
 };
 
 /// The arguments of a kernel: operands and results with their extents, sizes and scalars, bytes of workspace.

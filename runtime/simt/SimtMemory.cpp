@@ -84,20 +84,35 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
   return true;
 }
 
-void *SimtMemory::openShared(uint32_t bytes) {
-  if (!shared || shared->bytes != bytes) {
-    shared = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, makeStates(bytes), {}, {}, {}});
-    shared->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
-    sharedMemory.reset(shared->place);
+void *SimtMemory::openShared(uint32_t bytes, uint32_t member) {
+  if (shared.size() <= member) {
+    shared.resize(member + 1);
   }
-  return shared->place;
+  Shared &own = shared[member];
+  if (!own.region || own.region->bytes != bytes) {
+    own.region = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, makeStates(bytes), {}, {}, {}});
+    own.region->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
+    own.memory.reset(own.region->place);
+  }
+  return own.region->place;
+}
+
+std::optional<uint32_t> SimtMemory::ownerOf(const void *address) const {
+  auto *at = static_cast<const uint8_t *>(address);
+  for (uint32_t member = 0; member < shared.size(); ++member) {
+    const Region &region = *shared[member].region;
+    if (at >= region.place && at < region.place + region.bytes) {
+      return member;
+    }
+  }
+  return std::nullopt;
 }
 
 void SimtMemory::beginLaunch() {
   for (Region &region : regions) {
     region.states = makeStates(region.bytes);
   }
-  shared.reset();
+  shared.clear();
 }
 
 std::string SimtMemory::describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore) {
@@ -116,13 +131,14 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
     return {};
   };
   if (isShared) {
-    if (!shared || at < shared->place || at + bytes > shared->place + shared->bytes) {
-      Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {nullptr, std::free}, {}, {}, {}};
-      const Region &region = shared ? *shared : none;
+    std::optional<uint32_t> owner = ownerOf(address);
+    Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {nullptr, std::free}, {}, {}, {}};
+    Region &region = owner ? *shared[*owner].region : shared.empty() ? none : *shared[actor.block - actor.firstBlock].region;
+    if (!owner || at + bytes > region.place + region.bytes) {
       return describe(region, at - region.place, bytes, isStore) + " is out of bounds";
     }
-    std::string wrong = misaligned(*shared);
-    return wrong.empty() ? touch(*shared, actor, at - shared->place, bytes, isStore, true) : wrong;
+    std::string wrong = misaligned(region);
+    return wrong.empty() ? touch(region, actor, at - region.place, bytes, isStore, true) : wrong;
   }
   auto inside = [&](const Region &region) { return at >= region.place && at + bytes <= region.place + region.bytes; };
   if (lastRegion >= regions.size() || !inside(regions[lastRegion])) {
@@ -170,35 +186,31 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
       state.asker = isStore ? state.asker : actor.thread;
       region.seen[i] = region.seen[i] || !isStore;
     }
-    bool mine = state.writerBlock == actor.block;
-    if (isShared && !mine && !isStore) {
+    // Shared memory begins anew with every cluster.
+    bool isWritten = isShared ? actor.isPartner(state.writerBlock) : state.writerBlock != 0;
+    if (!isStore && !(isShared ? isWritten : region.written[i])) {
       return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
     }
-    if (!isShared && !isStore && !region.written[i]) {
-      return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
+    if (isWritten && !actor.isBehind(state.writerBlock, state.writerThread, state.writerEpoch)) {
+      return other("store", state.writerBlock, state.writerThread);
     }
-    if (state.writerBlock && !(isShared && !mine)) {
-      bool ordered = mine && (state.writerThread == actor.thread || state.writerEpoch < actor.epoch);
-      if (!ordered) {
-        return other("store", state.writerBlock, state.writerThread);
-      }
-    }
-    bool read = state.readerBlock == actor.block;
+    bool mine = state.readerBlock == actor.block, partners = actor.isPartner(state.readerBlock);
     if (!isStore) {
-      bool sameEpoch = read && state.readerEpoch == actor.epoch;
+      bool sameEpoch = mine && state.readerEpoch == actor.epoch, unordered = partners && state.readerEpoch >= actor.commonEpoch;
       state.severalThreads = sameEpoch && (state.severalThreads || state.readerThread != actor.thread);
-      state.severalBlocks |= state.readerBlock && !read;
+      state.severalBlocks |= state.readerBlock && !partners;
+      state.severalPartners = unordered && (state.severalPartners || !mine);
       if (!sameEpoch || !state.severalThreads) {
         state.readerThread = actor.thread;
       }
       state.readerBlock = actor.block;
-      state.readerEpoch = actor.epoch;
+      state.readerEpoch = state.severalPartners ? std::max(state.readerEpoch, actor.epoch) : actor.epoch;
       continue;
     }
-    if (state.readerBlock && !isShared && (!read || state.severalBlocks)) {
-      return other("load", state.readerBlock, state.readerThread);
-    }
-    if (read && state.readerEpoch == actor.epoch && (state.severalThreads || state.readerThread != actor.thread)) {
+    bool isElsewhere = state.readerBlock && !isShared && (!partners || state.severalBlocks);
+    bool isUnordered = partners && (!mine || state.severalPartners) && state.readerEpoch >= actor.commonEpoch;
+    bool isHere = mine && state.readerEpoch == actor.epoch && (state.severalThreads || state.readerThread != actor.thread);
+    if (isElsewhere || isUnordered || isHere) {
       return other("load", state.readerBlock, state.readerThread);
     }
     state.writerBlock = actor.block;

@@ -1,8 +1,8 @@
 // The memory of an emulated launch and what is known about each byte of it. Kernels run on copies of their buffers, laid far apart
 // in a reserved range of addresses, so that no access beside a buffer can fall into another one. Beside each byte stands who
 // wrote and who read it last and in which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
-// when one of them is a store, their threads differ, and no barrier of their common block lies between them. Blocks are never
-// ordered with each other inside a launch.
+// when one of them is a store, their threads differ, and no barrier of their common block (or cluster) lies between them. Other blocks
+// are never ordered with each other inside a launch.
 //
 // Buffers that share storage (a kernel that works in place) share the bytes and the knowledge.
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,14 @@ struct SimtActor {
   uint32_t block;
   uint32_t thread;
   uint32_t epoch;
+  /// The first block of its cluster, how many there are, and the epoch that began with their last common barrier.
+  uint32_t firstBlock, blocks, commonEpoch;
+
+  bool isPartner(uint32_t other) const { return other >= firstBlock && other - firstBlock < blocks; }
+  /// Whether what a thread did in an epoch is over before this access.
+  bool isBehind(uint32_t otherBlock, uint32_t otherThread, uint32_t otherEpoch) const {
+    return otherBlock == block ? otherThread == thread || otherEpoch < epoch : isPartner(otherBlock) && otherEpoch < commonEpoch;
+  }
 };
 
 class SimtMemory {
@@ -53,8 +62,10 @@ public:
   bool open(const std::vector<SimtBuffer> &buffers);
   /// Where the kernel sees buffer number `index`.
   void *address(size_t index) const { return places[index]; }
-  /// Shared memory of the current block; its bytes are undefined for every new block.
-  void *openShared(uint32_t bytes);
+  /// Shared memory of the block that is number `member` of the current cluster; its bytes are undefined for every new block.
+  void *openShared(uint32_t bytes, uint32_t member);
+  /// Whose shared memory an address lies in: a member of the cluster, or none.
+  std::optional<uint32_t> ownerOf(const void *address) const;
 
   /// Launches are ordered: forgets who did what, not what has been written.
   void beginLaunch();
@@ -71,7 +82,8 @@ private:
     uint32_t readerBlock, readerThread, readerEpoch;
     /// The last reader; `readerThread` stays with the first of several.
     uint32_t asker;
-    bool severalThreads, severalBlocks;
+    /// Several threads of the reader's block in its epoch; blocks of several clusters; several blocks of the reader's cluster.
+    bool severalThreads, severalBlocks, severalPartners;
   };
   struct Region {
     std::string name;
@@ -93,8 +105,11 @@ private:
   uint64_t reservedBytes = 0;
   std::vector<Region> regions;
   std::vector<void *> places;
-  std::unique_ptr<Region> shared;
-  std::unique_ptr<uint8_t, void (*)(void *)> sharedMemory{nullptr, std::free};
+  struct Shared {
+    std::unique_ptr<Region> region;
+    std::unique_ptr<uint8_t, void (*)(void *)> memory{nullptr, std::free};
+  };
+  std::vector<Shared> shared;
   size_t lastRegion = 0;
 };
 

@@ -110,6 +110,10 @@ def sweep():
     return Emulation(ARCHITECTURES if chosen is None else tuple(int(arch) for arch in chosen.split()))
 
 
+def _kernels(result):
+    return {kernel["name"] for kernel in json.loads(result.report)["kernels"]}
+
+
 class Emulation:
     def __init__(self, architectures=ARCHITECTURES):
         self.architectures = architectures
@@ -129,13 +133,19 @@ class Emulation:
         if given.get("targets", ["cpu"]) != ["cpu"]:
             return native(text, settings)
         result = native(text, json.dumps({**given, "targets": ["simt"]}))
-        names = {kernel["name"] for kernel in json.loads(result.report)["kernels"]}
         # What was assembled once needs no second time.
-        if self.architectures and names - self.seen:
-            targets = [f"sm_{arch}" for arch in self.architectures]
-            self.texts += ptx_of(native(text, json.dumps({**given, "targets": targets})).artifact)
-            self.seen |= names
+        if self.architectures and _kernels(result) - self.seen:
+            self.seen |= self._collect(native, text, given, self.architectures, _kernels(result))
         return result
+
+    def _collect(self, native, text, given, architectures, emulated):
+        """Schedules are those of the oldest architecture: where they differ from the emulation's, newer ones are compiled by themselves."""
+        made = native(text, json.dumps({**given, "targets": [f"sm_{arch}" for arch in architectures]}))
+        self.texts += ptx_of(made.artifact)
+        names = _kernels(made)
+        if names != emulated and architectures[0] < 90 and len(architectures) > 1:
+            names |= self._collect(native, text, given, [arch for arch in architectures if arch >= 90], emulated)
+        return names | emulated
 
     def assemble(self):
         """Assembles what has been collected and forgets it; (kernel, architecture, registers) of each."""

@@ -45,7 +45,8 @@ class Emulated(gpu_kernels.Sizes):
         super().__init__("cpu", small=True)
 
     def rows(self, n):
-        return min(n, max(n // 2048, 64 if n <= 8192 else 128))
+        # Few of them are long.
+        return min(n, 16 if n <= 4096 else max(n // 2048, 64 if n <= 8192 else 128))
 
     def columns(self, n):
         return n
@@ -71,18 +72,19 @@ def kinds():
 
 
 # Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: foreach and the block of a model.
-LOOPED = {"softmax_long": 2.02, "cross_entropy": 1.7, "both_orders": 1.34}
+#: Values that are written in two orders are read in two.
+MORE = {"both_orders": 1.34}
 ELSEWHERE = ("index_add_random", "index_add_equal", "foreach_adamw", "llama_block", "dropout_residual", "group_norm_silu")
 for _one in gpu_kernels.kernels().values():
     if _one.name not in ELSEWHERE:
-        _ALL[_one.name] = Kind(_one.name, _one.make, LOOPED.get(_one.name, MOST_TRAFFIC))
+        _ALL[_one.name] = Kind(_one.name, _one.make, MORE.get(_one.name, MOST_TRAFFIC))
 
 
 def shape(s, rows, columns):
     return s.rows(rows), columns
 
 
-@kind(traffic=2.02)
+@kind()
 def group_norm_silu(s):
     return lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)), [s.randn(1, 320, 64, 64), s.randn(320), s.randn(320)]
 
@@ -167,15 +169,25 @@ def softmax_wide(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 32768), dtype=F32)]
 
 
-@kind(traffic=2.05)
+@kind()
 def softmax_few_rows(s):
-    """Split: the maximum, the sum and the results are a sweep each."""
     return lambda x: torch.softmax(x, -1), [s.randn(16, 131072, dtype=F32)]
 
 
-@kind(traffic=2.05)
+@kind()
 def softmax_long_odd(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 4096, 50257))]
+
+
+@kind(emulated=False)
+def softmax_endless(s):
+    """Too long for any cluster, swept twice; so many rows that the emulation does not take them."""
+    return lambda x: torch.softmax(x, -1), [s.randn(4096, 600000)]
+
+
+@kind()
+def log_softmax_long(s):
+    return lambda x: torch.log_softmax(x, -1), [s.randn(*shape(s, 4096, 128256))]
 
 
 @kind()
@@ -188,16 +200,15 @@ def layer_norm_wide(s):
     return lambda x, w, b: F.layer_norm(x, [16384], w, b), [s.randn(*shape(s, 8192, 16384)), s.randn(16384), s.randn(16384)]
 
 
-@kind(traffic=1.55)
+@kind()
 def rms_norm_long(s):
-    """Too long for the registers of a block."""
-    return lambda x, w: F.rms_norm(x, [65536], w), [s.randn(*shape(s, 4096, 65536), dtype=F32), s.randn(65536, dtype=F32)]
+    return lambda x, w: F.rms_norm(x, [65536], w), [s.randn(*shape(s, 8192, 65536), dtype=F32), s.randn(65536, dtype=F32)]
 
 
 @kind()
 def masked_softmax(s):
-    mask = torch.ones(s.rows(2048), 2048, dtype=torch.bool)
-    return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(s.rows(2048), 2048), mask]
+    mask = torch.ones(s.rows(8192), 2048, dtype=torch.bool)
+    return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(s.rows(8192), 2048), mask]
 
 
 # Gradients.

@@ -1,12 +1,14 @@
 """max-autotune: schedules of regions are compared by running them, remembered by number beside the graph, and never chosen for wrong results. Times
 are scripted here; one test measures for real and asserts nothing about them."""
 
+import json
+
 import pytest
 import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import autotune
+from frit import autotune, backend
 
 MODE = "max-autotune-no-cudagraphs"
 
@@ -135,6 +137,40 @@ def test_the_emulation_is_not_measured(monkeypatch):
     compiled = torch.compile(column_sums, backend="frit", options={"mode": MODE, "target": "simt"})
     torch.testing.assert_close(compiled(x), column_sums(x), rtol=1e-4, atol=1e-4)
     assert not asked and counters["frit"]["not_measured: the emulation says nothing about times"] == 1
+
+
+ON_A_DEVICE = {
+    "pointwise": (lambda x: x * 2 + x.abs(), (1025, 1030), 3),
+    "pointwise of one dim": (lambda x: x * 2 + x.abs(), ((1 << 20) + 7,), 3),
+    "rows": (lambda x: torch.softmax(x, -1), (7, 4096), 3),
+    "rows of a cluster": (lambda x: torch.softmax(x, -1), (64, 40960), 3),
+    "columns": (lambda x: x.sum(0), (3000, 33), 3),
+    "everything": (lambda x: x.sum(), (300, 500), 2),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_DEVICE)
+def test_every_schedule_of_a_device_gives_eagers_results(name, monkeypatch):
+    function, shape, count = ON_A_DEVICE[name]
+    x, seen = torch.randn(shape), set()
+    native = backend._native()
+    compile_native, choice = native.compile, "list"
+
+    def compiled(text, settings):
+        result = compile_native(text, json.dumps({**json.loads(settings), "schedule_choices": choice}))
+        report = json.loads(result.report)
+        assert report["schedule_candidates"] == [count]
+        seen.update(kernel["name"] for kernel in report["kernels"])
+        return result
+
+    monkeypatch.setattr(native, "compile", compiled)
+    for number in range(count):
+        choice = f"0={number}"
+        torch.compiler.reset()
+        monkeypatch.setenv("FRIT_CACHE", "0")
+        actual = torch.compile(function, backend="frit", options={"target": "simt"})(x)
+        torch.testing.assert_close(actual, function(x), rtol=1e-4, atol=1e-3)
+    assert len(seen) == count
 
 
 def test_random_numbers_of_the_program_are_left_alone(monkeypatch):

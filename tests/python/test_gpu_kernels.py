@@ -268,7 +268,7 @@ def test_rows_in_place():
     def function(x, y, z):
         return x.copy_(torch.softmax(x, -1)), y.copy_(y - y.amax(0)), z.copy_(z - z.sum(-1, keepdim=True))
 
-    for shape in ((8, 33), (5, 7), (130, 5), (2, 1025), (33, 40), (3, 128)):
+    for shape in ((8, 33), (5, 7), (130, 5), (2, 1025), (33, 40), (3, 128), (17, 40960)):
         one, two = [[values(shape, seed=s) for s in range(3)] for _ in range(2)]
         compare(torch.compile(function, backend="frit")(*one), function(*two))
         compare(one, two)
@@ -289,7 +289,7 @@ def test_operands_of_whole_rows_in_place(dim):
         mean.mul_(0.9).add_(now)
         return shifted
 
-    for shape in ((4, 7), (33, 64), (4, 1025), (700, 65)):
+    for shape in ((4, 7), (33, 64), (4, 1025), (700, 65), (17, 40960)):
         for function in (only, both):
             kept = [d if i != dim else 1 for i, d in enumerate(shape)]
             x, one, two = values(shape), values(tuple(kept), seed=1), values(tuple(kept), seed=1)

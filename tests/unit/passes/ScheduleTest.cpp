@@ -46,6 +46,97 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
   }
 }
 
+TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
+  for (unsigned arch : {80u, 90u, 100u}) {
+    for (double rows : {1.0, 16.0, 100.0, 4096.0, 1e6}) {
+      for (int64_t columns : {100, 4096, 5001, 16384, 32768, 40960, 50257, 65536, 131072, 262144, 262145, 1 << 20}) {
+        for (unsigned operands : {1u, 2u, 3u}) {
+          for (unsigned bytes : {1u, 2u, 4u, 8u}) {
+            RegionSummary region = reduction(rows, double(columns));
+            region.knownColumns = columns;
+            region.keptOperands = operands;
+            region.hasEpilogue = true;
+            region.widestBytes = region.narrowestBytes = bytes;
+            auto list = listSchedules(region, ScheduleTarget::Gpu, {arch});
+            for (const ScheduleCandidate &candidate : list) {
+              int64_t blocks = candidate.get("cluster"), vector = candidate.get("vector");
+              EXPECT_LE(blocks, arch >= 90 ? 8 : 0);
+              EXPECT_FALSE(blocks && candidate.get("split"));
+              if (blocks) {
+                EXPECT_TRUE(blocks == 2 || blocks == 4 || blocks == 8);
+                EXPECT_EQ(columns % vector, 0);
+                // Registers of 512 threads a block, 64 each, in at most 16 loads of an operand.
+                EXPECT_LE(columns * operands, 512 * 64 * blocks + 512 * 64);
+                EXPECT_LE((columns + vector * 512 * blocks - 1) / (vector * 512 * blocks), 16);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, RowsTooLongForABlockTakeACluster) {
+  auto first = [](double rows, int64_t columns, unsigned arch, unsigned operands = 1, unsigned bytes = 4) {
+    RegionSummary region = reduction(rows, double(columns));
+    region.knownColumns = columns;
+    region.keptOperands = operands;
+    region.hasEpilogue = true;
+    region.widestBytes = region.narrowestBytes = bytes;
+    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+  };
+  EXPECT_EQ(first(4096, 32768, 90).get("cluster"), 0);
+  EXPECT_EQ(first(4096, 65536, 90).get("cluster"), 2);
+  EXPECT_EQ(first(4096, 131072, 90).get("cluster"), 4);
+  EXPECT_EQ(first(4096, 131072, 100, 1, 2).get("cluster"), 4);
+  EXPECT_EQ(first(4096, 262144, 90).get("cluster"), 8);
+  EXPECT_EQ(first(4096, 262144 + 4, 90).get("cluster"), 0);
+  EXPECT_EQ(first(4096, 65536, 90, 2).get("cluster"), 4);
+  EXPECT_EQ(first(4096, 50257, 90, 1, 2).get("cluster"), 8);
+  EXPECT_EQ(first(4096, 131072, 80).get("cluster"), 0);
+  // Few of them: as many blocks as fill the device and have something to do. Older devices split them.
+  EXPECT_EQ(first(16, 131072, 90).get("cluster"), 8);
+  EXPECT_EQ(first(32, 40960, 90, 1, 2).get("cluster"), 4);
+  EXPECT_EQ(first(16, 4096, 90).get("cluster"), 0);
+  EXPECT_EQ(first(16, 131072, 80).get("cluster"), 0);
+  EXPECT_GT(first(16, 131072, 80).get("split"), 1);
+  // Read once, whatever the length.
+  RegionSummary sum = reduction(4096, 131072);
+  sum.knownColumns = 131072;
+  EXPECT_EQ(listSchedules(sum, ScheduleTarget::Gpu, {90}).front().get("cluster"), 0);
+}
+
+TEST(Schedule, SeveralAreWorthATryOnADevice) {
+  RegionSummary region = reduction(4096, 4096);
+  region.reduces = false;
+  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).size(), 3u);
+  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu)[1].get("unroll"), 2);
+  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).size(), 1u);
+  region.rows = 1;
+  region.columns = 100;
+  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).size(), 1u);
+  RegionSummary rows = reduction(4096, 4096);
+  rows.knownColumns = 4096;
+  rows.hasEpilogue = true;
+  auto list = listSchedules(rows, ScheduleTarget::Gpu, {90});
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_NE(list[1].get("lanes"), list[2].get("lanes"));
+  rows.knownColumns = 131072;
+  rows.columns = 131072;
+  list = listSchedules(rows, ScheduleTarget::Gpu, {90});
+  ASSERT_GE(list.size(), 3u);
+  EXPECT_EQ(list[0].get("cluster"), 4);
+  EXPECT_EQ(list[1].get("cluster"), 8);
+  EXPECT_EQ(list[2].get("cluster"), 0);
+  RegionSummary columns = reduction(64, 100000);
+  columns.bytesAlongParallel = 8;
+  list = listSchedules(columns, ScheduleTarget::Gpu);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_GT(list[0].get("split"), 1);
+  EXPECT_EQ(list[1].get("split"), 1);
+}
+
 TEST(Schedule, ContiguityDecidesBetweenRowsAndColumns) {
   RegionSummary region = reduction(2000, 256);
   EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::RowReduction);

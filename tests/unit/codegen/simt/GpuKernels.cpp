@@ -86,6 +86,9 @@ private:
     context.loadAllAvailableDialects();
     module = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/kernels.mlir", &context);
     EXPECT_TRUE(module);
+    auto more = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/cluster-kernels.mlir", &context);
+    EXPECT_TRUE(more);
+    module->getBody()->getOperations().splice(module->getBody()->end(), more->getBody()->getOperations());
     if (unbounded) {
       makeUnbounded(*module);
     }
@@ -251,6 +254,7 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
       next.block[axis] = launch.block[axis];
     }
     next.sharedBytes = launch.sharedBytes;
+    next.cluster = launch.cluster;
     launches.push_back(next);
   }
   simt::Status status = runSimtKernel(arguments, launches);
@@ -367,6 +371,13 @@ const Case kCases[] = {
     {"split_rows", {{0, 5}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}}, 1e-4},
     {"split_softmax", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}}, 1e-5},
     {"split_sum", {{0, 3}, {1, 1}, {257, 5}, {600, 264}}, 1e-4},
+    {"cluster_softmax", {{0}, {1}, {3}}},
+    {"cluster_odd", {{0}, {1}, {2}}, 2e-4},
+    {"cluster_norm", {{1}}},
+    {"cluster_none", {{1}}},
+    {"unrolled", {{0}, {1}, {3}, {33}, {1023}, {1024}, {2047}, {2048}, {2049}, {8192}, {10001}}},
+    {"unrolled_rows", {{0, 5}, {1, 1}, {3, 8}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}, {64, 64}, {65, 128}}},
+    {"lanes", {{0}, {1}, {15}, {16}, {33}}},
     {"split_columns", {{3, 0}, {1, 1}, {7, 8}, {255, 33}, {256, 40}, {257, 264}, {2100, 24}}, 1e-4},
 };
 
@@ -407,7 +418,8 @@ const Moved kMoved[] = {
     {"functions", {2047}},     {"strides", {33, 16}},       {"softmax_warp", {32}},  {"softmax_warp", {8}},    {"softmax_odd", {3}},
     {"layer_norm", {1}},       {"siblings", {96}},         {"around", {40, 33}},    {"column_sum", {40, 256}}, {"column_sum", {33, 255}},
     {"full_sum", {70000}},     {"full_small", {}},        {"split_rows", {3, 32768}}, {"split_sum", {2048, 256}},
-    {"both_ways", {33, 70}},
+    {"both_ways", {33, 70}},   {"cluster_softmax", {3}},    {"cluster_odd", {2}},    {"cluster_norm", {1}},     {"unrolled", {10001}},
+    {"unrolled_rows", {65, 128}}, {"lanes", {32}},
 };
 
 TEST(GpuKernel, movesNoByteTwice) {

@@ -249,3 +249,135 @@ TEST(SimtGrid, errorsOfDataReadAsInEager) {
   EXPECT_EQ(status.kind(), ErrorKind::Index);
   EXPECT_EQ(status.message(), "index 7 is out of bounds for dimension 0 with size 3");
 }
+
+namespace {
+
+float *partnerShared(const SimtContext *c, int index, int block) {
+  return static_cast<float *>(c->operations->mapShared(c, static_cast<float *>(c->shared) + index, block));
+}
+void storePartner(const SimtContext *c, int index, int block, float value) {
+  float *p = partnerShared(c, index, block);
+  c->operations->access(c, p, 4, kSimtStore | kSimtShared);
+  *p = value;
+}
+
+/// Each block gets the first element of every block of its cluster.
+template <bool Begin, bool End> void gatherFirst(const SimtContext *c) {
+  int t = c->threadId[0], rank = c->blockId[0] % 2;
+  if (Begin) {
+    c->operations->clusterBarrier(c, 0);
+  }
+  if (t < 2) {
+    storePartner(c, rank, t, loadFloat(c, input(c) + c->blockId[0] * c->blockDim[0]));
+  }
+  if (End) {
+    c->operations->clusterBarrier(c, 1);
+  } else {
+    c->operations->barrier(c, 2);
+  }
+  storeFloat(c, output(c) + global(c), loadShared(c, t % 2));
+}
+
+Status runClusters(Example &run, SimtFunction entry, uint32_t grid = 4, uint32_t cluster = 2) {
+  return runSimtKernel(run.arguments, {{"frit_test", entry, {grid, 1, 1}, {64, 1, 1}, 512, cluster}});
+}
+
+} // namespace
+
+TEST(SimtGrid, blocksOfAClusterShareTheirMemory) {
+  Example run;
+  Status status = runClusters(run, gatherFirst<true, true>);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(run.y[i], float(i / 128 * 128 + i % 2 * 64));
+  }
+}
+
+TEST(SimtGrid, aBlockThatMayNotHaveBegun) {
+  Example run;
+  EXPECT_ERROR(runClusters(run, gatherFirst<false, true>), "block (0, 0, 0), thread (1, 0, 0)", "shared memory of block (1, 0, 0)",
+               "may not have begun");
+}
+
+TEST(SimtGrid, aBarrierOfTheBlockOrdersNoOtherBlock) {
+  Example run;
+  EXPECT_ERROR(runClusters(run, gatherFirst<true, false>), "shared memory");
+  // Both blocks write to the same place.
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
+                 c->operations->clusterBarrier(c, 0);
+                 if (c->threadId[0] == 0) {
+                   storePartner(c, 5, 1, 1.f);
+                 }
+                 c->operations->barrier(c, 1);
+                 c->operations->clusterBarrier(c, 2);
+               }),
+               "races with a store by thread 0 of block 0", "shared memory");
+  // One block reads what another writes, with a barrier of its own between.
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
+                 storeShared(c, c->threadId[0], 0.f);
+                 c->operations->clusterBarrier(c, 0);
+                 if (c->blockId[0] % 2 == 0) {
+                   loadShared(c, c->threadId[0]);
+                 }
+                 c->operations->barrier(c, 1);
+                 if (c->blockId[0] % 2 == 1) {
+                   storePartner(c, c->threadId[0], 0, 1.f);
+                 }
+                 c->operations->clusterBarrier(c, 2);
+               }),
+               "races with a load by thread 0 of block 0", "shared memory");
+}
+
+TEST(SimtGrid, memoryOfABlockThatHasReturned) {
+  Example run;
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
+                 c->operations->clusterBarrier(c, 0);
+                 if (c->blockId[0] % 2 == 1) {
+                   storePartner(c, c->threadId[0], 0, 1.f);
+                 }
+               }),
+               "block (1, 0, 0)", "shared memory of block (0, 0, 0), which has returned");
+}
+
+TEST(SimtGrid, aClusterThatDoesNotMeet) {
+  Example run;
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
+                 if (c->blockId[0] % 2 == 0) {
+                   c->operations->clusterBarrier(c, 0);
+                 }
+               }),
+               "block (0, 0, 0)", "waits at cluster barrier 0, but block (1, 0, 0) of its cluster has returned");
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
+                 if (c->threadId[0] != 3) {
+                   c->operations->clusterBarrier(c, 0);
+                 }
+               }),
+               "waits at cluster barrier 0, but thread (3, 0, 0) has returned");
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) { c->operations->clusterBarrier(c, c->blockId[0] % 2); }),
+               "waits at cluster barrier 0, but block (1, 0, 0) of its cluster waits at cluster barrier 1");
+}
+
+TEST(SimtGrid, clustersThatNoDeviceTakes) {
+  Example run;
+  EXPECT_ERROR(runClusters(run, gatherFirst<true, true>, 3), "a grid of 3 blocks in clusters of 2");
+  EXPECT_ERROR(runClusters(run, gatherFirst<true, true>, 16, 16), "in clusters of 16");
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) { partnerShared(c, 0, 2); }), "block 2 of a cluster of 2");
+}
+
+/// Global memory is ordered by a barrier of the cluster, between its blocks and no others.
+TEST(SimtGrid, globalMemoryOfACluster) {
+  auto exchange = [](const SimtContext *c) {
+    int t = c->threadId[0], n = c->blockDim[0], partner = c->blockId[0] ^ 1;
+    storeFloat(c, output(c) + global(c), 1.f);
+    c->operations->clusterBarrier(c, 0);
+    float other = loadFloat(c, output(c) + partner * n + t);
+    c->operations->clusterBarrier(c, 1);
+    storeFloat(c, output(c) + global(c), other + 1.f);
+  };
+  Example run;
+  Status status = runClusters(run, exchange);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(run.y[17], 2.f);
+  Example unordered;
+  EXPECT_ERROR(runClusters(unordered, exchange, 4, 1), "block (0, 0, 0)", "result 0", "which nobody has written");
+}

@@ -367,6 +367,10 @@ TEST(ArtifactConstraint, A24_LaunchesAreSuchAsDevicesTake) {
   expectRefused("a block of (1, 1, 65) threads", block(1, 1, 65));
   expectRefused("a block of (65536, 65536, 1) threads", block(65536, 65536, 1));
   expectRefused("bytes of shared memory", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->shared_bytes = (227 << 10) + 1; });
+  for (uint32_t blocks : {0u, 3u, 16u}) {
+    expectRefused("a cluster of " + std::to_string(blocks) + " blocks",
+                  [=](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->cluster_x = blocks; });
+  }
   expectRefused("a grain of 0 units", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->grain = 0; });
   expectRefused("no variant", [](Small &s) { s.plan().kernels[0]->variants.clear(); });
   expectRefused("a launch without an entry", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->entry.clear(); });
@@ -397,6 +401,8 @@ TEST(ArtifactConstraint, A26_GpuCodeTakesWhatLaunchesPass) {
   gpu("no number of 8 bytes", replaced(".u64 k_param_2", ".align 8 .b8 k_param_2[4000]"));
   gpu("holds an array", replaced("k_param_2,", "k_param_2[500],"));
   gpu("runs with 64 threads a block, a launch has 128", replaced("128, 1, 1", "64, 1, 1"));
+  gpu("runs in clusters of 4 blocks, a launch has 1", replaced(".maxntid", ".explicitcluster .reqnctapercluster 2, 2, 1 .maxntid"));
+  gpu("runs in clusters of 1 blocks, a launch has 2", [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->cluster_x = 2; });
   gpu("has no entry 'k'", replaced(".entry k(", ".entry other("));
   gpu("is not for sm_90", replaced("sm_90", "sm_80"));
   gpu("does not begin with .version", replaced(".version", ".verse"));
