@@ -51,14 +51,20 @@ static int findBuildId(dl_phdr_info *object, size_t, void *data) {
   return 1;
 }
 
-std::string compilerIdentity() {
-  BuildId mine = {reinterpret_cast<uintptr_t>(&compilerIdentity), ""};
+static std::string findIdentity() {
+  BuildId mine = {reinterpret_cast<uintptr_t>(&findIdentity), ""};
   dl_iterate_phdr(findBuildId, &mine);
   if (mine.hex.empty()) {
     return "";
   }
   bool wide = mlir::frit::CpuTarget::host().level == mlir::frit::CpuLevel::X86_64_V4;
   return "build " + mine.hex + ", llvm " LLVM_VERSION_STRING ", host " + (wide ? "x86-64-v4" : "x86-64-v3");
+}
+
+std::string compilerIdentity() {
+  // Walking all loaded objects takes as long as a hundred nodes of a graph's key.
+  static const std::string identity = findIdentity();
+  return identity;
 }
 
 } // namespace frit

@@ -1,5 +1,6 @@
 #include "python/bindings/GraphText.h"
 
+#include <torch/csrc/Device.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -27,7 +28,10 @@ private:
 struct Names {
   PyObject *op = PyUnicode_InternFromString("op"), *name = PyUnicode_InternFromString("name"),
            *target = PyUnicode_InternFromString("target"), *args = PyUnicode_InternFromString("_args"),
-           *kwargs = PyUnicode_InternFromString("_kwargs"), *call = PyUnicode_InternFromString("call_function");
+           *kwargs = PyUnicode_InternFromString("_kwargs"), *meta = PyUnicode_InternFromString("meta"), *val = PyUnicode_InternFromString("val"),
+           *device = PyUnicode_InternFromString("device"), *fakeDevice = PyUnicode_InternFromString("fake_device"),
+           *call = PyUnicode_InternFromString("call_function"), *placeholder = PyUnicode_InternFromString("placeholder"),
+           *output = PyUnicode_InternFromString("output");
 };
 
 const Names &names() {
@@ -90,80 +94,151 @@ private:
   std::string &out;
 };
 
-/// Of a target; targets are operators, of which a process has few, and stay alive here so that none is taken for another.
-const std::string *targetText(PyObject *target, PyObject *describe) {
+/// Of an object of which a process has few, an operator or a class; it stays alive, so that no other is taken for it.
+template <typename Describe> const std::string *textOnce(PyObject *object, Describe describe) {
   static auto &known = *new std::unordered_map<PyObject *, std::string>();
-  auto found = known.find(target);
+  auto found = known.find(object);
   if (found == known.end()) {
     std::string text;
-    if (!appendText(Owned(PyObject_CallOneArg(describe, target)).get(), text)) {
+    if (!describe(object, text)) {
       return nullptr;
     }
-    Py_INCREF(target);
-    found = known.emplace(target, std::move(text)).first;
+    Py_INCREF(object);
+    found = known.emplace(object, std::move(text)).first;
   }
   return &found->second;
 }
 
-} // namespace
-
-PyObject *describeCalls(PyObject *, PyObject *arguments) {
-  PyObject *nodes, *nodeType, *describe, *others;
-  if (!PyArg_ParseTuple(arguments, "OO!OO!:describe_calls", &nodes, &PyType_Type, &nodeType, &describe, &PyList_Type, &others)) {
-    return nullptr;
-  }
-  Owned iterator(PyObject_GetIter(nodes));
-  if (!iterator) {
-    return nullptr;
-  }
-  std::string out;
-  Writer writer(reinterpret_cast<PyTypeObject *>(nodeType), out);
-  while (PyObject *next = PyIter_Next(iterator.get())) {
-    Owned node(next);
-    Owned op(PyObject_GetAttr(next, names().op));
-    int isCall = op ? PyObject_RichCompareBool(op.get(), names().call, Py_EQ) : -1;
-    if (isCall < 0 || (isCall == 0 && PyList_Append(others, next) != 0)) {
-      return nullptr;
-    }
-    if (isCall == 0) {
-      continue;
-    }
-    Owned name(PyObject_GetAttr(next, names().name)), target(PyObject_GetAttr(next, names().target));
-    Owned args(PyObject_GetAttr(next, names().args)), kwargs(PyObject_GetAttr(next, names().kwargs));
-    const std::string *text = target ? targetText(target.get(), describe) : nullptr;
-    if (!text || !name || !args || !kwargs || !appendText(name.get(), out)) {
-      return nullptr;
-    }
-    out += '=';
-    out += *text;
-    if (!writer.value(args.get()) || !writer.value(kwargs.get())) {
-      return nullptr;
-    }
-    out += '\n';
-  }
-  return PyErr_Occurred() ? nullptr : PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
+bool describeClass(PyObject *type, std::string &out) {
+  Owned module(PyObject_GetAttrString(type, "__module__")), name(PyObject_GetAttrString(type, "__qualname__"));
+  return module && name && appendText(module.get(), out) && (out += '.', appendText(name.get(), out));
 }
 
-PyObject *describeTensor(PyObject *, PyObject *object) {
+/// The text of one graph.
+class GraphText {
+public:
+  PyObject *nodes, *nodeType, *fakeType, *describeTarget, *describeValue, *others;
+
+  PyObject *write() {
+    Owned iterator(PyObject_GetIter(nodes));
+    if (!iterator) {
+      return nullptr;
+    }
+    while (PyObject *next = PyIter_Next(iterator.get())) {
+      Owned node(next);
+      Owned op(PyObject_GetAttr(next, names().op));
+      if (!op || !describe(next, op.get())) {
+        return nullptr;
+      }
+    }
+    out += "targets\n" + targets;
+    return PyErr_Occurred() ? nullptr : PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
+  }
+
+private:
+  bool describe(PyObject *node, PyObject *op) {
+    auto is = [&](PyObject *name) { return op == name || PyObject_RichCompareBool(op, name, Py_EQ) == 1; };
+    bool isCall = is(names().call), isPlaceholder = !isCall && is(names().placeholder);
+    if (!isCall && !isPlaceholder && !is(names().output)) {
+      return PyList_Append(others, node) == 0;
+    }
+    Owned name(PyObject_GetAttr(node, names().name)), args(PyObject_GetAttr(node, names().args));
+    if (!name || !args || !appendText(name.get(), out)) {
+      return false;
+    }
+    bool good = isCall          ? call(node, args.get())
+                : isPlaceholder ? (out += ':', valueOf(node))
+                                : writer().value(args.get()) && results(args.get());
+    out += '\n';
+    return good;
+  }
+
+  bool call(PyObject *node, PyObject *args) {
+    Owned target(PyObject_GetAttr(node, names().target)), kwargs(PyObject_GetAttr(node, names().kwargs));
+    if (!target || !kwargs) {
+      return false;
+    }
+    // By number: the schemas of operators are most of the text otherwise.
+    auto [place, isNew] = numbers.try_emplace(target.get(), numbers.size());
+    if (isNew) {
+      const std::string *text = textOnce(target.get(), [&](PyObject *object, std::string &to) {
+        return appendText(Owned(PyObject_CallOneArg(describeTarget, object)).get(), to);
+      });
+      if (!text) {
+        return false;
+      }
+      targets += *text + '\n';
+    }
+    out += '=' + std::to_string(place->second);
+    return writer().value(args) && writer().value(kwargs.get());
+  }
+
+  /// The values of the nodes that a graph gives back.
+  bool results(PyObject *args) {
+    PyObject *only = PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
+    Owned list(PySequence_Fast(PyTuple_Check(only) || PyList_Check(only) ? only : args, "results are a sequence"));
+    for (Py_ssize_t at = 0; list && at < PySequence_Fast_GET_SIZE(list.get()); ++at) {
+      PyObject *node = PySequence_Fast_GET_ITEM(list.get(), at);
+      if (reinterpret_cast<PyObject *>(Py_TYPE(node)) == nodeType && !(out += ',', valueOf(node))) {
+        return false;
+      }
+    }
+    return static_cast<bool>(list);
+  }
+
+  /// What tracing knows of a node's value.
+  bool valueOf(PyObject *node) {
+    Owned meta(PyObject_GetAttr(node, names().meta));
+    PyObject *value = meta && PyDict_Check(meta.get()) ? PyDict_GetItemWithError(meta.get(), names().val) : nullptr;
+    if (!meta || PyErr_Occurred()) {
+      return false;
+    }
+    if (value && THPVariable_Check(value)) {
+      const at::Tensor &tensor = THPVariable_Unpack(value);
+      if (tensor.layout() == at::kStrided && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+        return tensorText(value, tensor);
+      }
+    }
+    return appendText(Owned(PyObject_CallOneArg(describeValue, value ? value : Py_None)).get(), out);
+  }
+
+  bool tensorText(PyObject *object, const at::Tensor &tensor) {
+    auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object));
+    const std::string *className = textOnce(type, describeClass);
+    // A fake tensor calls itself one of the meta device everywhere but here.
+    Owned device(PyObject_GetAttr(object, type == fakeType ? names().fakeDevice : names().device));
+    if (!className || !device || !THPDevice_Check(device.get())) {
+      return device && className && (PyErr_SetString(PyExc_TypeError, "a tensor's device is none"), false);
+    }
+    out += c10::toString(tensor.scalar_type());
+    for (at::IntArrayRef list : {tensor.sizes(), tensor.strides()}) {
+      out += '[';
+      for (int64_t value : list) {
+        out += std::to_string(value) + ',';
+      }
+      out += ']';
+    }
+    out += std::to_string(tensor.storage_offset()) + (tensor.requires_grad() ? " grad " : " ");
+    out += reinterpret_cast<THPDevice *>(device.get())->device.str() + ' ' + *className;
+    return true;
+  }
+
+  Writer writer() { return Writer(reinterpret_cast<PyTypeObject *>(nodeType), out); }
+
+  std::string out, targets;
+  std::unordered_map<PyObject *, size_t> numbers;
+};
+
+} // namespace
+
+PyObject *describeGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
-  if (!THPVariable_Check(object)) {
-    PyErr_SetString(PyExc_TypeError, "describe_tensor takes a tensor");
+  GraphText text;
+  if (!PyArg_ParseTuple(arguments, "OO!O!OOO!:describe_graph", &text.nodes, &PyType_Type, &text.nodeType, &PyType_Type, &text.fakeType,
+                        &text.describeTarget, &text.describeValue, &PyList_Type, &text.others)) {
     return nullptr;
   }
-  const at::Tensor &tensor = THPVariable_Unpack(object);
-  if (tensor.layout() != at::kStrided || tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-    Py_RETURN_NONE;
-  }
-  std::string out = c10::toString(tensor.scalar_type());
-  for (at::IntArrayRef list : {tensor.sizes(), tensor.strides()}) {
-    out += '[';
-    for (int64_t value : list) {
-      out += std::to_string(value) + ',';
-    }
-    out += ']';
-  }
-  out += std::to_string(tensor.storage_offset()) + (tensor.requires_grad() ? " grad" : "");
-  return PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
+  return text.write();
   END_HANDLE_TH_ERRORS
 }
 

@@ -251,9 +251,9 @@ PyMethodDef functions[] = {
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
-    {"describe_calls", describeCalls, METH_VARARGS,
-     "describe_calls(nodes, node_type, describe_target, others) -> str\n\nThe text of an FX graph's calls; nodes that are none go to `others`."},
-    {"describe_tensor", describeTensor, METH_O, "describe_tensor(tensor) -> str\n\nIts dtype, sizes, strides and offset; None where they are symbolic."},
+    {"describe_graph", describeGraph, METH_VARARGS,
+     "describe_graph(nodes, node_type, fake_type, describe_target, describe_value, others) -> str\n\nThe text of an FX graph; nodes that are "
+     "neither calls nor placeholders nor outputs go to `others`."},
     {"capture_with", captureWith, METH_VARARGS,
      "capture_with(recorder, body) -> (address, error, is_memory)\n\nCaptures and launches what body() launches, as an executable would."},
     {"capture_traits", captureTraits, METH_VARARGS,

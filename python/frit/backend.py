@@ -23,6 +23,7 @@ from .capture import capture
 from .decompositions import decomposition_table
 from .errors import CompileError
 from .logs import artifact, log
+from .summary import summary
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
@@ -99,7 +100,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
     found = kept.load(key, gm, _native()) if key else None
     if found:
-        captured, executable, report = found
+        captured, executable, report, short = found
         _time(name, captured, "from the cache", started)
     else:
         captured = capture(gm)
@@ -107,18 +108,19 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         _time(name, captured, "captured", started)
         artifact("graph").debug("%s %s", name, captured.json)
         started = time.perf_counter()
-        executable, report = build(captured, settings, name)
+        executable, report, short = build(captured, settings, name)
         _time(name, captured, "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     modes.apply(executable, gm, stage, settings, report, tuned)
-    _note_laid(stage, report, laid)
+    _note_laid(stage, short, laid)
     if kept_as is not None:
         kept_as.append(captured)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
-    for entry in report.get("buckets", ()):
-        entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
-    _count(name, stage, captured, report)
+    if short["has_buckets"]:
+        for entry in report["buckets"]:
+            entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
+    _count(name, stage, captured, report, short)
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
     return _keeping(executable, captured.callbacks) if captured.callbacks else executable
@@ -139,27 +141,28 @@ def _saved(stage, laid):
     return context.fw_metadata if stage == "forward" and laid is not None and context is not None else None
 
 
-def _note_laid(stage, report, laid):
+def _note_laid(stage, short, laid):
     """Notes which inputs of the backward, sizes first and then what the forward has kept, will come channels-last. AOTAutograd
     never looks at their strides, and its own way of telling them (`output_strides`) takes no symbols."""
     saved = _saved(stage, laid)
     if saved:
-        laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in report["channels_last_results"]]
+        laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
 
 
 def build(captured, settings, name):
-    """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
+    """Captured JSON to (boxed callable, report, its summary); the only place that touches the C++ libraries."""
     native = _native()
     result = native.compile(captured.json, json.dumps({**_for_compiler(captured, settings), "name": name}))
     report = json.loads(result.report)
+    short = summary(report)
     if result.kernels_reused:
         counters["frit"]["kernels_reused"] += result.kernels_reused
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
     if captured.key:
-        kept.keep(captured.key, captured, result.artifact, with_text=settings["bucket_policy"] == "specialize")
-    return native.load(result.artifact, captured.constants, settings["poison"]), report
+        kept.keep(captured.key, captured, result.artifact, short, with_text=settings["bucket_policy"] == "specialize")
+    return native.load(result.artifact, captured.constants, settings["poison"]), report, short
 
 
 def _for_compiler(captured, settings):
@@ -194,29 +197,20 @@ def _native():
     return _C
 
 
-def _count(name, stage, captured, report):
+def _count(name, stage, captured, report, short):
     tally = counters["frit"]
     tally["graphs"] += 1
     tally[f"graphs_{stage}"] += 1
-    tally["nodes"] += captured.nodes
-    calls = report.get("aten_calls", ())
-    left = ", ".join(sorted({call["op"] for call in calls}))
-    log.info(
-        "%s: %d nodes, %d kernels, %d ATen calls%s",
-        name,
-        captured.nodes,
-        len(report.get("kernels", ())),
-        len(calls),
-        f" ({left})" if left else "",
-    )
-    tally["kernels"] += len(report.get("kernels", ()))
-    tally["guards"] += len(report.get("guards", ()))
-    tally["aten_calls"] += len(calls)
-    for call in calls:
-        tally[f"aten:{call['op']}"] += 1
-    for what, entries in (("kernels", report.get("kernels", ())), ("guards", report.get("guards", ())), ("fallbacks", calls)):
+    calls = sum(short["calls"].values())
+    left = f" ({', '.join(sorted(short['calls']))})" if calls else ""
+    log.info("%s: %d nodes, %d kernels, %d ATen calls%s", name, captured.nodes, short["kernels"], calls, left)
+    for what, number in (("nodes", captured.nodes), ("kernels", short["kernels"]), ("guards", short["guards"]), ("aten_calls", calls)):
+        tally[what] += number
+    for op, number in short["calls"].items():
+        tally[f"aten:{op}"] += number
+    for what, entries in (("kernels", "kernels"), ("guards", "guards"), ("fallbacks", "aten_calls")):
         if artifact(what).isEnabledFor(logging.DEBUG):  # nothing is written out for nobody
-            for entry in entries:
+            for entry in report[entries]:
                 artifact(what).debug("%s: %s", name, json.dumps(entry))
     for step in captured.callbacks:
         tally["callbacks"] += 1

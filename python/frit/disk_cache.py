@@ -19,9 +19,10 @@ import struct
 import threading
 import time
 
-MAGIC = b"frit-entry-1\n"
+MAGIC = b"frit-entry-2\n"
 _HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
-_FORMAT = "v1"
+_FORMAT = "v2"
+_ARTIFACT_DIGEST = slice(40, 72)  # of an artifact: the digest of all that its reader believes (docs/Artifact.md)
 _STALE_SECONDS = 3600
 _SWEEP_SECONDS = 60
 
@@ -31,14 +32,16 @@ class BadEntry(Exception):
 
 
 def pack(key, description, artifact):
-    """The bytes of an entry. The description names the key and the artifact's digest, so neither can be exchanged."""
-    described = {**description, "key": key, "artifact": hashlib.sha256(artifact).hexdigest(), "bytes": len(artifact)}
+    """The bytes of an entry. The description names the key and the artifact's digests, so neither can be exchanged."""
+    digests = {"artifact": hashlib.sha256(artifact).hexdigest(), "body": artifact[_ARTIFACT_DIGEST].hex()}
+    described = {**description, **digests, "key": key, "bytes": len(artifact)}
     text = json.dumps(described, sort_keys=True).encode()
     return b"".join((MAGIC, _HEAD.pack(len(text), hashlib.sha256(text).digest()), text, artifact))
 
 
-def unpack(key, content):
-    """(description, artifact) of an entry's bytes, or BadEntry."""
+def unpack(key, content, reader_digests=False):
+    """(description, artifact) of an entry's bytes, or BadEntry. `reader_digests`: the artifact goes to its reader next, which digests it
+    against its header; then it is enough that the header is the one that was kept."""
     start = len(MAGIC) + _HEAD.size
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise BadEntry("it is not an entry of this version")
@@ -55,7 +58,8 @@ def unpack(key, content):
     artifact = content[start + length :]
     if description.get("key") != key:
         raise BadEntry("it belongs to another key")
-    if description.get("bytes") != len(artifact) or hashlib.sha256(artifact).hexdigest() != description.get("artifact"):
+    good = description.get("bytes") == len(artifact) and description.get("body") == artifact[_ARTIFACT_DIGEST].hex()
+    if not good or not (reader_digests or hashlib.sha256(artifact).hexdigest() == description.get("artifact")):
         raise BadEntry("its artifact is damaged")
     return description, artifact
 
@@ -100,14 +104,16 @@ class DiskCache:
             status = os.fstat(handle)
             if not _trusted(status) or not self._trusted_folders(key):
                 raise BadEntry("others may write it, or it belongs to somebody else")
-            chunks = []
-            while chunk := os.read(handle, 1 << 24):
+            # Not by a guess: what is asked for is allocated first.
+            chunks, left = [], status.st_size
+            while left and (chunk := os.read(handle, left)):
                 chunks.append(chunk)
+                left -= len(chunk)
             try:
                 os.utime(handle)  # least recently used go first
             except OSError:
                 pass
-            return b"".join(chunks)
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         except OSError as error:
             raise BadEntry(f"it cannot be read: {error.strerror}") from error
         finally:

@@ -16,7 +16,7 @@ import os
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-_FORMAT = "frit graph key 3"
+_FORMAT = "frit graph key 4"
 
 
 class Uncacheable(Exception):
@@ -25,7 +25,7 @@ class Uncacheable(Exception):
 
 def graph_key(gm, settings, identity):
     """Hexadecimal SHA-256 of a graph under `settings`; `identity` is the compiler's (`_C.identity`)."""
-    lines = [_FORMAT, identity, _sources_digest(), torch.__version__, _flags(), json.dumps(settings, sort_keys=True)]
+    lines = [_FORMAT, identity, sources_digest(), torch.__version__, _flags(), json.dumps(settings, sort_keys=True)]
     symbols = _Symbols()
     _graph_lines(gm, lines, symbols)
     lines.extend(symbols.lines())
@@ -36,7 +36,7 @@ def graph_key(gm, settings, identity):
 
 
 @functools.cache
-def _sources_digest():
+def sources_digest():
     """This package's own Python: capture and decompositions decide what the compiler sees."""
     here = os.path.dirname(os.path.abspath(__file__))
     digest = hashlib.sha256()
@@ -56,32 +56,29 @@ def _flags():
 
 
 def _graph_lines(gm, lines, symbols):
-    others, described = [], []
-    lines.append(_native().describe_calls(gm.graph.nodes, torch.fx.Node, _target, others))
+    others = []
+    describe = functools.partial(_description, symbols=symbols)
+    lines.append(_native().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, _target, describe, others))
     for node in others:
-        if node.op == "placeholder":
-            lines.append(f"{node.name}:{_description(node.meta.get('val'), symbols)}")
-        elif node.op == "get_attr":
-            value = gm
-            for name in node.target.split("."):
-                value = getattr(value, name)
-            if isinstance(value, torch.fx.GraphModule):
-                lines.append(f"{node.name}=graph {node.target} {{")
-                _graph_lines(value, lines, symbols)
-                lines.append("}")
-            elif isinstance(value, torch.Tensor):
-                lines.append(f"{node.name}=constant {node.target} {_description(value, symbols)}")
-            else:
-                raise Uncacheable(f"{node.target} is a Python object")
+        if node.op != "get_attr":
+            raise Uncacheable(f"it has a node of kind {node.op}")
+        value = gm
+        for name in node.target.split("."):
+            value = getattr(value, name)
+        if isinstance(value, torch.fx.GraphModule):
+            lines.append(f"{node.name}=graph {node.target} {{")
+            _graph_lines(value, lines, symbols)
+            lines.append("}")
+        elif isinstance(value, torch.Tensor):
+            lines.append(f"{node.name}=constant {node.target} {_description(value, symbols)}")
         else:
-            lines.append(f"{node.op} {node.args!r}")
-            described = node.args[0] if isinstance(node.args[0], (list, tuple)) else node.args
-    lines.extend(_description(x.meta.get("val"), symbols) for x in described if isinstance(x, torch.fx.Node))
+            raise Uncacheable(f"{node.target} is a Python object")
 
 
 def _target(target):
     if isinstance(target, torch._ops.OpOverload):
-        return f"{target._schema}"
+        # torch's version settles what its own operators are, and writing a schema takes as long as ten nodes of a graph.
+        return str(target) if target.namespace in ("aten", "prims") else f"{target._schema}"
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 
@@ -89,9 +86,6 @@ def _description(value, symbols):
     if isinstance(value, torch.Tensor):
         # A fake tensor's `device` is a Python property.
         device = value.fake_device if isinstance(value, FakeTensor) else value.device
-        known = _native().describe_tensor(value)
-        if known is not None:
-            return f"{known} {_text(device)} {_kind(type(value))}"
         layout = value.layout
         sizes = [*value.shape, *value.stride(), value.storage_offset()] if layout is torch.strided else value.shape
         shown = f"{[size if type(size) is int else symbols.text(size) for size in sizes]} {value.ndim}"
@@ -110,11 +104,6 @@ def _native():
     from . import _C
 
     return _C
-
-
-@functools.lru_cache(maxsize=64)
-def _text(device):
-    return str(device)
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,7 +8,6 @@ cache only if it knows every kind of entry in it, and it learns of frit's when t
 """
 
 import functools
-import json
 import os
 
 import torch
@@ -20,6 +19,7 @@ from .disk_cache import BadEntry, DiskCache, default_folder, pack, unpack
 from .errors import ArtifactError
 from .graph_key import Uncacheable, graph_key
 from .logs import log
+from .summary import KeptReport, is_summary
 
 
 @CacheArtifactFactory.register
@@ -79,7 +79,7 @@ def key_of(gm, settings, native):
 
 
 def load(key, gm, native):
-    """(Captured, executable, report) of a kept graph, or None."""
+    """(Captured, executable, report, its summary) of a kept graph, or None."""
     store = _store()
     if store is None:
         return None
@@ -89,13 +89,13 @@ def load(key, gm, native):
         if content is None:
             tally["cache_misses"] += 1
             return None
-        description, artifact = unpack(key, content)
+        description, artifact = unpack(key, content, reader_digests=True)
         constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
         executable = native.load(artifact, constants)
         devices = {torch.device(name): True for name in description["devices"]}
-        report = json.loads(executable.report())
-        text, nodes = description.get("graph"), description["nodes"]
-        if type(nodes) is not int or not isinstance(text, (str, type(None))) or not all(isinstance(c, torch.Tensor) for c in constants):
+        text, nodes, short = description.get("graph"), description["nodes"], description["summary"]
+        good = type(nodes) is int and isinstance(text, (str, type(None))) and is_summary(short)
+        if not good or not all(isinstance(c, torch.Tensor) for c in constants):
             raise BadEntry("its description has values of the wrong kind")
         captured = Captured(text, constants, [], nodes, devices)
         captured.key, captured.artifact = key, artifact
@@ -107,7 +107,7 @@ def load(key, gm, native):
         return None
     tally["cache_hits"] += 1
     CacheArtifactManager.record_artifact("frit", key, content)
-    return captured, executable, report
+    return captured, executable, KeptReport(executable.report()), short
 
 
 def read_artifact(key):
@@ -130,8 +130,8 @@ def keep_artifact(key, artifact):
         _note_write(store.write(key, pack(key, {}, artifact)))
 
 
-def keep(key, captured, artifact, with_text=False):
-    """Writes what was just compiled; callback steps are Python objects of this process and stay here. `with_text`: the graph as well, for
+def keep(key, captured, artifact, short, with_text=False):
+    """Writes what was just compiled, with the summary of its report; callback steps are Python objects of this process and stay here. `with_text`: the graph as well, for
     who will compile it again."""
     if captured.callbacks:
         counters["frit"]["cache_bypass:it has Python steps"] += 1
@@ -141,6 +141,7 @@ def keep(key, captured, artifact, with_text=False):
         "constants": captured.constant_names,
         "devices": [str(device) for device in captured.devices],
         "nodes": captured.nodes,
+        "summary": short,
     }
     if with_text:
         description["graph"] = captured.json

@@ -11,6 +11,7 @@ from torch._dynamo.utils import counters
 
 import frit
 from frit import backend, disk_cache, kept
+from frit.summary import is_summary
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,25 @@ def test_a_second_compilation_is_a_hit(monkeypatch):
     assert tally("cache_hits") == 1
     assert tally("kernels") == 1 and tally("aten:aten.mm.default") == 1, "counted as if compiled"
     torch.testing.assert_close(result, softmax(x, w))
+
+
+def test_the_report_of_a_hit_is_read_when_somebody_asks(monkeypatch):
+    x, w = torch.randn(5, 6), torch.randn(6, 7)
+    compiled(softmax, x, w)
+    fresh = dict(backend._EXECUTABLES[-1][1])
+    forbid_compilation(monkeypatch)
+    compiled(softmax, x, w)
+    report = backend._EXECUTABLES[-1][1]
+    assert "data" not in vars(report) and report["aten_calls"] == fresh["aten_calls"] and "data" in vars(report)
+
+
+_BAD_CALLS = {"kernels": 1, "guards": 0, "calls": {"a": "b"}, "channels_last_results": [], "has_buckets": False}
+
+
+@pytest.mark.parametrize("short", [None, {}, {"kernels": "1"}, _BAD_CALLS])
+def test_a_summary_of_other_kinds_is_none(short):
+    assert not is_summary(short)
+    assert is_summary({"kernels": 1, "guards": 0, "calls": {"aten.mm.default": 2}, "channels_last_results": [0], "has_buckets": True})
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
