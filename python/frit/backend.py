@@ -108,7 +108,8 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         _time(name, captured, "captured", started)
         artifact("graph").debug("%s %s", name, captured.json)
         started = time.perf_counter()
-        executable, report, short = build(captured, settings, name)
+        executable, report = build(captured, settings, name)
+        short = summary(report)
         _time(name, captured, "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
@@ -150,19 +151,18 @@ def _note_laid(stage, short, laid):
 
 
 def build(captured, settings, name):
-    """Captured JSON to (boxed callable, report, its summary); the only place that touches the C++ libraries."""
+    """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
     result = native.compile(captured.json, json.dumps({**_for_compiler(captured, settings), "name": name}))
     report = json.loads(result.report)
-    short = summary(report)
     if result.kernels_reused:
         counters["frit"]["kernels_reused"] += result.kernels_reused
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
     if captured.key:
-        kept.keep(captured.key, captured, result.artifact, short, with_text=settings["bucket_policy"] == "specialize")
-    return native.load(result.artifact, captured.constants, settings["poison"]), report, short
+        kept.keep(captured.key, captured, result.artifact, summary(report), with_text=settings["bucket_policy"] == "specialize")
+    return native.load(result.artifact, captured.constants, settings["poison"]), report
 
 
 def _for_compiler(captured, settings):
@@ -210,7 +210,7 @@ def _count(name, stage, captured, report, short):
         tally[f"aten:{op}"] += number
     for what, entries in (("kernels", "kernels"), ("guards", "guards"), ("fallbacks", "aten_calls")):
         if artifact(what).isEnabledFor(logging.DEBUG):  # nothing is written out for nobody
-            for entry in report[entries]:
+            for entry in report.get(entries, ()):
                 artifact(what).debug("%s: %s", name, json.dumps(entry))
     for step in captured.callbacks:
         tally["callbacks"] += 1

@@ -10,11 +10,11 @@ _KINDS = {"kernels": int, "guards": int, "calls": dict, "channels_last_results":
 
 def summary(report):
     return {
-        "kernels": len(report["kernels"]),
-        "guards": len(report["guards"]),
-        "calls": dict(collections.Counter(call["op"] for call in report["aten_calls"])),
+        "kernels": len(report.get("kernels", ())),
+        "guards": len(report.get("guards", ())),
+        "calls": dict(collections.Counter(call["op"] for call in report.get("aten_calls", ()))),
         "channels_last_results": report["channels_last_results"],
-        "has_buckets": bool(report["buckets"]),
+        "has_buckets": bool(report.get("buckets")),
     }
 
 

@@ -3,6 +3,7 @@ something fails. When captures are made, and what a replay gives, is tested in `
 
 import contextlib
 import gc
+import signal
 
 import pytest
 import torch
@@ -149,10 +150,15 @@ def test_a_recorder_that_does_not_run_the_body_or_runs_it_twice():
 
 def test_an_interrupt_is_raised_when_the_call_is_over(script):
     script.fails["end"] = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        capture_with(cuda_capture, lambda: None)
-        for _ in range(1000):
-            pass
+    # A shell's background jobs start with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            capture_with(cuda_capture, lambda: None)
+            for _ in range(1000):
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
