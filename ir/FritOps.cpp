@@ -1,6 +1,8 @@
 // Text forms, builders and interfaces of the operations.
 #include "ir/FritOps.h"
 
+#include "ir/KernelLists.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -100,12 +102,17 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel) {
     return emitOpError("launches '") << getKernel() << "', which is not a kernel of this module";
   }
-  if (kernel.getSymbols().size() != getSizes().size()) {
+  std::optional<int64_t> given = getListAttr(*this, kItemsAttr), most = getListAttr(kernel, kListAttr);
+  if (given.has_value() != most.has_value() || (given && (*given < 1 || *given > *most))) {
+    return emitOpError("has ") << given.value_or(0) << " items for a kernel over lists of " << most.value_or(0);
+  }
+  size_t items = given.value_or(1);
+  if (items * kernel.getSymbols().size() != getSizes().size()) {
     return emitOpError("passes ") << getSizes().size() << " sizes to a kernel of "
                                   << kernel.getSymbols().size() << " parameters";
   }
-  if (kernel.getArgumentTypes().size() != getOperands().size() ||
-      kernel.getResultTypes().size() != getResults().size()) {
+  if (items * kernel.getArgumentTypes().size() != getOperands().size() ||
+      items * kernel.getResultTypes().size() != getResults().size()) {
     return emitOpError("passes ") << getOperands().size() << " operands for "
                                   << getResults().size() << " results to a kernel of "
                                   << kernel.getArgumentTypes().size() << " and "

@@ -117,7 +117,7 @@ private:
   LogicalResult addOutputs(GraphOp op);
   LogicalResult addResult(const Argument &output, SmallVectorImpl<Value> &values,
                           SmallVectorImpl<Attribute> &attributes);
-  LogicalResult addStore(const OutputSpec &spec);
+  LogicalResult addStore(const OutputSpec &spec, unsigned number);
   LogicalResult checkSymbols();
 
   // Nodes (ImportNodes.cpp)
@@ -164,6 +164,10 @@ private:
   OpBuilder builder;
   Block *block = nullptr;
   const Node *current = nullptr;
+  /// Where there is no node: "input 3: ".
+  std::string place;
+  /// The output that mutates an input.
+  llvm::DenseMap<unsigned, unsigned> writtenBy;
   size_t currentIndex = 0;
   unsigned freshCount = 0;
   StringAttr mainDevice;

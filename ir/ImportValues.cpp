@@ -153,6 +153,17 @@ FailureOr<TensorInfo> GraphImporter::tensor(StringRef name, const TensorMeta &me
   if (failed(offset)) {
     return failure();
   }
+  // From the first byte of the storage to the end of the last element.
+  auto count = [](SizeExpr size) { return size.getConstant().value_or(1); };
+  int64_t reach = 1, step;
+  bool isEmpty = false, overflows = llvm::AddOverflow(reach, offset->getConstant().value_or(0), reach);
+  for (auto [size, stride] : llvm::zip(sizes, strides)) {
+    isEmpty |= count(size) == 0;
+    overflows |= llvm::MulOverflow(count(size) - 1, SizeExpr(stride).getConstant().value_or(0), step) || llvm::AddOverflow(reach, step, reach);
+  }
+  if (!isEmpty && (overflows || llvm::MulOverflow(reach, int64_t(16), reach))) {
+    return fail(ErrorKind::Limit, "tensor '" + name + "' reaches further than 64 bits can count");
+  }
   StringRef device = meta.device.type;
   if (device != "cpu" && device != "cuda" && device != "meta") {
     return fail(ErrorKind::Unsupported, "tensor '" + name + "' lies on the device '" + device.take_front(60) + "'; frit compiles for cpu and cuda");

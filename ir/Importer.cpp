@@ -8,10 +8,34 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 using namespace mlir::frit::exported;
+
+/// Names of the text stand in messages: as one line, and nothing that makes a terminal show it as another.
+static std::string shown(StringRef message) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (size_t at = 0; at < message.size(); ++at) {
+    auto byte = static_cast<unsigned char>(message[at]);
+    auto last = static_cast<unsigned char>(at + 2 < message.size() ? message[at + 2] : 0);
+    // The marks of direction: U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069.
+    StringRef lead = message.substr(at, 2);
+    bool turns = (lead == "\xe2\x80" && ((last >= 0x8e && last <= 0x8f) || (last >= 0xaa && last <= 0xae))) ||
+                 (lead == "\xe2\x81" && last >= 0xa6 && last <= 0xa9);
+    if (turns) {
+      stream << llvm::format("\\u20%02x", (lead.back() == '\x80' ? 0x00 : 0x40) + (last & 0x3f));
+      at += 2;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      stream << llvm::format("\\x%02x", byte);
+    } else {
+      stream << message[at];
+    }
+  }
+  return text;
+}
 
 OwningOpRef<ModuleOp> mlir::frit::importExportedProgram(MLIRContext *context, StringRef json,
                                                         const ImportOptions &options,
@@ -30,7 +54,8 @@ OwningOpRef<ModuleOp> mlir::frit::importExportedProgram(MLIRContext *context, St
     }
     location = importer.failedAt;
   }
-  emitError(location) << stringify(result.kind) << " error in " << options.fileName << ": " << result.message;
+  std::string place = program ? "" : (":" + Twine(result.line) + ":" + Twine(result.column)).str();
+  emitError(location) << stringify(result.kind) << " error in " << options.fileName << place << ": " << shown(result.message);
   return nullptr;
 }
 
@@ -169,7 +194,7 @@ GraphImporter::GraphImporter(ProgramImporter &program, const Graph &graph, bool 
 
 LogicalResult GraphImporter::fail(ErrorKind kind, const Twine &message) {
   if (!current) {
-    return program.fail(kind, message, builder.getUnknownLoc());
+    return program.fail(kind, place + message, builder.getUnknownLoc());
   }
   StringRef name = current->name.empty() ? StringRef("<unnamed>") : current->name;
   return program.fail(kind, "node '" + name + "' (" + current->target + "): " + message, here());
@@ -192,11 +217,11 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
   unsigned position = types.size();
   if (spec) {
     if (spec->kind == InputSpec::Kind::Token || spec->kind == InputSpec::Kind::CustomObject) {
-      return fail(ErrorKind::Unsupported, "input " + Twine(position) + " is a custom object or an effect token");
+      return fail(ErrorKind::Unsupported, "it is a custom object or an effect token");
     }
     bool constant = spec->kind == InputSpec::Kind::ConstantInput;
     if (!constant && spec->value.isName() && spec->value.text != input.text) {
-      return fail(ErrorKind::Semantic, "input " + Twine(position) + " is '" + input.text + "' in the graph and '" +
+      return fail(ErrorKind::Semantic, "it is '" + input.text + "' in the graph and '" +
                                            spec->value.text + "' in the signature");
     }
   }
@@ -273,7 +298,7 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     types.push_back(builder.getNoneType());
     attrs.append("frit.literal", builder.getStringAttr(input.text));
     break;
-  default: return fail(ErrorKind::Unsupported, "input " + Twine(position) + " is neither a tensor nor a scalar");
+  default: return fail(ErrorKind::Unsupported, "it is neither a tensor nor a scalar");
   }
   if (input.isName()) {
     attrs.append("frit.name", builder.getStringAttr(input.text));
@@ -313,7 +338,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     attrs.append("frit.layout", (*value)->layout);
     attrs.append("frit.storage", (*value)->storage);
   } else if (output.kind == Kind::String) {
-    return fail(ErrorKind::Unsupported, "result " + Twine(results.size()) + " is a string");
+    return fail(ErrorKind::Unsupported, "it is a string");
   } else {
     auto value = scalar(output);
     if (failed(value)) {
@@ -325,7 +350,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
   return success();
 }
 
-LogicalResult GraphImporter::addStore(const OutputSpec &spec) {
+LogicalResult GraphImporter::addStore(const OutputSpec &spec, unsigned number) {
   std::optional<unsigned> position;
   for (auto [i, input] : llvm::enumerate(program.program.inputSpecs)) {
     bool user = spec.kind == OutputSpec::Kind::UserInputMutation;
@@ -335,11 +360,14 @@ LogicalResult GraphImporter::addStore(const OutputSpec &spec) {
     }
   }
   if (!position) {
-    return fail(ErrorKind::Semantic, "an output mutates '" + spec.target + "', which is not an input");
+    return fail(ErrorKind::Semantic, "it mutates '" + spec.target + "', which is not an input");
   }
   auto value = lookup(spec.value);
   if (failed(value)) {
     return failure();
+  }
+  if (auto [first, isNew] = writtenBy.try_emplace(*position, number); !isNew) {
+    return fail(ErrorKind::Semantic, "it mutates '" + spec.target + "', and so does output " + Twine(first->second));
   }
   Value target = block->getArgument(*position);
   if ((*value)->value == target) {
@@ -358,17 +386,18 @@ LogicalResult GraphImporter::addOutputs(GraphOp op) {
   SmallVector<Attribute> attributes;
   for (auto [i, output] : llvm::enumerate(graph.outputs)) {
     const OutputSpec *spec = isMain ? &program.program.outputSpecs[i] : nullptr;
+    place = "output " + std::to_string(i) + ": ";
     using Kind = OutputSpec::Kind;
     if (spec && spec->kind == Kind::Token) {
-      return fail(ErrorKind::Unsupported, "output " + Twine(i) + " is an effect token");
+      return fail(ErrorKind::Unsupported, "it is an effect token");
     }
     if (spec && spec->value.isName() && spec->value.text != output.text) {
-      return fail(ErrorKind::Semantic, "output " + Twine(i) + " is '" + output.text + "' in the graph and '" +
+      return fail(ErrorKind::Semantic, "it is '" + output.text + "' in the graph and '" +
                                            spec->value.text + "' in the signature");
     }
     bool mutation = spec && (spec->kind == Kind::BufferMutation || spec->kind == Kind::UserInputMutation ||
                              spec->kind == Kind::ParameterMutation);
-    if (failed(mutation ? addStore(*spec) : addResult(output, results, attributes))) {
+    if (failed(mutation ? addStore(*spec, i) : addResult(output, results, attributes))) {
       return failure();
     }
   }
@@ -398,6 +427,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
   }
   SmallVector<Type> types;
   for (auto [i, input] : llvm::enumerate(graph.inputs)) {
+    place = "input " + std::to_string(i) + ": ";
     if (failed(addInput(input, isMain ? &program.program.inputSpecs[i] : nullptr, types))) {
       return failure();
     }

@@ -5,6 +5,8 @@
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
 
+#include "ir/RowsAndColumns.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -254,6 +256,9 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     }
     region.setScheduleAttr(ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes),
                                              reducedRank, builder.getDictionaryAttr(parameters)));
+    if (number > 0 && on == ScheduleTarget::Gpu) {
+      region->setAttr(kAskedAttr, builder.getUnitAttr());
+    }
     switch (best.kind) {
     case ScheduleKind::Pointwise:
       ++pointwise;

@@ -1,6 +1,7 @@
 // The formula of a region as text, without shapes, and the rewriting to one dim.
 #include "passes/FlatRegions.h"
 
+#include "ir/KernelLists.h"
 #include "passes/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   ScheduleAttr schedule = region.getScheduleAttr();
   Block &body = region.getBody().front();
   auto first = dyn_cast<RankedTensorType>(region.getResult(0).getType());
-  if ((schedule && schedule.getKind() != ScheduleKind::Pointwise) || !first || first.getRank() == 0) {
+  if ((schedule && schedule.getKind() != ScheduleKind::Pointwise) || !first) {
     return std::nullopt;
   }
   SmallVector<SizeExpr> sizes = getSizes(first);
@@ -71,7 +72,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   for (auto [value, result] :
        llvm::zip_equal(body.getTerminator()->getOperands(), region.getResults())) {
     auto type = cast<RankedTensorType>(value.getType());
-    if (type.getRank() == 0 || !fits(type) || !isContiguous(result)) {
+    if (type.getRank() != first.getRank() || !fits(type) || !isContiguous(result)) {
       return std::nullopt;
     }
     os << "-> %" << numbers.lookup(value);
@@ -96,7 +97,11 @@ void FlatRegions::add(RegionOp region) {
 
 std::optional<SizeExpr> FlatRegions::getSize(RegionOp region) const {
   auto it = formulas.find(region);
-  if (it == formulas.end() || shapesOf.find(it->second.text)->second.size() < 2) {
+  if (it == formulas.end()) {
+    return std::nullopt;
+  }
+  bool ofRankZero = it->second.shape.empty(), sharesLaunch = region->hasAttr(kGroupAttr);
+  if (ofRankZero || (!sharesLaunch && shapesOf.find(it->second.text)->second.size() < 2)) {
     return std::nullopt;
   }
   return it->second.size;

@@ -13,15 +13,26 @@
 /// a number of elements. Where several such regions of a module differ in their
 /// shapes alone they are rewritten to run over one dim of `flat` elements; the
 /// number becomes a parameter, and outlining makes one kernel of all. A region
-/// that is alone in its formula keeps its sizes, which makes a better kernel.
+/// that is alone in its formula keeps its sizes, which makes a better kernel,
+/// unless it shares a launch with others (ir/KernelLists.h).
 namespace mlir::frit {
 
 class FlatRegions {
 public:
+  struct Formula {
+    std::string text;
+    /// The sizes up to the names of symbols: what tells kernels apart.
+    std::string shape;
+    SizeExpr size;
+  };
+  /// nullopt where the region does more than go through memory in order. One over tensors of rank 0 has a formula too; it
+  /// has no dim to run over and stays as it is.
+  static std::optional<Formula> getFormula(RegionOp region);
+
   void add(RegionOp region);
 
   /// How many elements the region is to run over if it shares its formula with
-  /// others of other shapes; nullopt if it does not.
+  /// others of other shapes, or its launch with others; nullopt if it does not.
   std::optional<SizeExpr> getSize(RegionOp region) const;
   /// Rewrites the body to one dim of `flat` elements; operands and results
   /// outside keep their types.
@@ -30,14 +41,6 @@ public:
   static constexpr llvm::StringLiteral parameter = "flat";
 
 private:
-  struct Formula {
-    std::string text;
-    /// The sizes up to the names of symbols: what tells kernels apart.
-    std::string shape;
-    SizeExpr size;
-  };
-  static std::optional<Formula> getFormula(RegionOp region);
-
   llvm::DenseMap<Operation *, Formula> formulas;
   llvm::StringMap<llvm::StringSet<>> shapesOf;
 };

@@ -321,13 +321,20 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
   return true;
 }
 
+/// Two nests that share a number at most and do the same: they will share a launch (gather-regions) with all others of their kind,
+/// which two of them in one kernel could not.
+bool FusionClusters::areTwins(Value shared, const Unit &a, const Unit &b) {
+  return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.shape.reduces && !b.shape.reduces &&
+         a.operations == b.operations && a.loops.size() == b.loops.size() && a.inputs.size() == b.inputs.size();
+}
+
 void FusionClusters::mergeSiblings() {
   for (auto &[value, loops] : sharedInputs) {
     for (size_t i = 1; i < loops.size(); ++i) {
       // A few of the readers before this one: of q, k and v the outer two may be alike.
       for (size_t back = 1; back <= std::min(i, siblingReach); ++back) {
         unsigned a = find(loops[i - back]), b = find(loops[i]);
-        if (a == b || tryMerge(a, b)) {
+        if (a == b || areTwins(value, units[a], units[b]) || tryMerge(a, b)) {
           break;
         }
       }

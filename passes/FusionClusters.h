@@ -57,6 +57,7 @@ private:
   FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopShape &shape) const;
   bool tryMerge(unsigned into, unsigned from);
   void absorb(unsigned into, unsigned from, LoopShape shape);
+  static bool areTwins(Value shared, const Unit &a, const Unit &b);
   void mergeSiblings();
   unsigned pointersOf(const Unit &unit) const { return unit.inputs.size() + unit.loops.size(); }
   bool fits(const Unit &a, const Unit &b, FusionRefusal &refusal) const;

@@ -1,4 +1,5 @@
 // Writes down what a graph and the kernels of its regions take for granted about sizes and memory.
+#include "ir/KernelLists.h"
 #include "ir/SourceLines.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -248,7 +249,8 @@ private:
   /// is left to it.
   void proposeNarrowIndices(RegionOp region) {
     ScheduleAttr schedule = region.getScheduleAttr();
-    if (!schedule) {
+    // A kernel over a list counts inside of what a block takes.
+    if (!schedule || region->hasAttr(kGroupAttr)) {
       return;
     }
     SmallVector<SizeExpr> extents = {product(context, SmallVector<SizeExpr>(schedule.getDomain().getSizes()))};

@@ -1,7 +1,9 @@
 // Regions become kernels in terms of their own parameters, so that equal ones,
 // from one graph or from several, are one kernel.
+#include "ir/KernelLists.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
+#include "passes/LoopNests.h"
 #include "passes/Passes.h"
 #include "passes/ShapeGuards.h"
 
@@ -66,20 +68,118 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       kernels[textOf(kernel)] = kernel;
     }
     FlatRegions flat;
+    lists.clear();
     for (GraphOp graph : graphs) {
       llvm::for_each(graph.getBody().front().getOps<RegionOp>(),
                      [&](RegionOp region) { flat.add(region); });
+      measureLists(graph);
     }
     for (GraphOp graph : graphs) {
       for (RegionOp region : llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
         std::optional<SizeExpr> size = flat.getSize(region);
+        std::optional<List> list;
+        if (region->hasAttr(kGroupAttr)) {
+          list = lists.lookup(FlatRegions::getFormula(region)->text);
+        }
         if (size) {
           FlatRegions::flatten(region);
           ++flattened;
         }
-        outline(graph, region, size, table);
+        outline(graph, region, size, list, table);
+      }
+      joinLaunches(graph);
+    }
+  }
+
+  /// What a kernel over lists has to serve: all groups of its formula.
+  struct List {
+    int64_t capacity = 0;
+    double elements = 0;
+  };
+  llvm::StringMap<List> lists;
+
+  void measureLists(GraphOp graph) {
+    SizeEstimate estimate(graph);
+    llvm::MapVector<Attribute, std::pair<std::string, List>> groups;
+    for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
+      if (Attribute group = region->getAttr(kGroupAttr)) {
+        auto &[formula, list] = groups[group];
+        formula = FlatRegions::getFormula(region)->text;
+        ++list.capacity;
+        list.elements += estimate.ofElements(region.getResult(0).getType());
       }
     }
+    for (auto &[group, described] : groups) {
+      auto &[formula, list] = described;
+      List &known = lists[formula];
+      known.elements = known.capacity ? std::min(known.elements, list.elements) : list.elements;
+      known.capacity = std::max(known.capacity, list.capacity);
+    }
+  }
+
+  /// A block of a GPU goes over its share so many times that a thousand blocks are left, at most 16 times.
+  static int64_t getSweeps(const List &list) {
+    constexpr double elementsOfThousandBlocks = 1 << 20;
+    return llvm::bit_floor(static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
+  }
+
+  /// Launches of one group become one.
+  void joinLaunches(GraphOp graph) {
+    SmallVector<SmallVector<LaunchOp>> groups;
+    Attribute last;
+    for (LaunchOp launch : graph.getBody().front().getOps<LaunchOp>()) {
+      Attribute group = launch->getAttr(kGroupAttr);
+      Operation *before = launch->getPrevNode();
+      bool joins = group && group == last && before == groups.back().back() &&
+                   launch.getKernel() == groups.back().back().getKernel();
+      if (group && !joins) {
+        groups.emplace_back();
+      }
+      if (group) {
+        groups.back().push_back(launch);
+      }
+      last = group;
+    }
+    for (ArrayRef<LaunchOp> group : groups) {
+      join(group);
+    }
+  }
+
+  void join(ArrayRef<LaunchOp> group) {
+    SmallVector<Type> types;
+    SmallVector<Value> operands;
+    SmallVector<Attribute> sizes, layouts;
+    llvm::MapVector<StringRef, SmallVector<Attribute>> appended;
+    for (LaunchOp launch : group) {
+      llvm::append_range(types, launch.getResultTypes());
+      llvm::append_range(operands, launch.getOperands());
+      llvm::append_range(sizes, launch.getSizes());
+      if (ArrayAttr given = launch.getResultLayoutsAttr()) {
+        llvm::append_range(layouts, given);
+      }
+      for (StringRef name : {"frit.layouts", "frit.buffers"}) {
+        if (auto list = launch->getAttrOfType<ArrayAttr>(name)) {
+          llvm::append_range(appended[name], list);
+        }
+      }
+    }
+    OpBuilder builder(group.back());
+    LaunchOp first = group.front();
+    auto joined = LaunchOp::create(builder, first.getLoc(), types, first.getKernelAttr(), operands,
+                                   builder.getArrayAttr(sizes),
+                                   layouts.size() == types.size() ? builder.getArrayAttr(layouts) : ArrayAttr());
+    joined->setAttr(kItemsAttr, builder.getI64IntegerAttr(group.size()));
+    for (const auto &[name, list] : appended) {
+      joined->setAttr(name, builder.getArrayAttr(list));
+    }
+    unsigned next = 0;
+    for (LaunchOp launch : group) {
+      for (OpResult result : launch->getResults()) {
+        result.replaceAllUsesWith(joined->getResult(next++));
+      }
+      launch->erase();
+    }
+    ++joinedLists;
   }
 
   static std::string textOf(KernelOp kernel) {
@@ -114,11 +214,11 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
         names.push_back(name.str());
       }
     }
-    std::string stem = "frit";
+    std::string stem = kernel->hasAttr(kListAttr) ? "frit_foreach" : "frit";
     for (const std::string &name : ArrayRef(names).take_front(5)) {
       stem += "_" + name;
     }
-    return names.empty() ? "frit_copy" : stem;
+    return names.empty() ? stem + "_copy" : stem;
   }
 
   static constexpr StringLiteral kVariants = "frit.variants";
@@ -152,8 +252,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     return variants.empty() ? ArrayAttr() : ArrayAttr::get(context, variants);
   }
 
-  /// `flat` is the number of elements of a region that was rewritten to one dim.
-  void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat, SymbolTable &table) {
+  /// `flat` is the number of elements of a region that was rewritten to one dim, `list` what its launch shares.
+  void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat, const std::optional<List> &list,
+               SymbolTable &table) {
     MLIRContext *context = &getContext();
     Builder builder(context);
     SizeExpr zero = SizeExpr::constant(context, 0);
@@ -250,6 +351,10 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
     if (ArrayAttr variants = variantsOf(region, flat.has_value())) {
       kernel->setAttr(kVariants, replacer.replace(Attribute(variants)));
+    }
+    if (list) {
+      kernel->setAttr(kListAttr, builder.getI64IntegerAttr(list->capacity));
+      kernel->setAttr(kSweepsAttr, builder.getI64IntegerAttr(getSweeps(*list)));
     }
     if (!ranges.empty() && !flat) {
       kernel->setAttr("frit.ranges", replacer.replace(Attribute(builder.getArrayAttr(ranges))));

@@ -322,7 +322,9 @@ def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::Gr
     `frit-assign-layouts` then makes regions write that order. Results from `first-kept`
     on are what a forward graph keeps for its backward: nobody else sees their strides, so
     they are marked `frit.kept` and lie as they come. `inputs` are the arguments of
-    a backward graph that have come channels-last that way.
+    a backward graph that have come channels-last that way. With `weights`, filters that have
+    bytes of their own in the file (`frit.own_bytes`) and that only convolutions read get
+    a channels-last `frit.layout`: they are laid out once, not at each call.
 
     ```mlir
     frit.aten "aten.convolution.default"(%x, ...) {operand_layouts = [#frit.layout<[192, 64, 8, 1]>, ...]}
@@ -331,9 +333,11 @@ def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::Gr
     ```
   }];
   let options = [Option<"relay", "relay", "bool", "true", "change the order that calls work in">,
+                 Option<"weights", "weights", "bool", "false", "change the order of filters in the file">,
                  Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">,
                  ListOption<"inputs", "inputs", "int64_t", "arguments that are channels-last">];
-  let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that work channels-last">];
+  let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that work channels-last">,
+                    Statistic<"relaidWeights", "relaid-weights", "filters that lie channels-last in the file">];
 }
 
 def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
@@ -377,6 +381,37 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"rowReductions", "row-reductions", "row reductions">,
     Statistic<"columnReductions", "column-reductions", "column reductions">,
     Statistic<"fullReductions", "full-reductions", "full reductions">
+  ];
+}
+
+def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
+  let summary = "let row regions of a GPU do column reductions of what they read";
+  let description = [{
+    A column region whose domain is that of a row region, and which reads an
+    operand of it, becomes part of it: its reductions go `frit.across` the rows,
+    into partial results of a fixed number of blocks (`parts`) that a second
+    launch of the kernel folds. Only where a row of known length fits into
+    registers beside the columns, and there are enough rows for the partial
+    results to cost little (`scheduleBothWays`).
+
+    ```mlir
+    %dx = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ...>}
+    %dw = frit.region(%g, %x) {schedule = #frit.schedule<column_reduction, ...>}
+    // becomes
+    %dx, %dw = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ..., {parts = 216 : i64, ...}>} {
+      ...
+      %w = frit.reduce <sum> %gx dims [0] {frit.across}
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">
+  ];
+  let statistics = [
+    Statistic<"merged", "merged", "column regions that became part of a row region">,
+    Statistic<"unknownLength", "unknown-length", "refused: the length of a row is not known">,
+    Statistic<"tooManyRegisters", "too-many-registers", "refused: a row does not fit into registers beside its columns">,
+    Statistic<"tooFewRows", "too-few-rows", "refused: too few rows to pay for the partial results">,
+    Statistic<"elsewhere", "elsewhere", "refused: needed in between, or read at another place">
   ];
 }
 
@@ -461,6 +496,31 @@ def SimplifyShapeGuardsPass : Pass<"frit-simplify-shape-guards", "::mlir::frit::
   ];
 }
 
+def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
+  let summary = "bring regions together that share a launch";
+  let description = [{
+    Regions of one formula (equal operations over tensors in order, whatever their
+    shapes) that need nothing of each other get a common `frit.group` and stand
+    side by side; outlining makes one launch of them. Regions move only past others,
+    views and arithmetic of scalars, and only those whose operands and results are
+    arguments, results or small: what moves keeps no memory.
+
+    ```mlir
+    %0 = frit.region(%a) ... : tensor<4x5xf32> -> tensor<4x5xf32>
+    %1 = frit.region(%x) ... another formula
+    %2 = frit.region(%b) ... : tensor<7xf32> -> tensor<7xf32>
+    // becomes
+    %1 = frit.region(%x) ...
+    %0 = frit.region(%a) {frit.group = 0} ...
+    %2 = frit.region(%b) {frit.group = 0} ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"groups", "groups", "groups made">,
+    Statistic<"gathered", "regions-gathered", "regions in groups">
+  ];
+}
+
 def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
   let summary = "decide which storage every region writes";
   let description = [{
@@ -482,7 +542,8 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
     A kernel is written in terms of its own parameters p0.., numbered by first
     occurrence, and named by its operations and a hash of its text: equal
     regions are one kernel. Regions over tensors in order whose formulas are equal
-    and whose shapes are not run over their number of elements, a parameter.
+    and whose shapes are not run over their number of elements, a parameter. Those
+    of one `frit.group` become one launch, of a kernel over lists.
 
     ```mlir
     frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...
@@ -491,6 +552,7 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"outlined", "kernels", "kernels made">,
     Statistic<"shared", "launches-sharing", "regions that were a kernel already">,
+    Statistic<"joinedLists", "launches-of-lists", "launches for several regions">,
     Statistic<"flattened", "regions-flattened", "regions run over a number of elements because others differ in shape alone">
   ];
 }

@@ -1,5 +1,6 @@
 // Which storage every region writes: its own, that of a temporary nobody needs
 // any more, or that of the argument the program mutates.
+#include "ir/KernelLists.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -67,8 +68,12 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   /// as that result.
   void analyse(GraphOp graph) {
     unsigned position = 0;
+    Attribute group;
     for (Operation &op : graph.getBody().front()) {
-      order[&op] = ++position;
+      // Regions that share a launch run at once: what one of them reads another cannot overwrite.
+      bool joins = std::exchange(group, op.getAttr(kGroupAttr)) == op.getAttr(kGroupAttr) && group;
+      position += !joins;
+      order[&op] = position;
       if (isView(&op)) {
         owners[op.getResult(0)] = ownerOf(op.getOperand(0));
       }
@@ -198,7 +203,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
           }
         } else if (isView(user)) {
           stack.push_back(user->getResult(0));
-        } else if (!isa<StoreOp>(user) && order[user] > position) {
+        } else if (!isa<StoreOp>(user) && order[user] >= position) {
           return false;
         } else if (isa<StoreOp>(user)) {
           return false;
@@ -282,7 +287,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
           lastUse.lookup(value) != order[region] || !liesAs(region, result.getResultNumber(), value) ||
           getAssignedLayout(value) != getAssignedLayout(result) ||
-          llvm::count(region.getOperands(), value) != 1 || readsView(region, value)) {
+          llvm::count(region.getOperands(), value) != 1 || readsView(region, value) || isReadBeside(region, value)) {
         continue;
       }
       BlockArgument argument = body.getArgument(operand.getOperandNumber());
@@ -325,6 +330,13 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       }
     }
     return false;
+  }
+
+  /// Whether a region of the same launch reads the storage of `value`.
+  bool isReadBeside(RegionOp region, Value value) const {
+    return region->hasAttr(kGroupAttr) && llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return isView(user) ? isReadBeside(region, user->getResult(0)) : user != region && order.lookup(user) == order.lookup(region);
+    });
   }
 
   /// Whether the region also reads the storage of `value` through a view.

@@ -168,3 +168,46 @@ Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget
   list.push_back(rows(region, target, device).front());
   return list;
 }
+
+/// What a thread needs beside its share of a row, in registers, what it may take, and what a processor has for all threads.
+static constexpr int64_t kOwnRegisters = 32, kMostRegisters = 128, kRegisters = 65536;
+
+BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns, ScheduleDevice device) {
+  constexpr int64_t fewestThreads = 256, mostShared = 48 << 10, mostBlocks = 4;
+  BothWays result;
+  if (region.knownColumns <= 0) {
+    result.refusal = BothWays::Refusal::UnknownLength;
+    return result;
+  }
+  int64_t vector = vectorWidth(region);
+  while (vector > 1 && region.knownColumns % vector != 0) {
+    vector /= 2;
+  }
+  int64_t chunks = region.knownColumns / vector, accumulators = columns.results;
+  // One more for what is computed on the way.
+  int64_t values = region.keptOperands + accumulators + columns.common + 1, slot = region.widestBytes > 4 ? 8 : 4;
+  for (int64_t threads = 8; threads <= kBlockThreads && threads < std::max<int64_t>(2 * chunks, 16); threads *= 2) {
+    int64_t each = (chunks + threads - 1) / threads, block = std::max(threads, fewestThreads), rows = block / threads;
+    int64_t registers = (kOwnRegisters + each * vector * values + 7) / 8 * 8;
+    int64_t shared = 8 * (block / 32) * 8 + (rows > 1 ? block * vector * slot * accumulators : 0);
+    if (each > kKeptChunks || registers > kMostRegisters || shared > mostShared) {
+      continue;
+    }
+    int64_t resident = powerOfTwo(static_cast<double>(kRegisters) / static_cast<double>(registers * block), 1, mostBlocks);
+    int64_t parts = device.processors() * resident;
+    // What the blocks leave for each column is written and read once more: a quarter of what is saved at most. What is small is read from
+    // a cache the second time.
+    double left = 8.0 * accumulators * std::min<double>(static_cast<double>(parts), region.rows / static_cast<double>(rows));
+    double saved = region.rows * columns.bytesSaved;
+    if (saved < 4 * left || saved * region.columns < 1 << 20) {
+      result.refusal = BothWays::Refusal::TooFewRows;
+      return result;
+    }
+    result.schedule.parameters = {{"threads", threads}, {"rows", rows}, {"vector", vector}, {"parts", parts}, {"resident", resident}};
+    result.registers = registers;
+    result.sharedBytes = shared;
+    return result;
+  }
+  result.refusal = BothWays::Refusal::TooManyRegisters;
+  return result;
+}

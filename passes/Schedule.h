@@ -60,4 +60,26 @@ struct ScheduleCandidate {
 SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
                                                 ScheduleTarget target, ScheduleDevice device = {});
 
+/// Reductions over the rows of a region that reduces along them too (a norm's backward): what they add to it.
+struct ColumnsBeside {
+  /// How many there are, and operands that are common to all rows.
+  unsigned results = 1, common = 0;
+  /// Bytes of a point of the domain that a kernel of their own would read again.
+  double bytesSaved = 0;
+};
+
+struct BothWays {
+  /// Why not: null where there is a schedule.
+  enum class Refusal { None, UnknownLength, TooManyRegisters, TooFewRows } refusal = Refusal::None;
+  ScheduleCandidate schedule = {ScheduleKind::RowReduction, {}};
+  /// Of a thread and of a block, as estimated; the shared memory includes that of the exchanges along a row.
+  int64_t registers = 0, sharedBytes = 0;
+
+  explicit operator bool() const { return refusal == Refusal::None; }
+};
+
+/// The schedule that sweeps rows once for reductions both ways, if there is one that pays: how many threads take a row, rows a block, and
+/// blocks (`parts`) of a grid that stays for all rows. `region.keptOperands` are all operands of the size of the domain.
+BothWays scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns, ScheduleDevice device = {});
+
 } // namespace mlir::frit

@@ -362,5 +362,11 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
     };
   };
   table.addSingle({"aten.addcmul.default"}, fused(false));
+  // What torch's own decompositions make of addcmul and lerp.
+  table.addSingle({"prims.fma.default"}, [](AtenCall &call, TensorBuilder &b) {
+    DType math = getMathDtype(call.resultDtype());
+    Tensor first = Operand::get(call, 0).as(b, math), second = Operand::get(call, 1).as(b, math);
+    return b.add(b.mul(first, second), Operand::get(call, 2).as(b, math));
+  });
   table.addSingle({"aten.addcdiv.default"}, fused(true));
 }

@@ -1,0 +1,388 @@
+// Column regions that sweep what a row region sweeps become part of it: the gradients of a norm in one pass over memory.
+//
+// It runs when both have their schedules, so it knows which way each of them goes. What the rows read, the columns then find in registers,
+// values of the row region among them.
+#include "passes/FusionRules.h"
+#include "passes/Layouts.h"
+#include "passes/LoopNests.h"
+#include "passes/Passes.h"
+#include "passes/Schedule.h"
+
+#include "ir/RowsAndColumns.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_MERGECOLUMNSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+bool hasParameter(ScheduleAttr schedule, StringRef name) { return schedule.getParameters().contains(name); }
+
+/// The reduction that a region is named after: the first along its own dims.
+ReduceOp firstReduce(RegionOp region) {
+  for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
+    if (!reduce->hasAttr(kAcrossAttr)) {
+      return reduce;
+    }
+  }
+  return {};
+}
+
+/// Everything in the body that reads a reduction.
+llvm::DenseSet<Value> behindReductions(Block &body) {
+  llvm::DenseSet<Value> behind;
+  for (Operation &op : body.without_terminator()) {
+    if (isa<ReduceOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) { return behind.contains(operand); })) {
+      behind.insert(op.getResult(0));
+    }
+  }
+  return behind;
+}
+
+struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
+  using MergeColumnsPassBase::MergeColumnsPassBase;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    if (arch != 80 && arch != 90 && arch != 100) {
+      graph.emitError("unknown architecture ") << arch.getValue() << ": expected 80, 90 or 100";
+      return signalPassFailure();
+    }
+    SizeEstimate estimate(graph);
+    SmallVector<RegionOp> columns;
+    for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
+      if (region.getScheduleAttr() && region.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction && isPlainColumns(region)) {
+        columns.push_back(region);
+      }
+    }
+    // Who asks for another schedule of either (a measurement of what is best) asks for two kernels.
+    llvm::erase_if(columns, [](RegionOp region) { return region->hasAttr(kAskedAttr); });
+    for (RegionOp region : columns) {
+      for (RegionOp rows : partnersOf(region)) {
+        if (merge(rows, region, estimate)) {
+          break;
+        }
+      }
+    }
+    graph.walk([](RegionOp region) { region->removeAttr(kAskedAttr); });
+  }
+
+private:
+  /// One round of reductions, none of positions; every result is a column's or waits for no reduction.
+  static bool isPlainColumns(RegionOp region) {
+    Block &body = region.getBody().front();
+    llvm::DenseSet<Value> behind = behindReductions(body);
+    for (Operation &op : body.without_terminator()) {
+      if (auto reduce = dyn_cast<ReduceOp>(op)) {
+        bool isPosition = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
+        if (isPosition || behind.contains(reduce.getOperand())) {
+          return false;
+        }
+      } else if (isa<GatherOp, ConcatOp>(op)) {
+        return false;
+      }
+    }
+    SizeExpr columns = getNumElements(cast<RankedTensorType>(firstReduce(region).getType()));
+    return llvm::all_of(body.getTerminator()->getOperands(), [&](Value result) {
+      return !behind.contains(result) || getNumElements(cast<RankedTensorType>(result.getType())) == columns;
+    });
+  }
+
+  /// Row regions that read an operand of the size of the domain, or make it; nearest in the graph first.
+  static SmallVector<RegionOp> partnersOf(RegionOp columns) {
+    llvm::SmallSetVector<Operation *, 4> found;
+    SizeExpr total = LoopShape::reduction(firstReduce(columns)).total;
+    auto consider = [&](Operation *op) {
+      auto region = dyn_cast_or_null<RegionOp>(op);
+      if (!region || region == columns || op->getBlock() != columns->getBlock() || !region.getScheduleAttr()) {
+        return;
+      }
+      ScheduleAttr schedule = region.getScheduleAttr();
+      bool isWhole = schedule.getKind() == ScheduleKind::RowReduction && !region->hasAttr(kAskedAttr) &&
+                     !hasParameter(schedule, "cluster") && !hasParameter(schedule, "split");
+      if (isWhole && region.getBody().front().getOps<GatherOp>().empty() && region.getBody().front().getOps<ConcatOp>().empty()) {
+        found.insert(op);
+      }
+    };
+    for (Value operand : columns.getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (type && getNumElements(type) == total) {
+        consider(operand.getDefiningOp());
+        llvm::for_each(operand.getUsers(), consider);
+      }
+    }
+    SmallVector<RegionOp> partners;
+    for (Operation *op : found) {
+      partners.push_back(cast<RegionOp>(op));
+    }
+    llvm::sort(partners, [&](RegionOp a, RegionOp b) { return b->isBeforeInBlock(a); });
+    return partners;
+  }
+
+  /// Where a region that does the work of both can stand: at one of them, if nothing between them needs what moves past it.
+  static Operation *placeFor(Operation *first, Operation *second) {
+    bool movesDown = true;
+    for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
+      if (!isMemoryEffectFree(op)) {
+        return nullptr;
+      }
+      movesDown &= llvm::none_of(op->getOperands(), [&](Value operand) { return operand.getDefiningOp() == first; });
+    }
+    if (movesDown) {
+      return second;
+    }
+    bool movesUp = llvm::all_of(second->getOperands(), [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      return !def || def == first || def->isBeforeInBlock(first);
+    });
+    return movesUp ? first : nullptr;
+  }
+
+  /// Whether the columns read results of the rows only at the place that is being computed.
+  static bool readsInPlace(RegionOp columns, RegionOp rows, const LoopShape &shape) {
+    MLIRContext *context = columns.getContext();
+    Block &body = columns.getBody().front();
+    SmallVector<std::pair<Value, ReadPlace>> stack;
+    llvm::DenseSet<Value> behind = behindReductions(body);
+    Signature whole;
+    auto start = [&](Value value) {
+      ReadPlace place = ReadPlace::rowMajor(getSizes(cast<RankedTensorType>(value.getType())), context);
+      whole = place.getSignature();
+      stack.push_back({value, place});
+    };
+    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
+      start(reduce.getOperand());
+    }
+    for (Value result : body.getTerminator()->getOperands()) {
+      if (!behind.contains(result)) {
+        start(result);
+      }
+    }
+    llvm::DenseSet<std::pair<Value, const void *>> seen;
+    unsigned steps = 0;
+    while (!stack.empty()) {
+      auto [value, place] = stack.pop_back_val();
+      if (++steps > 4096) {
+        return false;
+      }
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        if (columns.getOperand(argument.getArgNumber()).getDefiningOp() != rows) {
+          continue;
+        }
+        bool isFull = getNumElements(cast<RankedTensorType>(argument.getType())) == shape.total;
+        if (place.isElsewhere() || place.getSignature() != (isFull ? whole : shape.parallel)) {
+          return false;
+        }
+        continue;
+      }
+      for (OpOperand &operand : value.getDefiningOp()->getOpOperands()) {
+        if (isa<RankedTensorType>(operand.get().getType())) {
+          stack.push_back({operand.get(), place.through(operand)});
+        }
+      }
+    }
+    return true;
+  }
+
+  bool merge(RegionOp rows, RegionOp columns, const SizeEstimate &estimate) {
+    MLIRContext *context = &getContext();
+    LoopShape along = LoopShape::reduction(firstReduce(rows)), down = LoopShape::reduction(firstReduce(columns));
+    if (along.total != down.total || along.parallel != down.reduced || along.reduced != down.parallel) {
+      return false;
+    }
+    bool rowsFirst = rows->isBeforeInBlock(columns);
+    if (!rowsFirst && llvm::any_of(rows.getOperands(), [&](Value operand) { return operand.getDefiningOp() == columns; })) {
+      return false;
+    }
+    Operation *place = rowsFirst ? placeFor(rows, columns) : placeFor(columns, rows);
+    auto domain = domainOf(rows.getScheduleAttr(), columns.getScheduleAttr());
+    if (!place || failed(domain) || !readsInPlace(columns, rows, along)) {
+      ++elsewhere;
+      return false;
+    }
+    BothWays both = measure(rows, columns, *domain, along, estimate);
+    switch (both.refusal) {
+    case BothWays::Refusal::None:
+      break;
+    case BothWays::Refusal::UnknownLength:
+      ++unknownLength;
+      return false;
+    case BothWays::Refusal::TooManyRegisters:
+      ++tooManyRegisters;
+      return false;
+    case BothWays::Refusal::TooFewRows:
+      ++tooFewRows;
+      return false;
+    }
+    Builder builder(context);
+    SmallVector<NamedAttribute> parameters;
+    for (const auto &[name, value] : both.schedule.parameters) {
+      parameters.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+    }
+    auto schedule = ScheduleAttr::get(context, both.schedule.kind, DimsAttr::get(context, domain->first), domain->second,
+                                      builder.getDictionaryAttr(parameters));
+    build(rows, columns, place, schedule);
+    ++merged;
+    return true;
+  }
+
+  /// The dims of both, as fine as either needs them, and how many are reduced along a row.
+  FailureOr<std::pair<SmallVector<SizeAttr>, unsigned>> domainOf(ScheduleAttr rows, ScheduleAttr columns) {
+    auto split = [](ScheduleAttr schedule) {
+      ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
+      size_t parallel = sizes.size() - schedule.getReducedRank();
+      return std::pair(SmallVector<SizeExpr>(sizes.begin(), sizes.begin() + parallel),
+                       SmallVector<SizeExpr>(sizes.begin() + parallel, sizes.end()));
+    };
+    auto [kept, reduced] = split(rows);
+    auto [below, across] = split(columns);
+    auto parallel = refineSizes(kept, across, &getContext()), along = refineSizes(reduced, below, &getContext());
+    if (failed(parallel) || failed(along) || parallel->empty() || along->empty()) {
+      return failure();
+    }
+    SmallVector<SizeAttr> sizes(parallel->begin(), parallel->end());
+    sizes.append(along->begin(), along->end());
+    return std::pair(sizes, static_cast<unsigned>(along->size()));
+  }
+
+  BothWays measure(RegionOp rows, RegionOp columns, const std::pair<SmallVector<SizeAttr>, unsigned> &domain, const LoopShape &shape,
+                   const SizeEstimate &estimate) {
+    RegionSummary summary;
+    summary.reduces = summary.hasEpilogue = true;
+    summary.rows = estimate.of(countOf(shape.parallel, &getContext()));
+    SizeExpr length = countOf(shape.reduced, &getContext());
+    summary.columns = estimate.of(length);
+    summary.knownColumns = length.getConstant().value_or(0);
+    summary.widestBytes = 1;
+    summary.narrowestBytes = 8;
+    summary.keptOperands = 0;
+    ColumnsBeside beside;
+    beside.results = 0;
+    llvm::DenseSet<Value> read(rows.getOperands().begin(), rows.getOperands().end()), seen;
+    auto element = [&](Value value) {
+      summary.widestBytes = std::max(summary.widestBytes, getElementBytes(value));
+      summary.narrowestBytes = std::min(summary.narrowestBytes, getElementBytes(value));
+    };
+    for (RegionOp region : {rows, columns}) {
+      for (Value operand : region.getOperands()) {
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        if (!type) {
+          continue;
+        }
+        element(operand);
+        SizeExpr elements = getNumElements(type);
+        bool isFull = elements == shape.total, isMade = operand.getDefiningOp() == rows;
+        if (isFull && region == columns && (isMade || read.contains(operand))) {
+          beside.bytesSaved += getElementBytes(operand);
+        }
+        if (isMade || !seen.insert(operand).second) {
+          continue;
+        }
+        bool isOfRow = elements == countOf(shape.parallel, &getContext()) || elements.isConstant(1);
+        bool isOfColumn = elements == length;
+        // What is neither belongs to a part of the domain: as if to all of it.
+        summary.keptOperands += isFull || (!isOfRow && !isOfColumn);
+        beside.common += isOfColumn && !isFull;
+      }
+      llvm::for_each(region.getResults(), element);
+      for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
+        beside.results += region == columns || reduce->hasAttr(kAcrossAttr);
+      }
+    }
+    return scheduleBothWays(summary, beside, ScheduleDevice{arch});
+  }
+
+  /// One region of two: operands once, the rows' body and then the columns', whose reductions now go across.
+  void build(RegionOp rows, RegionOp columns, Operation *place, ScheduleAttr schedule) {
+    MLIRContext *context = &getContext();
+    llvm::SmallSetVector<Value, 8> operands(rows.getOperands().begin(), rows.getOperands().end());
+    for (Value operand : columns.getOperands()) {
+      if (operand.getDefiningOp() != rows) {
+        operands.insert(operand);
+      }
+    }
+    SmallVector<Type> types(rows.getResultTypes());
+    llvm::append_range(types, columns.getResultTypes());
+    SmallVector<Attribute> layouts;
+    for (RegionOp region : {rows, columns}) {
+      for (Value result : region.getResults()) {
+        layouts.push_back(getAssignedLayout(result));
+      }
+    }
+    OpBuilder builder(place);
+    Location loc = FusedLoc::get(context, {rows.getLoc(), columns.getLoc()});
+    auto both = RegionOp::create(builder, loc, types, operands.getArrayRef(), schedule, ArrayAttr::get(context, layouts));
+    both->setAttr("frit.layouts", ArrayAttr::get(context, layouts));
+    Block &body = both.getBody().emplaceBlock();
+    IRMapping outside;
+    for (Value operand : operands) {
+      outside.map(operand, body.addArgument(operand.getType(), operand.getLoc()));
+    }
+    builder.setInsertionPointToEnd(&body);
+    SmallVector<Value> yielded;
+    for (RegionOp region : {rows, columns}) {
+      IRMapping mapping;
+      for (auto [argument, operand] : llvm::zip_equal(region.getBody().getArguments(), region.getOperands())) {
+        mapping.map(argument, outside.lookup(operand));
+      }
+      for (Operation &op : region.getBody().front().without_terminator()) {
+        Operation *copy = builder.clone(op, mapping);
+        if (region == columns && isa<ReduceOp>(copy)) {
+          copy->setAttr(kAcrossAttr, builder.getUnitAttr());
+        }
+      }
+      for (auto [result, value] : llvm::zip_equal(region.getResults(), region.getBody().front().getTerminator()->getOperands())) {
+        yielded.push_back(mapping.lookup(value));
+        outside.map(result, yielded.back());
+      }
+    }
+    YieldOp::create(builder, loc, yielded);
+    unsigned next = 0;
+    for (RegionOp region : {rows, columns}) {
+      for (Value result : region.getResults()) {
+        result.replaceAllUsesWith(both.getResult(next++));
+      }
+    }
+    columns.erase();
+    rows.erase();
+    dropUnread(both, layouts);
+  }
+
+  /// Results that only the columns read.
+  static void dropUnread(RegionOp &region, ArrayRef<Attribute> layouts) {
+    SmallVector<Value> kept;
+    SmallVector<Attribute> keptLayouts;
+    SmallVector<Value> yielded;
+    Operation *yield = region.getBody().front().getTerminator();
+    for (auto [i, result] : llvm::enumerate(region.getResults())) {
+      if (!result.use_empty()) {
+        kept.push_back(result);
+        keptLayouts.push_back(layouts[i]);
+        yielded.push_back(yield->getOperand(i));
+      }
+    }
+    if (kept.size() == region.getNumResults()) {
+      return;
+    }
+    OpBuilder builder(region);
+    auto smaller = RegionOp::create(builder, region.getLoc(), TypeRange(ValueRange(kept)), region.getOperands(), region.getScheduleAttr(),
+                                    builder.getArrayAttr(keptLayouts));
+    smaller->setAttr("frit.layouts", builder.getArrayAttr(keptLayouts));
+    smaller.getBody().takeBody(region.getBody());
+    smaller.getBody().front().getTerminator()->setOperands(yielded);
+    for (auto [old, now] : llvm::zip_equal(kept, smaller.getResults())) {
+      old.replaceAllUsesWith(now);
+    }
+    region.erase();
+  }
+};
+} // namespace
