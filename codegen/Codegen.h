@@ -26,6 +26,8 @@ struct LaunchDesc {
   uint32_t sharedBytes = 0;
   /// Blocks of a cluster, along x; `grid[0]` is a multiple of it.
   uint32_t cluster = 1;
+  /// GPU and SIMT: the entry takes a table of so many items (ir/KernelLists.h); the grid is that of one item. 0: plain arguments.
+  uint32_t listItems = 0;
 };
 
 /// Code for one of the variants a kernel lists in `frit.variants`.
@@ -66,8 +68,20 @@ enum class CpuLevel {
 
 struct CpuTarget {
   CpuLevel level = CpuLevel::X86_64_V3;
+  /// What kernels may use beyond the level, by LLVM's names, in order.
+  std::vector<std::string> features = {};
+
   /// The best level of this machine (V3 is the floor).
   static CpuTarget host();
+  /// Reads "host", a level, LLVM's name of a CPU, and features after it: "x86-64-v3,+avx512f", "skylake-avx512", "avx2,fma" (which add to
+  /// x86-64-v3). Returns an empty string or what is wrong.
+  static std::string parse(llvm::StringRef text, CpuTarget &target);
+  /// All that parse lets through without being of a level: what kernels can use and compute the same values with.
+  static llvm::ArrayRef<llvm::StringLiteral> usableFeatures();
+
+  llvm::StringRef levelName() const;
+  /// "x86-64-v3,+avx512f": what parse reads as this target.
+  std::string text() const;
 };
 
 /// Position-independent code and constants: map it (page-aligned, readable and

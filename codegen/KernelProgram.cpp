@@ -251,6 +251,7 @@ void KernelProgram::computeDims() {
     return dims;
   };
   reduces.clear();
+  across.clear();
   for (auto [id, node] : llvm::enumerate(nodes)) {
     node.dims = node.expr ? dimsOf(node.expr) : 0;
     node.level = 0;
@@ -263,8 +264,8 @@ void KernelProgram::computeDims() {
       node.level = std::max(node.level, from.level + (from.kind == NodeKind::Reduce ? 1 : 0));
     }
     if (node.kind == NodeKind::Reduce) {
-      node.dims &= parallelMask();
-      reduces.push_back(id);
+      node.dims &= node.isAcross ? reducedMask() : parallelMask();
+      (node.isAcross ? across : reduces).push_back(id);
     }
   }
   llvm::sort(reduces, [&](unsigned a, unsigned b) {
@@ -305,7 +306,7 @@ void KernelProgram::print(raw_ostream &os) const {
     case NodeKind::Apply: os << "apply " << node.op->getName(); break;
     case NodeKind::Select: os << "select"; break;
     case NodeKind::Reduce:
-      os << "reduce " << stringifyReduceKind(cast<ReduceOp>(node.op).getKind());
+      os << "reduce " << (node.isAcross ? "across " : "") << stringifyReduceKind(cast<ReduceOp>(node.op).getKind());
       break;
     }
     if (node.kind != NodeKind::Load) {

@@ -64,7 +64,7 @@ enum class NodeKind {
   Apply,
   /// Operand 0 where `bounds` hold, operand 1 elsewhere.
   Select,
-  /// `op` (a ReduceOp) of operand 0 over the reduced dims.
+  /// `op` (a ReduceOp) of operand 0 over the reduced dims, or over the parallel ones (`isAcross`).
   Reduce
 };
 
@@ -83,6 +83,9 @@ struct Node {
   /// Check: the dimension that the error names, and which error it is.
   unsigned dimension = 0;
   ErrorCode error = ErrorCode::IndexOutOfRange;
+  /// Reduce: over the parallel dims, so its value belongs to a column (the gradient of a norm's weight beside that of its input).
+  /// Nothing but stores of columns reads it.
+  bool isAcross = false;
   /// The domain dims that the value depends on, as a bit mask.
   uint32_t dims = 0;
   /// How many rounds of reductions lie before the value: a Reduce of level k is
@@ -114,8 +117,10 @@ struct Group {
 class KernelProgram {
 public:
   /// Analyses a kernel. Diagnoses, at the operation's location, what does not
-  /// live on one domain.
-  static FailureOr<KernelProgram> build(KernelOp kernel);
+  /// live on one domain. With `joinReads` results of a pointwise kernel that read an operand in different orders lie so that it is read
+  /// once, and are written in different orders instead. Not for kernels that write over an operand: that was decided for the
+  /// order of elements.
+  static FailureOr<KernelProgram> build(KernelOp kernel, bool joinReads = false);
 
   KernelOp getKernel() const { return kernel; }
   MLIRContext *getContext() const { return kernel->getContext(); }
@@ -131,8 +136,10 @@ public:
   ArrayRef<Node> getNodes() const { return nodes; }
   const Node &operator[](unsigned id) const { return nodes[id]; }
   ArrayRef<Store> getStores() const { return stores; }
-  /// The Reduce nodes, in order of level.
+  /// The Reduce nodes over the reduced dims, in order of level.
   ArrayRef<unsigned> getReduces() const { return reduces; }
+  /// The Reduce nodes over the parallel dims; only one family of kernels has them (codegen/gpu/RowsAndColumns.cpp).
+  ArrayRef<unsigned> getAcross() const { return across; }
   /// One more than the highest level of a reduction; 0 without reductions.
   unsigned numPhases() const;
   /// Facts about parameters and, as extents, the domain's dims.
@@ -196,7 +203,7 @@ private:
   unsigned reducedRank = 0;
   std::vector<Node> nodes;
   SmallVector<Store> stores;
-  SmallVector<unsigned> reduces;
+  SmallVector<unsigned> reduces, across;
   SizeFacts facts;
   SmallVector<AssumptionAttr> assumptions;
 };

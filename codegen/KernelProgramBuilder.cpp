@@ -403,7 +403,10 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   }
   auto kept = getSizes(cast<RankedTensorType>(op.getType()));
   auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
-  Exprs row = reexpress(parallelIndex, parallelSizes, kept);
+  bool isAcross = op->hasAttr(kAcrossAttr);
+  const Exprs &keptIndex = isAcross ? reducedIndex : parallelIndex, &sweptIndex = isAcross ? parallelIndex : reducedIndex;
+  const Exprs &keptSizes = isAcross ? reducedSizes : parallelSizes, &sweptSizes = isAcross ? parallelSizes : reducedSizes;
+  Exprs row = reexpress(keptIndex, keptSizes, kept);
   if (at != row && linearise(at, kept) != linearise(row, kept)) {
     op->emitError("reduction is read at another row than it is computed in; its reader belongs "
                   "into another kernel");
@@ -416,15 +419,15 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   for (int64_t dim : op.getDims()) {
     reduced.push_back(full[dim]);
   }
-  if (product(context, kept) != product(context, parallelSizes) ||
-      product(context, reduced) != product(context, reducedSizes)) {
+  if (product(context, kept) != product(context, keptSizes) ||
+      product(context, reduced) != product(context, sweptSizes)) {
     op->emitError("reduces ") << product(context, reduced).str() << " elements a row in "
                               << product(context, kept).str() << " rows, the kernel's domain has "
-                              << product(context, reducedSizes).str() << " in "
-                              << product(context, parallelSizes).str();
+                              << product(context, sweptSizes).str() << " in "
+                              << product(context, keptSizes).str();
     return failure();
   }
-  Exprs column = reexpress(reducedIndex, reducedSizes, reduced), index;
+  Exprs column = reexpress(sweptIndex, sweptSizes, reduced), index;
   auto nextRow = row.begin(), nextColumn = column.begin();
   for (unsigned i = 0; i < full.size(); ++i) {
     index.push_back(llvm::is_contained(op.getDims(), i) ? *nextColumn++ : *nextRow++);
@@ -435,6 +438,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   }
   Node node(op.getLoc());
   node.kind = NodeKind::Reduce;
+  node.isAcross = isAcross;
   node.type = element;
   node.op = op;
   node.operands = {*operand};
@@ -461,6 +465,6 @@ std::optional<unsigned> KernelProgramBuilder::makeApply(const Request &request, 
   return add(std::move(node));
 }
 
-FailureOr<KernelProgram> KernelProgram::build(KernelOp kernel) {
-  return KernelProgramBuilder(kernel).build();
+FailureOr<KernelProgram> KernelProgram::build(KernelOp kernel, bool joinReads) {
+  return KernelProgramBuilder(kernel, joinReads).build();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen/KernelProgram.h"
+#include "ir/RowsAndColumns.h"
 
 #include <map>
 #include <tuple>
@@ -15,8 +16,8 @@ using Exprs = SmallVector<SizeExpr>;
 
 class KernelProgramBuilder {
 public:
-  explicit KernelProgramBuilder(KernelOp kernel)
-      : program(kernel), kernel(kernel), context(kernel.getContext()) {}
+  explicit KernelProgramBuilder(KernelOp kernel, bool joinReads = false)
+      : program(kernel), kernel(kernel), context(kernel.getContext()), joinReads(joinReads) {}
 
   FailureOr<KernelProgram> build();
 
@@ -31,6 +32,9 @@ private:
   SizeExpr constant(int64_t value) { return SizeExpr::constant(context, value); }
   LogicalResult chooseDomain();
   FailureOr<Exprs> resultIndex(Value value);
+  /// Where `value` reads its operands, by argument, at its own index.
+  std::map<unsigned, SizeExpr> addressesOf(Value value);
+  std::optional<Exprs> followFirst(Value value, Value first, ArrayRef<SizeExpr> index);
   bool isStacked(Value value);
   LogicalResult addStore(unsigned result, Value value, ArrayRef<SizeExpr> strides,
                          SizeExpr address);
@@ -62,6 +66,7 @@ private:
   KernelProgram program;
   KernelOp kernel;
   MLIRContext *context;
+  bool joinReads;
   /// The domain as derived, and the index of its dims (0 for size 1).
   Exprs parallelSizes, reducedSizes, parallelIndex, reducedIndex;
   ReduceOp firstReduce;

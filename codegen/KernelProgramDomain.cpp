@@ -10,7 +10,7 @@ using namespace mlir::frit;
 
 LogicalResult KernelProgramBuilder::chooseDomain() {
   kernel.walk([&](ReduceOp op) {
-    if (!firstReduce) {
+    if (!firstReduce && !op->hasAttr(kAcrossAttr)) {
       firstReduce = op;
     }
   });
@@ -63,6 +63,78 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
   return success();
 }
 
+std::map<unsigned, SizeExpr> KernelProgramBuilder::addressesOf(Value value) {
+  KernelProgramBuilder tracer(kernel);
+  Exprs own;
+  for (auto [i, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(value.getType())))) {
+    tracer.program.facts.setExtent("d" + std::to_string(i), size);
+    own.push_back(size.isConstant(1) ? constant(0) : SizeExpr::dim(context, i));
+  }
+  std::map<unsigned, SizeExpr> addresses;
+  if (failed(tracer.pull({value, tracer.pack(own), ArrayAttr::get(context, {})}))) {
+    return addresses;
+  }
+  for (const Node &node : tracer.program.nodes) {
+    if (node.kind == NodeKind::Load && node.operands.empty()) {
+      addresses.try_emplace(node.argument, node.expr);
+    }
+  }
+  return addresses;
+}
+
+/// The index of a result at a point at which the first result lies at `first`, such that both read their common operands at the same places:
+/// x and its transpose. None where that is so in the order of the elements, or where no order of the dims makes it so.
+std::optional<Exprs> KernelProgramBuilder::followFirst(Value value, Value first, ArrayRef<SizeExpr> index) {
+  auto sizes = getSizes(cast<RankedTensorType>(value.getType())), firstSizes = getSizes(cast<RankedTensorType>(first.getType()));
+  std::map<unsigned, SizeExpr> mine = addressesOf(value), firsts = addressesOf(first);
+  // Expressions are in dims of the results here, not of the domain.
+  KernelProgramBuilder own(kernel);
+  for (auto [i, size] : llvm::enumerate(firstSizes)) {
+    own.program.facts.setExtent("d" + std::to_string(i), size);
+  }
+  auto agrees = [&](ArrayRef<SizeExpr> at) {
+    return llvm::any_of(mine, [&](const auto &entry) {
+      auto other = firsts.find(entry.first);
+      return other != firsts.end() && own.program.facts.simplify(entry.second.substituteDims(at)) == other->second;
+    });
+  };
+  Exprs identity;
+  for (auto [i, size] : llvm::enumerate(firstSizes)) {
+    identity.push_back(size.isConstant(1) ? constant(0) : SizeExpr::dim(context, i));
+  }
+  if (agrees(own.reexpress(identity, firstSizes, sizes))) {
+    return std::nullopt;
+  }
+  for (const auto &[argument, address] : mine) {
+    auto other = firsts.find(argument);
+    if (other == firsts.end()) {
+      continue;
+    }
+    // Dims are known by their stride in the operand.
+    std::vector<bool> taken(firstSizes.size());
+    Exprs turned(sizes.size(), constant(0)), result(sizes.size(), constant(0));
+    bool found = true;
+    for (auto [i, size] : llvm::enumerate(sizes)) {
+      auto stride = program.getStride(address, i);
+      size_t at = 0;
+      while (!size.isConstant(1) && at < firstSizes.size() &&
+             (taken[at] || firstSizes[at] != size || !stride || stride->isConstant(0) || program.getStride(other->second, at) != stride)) {
+        ++at;
+      }
+      found &= at < firstSizes.size();
+      if (found && !size.isConstant(1)) {
+        taken[at] = true;
+        turned[i] = identity[at];
+        result[i] = index[at];
+      }
+    }
+    if (found && agrees(turned)) {
+      return result;
+    }
+  }
+  return std::nullopt;
+}
+
 FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   auto sizes = getSizes(cast<RankedTensorType>(value.getType()));
   SizeExpr elements = product(context, sizes);
@@ -72,6 +144,13 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
       return kernel.emitError("result of ")
              << elements.str() << " elements in a kernel over a domain of " << rows.str()
              << "; results of one pointwise kernel have equally many";
+    }
+    Value first = cast<YieldOp>(kernel.getBody().front().getTerminator()).getOperand(0);
+    if (joinReads && value != first && !isStacked(first)) {
+      Exprs index = reexpress(parallelIndex, parallelSizes, getSizes(cast<RankedTensorType>(first.getType())));
+      if (auto turned = followFirst(value, first, index)) {
+        return *turned;
+      }
     }
     return reexpress(parallelIndex, parallelSizes, sizes);
   }
@@ -89,7 +168,8 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   if (tracer.reached) {
     auto &[op, rowOf] = *tracer.reached;
     auto kept = getSizes(cast<RankedTensorType>(op.getType()));
-    Exprs keptIndex = reexpress(parallelIndex, parallelSizes, kept);
+    bool isAcross = op->hasAttr(kAcrossAttr);
+    Exprs keptIndex = isAcross ? reexpress(reducedIndex, reducedSizes, kept) : reexpress(parallelIndex, parallelSizes, kept);
     Exprs index(sizes.size());
     bool solved = true;
     for (auto [expr, ours, size] : llvm::zip(rowOf, keptIndex, kept)) {
@@ -114,13 +194,16 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
           openSizes.push_back(size);
         }
       }
-      if (open.empty() || product(context, openSizes) == columns) {
+      if (open.empty() || (!isAcross && product(context, openSizes) == columns)) {
         Exprs column = reexpress(reducedIndex, reducedSizes, openSizes);
         for (auto [i, expr] : llvm::zip(open, column)) {
           index[i] = expr;
         }
         return index;
       }
+    }
+    if (isAcross && elements == columns) {
+      return reexpress(reducedIndex, reducedSizes, sizes);
     }
   }
   if (elements == rows) {

@@ -50,6 +50,9 @@ static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, Module
   if (failed(program)) {
     return failure();
   }
+  if (!program->getAcross().empty()) {
+    return kernel.emitError("kernel '") << kernel.getSymName() << "' reduces over its rows beside its own reductions; on a CPU those are two kernels";
+  }
   takeMembersApart(*program);
   program->assumeRanges();
   desc.name = kernel.getSymName().str();
@@ -90,9 +93,9 @@ private:
 };
 } // namespace
 
-/// What becomes machine code, and with it what the code depends on: the level and the kernel, name and facts included.
+/// What becomes machine code, and with it what the code depends on: the CPU and the kernel, name and facts included.
 static std::string textOf(KernelOp kernel, const CpuTarget &target) {
-  std::string text = target.level == CpuLevel::X86_64_V4 ? "v4 " : "v3 ";
+  std::string text = target.text() + " ";
   llvm::raw_string_ostream stream(text);
   kernel->print(stream, OpPrintingFlags().useLocalScope());
   return text;
@@ -138,7 +141,7 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
       return success();
     }
     auto object = std::make_shared<ObjectImage>();
-    if (failed(compileToImage(*out, target.level, *object))) {
+    if (failed(compileToImage(*out, target, *object))) {
       return failure();
     }
     KernelImages::ofProcess().add(text, object);

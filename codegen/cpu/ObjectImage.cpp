@@ -15,7 +15,6 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/Scalar.h"
 
 #include <map>
@@ -24,17 +23,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-CpuTarget CpuTarget::host() {
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  auto has = [&](StringRef name) { return features.lookup(name); };
-  CpuTarget target;
-  if (has("avx512f") && has("avx512bw") && has("avx512cd") && has("avx512dq") && has("avx512vl")) {
-    target.level = CpuLevel::X86_64_V4;
-  }
-  return target;
-}
-
-static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(CpuLevel level) {
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &cpu) {
   static std::once_flag initialised;
   std::call_once(initialised, [] {
     LLVMInitializeX86TargetInfo();
@@ -48,8 +37,11 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(CpuLevel level) {
   llvm::TargetOptions options;
   // Products fuse with sums only where an operation carries `contract`.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  StringRef cpu = level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, cpu, "+f16c,+fma", options, llvm::Reloc::PIC_,
+  std::string features = "+f16c,+fma";
+  for (const std::string &feature : cpu.features) {
+    features += ",+" + feature;
+  }
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, cpu.levelName(), features, options, llvm::Reloc::PIC_,
                                                                           llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
@@ -57,29 +49,29 @@ namespace {
 /// A target machine for one thread at a time. Making one costs about a millisecond, so those that are not in use are kept.
 class BorrowedMachine {
 public:
-  explicit BorrowedMachine(CpuLevel level) : level(level) {
+  explicit BorrowedMachine(const CpuTarget &cpu) : name(cpu.text()) {
     {
       std::lock_guard lock(pool().mutex);
-      auto &idle = pool().idle[static_cast<int>(level)];
+      auto &idle = pool().idle[name];
       if (!idle.empty()) {
         machine = std::move(idle.back());
         idle.pop_back();
       }
     }
     if (!machine) {
-      machine = makeTargetMachine(level);
+      machine = makeTargetMachine(cpu);
     }
   }
   ~BorrowedMachine() {
     std::lock_guard lock(pool().mutex);
-    pool().idle[static_cast<int>(level)].push_back(std::move(machine));
+    pool().idle[name].push_back(std::move(machine));
   }
   llvm::TargetMachine &operator*() { return *machine; }
 
 private:
   struct Pool {
     std::mutex mutex;
-    std::vector<std::unique_ptr<llvm::TargetMachine>> idle[2];
+    std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
   };
   /// Lives until the process ends: a thread may compile while statics are destroyed.
   static Pool &pool() {
@@ -87,7 +79,7 @@ private:
     return *pool;
   }
 
-  CpuLevel level;
+  std::string name;
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 } // namespace
@@ -266,13 +258,13 @@ static std::string link(StringRef object, ObjectImage &image) {
   return {};
 }
 
-LogicalResult mlir::frit::compileToImage(ModuleOp module, CpuLevel level, ObjectImage &image) {
+LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target, ObjectImage &image) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = lowerToLlvm(module, context);
   if (!code) {
     return module.emitError("kernels cannot be lowered to LLVM");
   }
-  BorrowedMachine borrowed(level);
+  BorrowedMachine borrowed(target);
   llvm::TargetMachine &machine = *borrowed;
   code->setTargetTriple(machine.getTargetTriple());
   code->setDataLayout(machine.createDataLayout());
@@ -282,7 +274,7 @@ LogicalResult mlir::frit::compileToImage(ModuleOp module, CpuLevel level, Object
     }
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("no-builtins");
-    if (level == CpuLevel::X86_64_V4) {
+    if (target.level == CpuLevel::X86_64_V4) {
       function.addFnAttr("prefer-vector-width", "512");
     }
     function.setDSOLocal(true);

@@ -22,6 +22,6 @@ struct ObjectImage {
 
 /// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
 /// body. Diagnoses at the module.
-LogicalResult compileToImage(ModuleOp module, CpuLevel level, ObjectImage &image);
+LogicalResult compileToImage(ModuleOp module, const CpuTarget &target, ObjectImage &image);
 
 } // namespace mlir::frit

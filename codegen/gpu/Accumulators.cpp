@@ -9,6 +9,16 @@ static bool isArgReduction(ReduceOp op) {
   return op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
 }
 
+SmallVector<unsigned> Accumulators::getOperands(const KernelProgram &program, unsigned level) {
+  SmallVector<unsigned> nodes;
+  for (unsigned id : program.getReduces()) {
+    if (program[id].level == level) {
+      nodes.push_back(program[id].operands[0]);
+    }
+  }
+  return nodes;
+}
+
 unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels) {
   unsigned count = 0;
   for (unsigned id : program.getReduces()) {
@@ -31,16 +41,24 @@ Accumulators::Accumulators(GpuFunction &function, unsigned level)
       slot(countValues(function.getProgram(), level)) {
   const KernelProgram &program = function.getProgram();
   for (unsigned id : program.getReduces()) {
-    const Node &node = program[id];
-    if (node.level != level) {
-      continue;
+    if (program[id].level == level) {
+      add(id);
     }
-    auto op = cast<ReduceOp>(node.op);
-    reduces.push_back({id, static_cast<unsigned>(types.size()), op, isArgReduction(op)});
-    types.push_back(program[node.operands[0]].type);
-    if (reduces.back().isArg) {
-      types.push_back(builder.getI64Type());
-    }
+  }
+}
+
+Accumulators::Accumulators(GpuFunction &function, ArrayRef<unsigned> nodes)
+    : function(function), builder(function.getBuilder()), loc(function.getLoc()) {
+  llvm::for_each(nodes, [&](unsigned id) { add(id); });
+}
+
+void Accumulators::add(unsigned id) {
+  const KernelProgram &program = function.getProgram();
+  auto op = cast<ReduceOp>(program[id].op);
+  reduces.push_back({id, static_cast<unsigned>(types.size()), op, isArgReduction(op)});
+  types.push_back(program[program[id].operands[0]].type);
+  if (reduces.back().isArg) {
+    types.push_back(builder.getI64Type());
   }
 }
 

@@ -15,6 +15,8 @@ namespace mlir::frit {
 class Accumulators {
 public:
   Accumulators(GpuFunction &function, unsigned level);
+  /// Of these Reduce nodes, which have no slots: for threads that keep their own.
+  Accumulators(GpuFunction &function, ArrayRef<unsigned> nodes);
 
   bool isEmpty() const { return reduces.empty(); }
   unsigned numValues() const { return types.size(); }
@@ -38,8 +40,12 @@ public:
                                  uint32_t groupThreads, uint32_t clusterBlocks = 1);
   /// Values of all phases before `level`.
   static unsigned countValues(const KernelProgram &program, unsigned levels);
+  /// What the reductions of a phase read.
+  static SmallVector<unsigned> getOperands(const KernelProgram &program, unsigned level);
 
 private:
+  void add(unsigned node);
+
   struct Reduce {
     unsigned node;
     unsigned first;
@@ -54,7 +60,7 @@ private:
   Location loc;
   SmallVector<Reduce> reduces;
   SmallVector<Type> types;
-  unsigned slot;
+  unsigned slot = 0;
 };
 
 } // namespace mlir::frit

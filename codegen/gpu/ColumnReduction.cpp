@@ -280,14 +280,7 @@ void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelPro
     desc.workspaceBytes = ColumnKernel::partialsOf(columns, parts, Accumulators::countValues(program, 1));
   }
   auto launchOf = [&](SizeExpr grid, uint32_t sharedBytes) {
-    LaunchDesc launch;
-    launch.entry = isSplit ? desc.name + "_" + std::to_string(desc.launches.size()) : desc.name;
-    launch.block[0] = kThreads;
-    launch.grid[0] = grid;
-    launch.grid[1] = launch.grid[2] = one;
-    launch.sharedBytes = sharedBytes;
-    desc.launches.push_back(launch);
-    return launch.entry;
+    return addLaunch(desc, isSplit ? getNumberedEntry(desc) : desc.name, grid, kThreads, sharedBytes);
   };
   std::string entry = launchOf(getSweepBlocks(columns, kLanes) * parts,
                                ColumnKernel::getSharedBytes(program, columns.getWidth()));

@@ -51,14 +51,7 @@ public:
 
 private:
   std::string nextEntry(SizeExpr grid, uint32_t sharedBytes) {
-    LaunchDesc launch;
-    launch.entry = desc.name + "_" + std::to_string(desc.launches.size());
-    launch.block[0] = kThreads;
-    launch.grid[0] = grid;
-    launch.grid[1] = launch.grid[2] = one;
-    launch.sharedBytes = sharedBytes;
-    desc.launches.push_back(launch);
-    return launch.entry;
+    return addLaunch(desc, getNumberedEntry(desc), grid, kThreads, sharedBytes);
   }
 
   /// Byte offset of the partials of a value: those of a row lie together. The finals of all rows are behind them.
@@ -219,12 +212,7 @@ private:
 
   /// What a sweep needs that is the same for a whole row: the operands of the reductions of a level, or of the results.
   void hoist(GpuFunction &function, Frame &row, unsigned level) {
-    SmallVector<unsigned> roots;
-    for (unsigned id : program.getReduces()) {
-      if (program[id].level == level) {
-        roots.push_back(program[id].operands[0]);
-      }
-    }
+    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
     for (const Store &store : fullStores) {
       if (level == program.numPhases()) {
         roots.push_back(store.node);

@@ -2,6 +2,8 @@
 
 #include "codegen/gpu/GpuFunction.h"
 
+#include "ir/KernelLists.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -29,6 +31,16 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
       return facts.provablyNonNegative(end - expr * 2) && facts.provablyNonNegative(end + expr * 2);
     });
   };
+  KernelOp kernel = program.getKernel();
+  auto spanOf = [&](RankedTensorType type, unsigned argument) {
+    ArrayAttr attributes = kernel.getArgAttrsAttr();
+    auto strides = getKernelStrides(kernel, type, attributes ? cast<DictionaryAttr>(attributes[argument]) : DictionaryAttr());
+    SizeExpr last = SizeExpr::constant(program.getContext(), 1);
+    for (auto [size, stride] : llvm::zip(getSizes(type), strides)) {
+      last = last + (size - 1) * stride;
+    }
+    return last;
+  };
   auto allFit = [&](ArrayRef<Bound> bounds) {
     return llvm::all_of(bounds, [&](const Bound &bound) { return fits(bound.expr) && fits(bound.low) && fits(bound.high); });
   };
@@ -36,11 +48,11 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
   for (const Node &node : program.getNodes()) {
     all = all && allFit(node.bounds);
     if (node.kind == NodeKind::Load) {
-      // An index value that was read may be anything in its range, which the bound on the tensor's size covers.
+      // An index value that was read may be anything in its range, which the places from the first element to the last one cover.
       bool indexed = false;
       node.expr.forEachSymbol([&](StringRef name) { indexed |= name.starts_with("v"); });
-      auto type = cast<RankedTensorType>(program.getKernel().getArgumentTypes()[node.argument]);
-      all = all && fits(getNumElements(type)) && (indexed || fits(node.expr));
+      auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[node.argument]);
+      all = all && fits(getNumElements(type)) && fits(indexed ? spanOf(type, node.argument) : node.expr);
     } else if (node.kind == NodeKind::Index || node.kind == NodeKind::Check) {
       all = all && fits(node.expr);
     }
@@ -54,7 +66,8 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
 GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
                          Options options)
     : program(program), kernel(program.getKernel()), module(module), builder(module.getContext()),
-      loc(kernel.getLoc()), indexType(builder.getIntegerType(fitsIn32Bits(program) ? 32 : 64)),
+      loc(kernel.getLoc()),
+      indexType(builder.getIntegerType(options.listItems || fitsIn32Bits(program) ? 32 : 64)),
       threads(options.threads), cluster(options.cluster) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), kGlobalSpace);
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
@@ -72,6 +85,10 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   SmallVector<Type> inputs = pointers;
   llvm::append_range(inputs, ints);
   llvm::append_range(inputs, floats);
+  size_t itemBytes = getListItemBytes(inputs.size());
+  if (options.listItems) {
+    inputs = {LLVM::LLVMPointerType::get(builder.getContext())};
+  }
   if (options.hasWorkspace) {
     inputs.push_back(pointer);
   }
@@ -80,11 +97,14 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSize(std::array<int32_t, 3>{static_cast<int32_t>(options.threads), 1, 1});
   // Without it ptxas saves registers for more blocks at once, and spills some of those it saved (48 instead of 54, 4 bytes spilled).
-  function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
+  function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(static_cast<int32_t>(options.resident)));
   if (cluster > 1) {
     function->setAttr("nvvm.cluster_dim", builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
   }
-  for (unsigned i = 0; i < pointers.size(); ++i) {
+  if (options.listItems) {
+    function->setAttr(kTableAttr, builder.getI64IntegerAttr(static_cast<int64_t>(options.listItems * itemBytes)));
+  }
+  for (unsigned i = 0; i < (options.listItems ? 0 : pointers.size()); ++i) {
     function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
     if (i < numOperands) {
       function.setArgAttr(i, "llvm.readonly", builder.getUnitAttr());
@@ -95,33 +115,88 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   }
 
   builder.setInsertionPointToStart(&function.getBody().front());
-  unsigned nextPointer = 0, nextInt = pointers.size(), nextFloat = nextInt + ints.size();
+  thread = toIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x), false);
+  block = toIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x), false);
+  if (options.listItems) {
+    SmallVector<Type> types = pointers;
+    llvm::append_range(types, ints);
+    llvm::append_range(types, floats);
+    bindListItem(types, pointers.size(), ints.size(), options);
+  } else {
+    bindArguments(function.getArguments(), pointers.size(), ints.size());
+  }
+  if (options.hasWorkspace) {
+    workspace = function.getArgument(inputs.size() - 1);
+  }
+  emitter = std::make_unique<Emitter>(program, *this, builder);
+  entryEnd = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, 0));
+}
+
+/// In the order of the kernel ABI: pointers, ints, floats.
+void GpuFunction::bindArguments(ValueRange arguments, unsigned numPointers, unsigned numInts) {
+  unsigned nextPointer = 0, nextInt = numPointers, nextFloat = numPointers + numInts;
   for (auto symbol : kernel.getSymbols().getAsRange<SymbolAttr>()) {
-    parameters[symbol.getName()] = toIndex(function.getArgument(nextInt++), true);
+    parameters[symbol.getName()] = toIndex(arguments[nextInt++], true);
   }
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     operandPointers.push_back(Value());
     if (isa<RankedTensorType>(type)) {
-      operandPointers.back() = function.getArgument(nextPointer++);
+      operandPointers.back() = arguments[nextPointer++];
     } else if (isa<FloatType>(type)) {
-      scalars[i] = function.getArgument(nextFloat++);
+      scalars[i] = arguments[nextFloat++];
     } else {
-      Value value = function.getArgument(nextInt++);
+      Value value = arguments[nextInt++];
       scalars[i] = type.isInteger(1)
                        ? Value(arith::TruncIOp::create(builder, loc, builder.getI1Type(), value))
                        : value;
     }
   }
   for (unsigned i = 0; i < kernel.getResultTypes().size(); ++i) {
-    resultPointers.push_back(function.getArgument(nextPointer++));
+    resultPointers.push_back(arguments[nextPointer++]);
   }
-  if (options.hasWorkspace) {
-    workspace = function.getArgument(inputs.size() - 1);
+}
+
+/// The item of this block and, of its elements, the chunk. Items without blocks are not in the table, and those beyond the last
+/// begin at a block that there never is.
+void GpuFunction::bindListItem(ArrayRef<Type> types, unsigned numPointers, unsigned numInts, const Options &options) {
+  Type i64 = builder.getI64Type();
+  auto words = static_cast<int64_t>(types.size() + 1);
+  Value table = function.getArgument(0);
+  auto word = [&](Value item, int64_t number, Type type) -> Value {
+    Value at = add(mul(item, index(words)), index(number));
+    Value address = LLVM::GEPOp::create(builder, loc, table.getType(), i64, table, ArrayRef<LLVM::GEPArg>{at});
+    return LLVM::LoadOp::create(builder, loc, type, address, 8);
+  };
+  Value item = index(0);
+  for (auto step = llvm::bit_floor(options.listItems - 1); step; step /= 2) {
+    Value next = minimum(add(item, index(step)), index(options.listItems - 1));
+    Value begins = word(next, 0, indexType);
+    item = arith::SelectOp::create(builder, loc, less(block, begins), item, next);
   }
-  thread = toIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x), false);
-  block = toIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x), false);
-  emitter = std::make_unique<Emitter>(program, *this, builder);
-  entryEnd = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, 0));
+  SmallVector<Value> arguments;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    arguments.push_back(word(item, static_cast<int64_t>(i) + 1, type));
+  }
+  Value first = word(item, 0, indexType);
+  // Kernels over rank 0 have no parameter, and an item is a block.
+  if (!kernel.getSymbols().empty()) {
+    Value chunk = arith::ExtUIOp::create(builder, loc, i64, sub(block, first));
+    Value share = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(options.listChunk));
+    Value start = mul(chunk, share);
+    unsigned pointer = 0;
+    auto advance = [&](Type type) {
+      if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+        Value &base = arguments[pointer++];
+        base = tensor.getRank() ? elementPointer(base, tensor.getElementType(), start) : base;
+      }
+    };
+    llvm::for_each(kernel.getArgumentTypes(), advance);
+    llvm::for_each(kernel.getResultTypes(), advance);
+    Value &elements = arguments[numPointers];
+    elements = minimum(sub(elements, start), share);
+  }
+  block = index(0);
+  bindArguments(arguments, numPointers, numInts);
 }
 
 void GpuFunction::finish() { gpu::ReturnOp::create(builder, loc); }

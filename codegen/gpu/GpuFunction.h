@@ -17,6 +17,9 @@
 /// skeleton said that its address is a multiple of the lanes (`setVectorAddresses`);
 /// it is otherwise taken apart. An index out of range stops the kernel
 /// (`frit_fail`): a trap on the device, an error of eager's words under emulation.
+///
+/// The entry of a kernel over a list takes a table by value (ir/KernelLists.h). Its block finds the item that it belongs to by the
+/// first blocks of all, and moves that item's pointers to its chunk: what is emitted then is a kernel over one chunk, in 32 bits.
 namespace mlir::frit {
 
 class GpuFunction : public EmitterTarget {
@@ -26,6 +29,11 @@ public:
     bool hasWorkspace = false;
     /// Blocks next to each other that run at once.
     uint32_t cluster = 1;
+    /// Blocks that a processor is to hold at once: the assembler keeps to the registers that leaves.
+    uint32_t resident = 1;
+    /// The entry takes a table of so many items; a block takes so many elements of one of them at a time.
+    uint32_t listItems = 0;
+    int64_t listChunk = 0;
   };
   GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
               Options options);
@@ -43,6 +51,8 @@ public:
   uint32_t getBlockThreads() const { return threads; }
   Value threadId() const { return thread; }
   Value blockId() const { return block; }
+  /// What follows sees this as the number of its block: one that does the work of several.
+  void setBlockId(Value number) { block = number; }
   Value gridSize();
   Value add(Value a, Value b);
   Value sub(Value a, Value b);
@@ -99,6 +109,8 @@ public:
             Value index, Value size) override;
 
 private:
+  void bindArguments(ValueRange arguments, unsigned numPointers, unsigned numInts);
+  void bindListItem(ArrayRef<Type> types, unsigned numPointers, unsigned numInts, const Options &options);
   Value toIndex(Value value, bool isSigned);
   Value elementPointer(Value base, Type element, Value index);
   Value loadFrom(Value pointer, Type element, unsigned lanes, Value guard);

@@ -10,6 +10,7 @@
 
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
+#include "ir/KernelLists.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -61,10 +62,12 @@ static LogicalResult checkLimits(KernelOp kernel, gpu::GPUModuleOp module, const
       return kernel.emitError("kernel '") << desc.name << "' needs " << launch.sharedBytes << " bytes of shared memory a block, a GPU has "
                                           << mostSharedBytes << "; compile with fewer reductions in one kernel (fusion=False)";
     }
-    uint32_t bytes = 8 * module.lookupSymbol<gpu::GPUFuncOp>(launch.entry).getNumArguments();
-    if (bytes > mostParameterBytes) {
+    auto function = module.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
+    int64_t bytes = getListAttr(function, kTableAttr).value_or(8 * static_cast<int64_t>(function.getNumArguments()));
+    int64_t most = launch.listItems ? kMostListBytes : mostParameterBytes;
+    if (bytes > most) {
       return kernel.emitError("kernel '") << desc.name << "' takes " << bytes << " bytes of parameters, a GPU allows "
-                                          << mostParameterBytes << "; compile with fewer tensors in one kernel (fusion=False)";
+                                          << most << "; compile with fewer tensors in one kernel (fusion=False)";
     }
   }
   return success();
@@ -108,6 +111,9 @@ static StorageKey storageOf(Value value) {
 static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
   llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
   module.walk([&](LaunchOp launch) {
+    if (launch->hasAttr(kItemsAttr)) {
+      return; // pointers from a table are taken to share whatever they like
+    }
     SmallVector<Value> operands;
     llvm::copy_if(launch.getOperands(), std::back_inserter(operands),
                   [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
@@ -125,14 +131,34 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
   return shared;
 }
 
+std::string mlir::frit::addLaunch(KernelDesc &desc, std::string entry, SizeExpr grid, uint32_t threads, uint32_t sharedBytes) {
+  LaunchDesc launch;
+  launch.entry = std::move(entry);
+  launch.block[0] = threads;
+  launch.grid[0] = grid;
+  launch.grid[1] = launch.grid[2] = SizeExpr::constant(SizeAttr(grid).getContext(), 1);
+  launch.sharedBytes = sharedBytes;
+  desc.launches.push_back(launch);
+  return launch.entry;
+}
+
+std::string mlir::frit::getNumberedEntry(const KernelDesc &desc) { return desc.name + "_" + std::to_string(desc.launches.size()); }
+
 int64_t mlir::frit::getScheduled(KernelOp kernel, StringRef name, int64_t otherwise) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
   auto number = schedule ? schedule.getParameters().getAs<IntegerAttr>(name) : IntegerAttr();
   return number ? number.getInt() : otherwise;
 }
 
-static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
+static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
+  if (!program.getAcross().empty()) {
+    return emitGpuRowsAndColumns(module, program, desc, isInPlace);
+  }
+  if (program.getKernel()->hasAttr(kListAttr)) {
+    emitGpuPointwise(module, program, desc);
+    return success();
+  }
   std::optional<unsigned> lane = program.getLaneDim();
   bool splits = getScheduled(program.getKernel(), "split", 1) > 1;
   if (auto across = findTransposedDim(program)) {
@@ -146,14 +172,15 @@ static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, Ke
   } else {
     emitGpuRowReduction(module, program, desc, isInPlace);
   }
+  return success();
 }
 
 /// The variants that differ from the generic kernel: same skeleton, same order of combination, narrower indices. One whose
 /// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
-static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
+static LogicalResult emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
   if (!proposed || fitsIn32Bits(program)) {
-    return;
+    return success();
   }
   for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
     KernelProgram narrow = program;
@@ -163,27 +190,29 @@ static void emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, 
     }
     KernelDesc one;
     one.name = desc.name + "_v" + std::to_string(number);
-    emitFamily(module, narrow, one, isInPlace);
+    if (failed(emitFamily(module, narrow, one, isInPlace))) {
+      return failure();
+    }
     desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
   }
+  return success();
 }
 
 LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp destination,
                                          std::vector<KernelDesc> &kernels) {
   auto shared = findSharedPointers(source);
   for (auto kernel : source.getOps<KernelOp>()) {
-    auto program = KernelProgram::build(kernel);
-    if (failed(program)) {
-      return failure();
-    }
-    program->assumeRanges();
     KernelDesc desc;
     desc.name = kernel.getName().str();
     const auto sharedPointers = shared.lookup(desc.name);
     bool isInPlace = !sharedPointers.empty();
-    emitFamily(destination, *program, desc, isInPlace);
-    emitVariants(destination, *program, desc, isInPlace);
-    if (failed(checkLimits(kernel, destination, desc))) {
+    auto program = KernelProgram::build(kernel, /*joinReads=*/!isInPlace);
+    if (failed(program)) {
+      return failure();
+    }
+    program->assumeRanges();
+    if (failed(emitFamily(destination, *program, desc, isInPlace)) || failed(emitVariants(destination, *program, desc, isInPlace)) ||
+        failed(checkLimits(kernel, destination, desc))) {
       return failure();
     }
     allowApproximateMath(kernel, destination, desc);
@@ -235,7 +264,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
     return failure();
   }
   ObjectImage object;
-  if (failed(compileToImage(*host, level, object))) {
+  if (failed(compileToImage(*host, CpuTarget{level}, object))) {
     return failure();
   }
   image.bytes = std::move(object.bytes);

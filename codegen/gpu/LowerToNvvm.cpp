@@ -4,6 +4,8 @@
 
 #include "codegen/gpu/LowerToNvvm.h"
 
+#include "ir/KernelLists.h"
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -46,6 +48,21 @@ static void trapOnFailure(gpu::GPUModuleOp module) {
   callee.erase();
 }
 
+/// A table is a parameter like others: the conversion of functions would forget it.
+static void passTablesByValue(gpu::GPUModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto bytes = cast_or_null<IntegerAttr>(function->removeAttr(frit::kTableAttr));
+    if (!bytes) {
+      continue;
+    }
+    Builder builder(function.getContext());
+    auto table = LLVM::LLVMArrayType::get(builder.getI64Type(), bytes.getInt() / 8);
+    function.setArgAttr(0, "llvm.byval", TypeAttr::get(table));
+    function.setArgAttr(0, "llvm.align", builder.getI64IntegerAttr(8));
+    function.setArgAttr(0, "nvvm.grid_constant", builder.getUnitAttr());
+  }
+}
+
 LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
   if (failed(rewriteMathForGpu(module))) {
@@ -83,7 +100,11 @@ LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   target.addLegalOp<gpu::GPUModuleOp>();
   target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect,
                            math::MathDialect, vector::VectorDialect, ub::UBDialect>();
-  return applyPartialConversion(module, target, std::move(patterns));
+  if (failed(applyPartialConversion(module, target, std::move(patterns)))) {
+    return failure();
+  }
+  passTablesByValue(module);
+  return success();
 }
 
 void frit::registerGpuTargetDialects(DialectRegistry &registry) {

@@ -9,11 +9,16 @@
 // elements one by one, neighbouring threads on neighbouring elements. The choice is one test on sizes and pointers, equal for all
 // threads. A last partial chunk (one dim only) goes through the same scalar loop.
 //
+// A kernel over a list (ir/KernelLists.h) runs several tensors at once: a block takes a chunk of one of them, up to 16 times what it
+// takes at a time, and finds it by a search in the table of first blocks, a few loads of constant memory. Whether accesses can be
+// vectors is each tensor's own matter.
+//
 // Registers: width x (operands + live values); chooseWidth keeps the operands within 64. No shared memory.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
 #include "codegen/gpu/Schedules.h"
+#include "ir/KernelLists.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -50,8 +55,8 @@ static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stor
   writeStores(function, frame, stores, computeStores(function, frame, stores));
 }
 
-/// All elements of `space`, `unroll` chunks a thread.
-static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll) {
+/// All elements of `space`, `unroll` chunks a thread; `outer` holds what was computed before.
+static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll, Frame *outer = nullptr) {
   uint32_t threads = function.getBlockThreads();
   unsigned width = space.getWidth();
   ArrayRef<Store> stores = function.getProgram().getStores();
@@ -62,7 +67,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
   auto sweepElements = [&](Value first, Value count, Value distance) {
     Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
     function.loop(first, limit, distance, {}, [&](Value element, ValueRange) -> SmallVector<Value> {
-      Frame frame;
+      Frame frame(outer);
       space.bindElement(function, frame, element);
       emitStores(function, frame, stores);
       return {};
@@ -71,7 +76,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
   if (width == 1 && unroll == 1) {
     Value element = function.add(blockStart, thread);
     return function.when(function.less(element, elements), [&] {
-      Frame frame;
+      Frame frame(outer);
       space.bindElement(function, frame, element);
       emitStores(function, frame, stores);
     });
@@ -97,7 +102,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
     return function.choose(
         whole, types,
         [&]() -> SmallVector<Value> {
-          Frame frame;
+          Frame frame(outer);
           space.bindChunk(function, frame, chunk);
           emitStores(function, frame, stores);
           return nothing();
@@ -115,7 +120,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
           std::vector<std::unique_ptr<Frame>> frames;
           SmallVector<SmallVector<Value>> values;
           for (unsigned k = 0; k < unroll; ++k) {
-            frames.push_back(std::make_unique<Frame>());
+            frames.push_back(std::make_unique<Frame>(outer));
             space.bindChunk(function, *frames.back(), function.add(blockStart, function.add(thread, function.index(k * threads))));
             values.push_back(computeStores(function, *frames.back(), stores));
           }
@@ -134,12 +139,21 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
 void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
                                   KernelDesc &desc) {
   KernelOp kernel = program.getKernel();
-  uint32_t threads = std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)), 32, kMostThreads);
-  GpuFunction function(module, desc.name, program, {threads, false});
+  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0));
+  uint32_t threads = items ? kThreads : std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)), 32, kMostThreads);
+  std::optional<ChunkSpace> space;
+  GpuFunction::Options options{.threads = threads, .listItems = items};
+  if (program.getRank() != 0) {
+    unsigned lane = *program.getLaneDim();
+    space.emplace(program, 0, program.getRank(), lane, chooseWidth(program, lane));
+    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * kThreads * space->getWidth();
+  }
+  GpuFunction function(module, desc.name, program, options);
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);
   LaunchDesc launch;
   launch.entry = desc.name;
   launch.block[0] = threads;
+  launch.listItems = items;
   launch.grid[0] = launch.grid[1] = launch.grid[2] = one;
   Frame top;
   if (program.getRank() == 0) {
@@ -157,12 +171,26 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
       }
       emitStores(function, frame, program.getStores());
     });
+  } else if (items) {
+    // What every element shares is computed once.
+    SmallVector<unsigned> roots;
+    for (const Store &store : program.getStores()) {
+      roots.push_back(store.node);
+    }
+    function.getEmitter().hoist(top, roots);
+    int64_t width = kThreads * space->getWidth();
+    Value elements = function.size(space->getElements());
+    Value sweeps = function.div(function.add(elements, function.index(width - 1)), function.index(width));
+    function.loop(function.index(0), sweeps, function.index(1), {}, [&](Value sweep, ValueRange) -> SmallVector<Value> {
+      function.setBlockId(sweep);
+      emitSweep(function, *space, 1, &top);
+      return {};
+    });
+    launch.grid[0] = space->getElements().ceilDiv(SizeExpr::constant(program.getContext(), options.listChunk));
   } else {
-    unsigned lane = *program.getLaneDim();
-    ChunkSpace space(program, 0, program.getRank(), lane, chooseWidth(program, lane));
     unsigned unroll = std::clamp<unsigned>(getScheduled(kernel, "unroll", 1), 1, kMostChunks);
-    emitSweep(function, space, unroll);
-    launch.grid[0] = getSweepBlocks(space, threads * unroll);
+    emitSweep(function, *space, unroll);
+    launch.grid[0] = getSweepBlocks(*space, threads * unroll);
   }
   function.finish();
   desc.launches.push_back(launch);

@@ -6,6 +6,7 @@
 
 #include "codegen/gpu/Libdevice.h"
 #include "codegen/gpu/LocalArrays.h"
+#include "ir/KernelLists.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,7 +45,8 @@ struct Architecture {
 };
 
 /// The PTX versions are the oldest that know the architecture and all that is
-/// emitted for it, so that old drivers can still compile the text.
+/// emitted for it, so that old drivers can still compile the text. Tables of more
+/// than 4096 bytes by value need 8.1, which drivers of CUDA 12.1 know.
 constexpr Architecture kArchitectures[] = {
     {80, "sm_80", "+ptx78"}, {90, "sm_90", "+ptx80"}, {100, "sm_100", "+ptx86"}};
 
@@ -128,8 +130,17 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
   if (!target) {
     return module.emitError("LLVM was built without its NVPTX target: ") << error;
   }
+  bool isClassic = true;
+  module.walk([&](LLVM::LLVMFuncOp function) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      if (auto table = function.getArgAttrOfType<TypeAttr>(i, "llvm.byval")) {
+        isClassic &= 8 * cast<LLVM::LLVMArrayType>(table.getValue()).getNumElements() <= frit::kClassicListBytes;
+      }
+    }
+  });
+  std::string features = isClassic || known->number >= 100 ? known->features : "+ptx81";
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, known->cpu, known->features, {}, {}));
+      target->createTargetMachine(triple, known->cpu, features, {}, {}));
 
   if (arch < kFirstWithClusters) {
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {

@@ -182,7 +182,7 @@ private:
     if (isInPlace) {
       row.mask = active;
     }
-    emitter.hoist(row, operandsOf(0));
+    emitter.hoist(row, Accumulators::getOperands(program, 0));
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
     int64_t threads = int64_t(shape.threads) * shape.cluster;
@@ -227,7 +227,7 @@ private:
       totals = sums.foldThreads(sums.foldLanes(totals), shape.threads);
       sums.supply(row, sums.foldCluster(totals, isFirst));
       isFirst = false;
-      emitter.hoist(row, level + 1 < program.numPhases() ? operandsOf(level + 1) : roots);
+      emitter.hoist(row, level + 1 < program.numPhases() ? Accumulators::getOperands(program, level + 1) : roots);
     }
     // All threads have what they read for the whole row by now; in place its first thread writes over it only when the others do too.
     if (isInPlace && !rowStores.empty()) {
@@ -289,16 +289,6 @@ private:
         emitter.store(frame, store, emitter.value(frame, store.node));
       }
     });
-  }
-
-  SmallVector<unsigned> operandsOf(unsigned level) const {
-    SmallVector<unsigned> nodes;
-    for (unsigned id : program.getReduces()) {
-      if (program[id].level == level) {
-        nodes.push_back(program[id].operands[0]);
-      }
-    }
-    return nodes;
   }
 
   GpuFunction &function;

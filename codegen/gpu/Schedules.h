@@ -22,6 +22,14 @@ void emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program, Ker
 void emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                           bool isInPlace);
 
+/// Rows whose kernel also reduces over the rows.
+LogicalResult emitGpuRowsAndColumns(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace);
+
+/// Describes the next launch of a kernel, of blocks in a row, and returns its entry.
+std::string addLaunch(KernelDesc &desc, std::string entry, SizeExpr grid, uint32_t threads, uint32_t sharedBytes);
+/// What the entry of the next launch is called where a kernel has several.
+std::string getNumberedEntry(const KernelDesc &desc);
+
 /// A number of the kernel's schedule, or what stands for it.
 int64_t getScheduled(KernelOp kernel, StringRef name, int64_t otherwise);
 
