@@ -39,6 +39,11 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
       return nullptr;
     }
     artifact->graph = graph.getSymName().str();
+    // Without kernels one plan is for every CPU.
+    if (one.target == format::Target::Cpu && one.images.empty() &&
+        llvm::any_of(artifact->plans, [](const auto &plan) { return plan->target == format::Target::Cpu; })) {
+      continue;
+    }
     PlanWriter::Kernels kernels;
     for (const KernelDesc &kernel : one.kernels) {
       kernels[kernel.name] = &kernel;
@@ -46,6 +51,9 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
     auto plan = PlanWriter(graph, one.target, kernels, sources).write();
     if (!plan) {
       return nullptr;
+    }
+    if (one.target == format::Target::Cpu && !one.images.empty()) {
+      plan->image = static_cast<uint32_t>(artifact->images.size());
     }
     artifact->plans.push_back(std::move(plan));
     llvm::move(one.images, std::back_inserter(artifact->images));

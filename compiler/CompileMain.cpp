@@ -26,8 +26,10 @@ INPUT is a .pt2 archive (torch.export.save), the JSON inside of one, or IR (.mli
   --model=NAME            which model of an archive that holds several
 
 what it runs on:
-  --target=T              cpu, simt, sm_80, sm_90 or sm_100; repeat for several (default cpu). cpu:LEVEL names the level
-  --cpu=LEVEL             host, x86-64-v3 or x86-64-v4 (default host)
+  --target=T              cpu, cpu:CPU, simt, sm_80, sm_90 or sm_100; repeat for several (default cpu). Of several CPUs a machine takes
+                          the best it can run: --target=cpu:x86-64-v3 --target=cpu:x86-64-v4
+  --cpu=CPU               what cpu alone stands for (default host). A CPU is host, x86-64-v3, x86-64-v4 or a name of LLVM's
+                          (skylake-avx512), with features after it: x86-64-v3,+avx512f; features alone add to x86-64-v3: avx2,fma
   --fallback=aten|error   what becomes of operators without a kernel
   --require-standalone    an artifact that would need libtorch is an error, which lists what needs it
 
@@ -45,7 +47,7 @@ how:
   --bucket-count=K        entries of each computed list (default 8)
 
 what it shows:
-  --report[=FILE]         the report as JSON, on standard output or in a file
+  --report[=FILE]         the report, always as JSON, on standard output or in a file
   --dump-phases-to=DIR    the IR after each pass, in numbered files, and the PTX
   --emit=imported|outlined  print this stage instead of an artifact
   --version
@@ -73,7 +75,7 @@ struct CommandLine {
   std::string sizes;
   unsigned bucketCount = 8;
   std::string reportFile;
-  bool report = false, help = false, hidden = false, version = false;
+  bool report = false, help = false, hidden = false, version = false, cpuGiven = false;
   std::vector<std::string> targets;
 };
 } // namespace
@@ -95,15 +97,6 @@ static std::string readSizes(CommandLine &line) {
   return "";
 }
 
-/// The level of the CPU, which two flags can name.
-static std::string setCpu(CommandLine &line, llvm::StringRef level) {
-  if (line.options.cpu != "host" && line.options.cpu != level) {
-    return "one CPU level at a time; got '" + line.options.cpu + "' and '" + level.str() + "'";
-  }
-  line.options.cpu = level.str();
-  return "";
-}
-
 static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::StringRef value) {
   CompileOptions &options = line.options;
   for (auto [name, field] : {std::pair("-o", &line.output), std::pair("--model", &options.model), std::pair("--numerics", &options.numerics),
@@ -117,11 +110,15 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
     }
   }
   if (flag == "--cpu") {
-    return setCpu(line, value);
+    bool differs = line.cpuGiven && options.cpu != value;
+    std::string both = "'" + options.cpu + "' and '" + value.str() + "'";
+    line.cpuGiven = true;
+    options.cpu = value.str();
+    return differs ? "--cpu is one CPU, got " + both + "; name several by --target=cpu:CPU" : "";
   }
   if (flag == "--target") {
-    line.targets.push_back(value.split(':').first.str());
-    return value.consume_front("cpu:") ? setCpu(line, value) : value.contains(':') ? "only cpu has levels, got '" + value.str() + "'" : "";
+    line.targets.push_back(value.str());
+    return value.contains(':') && !value.starts_with("cpu:") ? "only cpu has levels, got '" + value.str() + "'" : "";
   }
   if (flag == "--buckets") {
     options.buckets += (options.buckets.empty() ? "" : ";") + value.str();
@@ -175,6 +172,10 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   if (!line.targets.empty()) {
     line.options.targets = line.targets;
   }
+  if (line.cpuGiven && !llvm::is_contained(line.options.targets, "cpu") &&
+      llvm::any_of(line.targets, [](llvm::StringRef target) { return target.starts_with("cpu:"); })) {
+    return "--cpu=" + line.options.cpu + " is what --target=cpu stands for, but the targets name their CPUs; leave it out";
+  }
   bool writes = line.options.stopAfter.empty();
   if (line.input.empty() || (line.output.empty() && writes)) {
     return line.input.empty() ? "no input; --help shows the usage" : "no output; name it with -o";
@@ -182,6 +183,9 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   if (line.output == "-" && writes && (line.options.weights == "external" || (line.report && line.reportFile.empty()))) {
     return line.options.weights == "external" ? "--weights=external writes a file beside the output; name that with -o"
                                               : "the artifact goes to standard output; name a file for the report: --report=FILE";
+  }
+  if (llvm::StringRef report = line.reportFile; report.ends_with_insensitive(".html") || report.ends_with_insensitive(".htm")) {
+    return "the report is JSON, not HTML: --report=" + (report.substr(0, report.rfind('.')) + ".json").str();
   }
   if (line.options.bucketPolicy == "specialize") {
     return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use 'ramp'";

@@ -1,5 +1,6 @@
 // Options as JSON. Unknown names are Python's business (its registry has refused them by now), wrong types and values are not.
 
+#include "codegen/Codegen.h"
 #include "compiler/Compiler.h"
 
 #include "ir/BoundedJson.h"
@@ -19,8 +20,14 @@ static std::string choose(llvm::StringRef name, llvm::StringRef value, llvm::Arr
   return ("option '" + name + "' cannot be '" + value + "'; known: " + llvm::join(known, ", ")).str();
 }
 
+static std::string checkCpu(llvm::StringRef option, llvm::StringRef text) {
+  mlir::frit::CpuTarget target;
+  std::string wrong = mlir::frit::CpuTarget::parse(text, target);
+  return wrong.empty() ? "" : ("option '" + option + "': " + wrong).str();
+}
+
 std::string checkOptions(const CompileOptions &options) {
-  std::string wrong = choose("cpu", options.cpu, {"host", "x86-64-v3", "x86-64-v4"});
+  std::string wrong = checkCpu("cpu", options.cpu);
   wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
@@ -30,7 +37,11 @@ std::string checkOptions(const CompileOptions &options) {
   std::vector<mlir::frit::BucketRequest> requests;
   wrong = !wrong.empty() ? wrong : mlir::frit::readBuckets(options.buckets, requests);
   for (const std::string &target : options.targets) {
-    wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
+    if (llvm::StringRef cpu = target; cpu.consume_front("cpu:")) {
+      wrong = !wrong.empty() ? wrong : checkCpu("target", cpu);
+    } else {
+      wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
+    }
   }
   return wrong;
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/Archive.h"
 #include "compiler/ArtifactWriter.h"
+#include "compiler/CanonicalKey.h"
 #include "compiler/PhaseDump.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Registration.h"
@@ -168,30 +169,42 @@ private:
     }
     // A module that has kernels is in the outlined form already, for whatever it is.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
-    auto fuse = [&](OpPassManager &passes) {
-      buildFusionPipeline(passes, {.eagerNumerics = options.numerics == "eager",
-                                   .merge = options.fusion,
-                                   .padding = options.padding,
-                                   .gpu = llvm::all_of(options.targets, [](llvm::StringRef target) { return target != "cpu"; }),
-                                   .poison = options.poison,
-                                   .buckets = options.buckets,
-                                   .bucketPolicy = options.bucketPolicy});
-    };
-    if (!isOutlined && !runPasses(*module, fuse)) {
+    const FusionOptions fusion = {.eagerNumerics = options.numerics == "eager",
+                                  .merge = options.fusion,
+                                  .padding = options.padding,
+                                  .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
+                                  .poison = options.poison,
+                                  .buckets = options.buckets,
+                                  .bucketPolicy = options.bucketPolicy};
+    if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusion); })) {
+      return finish();
+    }
+    if (!isOutlined && options.isKept) {
+      CanonicalForm form;
+      time("key", [&] { form = canonicalForm(*module, options.buckets); });
+      result.isKept = options.isKept(form);
+      if (result.isKept) {
+        return finish();
+      }
+    }
+    if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusion); })) {
       return finish();
     }
     std::vector<TargetCode> code;
     std::map<Family, OwningOpRef<ModuleOp>> outlined;
-    std::vector<format::Target> targets = targetsOf(options);
-    auto familyOf = [](format::Target target) { return target == format::Target::Cpu ? Family::Cpu : Family::Gpu; };
-    for (format::Target target : targets) {
+    std::vector<PlanTarget> targets = targetsOf(options);
+    // The plans of one file share its weights.
+    bool allCpu = llvm::all_of(targets, [](const PlanTarget &target) { return target.target == format::Target::Cpu; });
+    auto familyOf = [](const PlanTarget &target) { return target.target == format::Target::Cpu ? Family::Cpu : Family::Gpu; };
+    for (const PlanTarget &target : targets) {
       Family family = familyOf(target);
       auto [form, isNew] = outlined.try_emplace(family);
       if (isNew) {
-        bool isLast = llvm::all_of(targets, [&](format::Target other) { return outlined.count(familyOf(other)); });
+        bool isLast = llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
         if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
               buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
+                                                   .relayWeights = allCpu,
                                                    .firstKept = options.firstKept,
                                                    .channelsLastInputs = options.channelsLastInputs,
                                                    .arch = oldestArchitecture(options),
@@ -200,6 +213,7 @@ private:
             })) {
           return finish();
         }
+        relayWeights(*form->second, weights);
       }
       if (!options.stopAfter.empty()) {
         return print(*form->second);
@@ -284,7 +298,7 @@ private:
   }
 
   CompileResult finish() {
-    if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty()) {
+    if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty() && !result.isKept) {
       result.diagnostics.push_back({DiagnosticKind::Internal, "compilation stopped without saying why", "", {}});
     }
     return std::move(result);

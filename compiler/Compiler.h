@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,12 +23,20 @@
 
 namespace frit {
 
+/// What a graph means, whatever it was written like.
+struct CanonicalForm {
+  /// Hexadecimal SHA-256. The options are not in it.
+  std::string digest;
+  /// The program's names of the sizes that vary, in an order that the digest fixes.
+  std::vector<std::string> symbols;
+};
+
 struct CompileOptions {
   /// Name of the graph in the artifact, the report and the logs.
   std::string name = "main";
-  /// "cpu", "simt", "sm_80", "sm_90", "sm_100"; one artifact holds them all.
+  /// "cpu", "cpu:CPU", "simt", "sm_80", "sm_90", "sm_100"; one artifact holds them all. Of several CPUs a machine takes the best it can run.
   std::vector<std::string> targets = {"cpu"};
-  /// "host", "x86-64-v3" or "x86-64-v4".
+  /// What "cpu" alone stands for: "host", "x86-64-v3", "x86-64-v4" or LLVM's name of a CPU, with features: "x86-64-v3,+avx512f".
   std::string cpu = "host";
   /// "default" or "eager".
   std::string numerics = "default";
@@ -65,6 +74,9 @@ struct CompileOptions {
   std::string *keptIr = nullptr;
   /// Crash in this phase: what becomes of crashes is tested too.
   std::string crashIn;
+  /// Asked when a graph is in its canonical form, a fifth of the way: whether its like was compiled before. Then that is all, and
+  /// `CompileResult::isKept` says so.
+  std::function<bool(const CanonicalForm &)> isKept;
   /// Which model of an archive; none: the only one.
   std::string model;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
@@ -108,6 +120,8 @@ struct CompileResult {
   std::vector<std::pair<std::string, double>> phases;
   /// CPU kernels this process had compiled before, for this graph or another.
   unsigned kernelsReused = 0;
+  /// `CompileOptions::isKept` knew the graph; there is no artifact.
+  bool isKept = false;
   /// The operators left to ATen with how often each is called, in order: an artifact with any needs libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;
 

@@ -57,8 +57,7 @@ static std::string findIdentity() {
   if (mine.hex.empty()) {
     return "";
   }
-  bool wide = mlir::frit::CpuTarget::host().level == mlir::frit::CpuLevel::X86_64_V4;
-  return "build " + mine.hex + ", llvm " LLVM_VERSION_STRING ", host " + (wide ? "x86-64-v4" : "x86-64-v3");
+  return "build " + mine.hex + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text();
 }
 
 std::string compilerIdentity() {

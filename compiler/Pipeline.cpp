@@ -11,7 +11,7 @@
 namespace frit {
 using namespace mlir::frit;
 
-void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
+void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
   passes.addPass(createVerifyImportedFormPass());
   passes.addPass(createInlineCallsPass());
 
@@ -22,7 +22,9 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
+}
 
+void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
   // What sizes are rounded up to, and those of library calls.
   passes.addNestedPass<GraphOp>(createAssignBucketsPass({options.buckets, options.bucketPolicy}));
   MaterializePaddingPassOptions padding;
@@ -43,6 +45,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   if (family == Family::Cpu) {
     PreferChannelsLastPassOptions order;
     order.relay = options.relay;
+    order.weights = options.relayWeights;
     order.firstKept = options.firstKept;
     order.inputs.assign(options.channelsLastInputs.begin(), options.channelsLastInputs.end());
     passes.addNestedPass<GraphOp>(createPreferChannelsLastPass(std::move(order)));
@@ -53,9 +56,13 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   schedules.arch = options.arch;
   schedules.choices = options.schedules;
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
+  if (family == Family::Gpu) {
+    passes.addNestedPass<GraphOp>(createMergeColumnsPass({.arch = options.arch}));
+  }
   if (!options.ranges.empty()) {
     passes.addNestedPass<GraphOp>(createNarrowSizesPass({.ranges = options.ranges}));
   }
+  passes.addNestedPass<GraphOp>(createGatherRegionsPass());
   passes.addNestedPass<GraphOp>(createInsertShapeGuardsPass({.target = schedules.target}));
   passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
   passes.addNestedPass<GraphOp>(createPlanBuffersPass());
@@ -80,12 +87,14 @@ void registerPipelines() {
   mlir::PassPipelineRegistration<GraphPipelineOptions>(
       "frit-graph-pipeline", "imported form to outlined form, as the compiler runs it",
       [](mlir::OpPassManager &passes, const GraphPipelineOptions &options) {
-        buildFusionPipeline(passes, {.eagerNumerics = options.eagerNumerics,
-                                       .merge = options.fusion,
-                                       .padding = options.padding,
-                                       .gpu = options.target == "gpu",
-                                       .buckets = options.buckets,
-                                       .bucketPolicy = options.bucketPolicy});
+        const FusionOptions fusion = {.eagerNumerics = options.eagerNumerics,
+                                      .merge = options.fusion,
+                                      .padding = options.padding,
+                                      .gpu = options.target == "gpu",
+                                      .buckets = options.buckets,
+                                      .bucketPolicy = options.bucketPolicy};
+        buildCanonicalPipeline(passes, fusion);
+        buildFusionPipeline(passes, fusion);
         buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu, 
                             {.relay = !options.eagerNumerics, .arch = options.arch});
       });

@@ -32,13 +32,18 @@ struct FusionOptions {
   std::string bucketPolicy = "auto";
 };
 
-/// Imported form to fused regions: the same for every target.
+/// Imported form to the vocabulary, each formula in its canonical form: what a graph means, before anything is decided about it.
+void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
+
+/// Canonical form to fused regions: the same for every target.
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
 /// What a graph's layouts and sizes may be, beyond what its tensors say.
 struct LayoutOptions {
   /// Calls may work in another order of dims than the trace saw.
   bool relay = true;
+  /// Weights with bytes of their own may lie in another order too.
+  bool relayWeights = false;
   /// The first result that only a backward graph sees; -1 for none.
   int64_t firstKept = -1;
   /// Arguments that are channels-last.

@@ -2,6 +2,7 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/KernelLists.h"
 #include "ir/DerivedSizes.h"
 #include "ir/SourceLines.h"
 
@@ -269,6 +270,7 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
       one->block_z = launch.block[2];
       one->shared_bytes = launch.sharedBytes;
       one->cluster_x = launch.cluster;
+      one->list_items = launch.listItems;
       variant->launches.push_back(std::move(one));
     }
     entry->variants.push_back(std::move(variant));
@@ -284,21 +286,15 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
   return known->second;
 }
 
-LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
-  const KernelDesc *desc = kernels.lookup(op.getKernel());
-  if (!kernel || !desc) {
-    return error(*op) << "no code was generated for kernel '" << op.getKernel() << "'";
-  }
-  format::LaunchT launch;
-  launch.kernel = useKernel(kernel, *desc);
-
-  llvm::StringMap<SizeExpr> parameters;
-  for (auto [symbol, size] : llvm::zip(kernel.getSymbols(), op.getSizes())) {
+LogicalResult PlanWriter::passItem(LaunchOp op, KernelOp kernel, unsigned item, llvm::StringMap<SizeExpr> &parameters,
+                                   format::LaunchT &launch) {
+  size_t numSymbols = kernel.getSymbols().size(), numOperands = kernel.getArgumentTypes().size(),
+         numResults = kernel.getResultTypes().size();
+  for (auto [symbol, size] : llvm::zip(kernel.getSymbols(), op.getSizes().getValue().slice(item * numSymbols, numSymbols))) {
     parameters[cast<SymbolAttr>(symbol).getName()] = cast<SizeAttr>(size);
     launch.ints.push_back(sizeRegister(cast<SizeAttr>(size)));
   }
-  for (Value operand : op.getOperands()) {
+  for (Value operand : op.getOperands().slice(item * numOperands, numOperands)) {
     if (isa<RankedTensorType>(operand.getType())) {
       if (builder.plan.target == format::Target::Gpu && deviceOf(rootOf(operand)) == format::Device::Cpu) {
         return error(*op) << "kernel '" << op.getKernel() << "' would read a tensor that lies on the CPU; move it to the GPU first";
@@ -310,34 +306,57 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
       launch.ints.push_back(intRegister(operand));
     }
   }
-  for (unsigned i = 0; i != op.getNumResults(); ++i) {
-    launch.tensors.push_back(placeResult(op, i));
+  for (unsigned i = 0; i != numResults; ++i) {
+    launch.tensors.push_back(placeResult(op, item * numResults + i));
   }
+  return success();
+}
+
+LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
+  const KernelDesc *desc = kernels.lookup(op.getKernel());
+  if (!kernel || !desc) {
+    return error(*op) << "no code was generated for kernel '" << op.getKernel() << "'";
+  }
+  format::LaunchT launch;
+  launch.kernel = useKernel(kernel, *desc);
+  launch.items = static_cast<uint32_t>(getListAttr(op, kItemsAttr).value_or(1));
+
+  llvm::StringMap<SizeExpr> parameters;
   auto inGraph = [&](SizeAttr size) { return sizeRegister(SizeExpr(size).substitute(parameters)); };
-  auto add = [&](ArrayRef<LaunchDesc> launches, SizeAttr workspaceBytes) -> format::VariantSizesT & {
-    auto variant = std::make_unique<format::VariantSizesT>();
-    for (const LaunchDesc &one : launches) {
-      auto sizes = std::make_unique<format::LaunchSizesT>();
-      if (builder.plan.target == format::Target::Cpu) {
-        sizes->x = inGraph(one.units);
-      } else {
-        sizes->x = inGraph(one.grid[0]);
-        sizes->y = one.grid[1] ? inGraph(one.grid[1]) : kNoRegister;
-        sizes->z = one.grid[2] ? inGraph(one.grid[2]) : kNoRegister;
-      }
-      variant->launches.push_back(std::move(sizes));
+  auto addSizes = [&](const LaunchDesc &one, format::VariantSizesT &variant) {
+    auto sizes = std::make_unique<format::LaunchSizesT>();
+    if (builder.plan.target == format::Target::Cpu) {
+      sizes->x = inGraph(one.units);
+    } else {
+      sizes->x = inGraph(one.grid[0]);
+      sizes->y = one.grid[1] ? inGraph(one.grid[1]) : kNoRegister;
+      sizes->z = one.grid[2] ? inGraph(one.grid[2]) : kNoRegister;
     }
-    if (workspaceBytes && !SizeExpr(workspaceBytes).isConstant(0)) {
-      variant->workspace = inGraph(workspaceBytes);
-    }
-    launch.variants.push_back(std::move(variant));
-    return *launch.variants.back();
+    variant.launches.push_back(std::move(sizes));
   };
-  for (const VariantDesc &variant : desc->variants) {
-    auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[variant.number]);
-    writeVariantGuard(kernel, proposed, parameters, add(variant.launches, variant.workspaceBytes));
+  auto add = [&](ArrayRef<LaunchDesc> launches, SizeAttr workspaceBytes) -> format::VariantSizesT & {
+    format::VariantSizesT &variant = *launch.variants.emplace_back(std::make_unique<format::VariantSizesT>());
+    llvm::for_each(launches, [&](const LaunchDesc &one) { addSizes(one, variant); });
+    if (workspaceBytes && !SizeExpr(workspaceBytes).isConstant(0)) {
+      variant.workspace = inGraph(workspaceBytes);
+    }
+    return variant;
+  };
+  for (unsigned item = 0; item != launch.items; ++item) {
+    if (failed(passItem(op, kernel, item, parameters, launch))) {
+      return failure();
+    }
+    if (item != 0) {
+      addSizes(desc->launches.front(), *launch.variants.back());
+      continue;
+    }
+    for (const VariantDesc &variant : desc->variants) {
+      auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[variant.number]);
+      writeVariantGuard(kernel, proposed, parameters, add(variant.launches, variant.workspaceBytes));
+    }
+    add(desc->launches, desc->workspaceBytes);
   }
-  add(desc->launches, desc->workspaceBytes);
   builder.step<format::LaunchT>() = std::move(launch);
   for (Value result : op.getResults()) {
     if (Value root = rootOf(result); isa<BlockArgument>(root)) {

@@ -52,6 +52,9 @@ private:
   mlir::LogicalResult writeBody(mlir::Block &block);
   mlir::LogicalResult writeOp(mlir::Operation &op);
   mlir::LogicalResult writeLaunch(mlir::frit::LaunchOp op);
+  /// Sizes, operands and results of one item of a launch; one over no list has one.
+  mlir::LogicalResult passItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, unsigned item,
+                               llvm::StringMap<mlir::frit::SizeExpr> &parameters, format::LaunchT &launch);
   mlir::LogicalResult writeView(mlir::Operation &op);
   mlir::LogicalResult writeBind(mlir::frit::BindOp op);
   mlir::LogicalResult writeOutputs(mlir::frit::ReturnOp op);

@@ -30,10 +30,11 @@ static void writeEntries(llvm::json::OStream &json, const format::KernelT &kerne
 }
 
 static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &artifact, const format::PlanT &plan) {
-  std::vector<unsigned> uses(plan.kernels.size());
+  std::vector<unsigned> uses(plan.kernels.size()), items(plan.kernels.size());
   for (const auto &step : plan.steps) {
     if (const auto *launch = step->action.AsLaunch()) {
       ++uses[launch->kernel];
+      items[launch->kernel] += launch->items;
     }
   }
   for (size_t i = 0; i != plan.kernels.size(); ++i) {
@@ -41,6 +42,8 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
     json.object([&] {
       json.attribute("name", kernel.name);
       json.attribute("launches", uses[i]);
+      // Uses of the kernel; those of a list share a launch.
+      json.attribute("uses", items[i]);
       json.attributeArray("ops", [&] {
         for (const std::string &name : kernel.operators) {
           json.value(name);
@@ -104,14 +107,15 @@ static void writeLegalized(llvm::json::OStream &json, mlir::ModuleOp module) {
   }
 }
 
-static int64_t countCopies(mlir::ModuleOp module) {
-  int64_t copies = 0;
+/// What a pass counted at each graph.
+static int64_t sumOf(llvm::StringRef attribute, mlir::ModuleOp module) {
+  int64_t sum = 0;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
-    if (auto known = graph->getAttrOfType<mlir::IntegerAttr>("frit.copies")) {
-      copies += known.getInt();
+    if (auto known = graph->getAttrOfType<mlir::IntegerAttr>(attribute)) {
+      sum += known.getInt();
     }
   }
-  return copies;
+  return sum;
 }
 
 /// What the graph assumes, then what the variants of its kernels do, in terms of the graph's sizes.
@@ -259,7 +263,8 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeLegalized(json, module); });
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
-    json.attribute("copies", countCopies(module));
+    json.attribute("copies", sumOf("frit.copies", module));
+    json.attribute("relaid_weights", sumOf("frit.relaid_weights", module));
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
     json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
     json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });

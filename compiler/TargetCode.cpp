@@ -23,17 +23,26 @@ static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layo
 using namespace mlir;
 using namespace mlir::frit;
 
-static CpuTarget cpuTarget(const std::string &name) {
-  CpuTarget target = CpuTarget::host();
-  if (name != "host") {
-    target.level = name == "x86-64-v4" ? CpuLevel::X86_64_V4 : CpuLevel::X86_64_V3;
+/// The CPUs among the targets, the best first: a reader takes the first that it can run.
+static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
+  std::vector<CpuTarget> cpus;
+  for (StringRef target : options.targets) {
+    if (target == "cpu" || target.consume_front("cpu:")) {
+      CpuTarget cpu;
+      // Who wrote the options has checked them.
+      (void)CpuTarget::parse(target == "cpu" ? StringRef(options.cpu) : target, cpu);
+      if (llvm::none_of(cpus, [&](const CpuTarget &other) { return other.text() == cpu.text(); })) {
+        cpus.push_back(std::move(cpu));
+      }
+    }
   }
-  return target;
+  auto rank = [](const CpuTarget &cpu) { return std::tuple(cpu.level, cpu.features.size(), cpu.features); };
+  llvm::sort(cpus, [&](const CpuTarget &a, const CpuTarget &b) { return rank(b) < rank(a); });
+  return cpus;
 }
 
 /// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
-static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options, format::ImageKind kind, TargetCode &code) {
-  CpuTarget target = cpuTarget(options.cpu);
+static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind, TargetCode &code) {
   CpuImage image;
   if (failed(kind == format::ImageKind::Simt ? generateSimtImage(module, target.level, image)
                                              : generateCpuImage(module, target, image))) {
@@ -41,7 +50,8 @@ static LogicalResult addHostCode(ModuleOp module, const CompileOptions &options,
   }
   auto entry = std::make_unique<format::CodeImageT>();
   entry->kind = kind;
-  entry->level = target.level == CpuLevel::X86_64_V4 ? "x86-64-v4" : "x86-64-v3";
+  entry->level = target.levelName().str();
+  entry->features = target.features;
   entry->bytes.assign(image.bytes.begin(), image.bytes.end());
   for (const KernelDesc &kernel : image.kernels) {
     kernel.forEachLaunch([&](const LaunchDesc &launch) {
@@ -96,28 +106,39 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
   return success();
 }
 
-std::vector<format::Target> targetsOf(const CompileOptions &options) {
-  std::vector<format::Target> targets;
+std::vector<PlanTarget> targetsOf(const CompileOptions &options) {
+  std::vector<PlanTarget> targets;
+  std::vector<CpuTarget> cpus = cpusOf(options);
   for (const std::string &name : options.targets) {
-    auto target = name == "cpu" ? format::Target::Cpu : name == "simt" ? format::Target::Simt : format::Target::Gpu;
-    if (!llvm::is_contained(targets, target)) {
-      targets.push_back(target);
+    auto target = StringRef(name).starts_with("cpu") ? format::Target::Cpu : name == "simt" ? format::Target::Simt : format::Target::Gpu;
+    if (llvm::any_of(targets, [&](const PlanTarget &other) { return other.target == target; })) {
+      continue;
     }
+    if (target == format::Target::Cpu) {
+      for (const CpuTarget &cpu : cpus) {
+        targets.push_back({target, cpu});
+      }
+      continue;
+    }
+    // The emulation runs wherever the file does.
+    CpuTarget cpu;
+    (void)CpuTarget::parse(cpus.empty() ? options.cpu : cpus.back().text(), cpu);
+    targets.push_back({target, cpu});
   }
   return targets;
 }
 
-FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &options, format::Target target) {
+FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &options, const PlanTarget &target) {
   TargetCode code;
-  code.target = target;
+  code.target = target.target;
   code.module = module;
   if (module.getOps<KernelOp>().empty()) {
     return code;
   }
   LogicalResult made =
-      target == format::Target::Gpu
+      target.target == format::Target::Gpu
           ? addGpuCode(module, options, code)
-          : addHostCode(module, options, target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, code);
+          : addHostCode(module, target.cpu, target.target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, code);
   if (failed(made)) {
     return failure();
   }

@@ -5,6 +5,8 @@
 #include "compiler/Archive.h"
 #include "compiler/PlanWriter.h"
 
+#include <cstring>
+
 namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
@@ -42,8 +44,21 @@ static std::optional<std::vector<int64_t>> constants(llvm::ArrayRef<SizeExpr> si
   return values;
 }
 
+static bool isRowMajor(const format::WeightT &weight) {
+  int64_t row = 1;
+  for (auto [size, stride] : llvm::reverse(llvm::zip_equal(weight.sizes, weight.strides))) {
+    if (stride != row) {
+      return false;
+    }
+    row *= size;
+  }
+  return true;
+}
+
 LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
+  // Who looks at a storage, where it is one row-major weight from end to end; null where it is more.
+  std::map<const std::string *, BlockArgument> owners;
   weights.bytes.reserve(archive.bytes(kStorageAlignment));
   for (auto graph : module.getOps<GraphOp>()) {
     for (BlockArgument argument : graph.getBody().getArguments()) {
@@ -104,11 +119,57 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       weight->bytes = span;
       Digest digest = sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight->offset, span});
       weight->sha256.assign(digest.begin(), digest.end());
+      bool isWhole = isNew && span == storage->size() && isRowMajor(*weight);
+      owners[storage] = isWhole ? argument : BlockArgument();
       weights.entries.push_back(std::move(weight));
+    }
+  }
+  for (auto [storage, argument] : owners) {
+    if (argument) {
+      auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
+      graph.setArgAttr(argument.getArgNumber(), "frit.own_bytes", UnitAttr::get(graph.getContext()));
     }
   }
   clearGaps(weights);
   return success();
+}
+
+void relayWeights(ModuleOp module, Weights &weights) {
+  for (auto graph : module.getOps<GraphOp>()) {
+    for (unsigned number = 0; number < graph.getNumArguments(); ++number) {
+      auto index = graph.getArgAttrOfType<IntegerAttr>(number, "frit.weight");
+      auto layout = graph.getArgAttrOfType<LayoutAttr>(number, "frit.layout");
+      // IR that is compiled again has no bytes with it.
+      bool isHere = index && index.getValue().ult(weights.entries.size());
+      if (!isHere || !layout || !graph.getArgAttr(number, "frit.own_bytes")) {
+        continue;
+      }
+      format::WeightT &weight = *weights.entries[index.getInt()];
+      SmallVector<SizeExpr> strideSizes(layout.getStrides().begin(), layout.getStrides().end());
+      std::optional<std::vector<int64_t>> strides = constants(strideSizes);
+      assert(strides && "weights have no symbols");
+      if (*strides == weight.strides) {
+        continue;
+      }
+      uint64_t element = bytesOfElement(weight.dtype);
+      char *bytes = weights.bytes.data() + weight.offset;
+      std::string before(bytes, weight.bytes);
+      std::vector<int64_t> place(weight.sizes.size());
+      for (uint64_t from = 0; from < weight.bytes; from += element) {
+        int64_t to = 0;
+        for (auto [index, stride] : llvm::zip_equal(place, *strides)) {
+          to += index * stride;
+        }
+        std::memcpy(bytes + to * element, before.data() + from, element);
+        for (size_t dim = place.size(); dim-- > 0 && ++place[dim] == weight.sizes[dim];) {
+          place[dim] = 0;
+        }
+      }
+      weight.strides = *strides;
+      Digest digest = sha256({reinterpret_cast<const uint8_t *>(bytes), weight.bytes});
+      weight.sha256.assign(digest.begin(), digest.end());
+    }
+  }
 }
 
 } // namespace frit
