@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/Artifact_generated.h"
 #include "runtime/artifact/BodyChecks.h"
+#include "runtime/artifact/HostFeatures.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -198,14 +199,33 @@ Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &pa
 }
 
 const format::Plan *Artifact::plan(format::Target target) const {
-  if (body->plans()) {
-    for (const format::Plan *plan : *body->plans()) {
-      if (plan->target() == target) {
+  const format::Plan *first = nullptr;
+  for (uint32_t at = 0; body->plans() && at < body->plans()->size(); ++at) {
+    const format::Plan *plan = body->plans()->Get(at);
+    if (plan->target() == target) {
+      if (plan->image() == kNoRegister || missingFeatures(*body->images()->Get(plan->image())).empty()) {
         return plan;
       }
+      first = first ? first : plan;
     }
   }
-  return nullptr;
+  return first;
+}
+
+std::string missingFeatures(const format::CodeImage &image) {
+  std::vector<std::string_view> features;
+  for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
+    features.push_back(image.features()->Get(at)->string_view());
+  }
+  return missingFeatures(image.level()->string_view(), features);
+}
+
+std::string levelText(const format::CodeImage &image) {
+  std::string text = image.level()->str();
+  for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
+    text += ",+" + image.features()->Get(at)->str();
+  }
+  return text;
 }
 
 std::string_view Artifact::graphName() const {

@@ -27,6 +27,7 @@ namespace frit {
 
 namespace format {
 struct Artifact;
+struct CodeImage;
 struct Plan;
 enum class Target : uint8_t;
 } // namespace format
@@ -80,7 +81,7 @@ public:
   Artifact &operator=(const Artifact &) = delete;
 
   const format::Artifact &root() const { return *body; }
-  /// The plan for a target, null when the file has none.
+  /// The plan for a target, null when the file has none. Of several for the CPU the first that this machine can run, or the first.
   const format::Plan *plan(format::Target target) const;
   std::string_view graphName() const;
   std::string_view report() const;
@@ -109,5 +110,11 @@ private:
   std::span<const uint8_t> weightBytes;
   std::string distrust;
 };
+
+/// What this machine lacks for an image of a checked body; empty where it can run it.
+std::string missingFeatures(const format::CodeImage &image);
+
+/// "x86-64-v3,+avx512f": what an image is for.
+std::string levelText(const format::CodeImage &image);
 
 } // namespace frit

@@ -1,6 +1,7 @@
 #include "runtime/artifact/BodyChecks.h"
 
 #include <bit>
+#include <set>
 
 namespace frit {
 
@@ -9,6 +10,7 @@ using namespace format;
 namespace {
 
 constexpr uint32_t kPageBytes = 4096;
+constexpr uint32_t kMaxFeatures = 64;
 
 Status refuse(std::string message) {
   return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
@@ -19,40 +21,59 @@ Status checkName(const flatbuffers::String *name, const std::string &place) {
   return wrong.empty() ? Status::ok() : refuse("the name of " + place + " " + wrong);
 }
 
+/// What has to have a name that is not empty.
+Status checkNamed(const flatbuffers::String *name, const std::string &place) {
+  return !name || name->size() == 0 ? refuse(place + " has no name") : checkName(name, place);
+}
+
 Status checkText(const flatbuffers::String *text, const char *place) {
   return !text || isUtf8(text->string_view()) ? Status::ok() : refuse(std::string("its ") + place + " is no UTF-8");
 }
 
 Status checkPlans(const format::Artifact &body) {
-  unsigned seen = 0;
+  std::set<std::pair<Target, uint32_t>> seen;
+  uint32_t images = body.images() ? body.images()->size() : 0;
   for (const Plan *plan : *body.plans()) {
     if (plan->target() > Target::MAX) {
       return refuse("it has a plan for the unknown target " + std::to_string(static_cast<int>(plan->target())));
     }
-    unsigned bit = 1u << static_cast<unsigned>(plan->target());
-    if (seen & bit) {
-      return refuse(std::string("it has two plans for ") + EnumNameTarget(plan->target()));
+    std::string name = EnumNameTarget(plan->target());
+    bool isOfImage = plan->image() != kNoRegister;
+    if (isOfImage && (plan->target() != Target::Cpu || plan->image() >= images || body.images()->Get(plan->image())->kind() != ImageKind::Cpu)) {
+      return refuse("its plan for " + name + " is of code image " + std::to_string(plan->image()) + ", which is not there or not for it");
     }
-    seen |= bit;
+    // Several are each of an image of their own.
+    auto [first, last] = std::pair(seen.lower_bound({plan->target(), 0}), seen.upper_bound({plan->target(), kNoRegister}));
+    if (first != last && (!isOfImage || std::prev(last)->second == kNoRegister || seen.count({plan->target(), plan->image()}))) {
+      return refuse("it has two plans for " + name);
+    }
+    seen.emplace(plan->target(), plan->image());
   }
   return Status::ok();
 }
 
 Status checkImage(const CodeImage &image, const std::string &place) {
-  if (image.kind() > ImageKind::MAX || !image.level()) {
+  if (image.kind() > ImageKind::MAX || !image.level() || image.level()->size() == 0) {
     return refuse(place + " is of an unknown kind or for no machine");
   }
   FRIT_RETURN_IF_ERROR(checkName(image.level(), place));
+  if (image.features() && image.features()->size() > kMaxFeatures) {
+    return refuse(place + " wants " + std::to_string(image.features()->size()) + " features (limit " + std::to_string(kMaxFeatures) + ")");
+  }
+  for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
+    FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), "feature " + std::to_string(at) + " of " + place));
+  }
   if (!std::has_single_bit(image.alignment()) || image.alignment() > kPageBytes) {
     return refuse(place + " wants an alignment of " + std::to_string(image.alignment()) + " bytes");
   }
   uint64_t size = image.bytes() ? image.bytes()->size() : 0;
   for (uint32_t at = 0; image.entries() && at < image.entries()->size(); ++at) {
     const Entry &entry = *image.entries()->Get(at);
-    if (!entry.name() || entry.offset() >= size) {
-      return refuse("entry " + std::to_string(at) + " of " + place + " lies outside of its " + std::to_string(size) + " bytes");
+    std::string named = "entry " + std::to_string(at) + " of " + place;
+    if (entry.offset() >= size) {
+      return refuse(named + " lies outside of its " + std::to_string(size) + " bytes");
     }
-    FRIT_RETURN_IF_ERROR(checkName(entry.name(), "entry " + std::to_string(at) + " of " + place));
+    FRIT_RETURN_IF_ERROR(checkNamed(entry.name(), named));
   }
   return Status::ok();
 }

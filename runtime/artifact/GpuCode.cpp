@@ -1,6 +1,6 @@
 #include "runtime/artifact/GpuCode.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace frit {
 
@@ -62,24 +62,39 @@ private:
   }
 };
 
+uint64_t readNumber(std::string_view word) {
+  uint64_t number = 0;
+  for (char digit : word) {
+    number = digit >= '0' && digit <= '9' && number < (1u << 20) ? number * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
+  }
+  return number;
+}
+
 /// Reads `4, 2, 1`; returns the word behind it. What is no number, or none that a device takes, is a large one.
 std::string_view readProduct(PtxWords &words, uint64_t &product) {
   product = 1;
   std::string_view word;
   do {
-    word = words.next();
-    uint64_t size = 0;
-    for (char digit : word) {
-      size = digit >= '0' && digit <= '9' && size < (1u << 20) ? size * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
-    }
-    product = std::min<uint64_t>(product * size, 1u << 20);
+    product = std::min<uint64_t>(product * readNumber(words.next()), 1u << 20);
     word = words.next();
   } while (word == ",");
   return word;
 }
 
+/// `.param .align 8 .b8 name[bytes]`, from behind `.align`.
+Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
+  bool isTable = readNumber(words.next()) == 8 && words.next() == ".b8" && !words.next().empty() && words.next() == "[";
+  uint64_t bytes = isTable ? readNumber(words.next()) : 0;
+  if (bytes == 0 || bytes % 8 != 0 || words.next() != "]") {
+    return wrong(place + "takes a parameter that is no table of numbers of 8 bytes");
+  }
+  entry.parameters += 't';
+  entry.tableBytes += bytes;
+  return Status::ok();
+}
+
 /// Reads from behind `.entry` to the brace of the body.
-Status readEntry(PtxWords &words, PtxEntry &entry) {
+Status readEntry(PtxWords &words, GpuEntry &entry) {
   entry.name = words.next();
   std::string place = "the PTX of entry '" + std::string(entry.name.substr(0, 200)) + "' ";
   std::string_view word = words.next();
@@ -87,6 +102,10 @@ Status readEntry(PtxWords &words, PtxEntry &entry) {
     while ((word = words.next()) != ")") {
       if (word == ".param") {
         word = words.next();
+        if (word == ".align") {
+          FRIT_RETURN_IF_ERROR(readTable(words, entry, place));
+          continue;
+        }
         bool isFloat = word == ".f64";
         if (!isFloat && word != ".u64" && word != ".s64" && word != ".b64") {
           return wrong(place + "takes a parameter that is no number of 8 bytes");
@@ -116,15 +135,9 @@ Status readEntry(PtxWords &words, PtxEntry &entry) {
   return Status::ok();
 }
 
-template <typename T> T numberAt(std::span<const uint8_t> bytes, size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
 } // namespace
 
-Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch) {
+Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch) {
   // The text may end in the zero that the driver wants.
   while (!text.empty() && text.back() == '\0') {
     text.remove_suffix(1);
@@ -136,7 +149,7 @@ Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch) {
   if (words.next() != ".version") {
     return wrong("its PTX does not begin with .version");
   }
-  std::vector<PtxEntry> entries;
+  std::vector<GpuEntry> entries;
   bool isForArch = false;
   for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
     if (word == ".target") {
@@ -151,29 +164,6 @@ Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch) {
     return wrong("its PTX is not for sm_" + std::to_string(arch));
   }
   return entries;
-}
-
-Status checkCubin(std::span<const uint8_t> bytes) {
-  constexpr size_t kHeader = 64, kSection = 64;
-  constexpr uint16_t kCudaMachine = 190;
-  constexpr uint32_t kNoBits = 8;
-  // Class 64 bits, little endian.
-  if (bytes.size() < kHeader || std::memcmp(bytes.data(), "\x7f" "ELF\2\1", 6) != 0 || numberAt<uint16_t>(bytes, 18) != kCudaMachine) {
-    return wrong("its cubin is no ELF file for a GPU");
-  }
-  auto table = numberAt<uint64_t>(bytes, 40);
-  uint64_t count = numberAt<uint16_t>(bytes, 60);
-  if (count != 0 && (numberAt<uint16_t>(bytes, 58) != kSection || table > bytes.size() || count * kSection > bytes.size() - table)) {
-    return wrong("the sections of its cubin lie outside of it");
-  }
-  for (uint64_t number = 0; number < count; ++number) {
-    size_t at = table + number * kSection;
-    auto offset = numberAt<uint64_t>(bytes, at + 24), size = numberAt<uint64_t>(bytes, at + 32);
-    if (numberAt<uint32_t>(bytes, at + 4) != kNoBits && (offset > bytes.size() || size > bytes.size() - offset)) {
-      return wrong("section " + std::to_string(number) + " of its cubin lies outside of it");
-    }
-  }
-  return Status::ok();
 }
 
 } // namespace frit

@@ -15,10 +15,12 @@
 
 namespace frit {
 
-struct PtxEntry {
+struct GpuEntry {
   std::string_view name;
-  /// One letter a parameter: 'i' for an integer or an address of 8 bytes, 'f' for an f64.
+  /// One letter a parameter: 'i' for an integer or an address of 8 bytes, 'f' for an f64, 'n' for either of them, 't' for a table.
   std::string parameters;
+  /// Of the tables together.
+  uint64_t tableBytes = 0;
   /// Threads of a block, at most (.maxntid) or exactly (.reqntid); 0 where nothing is said.
   uint64_t threads = 0;
   /// Blocks of a cluster (.reqnctapercluster).
@@ -26,10 +28,11 @@ struct PtxEntry {
 };
 
 /// The entries of PTX text for sm_`arch`; refuses text that is none, is for another architecture, or whose parameters are not all
-/// numbers of 8 bytes.
-Result<std::vector<PtxEntry>> readPtx(std::string_view text, uint32_t arch);
+/// numbers of 8 bytes or tables of such.
+Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch);
 
-/// Refuses bytes that are no ELF file for NVIDIA's GPUs or whose sections lie outside of them.
-Status checkCubin(std::span<const uint8_t> bytes);
+/// The entries of a cubin, which does not tell integers from floats. Refuses bytes that are no ELF file for NVIDIA's GPUs or whose sections
+/// lie outside of them, and entries whose parameters are not those of readPtx.
+Result<std::vector<GpuEntry>> readCubin(std::span<const uint8_t> bytes);
 
 } // namespace frit

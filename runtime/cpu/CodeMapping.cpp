@@ -10,41 +10,33 @@
 
 namespace frit {
 
-Result<CodeMapping> CodeMapping::map(const Artifact &artifact, int kind, const std::vector<std::string> &levels) {
+Result<CodeMapping> CodeMapping::map(const Artifact &artifact, int kind, uint32_t number) {
   CodeMapping mapping;
-  const auto *images = artifact.root().images();
-  if (!images) {
-    return mapping;
-  }
+  std::vector<const format::CodeImage *> chosen;
   std::string offered;
-  bool any = false;
-  for (const format::CodeImage *image : *images) {
-    if (static_cast<int>(image->kind()) == kind && image->level()) {
-      any = true;
-      offered += (offered.empty() ? "" : ", ") + image->level()->str();
+  for (uint32_t at = 0; artifact.root().images() && at < artifact.root().images()->size(); ++at) {
+    const format::CodeImage *image = artifact.root().images()->Get(at);
+    if (static_cast<int>(image->kind()) != kind) {
+      continue;
+    }
+    std::string missing = missingFeatures(*image), level = levelText(*image);
+    offered += (offered.empty() ? "" : "; ") + level + (missing.empty() ? "" : ": it lacks " + missing);
+    bool isSought = number == kNoRegister ? mapping.chosenLevel.empty() || mapping.chosenLevel == level : number == at;
+    if (isSought && missing.empty()) {
+      mapping.chosenLevel = level;
+      chosen.push_back(image);
     }
   }
-  if (!any) {
+  if (offered.empty()) {
     return mapping;
   }
   FRIT_RETURN_IF_ERROR(artifact.hostCodeTrusted());
-  for (const std::string &level : levels) {
-    for (const format::CodeImage *image : *images) {
-      if (static_cast<int>(image->kind()) == kind && image->level() && image->level()->string_view() == level) {
-        mapping.chosenLevel = level;
-      }
-    }
-    if (!mapping.chosenLevel.empty()) {
-      break;
-    }
-  }
-  if (mapping.chosenLevel.empty()) {
+  if (chosen.empty()) {
     return Status::error(ErrorKind::Unsupported, "this machine cannot run the artifact's code (" + offered +
-                                                     "); compile it again on this machine");
+                                                     "); compile it again with --target=cpu:x86-64-v3 too, or on this machine");
   }
-  for (const format::CodeImage *image : *images) {
-    if (static_cast<int>(image->kind()) != kind || !image->level() ||
-        image->level()->string_view() != mapping.chosenLevel || !image->bytes() || image->bytes()->size() == 0) {
+  for (const format::CodeImage *image : chosen) {
+    if (!image->bytes() || image->bytes()->size() == 0) {
       continue;
     }
     auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

@@ -13,9 +13,10 @@ namespace frit {
 
 class CodeMapping {
 public:
-  /// Maps all images of `kind` (format::ImageKind) and of the first of `levels` the artifact has. Refused when the artifact is
-  /// not trusted with host code, and when an entry lies outside of its image.
-  static Result<CodeMapping> map(const Artifact &artifact, int kind, const std::vector<std::string> &levels);
+  /// Maps image number `number`, or with kNoRegister the first of `kind` (format::ImageKind) that this machine can run and what is of the
+  /// same level. Refused when the artifact is not trusted with host code, when the machine cannot run it, and when an entry lies outside of
+  /// its image.
+  static Result<CodeMapping> map(const Artifact &artifact, int kind, uint32_t number = kNoRegister);
 
   CodeMapping(CodeMapping &&other) noexcept;
   CodeMapping &operator=(CodeMapping &&other) noexcept;
@@ -23,6 +24,7 @@ public:
 
   /// Address of an entry, null when there is none of this name.
   const void *find(std::string_view name) const;
+  /// "x86-64-v4", with what the code may use beyond it: "x86-64-v3,+avx512f"; empty where there is none.
   std::string_view level() const { return chosenLevel; }
 
 private:

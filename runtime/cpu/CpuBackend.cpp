@@ -1,6 +1,5 @@
 #include "runtime/cpu/CpuBackend.h"
 
-#include "runtime/cpu/HostFeatures.h"
 #include "runtime/cpu/MathCallbacks.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@ namespace frit {
 
 Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) {
   Result<CodeMapping> code =
-      CodeMapping::map(*plan.artifact, static_cast<int>(format::ImageKind::Cpu), hostLevels());
+      CodeMapping::map(*plan.artifact, static_cast<int>(format::ImageKind::Cpu), plan.source->image());
   if (!code.isOk()) {
     return code.status();
   }
@@ -38,7 +37,49 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) 
   return backend;
 }
 
+/// All items of a list in one go over the threads: their units one after the other, each range of which may touch several items.
+Status CpuBackend::launchList(const KernelArguments &arguments, TensorHost &host) const {
+  const LaunchSite &site = *arguments.site;
+  ErrorRecord error = {};
+  struct Work {
+    KernelFunction function;
+    std::vector<Context> contexts;
+    /// Where the units of each item end.
+    std::vector<int64_t> ends;
+  } work;
+  const Launch &launch = launches[firstLaunch[site.kernel][arguments.variantIndex]];
+  work.function = launch.function;
+  size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items, floats = site.floats.size() / site.items;
+  int64_t units = 0;
+  for (size_t item = 0; item < site.items; ++item) {
+    work.contexts.push_back({arguments.pointers + item * tensors, arguments.ints + item * ints, arguments.floats + item * floats, nullptr,
+                             &mathCallbacks(), &error});
+    units += std::max<int64_t>(arguments.registers[arguments.variant->launches[item][0]], 0);
+    work.ends.push_back(units);
+  }
+  RangeBody body = [](void *argument, int64_t begin, int64_t end) {
+    auto *work = static_cast<Work *>(argument);
+    size_t item = static_cast<size_t>(std::upper_bound(work->ends.begin(), work->ends.end(), begin) - work->ends.begin());
+    for (; begin < end; ++item) {
+      int64_t start = item == 0 ? 0 : work->ends[item - 1], stop = std::min(end, work->ends[item]);
+      if (begin < stop) {
+        work->function(&work->contexts[item], begin - start, stop - start);
+        begin = stop;
+      }
+    }
+  };
+  if (units <= launch.grain) {
+    body(&work, 0, units);
+  } else {
+    host.parallelFor(units, launch.grain, body, &work);
+  }
+  return error.code == 0 ? Status::ok() : kernelError(error);
+}
+
 Status CpuBackend::launch(const KernelArguments &arguments, TensorHost &host) {
+  if (arguments.site->items > 1) {
+    return launchList(arguments, host);
+  }
   ErrorRecord error = {};
   Context context = {arguments.pointers,  arguments.ints,   arguments.floats,
                      arguments.workspace, &mathCallbacks(), &error};

@@ -25,6 +25,7 @@ private:
     KernelFunction function;
     int64_t grain;
   };
+  Status launchList(const KernelArguments &arguments, TensorHost &host) const;
 
   CodeMapping code;
   /// Launches of all variants of all kernels in a row, and where those of (kernel, variant) begin.

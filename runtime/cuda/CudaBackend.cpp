@@ -1,5 +1,7 @@
 #include "runtime/cuda/CudaBackend.h"
 
+#include "runtime/plan/ListTable.h"
+
 #include <cstdlib>
 #include <limits>
 #include <thread>
@@ -113,6 +115,9 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
     return loaded.status();
   }
   const LaunchSite &site = *arguments.site;
+  if (site.room != 0) {
+    return launchList(sink, arguments, **loaded, stream, host);
+  }
   std::vector<void *> parameters;
   parameters.reserve(site.tensors.size() + site.ints.size() + site.floats.size() + 1);
   for (size_t at = 0; at < site.tensors.size(); ++at) {
@@ -175,6 +180,20 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
     return failed(code, wordLaunch(launched, grid));
   }
   return synchronous && !isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid)) : Status::ok();
+}
+
+/// The items that have blocks fill the table from its beginning; the driver copies it, into a graph too where one is captured.
+Status CudaBackend::launchList(LaunchSink *sink, const KernelArguments &arguments, const CudaModules::Loaded &loaded, DriverStream stream,
+                               TensorHost &host) const {
+  uint32_t number = modules.firstLaunch(arguments.site->kernel, arguments.variantIndex);
+  const CudaModules::Launch &launched = modules.launches()[number];
+  ListTable table(arguments, arguments.site->room, arguments.pointers);
+  if (table.blocks() == 0) {
+    return Status::ok();
+  }
+  int64_t grid[3] = {table.blocks(), 1, 1};
+  void *parameters[] = {table.words()};
+  return start(sink, launched, loaded.functions[number], grid, parameters, stream, host);
 }
 
 } // namespace frit

@@ -47,6 +47,8 @@ private:
   CudaBackend(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker)
       : plan(plan), driver(driver), modules(std::move(plan), std::move(driver), std::move(linker)) {}
 
+  Status launchList(LaunchSink *sink, const KernelArguments &arguments, const CudaModules::Loaded &loaded, DriverStream stream,
+                    TensorHost &host) const;
   Status start(LaunchSink *sink, const CudaModules::Launch &launched, DriverFunction function, const int64_t (&grid)[3], void **parameters,
                DriverStream stream, TensorHost &host) const;
   Status waitFor(DriverStream stream, const std::string &what) const;

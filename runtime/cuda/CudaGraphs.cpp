@@ -25,7 +25,7 @@ Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &ho
     return backend.launchInto(this, arguments, host);
   }
   constexpr size_t kLongestNames = 120;
-  launches += arguments.variant->launches.size();
+  launches += arguments.site->launchesOf(*arguments.variant);
   if (names.size() < kLongestNames) {
     names += (names.empty() ? "" : ", ") + backend.kernelName(arguments.site->kernel);
   }
@@ -110,7 +110,7 @@ uint64_t CudaGraphs::mostLaunches() const {
   for (const LaunchSite &site : plan->sites) {
     size_t ofSite = 0;
     for (const DecodedVariant &variant : site.variants) {
-      ofSite = std::max(ofSite, variant.launches.size());
+      ofSite = std::max(ofSite, site.launchesOf(variant));
     }
     most += ofSite;
   }
@@ -402,25 +402,31 @@ Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
   return recordResults(outputs, entry);
 }
 
+/// What the call gives back next; null where that is no tensor whose memory must be told.
+CudaGraphs::Result *CudaGraphs::addResult(const OutputValue &output, Entry &entry) const {
+  const format::Output &spec = *plan->source->outputs()->Get(static_cast<uint32_t>(entry.results.size()));
+  Result &result = entry.results.emplace_back();
+  result.kind = output.kind;
+  result.integer = output.integer;
+  result.real = output.real;
+  if (spec.kind() == format::OutputKind::Input) {
+    result.kind = OutputValue::Kind::Input;
+    result.number = spec.reg();
+    return nullptr;
+  }
+  return output.kind == OutputValue::Kind::Tensor ? &result : nullptr;
+}
+
 Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) const {
   entry.fresh.clear();
   entry.results.clear();
   std::vector<const RecordedStorage *> storages;
-  for (uint32_t number = 0; number < outputs.size(); ++number) {
-    const OutputValue &output = outputs[number];
-    Result &result = entry.results.emplace_back();
-    result.kind = output.kind;
-    result.integer = output.integer;
-    result.real = output.real;
-    const format::Output &spec = *plan->source->outputs()->Get(number);
-    if (spec.kind() == format::OutputKind::Input) {
-      result.kind = OutputValue::Kind::Input;
-      result.number = spec.reg();
+  for (const OutputValue &output : outputs) {
+    Result *added = addResult(output, entry);
+    if (!added) {
       continue;
     }
-    if (output.kind != OutputValue::Kind::Tensor) {
-      continue;
-    }
+    Result &result = *added;
     const RecordedTensor &tensor = *static_cast<RecordedTensor *>(output.handle);
     const RecordedStorage &storage = *tensor.storage;
     result.storage = storage.kind;

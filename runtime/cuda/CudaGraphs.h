@@ -160,6 +160,7 @@ private:
   Status captureOperators(Entry &entry, std::span<const InputValue> inputs);
   Status runCaptured(Entry &entry, std::span<const InputValue> inputs);
   Status mended(DriverStream stream, Status status) const;
+  Result *addResult(const OutputValue &output, Entry &entry) const;
   Status readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const;
   static void addFresh(const Group &group, Entry &entry);
   Status record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory);

@@ -226,19 +226,11 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
   std::vector<Group> groups;
   for (uint32_t number = 0; number < outputs.size(); ++number) {
     const OutputValue &output = outputs[number];
-    Result &result = entry.results.emplace_back();
-    result.kind = output.kind;
-    result.integer = output.integer;
-    result.real = output.real;
-    const format::Output &spec = *plan->source->outputs()->Get(number);
-    if (spec.kind() == OutputKind::Input) {
-      result.kind = OutputValue::Kind::Input;
-      result.number = spec.reg();
+    Result *added = addResult(output, entry);
+    if (!added) {
       continue;
     }
-    if (output.kind != OutputValue::Kind::Tensor) {
-      continue;
-    }
+    Result &result = *added;
     TensorView view = host.look(output.handle);
     auto rank = static_cast<size_t>(view.rank);
     result.sizes.assign(view.sizes, view.sizes + rank);

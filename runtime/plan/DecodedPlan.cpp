@@ -325,7 +325,11 @@ private:
                        registersOf(launch.ints()),
                        registersOf(launch.floats()),
                        {},
-                       firstCount[launch.kernel()]};
+                       firstCount[launch.kernel()],
+                       launch.items()};
+    if (std::string fault = takeRoom(site, kernel, source.target()); !fault.empty()) {
+      return wrong(fault);
+    }
     for (uint32_t number : site.tensors) {
       FRIT_RETURN_IF_ERROR(checkTensor(number));
     }
@@ -351,7 +355,7 @@ private:
         }
       }
       FRIT_RETURN_IF_ERROR(checkInt(variant.workspace, true));
-      if (countOf(sizes.launches()) != countOf(kernel.variants()->Get(number)->launches())) {
+      if (countOf(sizes.launches()) != site.items * countOf(kernel.variants()->Get(number)->launches())) {
         return wrong("number of launches of variant " + std::to_string(number));
       }
       for (uint32_t at = 0; at < countOf(sizes.launches()); ++at) {
@@ -362,6 +366,9 @@ private:
         variant.launches.push_back({grid.x(), grid.y(), grid.z()});
       }
       site.variants.push_back(std::move(variant));
+    }
+    if (site.items > 1 && site.variants.back().workspace != kNoRegister) {
+      return wrong("a workspace for a list of items");
     }
     if (site.variants.back().guard != kNoRegister || !site.variants.back().aligned.empty()) {
       return wrong("the last variant must run always");

@@ -68,7 +68,7 @@ struct DecodedVariant {
   uint32_t workspace;
   /// Bits that addresses of the site's tensors must not have.
   std::vector<format::PointerBits> aligned;
-  /// Three registers (x, y, z) a launch.
+  /// Three registers (x, y, z) a launch, or one over a list, for each item.
   std::vector<std::array<uint32_t, 3>> launches;
 };
 
@@ -79,6 +79,13 @@ struct LaunchSite {
   std::vector<DecodedVariant> variants;
   /// Where the kernel's variants are counted, if it has several.
   uint32_t counts = 0;
+  /// Uses at once; each has its share of the registers.
+  uint32_t items = 1;
+  /// How many items the table of a GPU's entry holds; 0: its parameters are plain.
+  uint32_t room = 0;
+
+  /// What the driver or a thread pool gets to do: a list is one launch.
+  size_t launchesOf(const DecodedVariant &variant) const { return variant.launches.size() / items; }
 };
 
 struct DecodedPlan {

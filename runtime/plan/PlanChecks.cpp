@@ -333,36 +333,77 @@ private:
 
 Status checkPlan(const ::frit::Artifact &artifact, const Plan &plan) { return PlanCheck(artifact, plan).run(); }
 
+std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
+  // What any GPU takes as parameters.
+  constexpr size_t kMostTableWords = 4095;
+  for (const KernelVariant *variant : *kernel.variants()) {
+    for (uint32_t at = 0; at < countOf(variant->launches()); ++at) {
+      site.room = std::max(site.room, variant->launches()->Get(at)->list_items());
+    }
+  }
+  if (site.items == 1 && site.room == 0) {
+    return "";
+  }
+  std::string items = std::to_string(site.items) + " items";
+  if (site.items == 0 || (target != Target::Cpu && site.items > site.room)) {
+    return items + " for a kernel that takes " + std::to_string(site.room);
+  }
+  if (site.tensors.size() % site.items != 0 || site.ints.size() % site.items != 0 || site.floats.size() % site.items != 0) {
+    return items + ", which do not share the registers of a launch evenly";
+  }
+  size_t words = 1 + (site.tensors.size() + site.ints.size() + site.floats.size()) / site.items;
+  if (site.room > kMostTableWords / words) {
+    return "a table of " + std::to_string(site.room) + " items of " + std::to_string(8 * words) + " bytes (limit " +
+           std::to_string(8 * kMostTableWords) + " bytes)";
+  }
+  if (countOf(kernel.variants()) != 1 || countOf(kernel.variants()->Get(0)->launches()) != 1) {
+    return items + " for a kernel of several launches";
+  }
+  return "";
+}
+
+/// Whether what code declares is what a launch passes, or the beginning of it.
+static bool fits(std::string_view declared, std::string_view passed) {
+  return declared.size() <= passed.size() && std::equal(declared.begin(), declared.end(), passed.begin(), [](char wanted, char given) {
+    return wanted == given || (wanted == 'n' && given != 't');
+  });
+}
+
 Status checkGpuCode(const DecodedPlan &plan) {
   auto wrong = [](const std::string &what) {
     return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + what + "; compile it again");
   };
   // By entry: what each of the modules that has it declares.
-  std::map<std::string_view, std::vector<PtxEntry>> declared;
+  std::map<std::string_view, std::vector<GpuEntry>> declared;
   const auto *modules = plan.artifact->root().gpu_modules();
   for (uint32_t number = 0; number < countOf(modules); ++number) {
     const GpuModule &module = *modules->Get(number);
     std::span<const uint8_t> bytes(module.bytes()->data(), module.bytes()->size());
-    if (module.kind() == GpuCodeKind::Cubin) {
-      FRIT_RETURN_IF_ERROR(checkCubin(bytes));
-      continue;
-    }
-    auto entries = readPtx({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, module.arch());
+    bool isCubin = module.kind() == GpuCodeKind::Cubin;
+    auto entries = isCubin ? readCubin(bytes) : readPtx({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, module.arch());
     FRIT_RETURN_IF_ERROR(entries.status());
-    std::map<std::string_view, const PtxEntry *> byName;
-    for (const PtxEntry &entry : *entries) {
-      byName[entry.name] = &entry;
+    std::map<std::string_view, const GpuEntry *> byName;
+    std::string code = std::string(isCubin ? "the cubin" : "the PTX") + " for sm_" + std::to_string(module.arch());
+    for (const GpuEntry &entry : *entries) {
+      if (!byName.emplace(entry.name, &entry).second) {
+        return wrong(code + " has two entries '" + std::string(entry.name.substr(0, 200)) + "'");
+      }
     }
     for (uint32_t at = 0; at < countOf(module.entries()); ++at) {
       auto found = byName.find(module.entries()->Get(at)->string_view());
       if (found == byName.end()) {
-        return wrong("the PTX for sm_" + std::to_string(module.arch()) + " has no entry '" + module.entries()->Get(at)->str() + "'");
+        return wrong(code + " has no entry '" + module.entries()->Get(at)->str() + "'");
       }
       declared[found->first].push_back(*found->second);
     }
   }
   for (const LaunchSite &site : plan.sites) {
     std::string passed = std::string(site.tensors.size() + site.ints.size(), 'i') + std::string(site.floats.size(), 'f');
+    uint64_t tableBytes = 0;
+    if (site.room != 0) {
+      tableBytes = 8 * uint64_t(site.room) * (1 + passed.size() / site.items);
+      passed = "t";
+    }
     const auto &variants = *plan.source->kernels()->Get(site.kernel)->variants();
     for (uint32_t variant = 0; variant < variants.size(); ++variant) {
       const auto *launches = variants.Get(variant)->launches();
@@ -370,11 +411,15 @@ Status checkGpuCode(const DecodedPlan &plan) {
       for (uint32_t at = 0; at < countOf(launches); ++at) {
         const KernelLaunch &launch = *launches->Get(at);
         uint64_t threads = uint64_t(launch.block_x()) * launch.block_y() * launch.block_z();
-        for (const PtxEntry &entry : declared[launch.entry()->string_view()]) {
+        for (const GpuEntry &entry : declared[launch.entry()->string_view()]) {
           // The driver reads as many as the code declares; one more that is passed is never looked at.
-          if (parameters.compare(0, entry.parameters.size(), entry.parameters) != 0) {
+          if (!fits(entry.parameters, parameters)) {
             return wrong("entry '" + launch.entry()->str() + "' takes the parameters '" + entry.parameters + "', a launch passes '" +
                          parameters + "'");
+          }
+          if (entry.tableBytes != tableBytes) {
+            return wrong("entry '" + launch.entry()->str() + "' takes a table of " + std::to_string(entry.tableBytes) +
+                         " bytes, a launch passes " + std::to_string(tableBytes));
           }
           if (entry.cluster != launch.cluster_x()) {
             return wrong("entry '" + launch.entry()->str() + "' runs in clusters of " + std::to_string(entry.cluster) +

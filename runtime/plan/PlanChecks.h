@@ -11,6 +11,9 @@ namespace frit {
 
 Status checkPlan(const Artifact &artifact, const format::Plan &plan);
 
+/// Notes how many items a kernel over a list has room for; what is wrong with a use of several items or of such a kernel, or nothing.
+std::string takeRoom(LaunchSite &site, const format::Kernel &kernel, format::Target target);
+
 /// Compares the launches of a decoded GPU plan with what the artifact's GPU code declares: parameters and threads of a block.
 Status checkGpuCode(const DecodedPlan &plan);
 

@@ -1,16 +1,14 @@
 #include "runtime/simt/SimtBackend.h"
 
-#include "runtime/cpu/HostFeatures.h"
 #include "runtime/cpu/MathCallbacks.h"
+#include "runtime/plan/ListTable.h"
 
 #include <limits>
 
 namespace frit {
 
 Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const DecodedPlan> plan) {
-  std::vector<std::string> levels = hostLevels();
-  levels.insert(levels.end(), {"x86-64", "simt"});
-  Result<CodeMapping> code = CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt), levels);
+  Result<CodeMapping> code = CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt));
   if (!code.isOk()) {
     return code.status();
   }
@@ -45,24 +43,51 @@ Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const D
   return backend;
 }
 
-/// Bytes from the first element to the end of the last one.
-uint64_t SimtBackend::extentOf(uint32_t tensor, const KernelArguments &arguments, TensorHost &host) const {
+Status SimtBackend::ready() {
+  std::lock_guard lock(mutex);
+  known.clear();
+  return Status::ok();
+}
+
+void SimtBackend::addTraffic(const SimtTraffic &traffic) {
+  moved += traffic.moved;
+  mandatory += traffic.mandatory;
+  std::lock_guard lock(mutex);
+  auto add = [&](const std::vector<SimtTraffic::Span> &spans, bool isRead) {
+    for (const SimtTraffic::Span &span : spans) {
+      for (uint64_t at = span.begin; at < span.end;) {
+        std::bitset<kPage> &page = known[at / kPage];
+        uint64_t before = page.count();
+        for (uint64_t end = std::min(span.end, (at / kPage + 1) * kPage); at < end; ++at) {
+          page.set(at % kPage);
+        }
+        readFirst += isRead ? page.count() - before : 0;
+      }
+    }
+  };
+  add(traffic.read, true);
+  add(traffic.written, false);
+}
+
+SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments &arguments, TensorHost &host) const {
   const TensorType &type = plan->tensors[tensor];
   const TensorSlot &slot = arguments.tensors[tensor];
   // The plan does not know the sizes of what an operator returned whose result depends on data: its tensor does.
   bool isAsked = type.rank < 0 && slot.handle;
   TensorView seen = isAsked ? host.look(slot.handle) : TensorView{};
   size_t rank = isAsked ? static_cast<size_t>(seen.rank) : type.sizes.size();
-  int64_t last = 0;
+  int64_t last = 0, elements = 1;
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t size = isAsked ? seen.sizes[dim] : arguments.registers[type.sizes[dim]];
     if (size <= 0) {
-      return 0;
+      return {0, 0};
     }
     int64_t stride = isAsked ? seen.strides[dim] : type.strides.empty() ? 1 : arguments.registers[type.strides[dim]];
     last += (size - 1) * stride;
+    elements *= stride == 0 ? 1 : size;
   }
-  return static_cast<uint64_t>(last + 1) * bytesOf(type.dtype);
+  auto span = static_cast<uint64_t>(last + 1);
+  return {span * bytesOf(type.dtype), std::min(span, static_cast<uint64_t>(elements)) * bytesOf(type.dtype)};
 }
 
 Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
@@ -73,8 +98,11 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
     SimtBuffer buffer;
     buffer.name = "argument " + std::to_string(at);
     buffer.data = arguments.pointers[at];
-    buffer.bytes = extentOf(site.tensors[at], arguments, host);
-    char access = kernel.access() && at < kernel.access()->size() ? (*kernel.access())[static_cast<uint32_t>(at)] : 'u';
+    Extent extent = extentOf(site.tensors[at], arguments, host);
+    buffer.bytes = extent.span;
+    buffer.reach = extent.reach;
+    size_t ofItem = at % (site.tensors.size() / site.items);
+    char access = kernel.access() && ofItem < kernel.access()->size() ? (*kernel.access())[static_cast<uint32_t>(ofItem)] : 'u';
     buffer.isWritten = access != 'r';
     buffer.isInitialised = access != 'w';
     simt.buffers.push_back(buffer);
@@ -87,7 +115,22 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   simt.callbacks = &mathCallbacks();
   std::vector<SimtLaunch> launches;
   const auto &prepared = kernels[site.kernel][arguments.variantIndex];
-  for (size_t at = 0; at < prepared.size(); ++at) {
+  if (site.room != 0) {
+    simt.makeTable = [&](void *const *places) {
+      ListTable table(arguments, site.room, places);
+      return std::vector<int64_t>(table.words(), table.words() + table.size());
+    };
+    SimtLaunch launch = prepared.front();
+    int64_t blocks = ListTable(arguments, site.room, arguments.pointers).blocks();
+    if (blocks > std::numeric_limits<int32_t>::max()) {
+      return Status::error(ErrorKind::Runtime, launch.kernel + ": a grid of 2^31 blocks or more is too large");
+    }
+    launch.grid[0] = static_cast<uint32_t>(blocks);
+    if (blocks != 0) {
+      launches.push_back(launch);
+    }
+  }
+  for (size_t at = 0; site.room == 0 && at < prepared.size(); ++at) {
     SimtLaunch launch = prepared[at];
     bool empty = false;
     for (int dim = 0; dim < 3; ++dim) {
@@ -109,13 +152,12 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   SimtTraffic traffic;
   simt.traffic = &traffic;
   FRIT_RETURN_IF_ERROR(runSimtKernel(simt, launches));
-  moved += traffic.moved;
-  mandatory += traffic.mandatory;
+  addTraffic(traffic);
   return Status::ok();
 }
 
 std::vector<std::pair<std::string, uint64_t>> SimtBackend::counters() const {
-  return {{"bytes_moved", moved.load()}, {"bytes_mandatory", mandatory.load()}};
+  return {{"bytes_moved", moved.load()}, {"bytes_mandatory", mandatory.load()}, {"bytes_read_first", readFirst.load()}};
 }
 
 } // namespace frit

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kMaxThreads = 1024, kMaxCluster = 8;
-/// Beside each byte stand thirty of knowledge about it.
+/// Beside each byte that is touched stand thirty of knowledge about it.
 constexpr uint64_t kMaxBytes = uint64_t(128) << 20;
 constexpr size_t kStackBytes = size_t(128) << 10;
 
@@ -429,7 +429,7 @@ Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunc
   std::vector<SimtBuffer> buffers = arguments.buffers;
   uint64_t total = arguments.workspaceBytes;
   for (const SimtBuffer &buffer : buffers) {
-    total += buffer.bytes;
+    total += buffer.reach.value_or(buffer.bytes);
   }
   if (total > kMaxBytes) {
     return Status::error(ErrorKind::Unsupported, "the buffers of a kernel span " + std::to_string(total) +
@@ -449,6 +449,11 @@ Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunc
   std::vector<void *> pointers;
   for (size_t i = 0; i < arguments.buffers.size(); ++i) {
     pointers.push_back(memory.address(i));
+  }
+  std::vector<int64_t> table;
+  if (arguments.makeTable) {
+    table = arguments.makeTable(pointers.data());
+    pointers = {table.data()};
   }
   SimtContext common{};
   common.pointers = pointers.data();

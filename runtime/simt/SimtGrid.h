@@ -10,6 +10,7 @@
 #include "runtime/artifact/Status.h"
 #include "runtime/simt/SimtMemory.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct SimtArguments {
   /// Where the workspace is, with what earlier launches left there; null: it lives as long as this kernel.
   void *workspace = nullptr;
   const Callbacks *callbacks = nullptr;
+  /// A kernel over a list: its one parameter, a table with these addresses of the buffers.
+  std::function<std::vector<int64_t>(void *const *)> makeTable;
   /// Filled in if it is asked for.
   SimtTraffic *traffic = nullptr;
 };

@@ -11,14 +11,46 @@ namespace frit {
 
 namespace {
 constexpr uint64_t kGap = uint64_t(1) << 32;
-constexpr uint64_t kPage = 4096;
 constexpr uint32_t kWarp = 32;
 constexpr uint64_t kCachedPart = 64;
 } // namespace
 
-std::unique_ptr<SimtMemory::ByteState[], void (*)(void *)> SimtMemory::makeStates(uint64_t bytes) {
-  auto *states = static_cast<ByteState *>(std::calloc(std::max<uint64_t>(bytes, 1), sizeof(ByteState)));
-  return {states, std::free};
+SimtMemory::Page &SimtMemory::Region::page(uint64_t offset) {
+  std::unique_ptr<Page> &page = pages[offset / kPage];
+  if (!page) {
+    page = std::make_unique<Page>();
+    if (isInitialised) {
+      page->written.set();
+    }
+    if (host) {
+      uint64_t begin = offset / kPage * kPage;
+      std::memcpy(place + begin, host + begin, std::min(kPage, bytes - begin));
+    }
+  }
+  return *page;
+}
+
+uint64_t SimtMemory::Region::count(std::bitset<kPage> Page::*bits) const {
+  uint64_t found = 0;
+  for (const auto &page : pages) {
+    found += page ? (page.get()->*bits).count() : 0;
+  }
+  return found;
+}
+
+void SimtMemory::Region::addSpans(std::bitset<kPage> Page::*bits, std::vector<SimtTraffic::Span> &spans) const {
+  for (uint64_t number = 0; number < pages.size(); ++number) {
+    for (uint64_t i = 0; pages[number] && i < kPage; ++i) {
+      if (!(pages[number].get()->*bits)[i]) {
+        continue;
+      }
+      uint64_t at = reinterpret_cast<uintptr_t>(host) + number * kPage + i;
+      if (spans.empty() || spans.back().end != at) {
+        spans.push_back({at, at});
+      }
+      ++spans.back().end;
+    }
+  }
 }
 
 SimtMemory::~SimtMemory() {
@@ -46,7 +78,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
     // Buffers that overlap form one region.
     auto *begin = static_cast<uint8_t *>(buffers[order[first]].data), *end = begin;
     size_t last = first;
-    Region region{"", begin, nullptr, 0, false, false, true, {nullptr, std::free}, {}, {}, {}};
+    Region region{"", begin, nullptr, 0, false, false, true, {}};
     for (; last < order.size(); ++last) {
       const SimtBuffer &buffer = buffers[order[last]];
       auto *from = static_cast<uint8_t *>(buffer.data);
@@ -67,16 +99,10 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
     if (mprotect(reserved + next, mapped, PROT_READ | PROT_WRITE) != 0) {
       return false;
     }
-    if (region.bytes) {
-      std::memcpy(region.place, begin, region.bytes);
-    }
     for (size_t i = first; i < last; ++i) {
       places[order[i]] = region.place + (static_cast<uint8_t *>(buffers[order[i]].data) - begin);
     }
-    region.states = makeStates(region.bytes);
-    region.written.assign(region.bytes, region.isInitialised);
-    region.dirty.assign(region.bytes, false);
-    region.seen.assign(region.bytes, false);
+    region.pages.resize(region.bytes / kPage + 1);
     regions.push_back(std::move(region));
     next += mapped + kGap;
     first = last;
@@ -90,7 +116,8 @@ void *SimtMemory::openShared(uint32_t bytes, uint32_t member) {
   }
   Shared &own = shared[member];
   if (!own.region || own.region->bytes != bytes) {
-    own.region = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, makeStates(bytes), {}, {}, {}});
+    own.region = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, {}});
+    own.region->pages.resize(bytes / kPage + 1);
     own.region->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
     own.memory.reset(own.region->place);
   }
@@ -110,7 +137,11 @@ std::optional<uint32_t> SimtMemory::ownerOf(const void *address) const {
 
 void SimtMemory::beginLaunch() {
   for (Region &region : regions) {
-    region.states = makeStates(region.bytes);
+    for (const auto &page : region.pages) {
+      if (page) {
+        std::memset(page->states, 0, sizeof(page->states));
+      }
+    }
   }
   shared.clear();
 }
@@ -132,7 +163,7 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
   };
   if (isShared) {
     std::optional<uint32_t> owner = ownerOf(address);
-    Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {nullptr, std::free}, {}, {}, {}};
+    Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {}};
     Region &region = owner ? *shared[*owner].region : shared.empty() ? none : *shared[actor.block - actor.firstBlock].region;
     if (!owner || at + bytes > region.place + region.bytes) {
       return describe(region, at - region.place, bytes, isStore) + " is out of bounds";
@@ -178,17 +209,19 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
            " of block " + std::to_string(block - 1);
   };
   for (uint64_t i = offset; i < offset + bytes; ++i) {
-    ByteState &state = region.states[i];
+    Page &page = region.page(i);
+    const uint64_t within = i % kPage;
+    ByteState &state = page.states[within];
     if (!isShared) {
       bool isSameWarp = state.readerBlock == actor.block && state.readerEpoch == actor.epoch &&
                         state.asker != actor.thread && state.asker / kWarp == actor.thread / kWarp;
       region.moved += isStore || !isSameWarp;
       state.asker = isStore ? state.asker : actor.thread;
-      region.seen[i] = region.seen[i] || !isStore;
+      page.seen[within] = page.seen[within] || (!isStore && !page.dirty[within]);
     }
     // Shared memory begins anew with every cluster.
     bool isWritten = isShared ? actor.isPartner(state.writerBlock) : state.writerBlock != 0;
-    if (!isStore && !(isShared ? isWritten : region.written[i])) {
+    if (!isStore && !(isShared ? isWritten : page.written[within])) {
       return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
     }
     if (isWritten && !actor.isBehind(state.writerBlock, state.writerThread, state.writerEpoch)) {
@@ -217,8 +250,8 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
     state.writerThread = actor.thread;
     state.writerEpoch = actor.epoch;
     if (!isShared) {
-      region.written[i] = true;
-      region.dirty[i] = true;
+      page.written[within] = true;
+      page.dirty[within] = true;
     }
   }
   return {};
@@ -226,9 +259,11 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
 
 void SimtMemory::close() {
   for (Region &region : regions) {
-    for (uint64_t i = 0; region.isWritten && i < region.bytes; ++i) {
-      if (region.dirty[i]) {
-        region.host[i] = region.place[i];
+    for (uint64_t number = 0; region.isWritten && number < region.pages.size(); ++number) {
+      for (uint64_t i = 0; region.pages[number] && i < kPage; ++i) {
+        if (region.pages[number]->dirty[i]) {
+          region.host[number * kPage + i] = region.place[number * kPage + i];
+        }
       }
     }
   }
@@ -238,8 +273,12 @@ SimtTraffic SimtMemory::getTraffic() const {
   SimtTraffic traffic;
   std::vector<uint64_t> once;
   for (const Region &region : regions) {
-    once.push_back(std::count(region.seen.begin(), region.seen.end(), true) + std::count(region.dirty.begin(), region.dirty.end(), true));
-    traffic.mandatory += region.isScratch ? 0 : once.back();
+    once.push_back(region.count(&Page::seen) + region.count(&Page::dirty));
+    if (!region.isScratch) {
+      traffic.mandatory += once.back();
+      region.addSpans(&Page::seen, traffic.read);
+      region.addSpans(&Page::dirty, traffic.written);
+    }
   }
   for (size_t i = 0; i < regions.size(); ++i) {
     bool staysInCache = once[i] * kCachedPart < traffic.mandatory;

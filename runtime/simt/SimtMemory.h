@@ -3,11 +3,14 @@
 // wrote and who read it last and in which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
 // when one of them is a store, their threads differ, and no barrier of their common block (or cluster) lies between them. Other blocks
 // are never ordered with each other inside a launch.
+// What is known lies in pages that come into being when a byte of them is touched first, and so does the copy: a buffer may span more than
+// the machine has, as a view with large strides does.
 //
 // Buffers that share storage (a kernel that works in place) share the bytes and the knowledge.
 
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -26,13 +29,21 @@ struct SimtBuffer {
   bool isInitialised = true;
   /// Whether the kernel brings it along and nobody looks at it afterwards.
   bool isScratch = false;
+  /// The bytes of its elements, where these lie so far apart that they are fewer than `bytes`.
+  std::optional<uint64_t> reach = std::nullopt;
 };
 
 /// Bytes of global memory that a kernel moves, and that it has to move: what it reads of its operands and writes of its results, each
 /// byte once. The workspace has no share in the latter. A byte that several lanes of a warp ask for, between two barriers, comes once; a
 /// buffer of less than a 64th of all bytes (a weight that every row reads) stays in the cache.
 struct SimtTraffic {
+  /// Neighbours, by the addresses of the caller.
+  struct Span {
+    uint64_t begin, end;
+  };
   uint64_t moved = 0, mandatory = 0;
+  /// What it read of its buffers before it wrote there, and what it wrote; without the workspace.
+  std::vector<Span> read, written;
 };
 
 /// Who makes an access.
@@ -85,21 +96,29 @@ private:
     /// Several threads of the reader's block in its epoch; blocks of several clusters; several blocks of the reader's cluster.
     bool severalThreads, severalBlocks, severalPartners;
   };
+  static constexpr uint64_t kPage = 4096;
+  struct Page {
+    ByteState states[kPage];
+    /// Bytes with a value, bytes that the kernel gave one, and bytes that it read before that.
+    std::bitset<kPage> written, dirty, seen;
+  };
   struct Region {
     std::string name;
     uint8_t *host;
     uint8_t *place;
     uint64_t bytes;
     bool isWritten, isInitialised, isScratch;
-    std::unique_ptr<ByteState[], void (*)(void *)> states;
-    /// Bytes with a value, bytes that the kernel gave one, and bytes that it read.
-    std::vector<bool> written, dirty, seen;
+    /// Null until a byte of it is touched.
+    std::vector<std::unique_ptr<Page>> pages;
     uint64_t moved = 0;
+
+    Page &page(uint64_t offset);
+    uint64_t count(std::bitset<kPage> Page::*bits) const;
+    void addSpans(std::bitset<kPage> Page::*bits, std::vector<SimtTraffic::Span> &spans) const;
   };
 
   std::string touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore, bool isShared);
   static std::string describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore);
-  static std::unique_ptr<ByteState[], void (*)(void *)> makeStates(uint64_t bytes);
 
   uint8_t *reserved = nullptr;
   uint64_t reservedBytes = 0;
