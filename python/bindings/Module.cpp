@@ -42,17 +42,46 @@ PyObject *raise(const char *name, const std::string &message) {
 }
 
 #ifdef FRIT_HAS_COMPILER
+/// isKept(digest, symbols) as a truth value; false with an exception set.
+bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
+  PyObject *symbols = PyTuple_New(static_cast<Py_ssize_t>(form.symbols.size()));
+  for (size_t at = 0; symbols && at != form.symbols.size(); ++at) {
+    PyObject *name = PyUnicode_DecodeUTF8(form.symbols[at].data(), static_cast<Py_ssize_t>(form.symbols[at].size()), "backslashreplace");
+    if (!name) {
+      Py_CLEAR(symbols);
+      break;
+    }
+    PyTuple_SET_ITEM(symbols, static_cast<Py_ssize_t>(at), name);
+  }
+  PyObject *answer = symbols ? PyObject_CallFunction(isKept, "sO", form.digest.c_str(), symbols) : nullptr;
+  Py_XDECREF(symbols);
+  bool truth = answer && PyObject_IsTrue(answer) == 1;
+  Py_XDECREF(answer);
+  return truth;
+}
+
 PyObject *compileGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *json = nullptr, *options = nullptr;
   Py_ssize_t jsonSize = 0, optionsSize = 0;
-  if (!PyArg_ParseTuple(arguments, "s#s#:compile", &json, &jsonSize, &options, &optionsSize)) {
+  PyObject *isKept = Py_None;
+  if (!PyArg_ParseTuple(arguments, "s#s#|O:compile", &json, &jsonSize, &options, &optionsSize, &isKept)) {
     return nullptr;
   }
   CompileOptions settings;
   std::string wrong = readOptions({options, static_cast<size_t>(optionsSize)}, settings);
   if (!wrong.empty()) {
     return raise("OptionError", wrong);
+  }
+  bool hasRaised = false;
+  if (isKept != Py_None) {
+    settings.isKept = [isKept, &hasRaised](const CanonicalForm &form) {
+      PyGILState_STATE held = PyGILState_Ensure();
+      bool answer = askIfKept(isKept, form);
+      hasRaised = PyErr_Occurred() != nullptr;
+      PyGILState_Release(held);
+      return answer || hasRaised;
+    };
   }
   CompileResult result;
   {
@@ -62,6 +91,9 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
       ~Unlocked() { PyEval_RestoreThread(state); }
     } unlocked;
     result = compile({json, static_cast<size_t>(jsonSize)}, settings);
+  }
+  if (hasRaised) {
+    return nullptr;
   }
   if (!result.ok()) {
     return raise("CompileError", result.errorText());
@@ -247,7 +279,8 @@ PyMethodDef functions[] = {
     {"release_memory", releaseMemory, METH_NOARGS, "release_memory()\n\nFrees the blocks kept for the temporaries of later calls, and the kernels kept for later graphs."},
     {"memory_stats", memoryStats, METH_NOARGS, "memory_stats() -> dict\n\nBytes kept for temporaries, blocks taken again, blocks made."},
     {"compile", compileGraph, METH_VARARGS,
-     "compile(json, options) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object."},
+     "compile(json, options, is_kept=None) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object. "
+     "is_kept(digest, symbols) is asked once the graph is canonical; if it is true there is no artifact."},
     {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},

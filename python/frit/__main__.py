@@ -22,7 +22,8 @@ def main(arguments=None):
 
 def _status(cache):
     found = cache.entries()
-    print(f"{cache.root}: {len(found)} entries, {sum(size for _, size, _ in found)} of {cache.limit} bytes")
+    aliases = cache.count_aliases()
+    print(f"{cache.root}: {len(found) - aliases} entries and {aliases} aliases, {sum(size for _, size, _ in found)} of {cache.limit} bytes")
     return 0
 
 

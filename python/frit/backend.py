@@ -23,7 +23,7 @@ from .capture import capture
 from .decompositions import decomposition_table
 from .errors import CompileError
 from .logs import artifact, log
-from .summary import summary
+from .summary import KeptReport, summary
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
@@ -110,7 +110,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         started = time.perf_counter()
         executable, report = build(captured, settings, name)
         short = summary(report)
-        _time(name, captured, "compiled and loaded", started)
+        _time(name, captured, "from the cache by what it means" if isinstance(report, KeptReport) else "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     modes.apply(executable, gm, stage, settings, report, tuned)
@@ -153,15 +153,21 @@ def _note_laid(stage, short, laid):
 def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
-    result = native.compile(captured.json, json.dumps({**_for_compiler(captured, settings), "name": name}))
+    given = _for_compiler(captured, settings)
+    like = kept.likeness(captured, given, native, with_text=settings["bucket_policy"] == "specialize")
+    asked = (captured.json, json.dumps({**given, "name": name}))
+    result = native.compile(*asked, like) if like else native.compile(*asked)
+    if like and like.found:
+        executable, report, _ = like.found
+        return executable, report
     report = json.loads(result.report)
     if result.kernels_reused:
         counters["frit"]["kernels_reused"] += result.kernels_reused
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
-    if captured.key:
-        kept.keep(captured.key, captured, result.artifact, summary(report), with_text=settings["bucket_policy"] == "specialize")
+    if like:
+        like.keep(result.artifact, summary(report))
     return native.load(result.artifact, captured.constants, settings["poison"]), report
 
 

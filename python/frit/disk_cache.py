@@ -13,9 +13,11 @@ force_disable_caches does; FRIT_CACHE_LIMIT is the number of bytes it may grow t
 import hashlib
 import json
 import os
+import re
 import secrets
 import stat
 import struct
+import tempfile
 import threading
 import time
 
@@ -64,16 +66,26 @@ def unpack(key, content, reader_digests=False):
     return description, artifact
 
 
+def is_key(value):
+    """Whether a value that comes from a file is the name of an entry, and of nothing else."""
+    return type(value) is str and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
 def default_folder():
     """Where entries lie, or None if there is no such place."""
     named = os.environ.get("FRIT_CACHE_DIR")
     if named:
         return named
     shared = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if shared:
+    if shared and not _is_torchs_own(shared):
         return os.path.join(shared, "frit")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "frit") if os.path.isabs(base) else None
+
+
+def _is_torchs_own(folder):
+    """Whether nobody has named this folder: torch sets the variable to a place of its own for temporary files, as soon as it has looked for it."""
+    return os.path.dirname(folder) == tempfile.gettempdir() and os.path.basename(folder).startswith("torchinductor_")
 
 
 def default_limit():
@@ -90,6 +102,7 @@ class DiskCache:
         self.root = os.path.join(folder, _FORMAT)
         self.limit = default_limit() if limit is None else limit
         self._swept = 0.0
+        self._written = 0  # bytes since then
 
     def path(self, key):
         return os.path.join(self.root, key[:2], key)
@@ -127,7 +140,9 @@ class DiskCache:
         folder = os.path.dirname(target)
         aside = os.path.join(folder, f".{key[:8]}-{os.getpid()}-{secrets.token_hex(4)}")
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            self._make_folders(key)
+            if not self._trusted_folders(key):
+                return f"others may write {folder} or what holds it, or it belongs to somebody else (chmod go-w, or set FRIT_CACHE_DIR)"
             handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -138,8 +153,10 @@ class DiskCache:
                 raise
         except OSError as error:
             return f"{folder}: {error.strerror}"
-        if time.monotonic() - self._swept > _SWEEP_SECONDS:
-            self._swept = time.monotonic()
+        self._written += len(content)
+        # Once a minute, and where a burst may have taken a fifth of the limit: what a sweep leaves free.
+        if time.monotonic() - self._swept > _SWEEP_SECONDS or self._written > self.limit // 5:
+            self._swept, self._written = time.monotonic(), 0
             threading.Thread(target=self.sweep, name="frit-cache-sweep", daemon=True).start()
         return ""
 
@@ -164,6 +181,18 @@ class DiskCache:
                 elif time.time() - status.st_mtime > _STALE_SECONDS:
                     _remove(path)
         return found
+
+    def count_aliases(self):
+        """How many entries hold no artifact, and name one that does."""
+        count, start = 0, len(MAGIC) + _HEAD.size
+        for path, size, _ in self.entries():
+            try:
+                with open(path, "rb") as file:
+                    head = file.read(start)
+            except OSError:
+                continue
+            count += len(head) == start and head.startswith(MAGIC) and size == start + _HEAD.unpack_from(head, len(MAGIC))[0]
+        return count
 
     def sweep(self):
         """Removes what was not used for longest until the rest is under four fifths of the limit."""
@@ -204,6 +233,14 @@ class DiskCache:
             except BadEntry as why:
                 bad.append((path, str(why)))
         return good, bad
+
+    def _make_folders(self, key):
+        """Each with its mode: `os.makedirs` gives its mode to the innermost alone, the others get what the umask leaves."""
+        for make, folder in ((os.makedirs, os.path.dirname(self.root)), (os.mkdir, self.root), (os.mkdir, os.path.dirname(self.path(key)))):
+            try:
+                make(folder, 0o700)
+            except FileExistsError:
+                pass
 
     def _trusted_folders(self, key):
         try:

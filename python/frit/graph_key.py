@@ -1,9 +1,10 @@
-"""The fast cache key of a graph: everything that can change what the compiler makes of it.
+"""The two cache keys of a graph: everything that can change what the compiler makes of it.
 
 Capturing a graph costs thirty microseconds a node, this key about one: it is the text of the nodes
 (targets, arguments, names), the descriptions of placeholders, constants and results, the
 facts about symbolic sizes, and the settings. Two graphs with one key compile to one artifact; two texts of one
-meaning may have two keys, which costs a miss and never a wrong result. Hints of sizes enter by their
+meaning may have two keys. Those meet in the second key, which the compiler's digest of the canonical form goes into: it takes a capture and
+the first fifth of a compilation. Hints of sizes enter by their
 power of two, as schedules read them. The user's source lines do not enter: a kept artifact names
 the lines of the program that was compiled first.
 """
@@ -16,7 +17,7 @@ import os
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-_FORMAT = "frit graph key 4"
+_FORMAT = "frit graph key 6"
 
 
 class Uncacheable(Exception):
@@ -25,7 +26,7 @@ class Uncacheable(Exception):
 
 def graph_key(gm, settings, identity):
     """Hexadecimal SHA-256 of a graph under `settings`; `identity` is the compiler's (`_C.identity`)."""
-    lines = [_FORMAT, identity, sources_digest(), torch.__version__, _flags(), json.dumps(settings, sort_keys=True)]
+    lines = _head(settings, identity)
     symbols = _Symbols()
     _graph_lines(gm, lines, symbols)
     lines.extend(symbols.lines())
@@ -33,6 +34,16 @@ def graph_key(gm, settings, identity):
     if " at 0x" in text:
         raise Uncacheable("an argument has no text of its own")
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical_key(digest, settings, identity):
+    """The key of what a graph means. `digest` is the compiler's, which has the names of sizes to be rounded up in an order of its own."""
+    settings = {name: value for name, value in settings.items() if name != "symbol_buckets"}
+    return hashlib.sha256("\n".join(["canonical", *_head(settings, identity), digest]).encode()).hexdigest()
+
+
+def _head(settings, identity):
+    return [_FORMAT, identity, sources_digest(), torch.__version__, _flags(), json.dumps(settings, sort_keys=True)]
 
 
 @functools.cache
@@ -47,12 +58,32 @@ def sources_digest():
     return digest.hexdigest()
 
 
+#: Settings of torch that may choose between operators, types or strides after capture began, or that a kernel could be made for. A graph's text
+#: shows what most of them did to it (autocast has become casts, a default dtype a dtype); they are here all the same, because a miss is cheap.
+#: Not here, because ATen reads them at every call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, the number
+#: of threads. `torch.get_float32_matmul_precision` is the precisions below by another name, and raises where they were set one by one. Nor what chooses operators before there is a graph: gradient mode, the kinds of attention that are enabled.
+FLAGS = {
+    "deterministic": torch.are_deterministic_algorithms_enabled,
+    "deterministic_warn_only": torch.is_deterministic_algorithms_warn_only_enabled,
+    "fill_uninitialized_memory": lambda: torch.utils.deterministic.fill_uninitialized_memory,
+    "default_dtype": torch.get_default_dtype,
+    "fp32_cuda_matmul": lambda: torch.backends.cuda.matmul.fp32_precision,
+    "fp32_cudnn_conv": lambda: torch.backends.cudnn.conv.fp32_precision,
+    "fp32_cudnn_rnn": lambda: torch.backends.cudnn.rnn.fp32_precision,
+    "fp32_mkldnn_matmul": lambda: torch.backends.mkldnn.matmul.fp32_precision,
+    "fp32_mkldnn_conv": lambda: torch.backends.mkldnn.conv.fp32_precision,
+    "autocast_cpu": lambda: torch.is_autocast_enabled("cpu"),
+    "autocast_cpu_dtype": lambda: torch.get_autocast_dtype("cpu"),
+    "autocast_cuda": lambda: torch.is_autocast_enabled("cuda"),
+    "autocast_cuda_dtype": lambda: torch.get_autocast_dtype("cuda"),
+}
+
+
 def _flags():
-    """Settings of torch that choose between operators or strides after capture began."""
     devices = ()
     if torch.cuda.is_initialized():
         devices = tuple(torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count()))
-    return f"deterministic {torch.are_deterministic_algorithms_enabled()}, devices {devices}"
+    return ", ".join([*(f"{name} {read()}" for name, read in FLAGS.items()), f"devices {devices}"])
 
 
 def _graph_lines(gm, lines, symbols):

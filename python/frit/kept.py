@@ -1,7 +1,11 @@
 """Compiled graphs that need not be compiled again: the disk cache seen from the backend.
 
-What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_misses`,
-`cache_stores`, `cache_bad_entries`, `cache_store_failures`, and `cache_bypass:<reason>` where a graph has no key.
+An entry lies under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another: one under the
+canonical key of each entry, and one under the fast key of each program that found an entry that way, so that it finds it at once the next time.
+
+What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_hits_canonical` (found by what
+it means, after capture), `cache_misses`, `cache_stores`, `cache_aliases`, `cache_bad_entries`, `cache_store_failures`, and
+`cache_bypass:<reason>` where a graph has no key.
 Entries are also handed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable
 cache only if it knows every kind of entry in it, and it learns of frit's when this module is imported; so
 `frit.load_cache_artifacts` imports it first.
@@ -15,9 +19,9 @@ from torch._dynamo.utils import counters
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
 from .capture import Captured
-from .disk_cache import BadEntry, DiskCache, default_folder, pack, unpack
+from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, unpack
 from .errors import ArtifactError
-from .graph_key import Uncacheable, graph_key
+from .graph_key import Uncacheable, canonical_key, graph_key
 from .logs import log
 from .summary import KeptReport, is_summary
 
@@ -79,35 +83,152 @@ def key_of(gm, settings, native):
 
 
 def load(key, gm, native):
-    """(Captured, executable, report, its summary) of a kept graph, or None."""
+    """(Captured, executable, report, its summary) of a kept graph, or None. Whether that is a miss is known when the graph was looked for by
+    what it means, too (`Likeness`)."""
     store = _store()
     if store is None:
         return None
     tally = counters["frit"]
     try:
-        content = store.read(key)
-        if content is None:
-            tally["cache_misses"] += 1
+        own = store.read(key)
+        if own is None:
             return None
-        description, artifact = unpack(key, content, reader_digests=True)
+        description, artifact = unpack(key, own, reader_digests=True)
+        kept_for, content, theirs = key, own, description
+        if "same_as" in description:
+            found = _follow(store, key, description)
+            if found is None:
+                return None
+            kept_for, content, theirs, artifact = found
         constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
-        executable = native.load(artifact, constants)
         devices = {torch.device(name): True for name in description["devices"]}
-        text, nodes, short = description.get("graph"), description["nodes"], description["summary"]
-        good = type(nodes) is int and isinstance(text, (str, type(None))) and is_summary(short)
-        if not good or not all(isinstance(c, torch.Tensor) for c in constants):
+        text, nodes = theirs.get("graph"), description["nodes"]
+        if not (type(nodes) is int and isinstance(text, (str, type(None))) and all(isinstance(c, torch.Tensor) for c in constants)):
             raise BadEntry("its description has values of the wrong kind")
+        executable, report, short = _read(theirs, artifact, constants, native, description["symbols"] if kept_for != key else None)
         captured = Captured(text, constants, [], nodes, devices)
-        captured.key, captured.artifact = key, artifact
-    except (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as why:
-        log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
-        tally["cache_bad_entries"] += 1
-        tally["cache_misses"] += 1
-        store.drop(key)
+        # Kernels for a bucket are compiled as the entry was, under its names of sizes.
+        captured.key, captured.artifact = kept_for, artifact
+    except _OF_NO_USE as why:
+        _note_bad(store, key, why)
         return None
     tally["cache_hits"] += 1
+    CacheArtifactManager.record_artifact("frit", key, own)
+    if kept_for != key:
+        CacheArtifactManager.record_artifact("frit", kept_for, content)
+    return captured, executable, report, short
+
+
+def _follow(store, key, description):
+    """(key, content, description, artifact) of the entry that an alias names; None, without the alias, where it left to make room."""
+    named = description["same_as"]
+    if not is_key(named):
+        raise BadEntry("it names what is no key")
+    content = store.read(named)
+    if content is None:
+        store.drop(key)
+        return None
+    try:
+        theirs, artifact = unpack(named, content, reader_digests=True)
+        if "same_as" in theirs:
+            raise BadEntry("it is an alias of an alias")
+    except BadEntry:
+        store.drop(named)
+        raise
+    return named, content, theirs, artifact
+
+
+def _read(description, artifact, constants, native, symbols):
+    """(executable, report, its summary). `symbols`: what the program calls the sizes, where it is another one than the entry's."""
+    executable = native.load(artifact, constants)
+    short = description["summary"]
+    if not is_summary(short):
+        raise BadEntry("its description has values of the wrong kind")
+    renamed = None
+    if symbols is not None:
+        if not _are_names(symbols) or not _are_names(description["symbols"]) or len(symbols) != len(description["symbols"]):
+            raise BadEntry("its description has other sizes")
+        renamed = dict(zip(description["symbols"], symbols))
+    return executable, KeptReport(executable.report(), renamed), short
+
+
+def _are_names(value):
+    return type(value) in (list, tuple) and all(type(name) is str for name in value)
+
+
+_OF_NO_USE = (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+
+
+def _note_bad(store, key, why):
+    log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+    counters["frit"]["cache_bad_entries"] += 1
+    store.drop(key)
+
+
+class Likeness:
+    """What the compiler asks, when a graph without an entry of its own is in its canonical form: whether its like was compiled before. Then `found`
+    is (executable, report, its summary), and the entry has a second name from now on."""
+
+    def __init__(self, captured, settings, native, with_text):
+        self.symbols = []
+        self.found = None
+        self._captured = captured
+        self._settings = settings
+        self._native = native
+        self._with_text = with_text
+        self._key = None
+
+    def __call__(self, digest, symbols):
+        self.symbols = list(symbols)
+        store = _store()
+        if store is not None:
+            self._key = canonical_key(digest, self._settings, self._native.identity())
+            self.found = self._look(store)
+        counters["frit"]["cache_hits_canonical" if self.found else "cache_misses"] += 1
+        return self.found is not None
+
+    def _look(self, store):
+        try:
+            content = store.read(self._key)
+            if content is None:
+                return None
+            description, _ = unpack(self._key, content)
+            entry = _follow(store, self._key, description)
+            if entry is None:
+                return None
+            named, theirs, description, artifact = entry
+            found = _read(description, artifact, self._captured.constants, self._native, self.symbols)
+        except _OF_NO_USE as why:
+            _note_bad(store, self._key, why)
+            return None
+        CacheArtifactManager.record_artifact("frit", named, theirs)
+        _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
+        # From here on the graph is the one the entry was compiled for: kernels for a bucket are, too.
+        self._captured.key, self._captured.artifact, self._captured.json = named, artifact, description.get("graph")
+        return found
+
+    def keep(self, artifact, short):
+        """Writes what was just compiled, under the key of its text and the key of its meaning."""
+        store = _store()
+        description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
+        if self._with_text:  # for who will compile it again
+            description["graph"] = self._captured.json
+        key = self._captured.key
+        content = pack(key, description, artifact)
+        CacheArtifactManager.record_artifact("frit", key, content)
+        if store is not None and _note_write(store.write(key, content)) and self._key:
+            _write_alias(store, self._key, key, {})
+
+
+def _described(captured):
+    devices = [str(device) for device in captured.devices]
+    return {"constants": captured.constant_names, "devices": devices, "nodes": captured.nodes}
+
+
+def _write_alias(store, key, named, description):
+    content = pack(key, {**description, "same_as": named}, b"")
     CacheArtifactManager.record_artifact("frit", key, content)
-    return captured, executable, KeptReport(executable.report()), short
+    _note_write(store.write(key, content), "cache_aliases")
 
 
 def read_artifact(key):
@@ -130,30 +251,21 @@ def keep_artifact(key, artifact):
         _note_write(store.write(key, pack(key, {}, artifact)))
 
 
-def keep(key, captured, artifact, short, with_text=False):
-    """Writes what was just compiled, with the summary of its report; callback steps are Python objects of this process and stay here. `with_text`: the graph as well, for
-    who will compile it again."""
+def likeness(captured, settings, native, with_text):
+    """Who is asked about a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
+    if not captured.key:
+        return None
     if captured.callbacks:
+        counters["frit"]["cache_misses"] += 1
         counters["frit"]["cache_bypass:it has Python steps"] += 1
-        return
-    store = _store()
-    description = {
-        "constants": captured.constant_names,
-        "devices": [str(device) for device in captured.devices],
-        "nodes": captured.nodes,
-        "summary": short,
-    }
-    if with_text:
-        description["graph"] = captured.json
-    content = pack(key, description, artifact)
-    if store is not None:
-        _note_write(store.write(key, content))
-    CacheArtifactManager.record_artifact("frit", key, content)
+        return None
+    return Likeness(captured, settings, native, with_text)
 
 
-def _note_write(wrong):
+def _note_write(wrong, counted="cache_stores"):
     if wrong:
         counters["frit"]["cache_store_failures"] += 1
         log.info("not kept on disk: %s", wrong)
     else:
-        counters["frit"]["cache_stores"] += 1
+        counters["frit"][counted] += 1
+    return not wrong

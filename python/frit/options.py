@@ -54,7 +54,12 @@ REGISTRY = {
             "'simt' runs the kernels a GPU would get on the CPU, in an emulation that checks every access: slow, to find errors",
             ("auto", "simt"),
         ),
-        Option("cpu", str, "host", "the CPU to generate code for", ("host", "x86-64-v3", "x86-64-v4")),
+        Option(
+            "cpu",
+            str,
+            "host",
+            "the CPU to generate code for: 'host', 'x86-64-v3', 'x86-64-v4' or a name of LLVM's, with features: 'x86-64-v3,+avx512f'",
+        ),
         Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph where that is possible; the reasons where not are counted"),
         Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.autotune`)"),
         Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),

@@ -18,6 +18,7 @@ import weakref
 
 from . import kept
 from .logs import artifact, log
+from .summary import KeptReport
 
 
 class Specializer:
@@ -30,6 +31,9 @@ class Specializer:
         self._key = captured.key
         self._settings = settings
         self._name = name
+        if isinstance(report, KeptReport):
+            # Sizes by the names that the text has.
+            self._settings, report = report.settings_as_compiled(settings), report.as_compiled
         used = sorted((entry for entry in report["buckets"] if entry["index"] >= 0), key=lambda entry: entry["index"])
         self._sizes = [(entry["symbol"], entry["sizes"]) for entry in used]
 

@@ -4,6 +4,7 @@ of a graph of 400 nodes takes a tenth of what its warm start may."""
 import collections
 import functools
 import json
+import re
 
 _KINDS = {"kernels": int, "guards": int, "calls": dict, "channels_last_results": list, "has_buckets": bool}
 
@@ -29,11 +30,35 @@ def is_summary(value):
 
 
 class KeptReport(collections.UserDict):
-    """A report that is read when somebody asks for it."""
+    """A report that is read when somebody asks for it. `renamed`: it is of a program of the same meaning, whose sizes have these names here."""
 
-    def __init__(self, text):
+    def __init__(self, text, renamed=None):
         self._text = text
+        self._renamed = renamed
+
+    @functools.cached_property
+    def as_compiled(self):
+        return json.loads(self._text)
 
     @functools.cached_property
     def data(self):
-        return json.loads(self._text)
+        report = self.as_compiled
+        if self._renamed is None:
+            return report
+        report = {**report}
+        for notes in ("guards", "buckets", "padding", "padding_refused"):
+            report[notes] = [self._rename(note) for note in report[notes]]
+        return {**report, "lines_of": "a program of the same meaning that was compiled before"}
+
+    def settings_as_compiled(self, settings):
+        """Options with the names of sizes that the entry was compiled under."""
+        theirs = {mine: name for name, mine in (self._renamed or {}).items()}
+        buckets = re.sub(r"(?<=%)\w+", lambda word: theirs.get(word[0], word[0]), settings.get("symbol_buckets", ""))
+        return {**settings, "symbol_buckets": buckets}
+
+    def _rename(self, note):
+        """Names of sizes stand in what a note says, lines of the program only in its origin."""
+        return {key: self._in(value) if type(value) is str and key != "origin" else value for key, value in note.items()}
+
+    def _in(self, text):
+        return re.sub(r"[A-Za-z_]\w*", lambda word: self._renamed.get(word[0], word[0]), text)
