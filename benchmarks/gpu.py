@@ -1,11 +1,13 @@
 """Memory-bound kernels on a GPU: eager, Inductor (default and max-autotune) and frit against the device's own copy, interleaved, medians.
 
-    python -m benchmarks.gpu [--output FILE.json] [--seconds S] [NAME ...]
+    python -m benchmarks.gpu [--output FILE.json] [--seconds S] [--parts kernels host compile cpu] [--resume] [NAME ...]
 
-The kernels are those of `gpu_kernels.py`, then what a call costs the host (1, 4 and 20 kernels of 4 KB) and what the first call costs
-(compiled, from the disk cache, with a new size). Bytes are the mandatory traffic: every input read once, every result written once; the
-denominator is the better of a device-to-device copy and torch's own copy kernel in the same run. The L2 is overwritten before every call.
-A contender that fails is a row of the table, not the end of it; `--output` is rewritten after every row.
+The kernels are those of `gpu_kernels.py`, then what a call costs the host (1, 4 and 20 kernels of 4 KB), what compilation costs
+(`compile_cost.py`) and three kernels of the CPU. Bytes are the mandatory traffic: every input read once, every result written once; the
+denominator is the better of a device-to-device copy and torch's own copy kernel in the same run. Before every call the L2 is overwritten,
+then filled with what nobody has to write back, and the device is kept busy until the host has sent everything: what is timed is the device.
+A contender that fails is a row of the table, not the end of it; `--output` is rewritten after every row, and a table is written beside it.
+`--resume` leaves out what that file has: a run can be made in parts. The figures are judged by `verdict.py`.
 """
 
 import argparse
@@ -15,33 +17,40 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import torch
 
-from . import gpu_kernels
-from .measure import machine
+from . import compile_cost, gpu_kernels, verdict
+from .measure import interleaved, machine
 
 CONTENDERS = {
     "inductor": {"backend": "inductor"},
     "inductor-max": {"backend": "inductor", "options": {"max_autotune_pointwise": True}},
     "frit": {"backend": "frit"},
 }
-HOST_KERNELS = (1, 4, 20)
+PARTS = ("kernels", "host", "compile", "cpu")
+COMPILED = (*verdict.SINGLE_KERNELS, "twenty", "llama_block", "same_bucket")
+#: Longer than the host needs to send what is timed.
+BUSY_CYCLES = 2_000_000
 
 
 def _flush():
-    """Overwrites the L2, whatever its size."""
+    """Overwrites the L2, whatever its size, then reads as much, so that what is timed does not write back for the flush."""
     if not hasattr(_flush, "memory"):
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        _flush.memory = torch.empty(2 * getattr(properties, "L2_cache_size", 1 << 26), device="cuda", dtype=torch.uint8)
-    _flush.memory.zero_()
+        size = 2 * getattr(properties, "L2_cache_size", 1 << 26)
+        _flush.memory = [torch.zeros(size, device="cuda", dtype=torch.uint8) for _ in range(2)]
+    written, read = _flush.memory
+    written.zero_()
+    read.view(torch.int64).amax()
 
 
 def _time(call):
+    """Milliseconds of the device for one call."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     _flush()
+    torch.cuda._sleep(BUSY_CYCLES)
     start.record()
     call()
     end.record()
@@ -61,6 +70,24 @@ def _rounds(calls, seconds, time_one=_time):
         for name, call in calls.items():
             samples[name].append(time_one(call))
     return {name: statistics.median(found) for name, found in samples.items()}
+
+
+def _capability():
+    return list(torch.cuda.get_device_capability())
+
+
+def driver_version():
+    """Of the GPU's driver; empty where nobody says it."""
+    try:
+        command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()[0]
+    except (OSError, subprocess.SubprocessError, IndexError):
+        pass
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
+            return file.readline().split("Module")[-1].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def copy_bandwidth(seconds):
@@ -94,15 +121,30 @@ def error_of(actual, expected):
     return worst
 
 
-def _contenders(function, arguments, expected, random, row):
+def launches(call):
+    """Kernels that one call runs on the device, as the driver's own tracing tells."""
+    call()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+        torch.cuda.synchronize()
+    names = [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    count = sum(not name.startswith(("Memcpy", "Memset")) for name in names)
+    if not count:
+        raise RuntimeError("the profiler saw no kernel")
+    return count
+
+
+def _contenders(function, arguments, expected, random, row, dynamic=None):
     calls = {"eager": lambda: function(*arguments)}
     for name, how in CONTENDERS.items():
         torch.compiler.reset()
-        compiled = torch.compile(function, fullgraph=True, **how)
+        compiled = torch.compile(function, fullgraph=True, dynamic=dynamic, **how)
         try:
             started = time.perf_counter()
             actual = compiled(*arguments)
-            torch.cuda.synchronize()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
             row["first_call_s"][name] = time.perf_counter() - started
             row["distance"][name] = error_of(actual, expected)
             if not random and not row["distance"][name] < 0.05:
@@ -117,10 +159,17 @@ def _contenders(function, arguments, expected, random, row):
 def measure(kernel, seconds):
     function, arguments = kernel.make(gpu_kernels.Sizes("cuda"))
     expected = function(*arguments)
-    row = {"errors": {}, "first_call_s": {}, "distance": {}, "target": kernel.target, "bytes": bytes_of(kernel, arguments, expected)}
-    calls = _contenders(function, arguments, expected, "rand" in str(kernel.calls), row)
+    row = {"errors": {}, "first_call_s": {}, "distance": {}, "target": verdict.share_of(kernel.name, _capability()), "bytes": bytes_of(kernel, arguments, expected)}
+    calls = _contenders(function, arguments, expected, "rand" in str(kernel.calls), row, kernel.dynamic or None)
     del expected
     row["milliseconds"] = _rounds(calls, seconds)
+    if kernel.counted:
+        row["launches"] = {}
+        for name, call in calls.items():
+            try:
+                row["launches"][name] = launches(call)
+            except Exception as error:
+                row["launches_error"] = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
     return row
 
 
@@ -143,33 +192,34 @@ def host_cost(count, seconds):
     return row
 
 
-_FIRST_CALL = """
-import json, sys, time, torch
-from benchmarks import gpu_kernels
-name, backend = sys.argv[1:]
-torch.cuda.init()
-if backend == "frit":
-    from frit import backend as b
-    b._native()
-function, arguments = gpu_kernels.kernels()[name].make(gpu_kernels.Sizes("cuda", small=True))
-torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(1, device="cuda"))
-started = time.perf_counter()
-torch.compile(function, backend=backend, fullgraph=True)(*arguments)
-torch.cuda.synchronize()
-print(json.dumps(1e3 * (time.perf_counter() - started)))
-"""
+def compilation(name, device="cuda", small=False, limit=240):
+    """What a graph costs to compile, of a new process; its last words where it failed."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.compile_cost", name, f"--device={device}", *(["--small"] if small else [])]
+    environment = dict(os.environ, TORCHINDUCTOR_FORCE_DISABLE_CACHES="0", CUDA_CACHE_DISABLE="1")
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=limit)
+        if done.returncode == 0:
+            return json.loads(done.stdout.splitlines()[-1])
+        return {"error": (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1][:300]}
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {limit} seconds"}
 
 
-def first_calls(name):
-    """Milliseconds of a first call in a new process: aot_eager, frit compiling, frit from disk, Inductor."""
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, FRIT_CACHE_DIR=folder, TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"))
-        for who in ("aot_eager", "frit", "frit again", "inductor"):
-            command = [sys.executable, "-c", _FIRST_CALL, name, who.split()[0]]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            found[who] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr[-300:]
-    return found
+def cpu_kernel(name, seconds, small=False):
+    """Eager, Inductor and frit on all cores of the processor, in turns, with what frit took to compile it."""
+    function, arguments = compile_cost.make(name, "cpu", small)
+    row = {"errors": {}, "first_call_s": {}, "distance": {}}
+    calls = _contenders(function, arguments, function(*arguments), False, row)
+    medians = interleaved([Call(call) for call in calls.values()], seconds)
+    return {**row, "milliseconds": dict(zip(calls, medians)), **compilation(name, "cpu", small)}
+
+
+class Call:
+    """What `measure.interleaved` takes."""
+
+    def __init__(self, call):
+        self.call = call
 
 
 def summary(rows):
@@ -184,46 +234,77 @@ def summary(rows):
     return found
 
 
+def started(output, resume):
+    """What a file has of an earlier run on the same device with the same sources, or nothing."""
+    where = {"machine": machine(), "device": torch.cuda.get_device_name(), "capability": _capability(), "driver": driver_version(),
+             "cuda": torch.version.cuda}  # fmt: skip
+    found = {**where, "kernels": {}, "host": {}, "compile": {}, "cpu": {}}
+    if resume and output and os.path.exists(output):
+        with open(output, encoding="utf-8") as file:
+            kept = json.load(file)
+        other = [name for name, value in where.items() if kept.get(name) != value]
+        if other:
+            sys.exit(f"benchmarks.gpu: {output} is of another run ({', '.join(other)} differ); leave out --resume")
+        found = {**found, **kept}
+    return found
+
+
+def keep(found, output):
+    """Writes the figures with their verdict, and the table."""
+    found["summary"] = summary(found["kernels"])
+    found["verdict"] = verdict.verdict(found)
+    if output:
+        for path, text in ((output, json.dumps(found, indent=1)), (os.path.splitext(output)[0] + ".md", verdict.markdown(found))):
+            with open(f"{path}.partial", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(f"{path}.partial", path)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output")
     parser.add_argument("--seconds", type=float, default=0.2)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--resume", action="store_true")
     parser.add_argument("names", nargs="*")
     chosen = parser.parse_args(arguments)
     if not torch.cuda.is_available():
         sys.exit("benchmarks.gpu: torch sees no GPU; this measures nothing without one")
-    wanted = lambda name: not chosen.names or any(part in name for part in chosen.names)  # noqa: E731
-    found = {"machine": machine(), "device": torch.cuda.get_device_name(), "copy_gb_s": copy_bandwidth(chosen.seconds), "kernels": {},
-             "host": {}, "first_calls": {}}
-    print(f"copy {found['copy_gb_s']:.0f} GB/s")
+    found = started(chosen.output, chosen.resume)
 
-    def keep():
-        found["summary"] = summary(found["kernels"])
-        if chosen.output:
-            with open(f"{chosen.output}.partial", "w") as file:
-                json.dump(found, file, indent=1)
-            os.replace(f"{chosen.output}.partial", chosen.output)
+    def measured(part, names, one, show):
+        if part not in chosen.parts:
+            return
+        for name in names:
+            if name in found[part] or (chosen.names and not any(wanted in name for wanted in chosen.names)):
+                continue
+            try:
+                found[part][name] = row = one(name)
+                print(f"{part}, {name}".ljust(28), show(row), *row.get("errors", {}).items(), flush=True)
+            except Exception as error:
+                found[part][name] = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
+                print(f"{part}, {name}".ljust(28), found[part][name]["error"], flush=True)
+            torch.cuda.empty_cache()
+            keep(found, chosen.output)
 
+    def kernel_row(name):
+        row = measure(gpu_kernels.kernels()[name], chosen.seconds)
+        row["of_copy"] = {who: row["bytes"] / ms / 1e6 / found["copy_gb_s"] for who, ms in row["milliseconds"].items()}
+        return row
+
+    if "kernels" in chosen.parts:
+        # The shares are of the copy that this process measures.
+        found["copy_gb_s"] = copy_bandwidth(chosen.seconds)
+        print(f"copy {found['copy_gb_s']:.0f} GB/s")
     with torch.no_grad():
-        for name, kernel in gpu_kernels.kernels().items():
-            if wanted(name):
-                found["kernels"][name] = row = measure(kernel, chosen.seconds)
-                row["of_copy"] = {who: row["bytes"] / ms / 1e6 / found["copy_gb_s"] for who, ms in row["milliseconds"].items()}
-                shares = " ".join(f"{who} {share:.2f}" for who, share in row["of_copy"].items())
-                print(name.ljust(20), f"target {kernel.target:.2f} ", shares, *row["errors"].items(), flush=True)
-                torch.cuda.empty_cache()
-                keep()
-        for count in HOST_KERNELS:
-            if wanted("host"):
-                found["host"][count] = row = host_cost(count, chosen.seconds)
-                print(f"host, {count} kernels".ljust(20), " ".join(f"{who} {us:.1f} us" for who, us in row["microseconds"].items()), flush=True)
-                keep()
-    for name in ("bias_gelu_residual", "softmax", "layer_norm", "llama_block"):
-        if wanted("first call"):
-            found["first_calls"][name] = row = first_calls(name)
-            print(f"first call, {name}".ljust(32), row, flush=True)
-            keep()
-    print(json.dumps(found.get("summary"), indent=1))
+        shares = lambda row: f"target {row['target'] or 0:.2f}  " + " ".join(f"{who} {share:.2f}" for who, share in row["of_copy"].items())  # noqa: E731
+        measured("kernels", gpu_kernels.kernels(), kernel_row, shares)
+        times = lambda unit: lambda row: " ".join(f"{who} {time:.3g}" for who, time in row[unit].items())  # noqa: E731
+        measured("host", map(str, verdict.HOST_KERNELS), lambda count: host_cost(int(count), chosen.seconds), times("microseconds"))
+        measured("compile", COMPILED, compilation, lambda row: {name: value for name, value in row.items() if name != "samples"})
+        measured("cpu", compile_cost.CPU, lambda name: cpu_kernel(name, 2.0), times("milliseconds"))
+    keep(found, chosen.output)
+    print(verdict.markdown(found))
     return 0
 
 

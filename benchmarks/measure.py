@@ -117,9 +117,16 @@ def machine():
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         name = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), name)
-    here = os.path.dirname(os.path.abspath(__file__))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True)
-    return {"cpu": name, "cores": os.cpu_count(), "torch": torch.__version__, "commit": commit.stdout.strip()}
+    return {"cpu": name, "cores": os.cpu_count(), "torch": torch.__version__, "commit": commit()}
+
+
+def commit(root=os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
+    """What the sources were when they were measured: in a tree that `make portable` left, a file says it, which may lie within another
+    repository; elsewhere git does. Changes that are not committed are said too."""
+    with contextlib.suppress(OSError), open(os.path.join(root, "COMMIT"), encoding="utf-8") as file:
+        return file.read().strip()
+    said = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"], cwd=root, capture_output=True, text=True)
+    return said.stdout.strip()
 
 
 def table(rows, columns):
