@@ -20,6 +20,15 @@ config.environment["ASAN_OPTIONS"] = "detect_leaks=0"
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%frit_source", config.frit_source))
 config.substitutions.append(("%ptxas", config.ptxas))
+# Kinds of GPU kernels (tests/codegen/kinds): from a graph to kernels, and what the PTX of none of them has.
+config.substitutions.append(("%gpu_kernels", '--frit-graph-pipeline="target=gpu arch=90" --frit-generate-gpu-kernels'))
+config.substitutions.append(("%ptx_loops", f"{config.python} {config.frit_source}/tests/codegen/Inputs/ptx-loops.py"))
+config.substitutions.append(("%no_local", "--implicit-check-not=.local"))
+config.substitutions.append(("%no_division", "'--implicit-check-not={{(div|rem)[.][usb][0-9]}}'"))
+config.substitutions.append(("%no_shuffle", "--implicit-check-not=shfl"))
+config.substitutions.append(("%no_barrier", "--implicit-check-not=bar.sync"))
+config.substitutions.append(("%no_atomics", "'--implicit-check-not={{atom[.]|red[.]global}}'"))
+config.substitutions.append(("%read_only", "'--implicit-check-not={{ld[.]global[.][vbsuf][0-9]}}'"))
 if config.have_torch:
     config.available_features.add("torch")
 if config.ptxas and not config.ptxas.endswith("NOTFOUND"):

@@ -48,7 +48,7 @@ def copied(inputs):
             storages[x.untyped_storage()._cdata] = flat
         if flat is None:
             return x.detach().clone().requires_grad_(x.requires_grad)
-        result = torch.empty(0, dtype=x.dtype).set_(flat.untyped_storage(), x.storage_offset(), x.shape, x.stride())
+        result = torch.empty(0, dtype=x.dtype, device=x.device).set_(flat.untyped_storage(), x.storage_offset(), x.shape, x.stride())
         return result.requires_grad_(x.requires_grad)
 
     return pytree.tree_map(copy, inputs)
@@ -96,12 +96,12 @@ def fp64_errors(call, inputs, seed, expected):
 def drawn_errors(call, inputs, seed, module, expected=None):
     """Eager's largest errors over runs a rounding apart, for results of a few elements; else None. Those of fp64 results, where
     `expected` has some, are measured in fp32 as in `fp64_errors`."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator("cpu").manual_seed(0)
 
     def shaken(x):
         if not _is_float(x):
             return x
-        noise = torch.rand(x.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        noise = torch.rand(x.shape, generator=generator, dtype=torch.float64, device="cpu").to(x.device) * 2 - 1
         return (x.detach().double() * (1 + torch.finfo(x.dtype).eps * noise)).to(x.dtype).requires_grad_(x.requires_grad)
 
     def error(x, y):
@@ -332,7 +332,7 @@ def compare_floats(actual, expected, reference, place, known_error=None, drawn=T
     odd = eager.isinf() | wide.isinf() | reference.isinf() | reference.isnan() | eager.isnan()
     # Where a value overflows only in the narrow type, the rule has nothing to measure: eager decides.
     _demand(~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is")
-    zero = torch.zeros((), dtype=torch.float64)
+    zero = torch.zeros((), dtype=torch.float64, device=expected.device)
     wide, eager, reference = (torch.where(odd, zero, x) for x in (wide, eager, reference))
     ulp = torch.finfo(expected.dtype).eps
     tiny = torch.finfo(expected.dtype).smallest_normal

@@ -26,11 +26,26 @@ from frit import backend  # noqa: E402
 torch.set_num_threads(2)
 # What a test compiles is compiled there and then; tests of the cache switch it on in a folder of their own.
 os.environ["FRIT_CACHE"] = "0"
+# The benchmarks switch torch's caches off by a variable where they are imported and nothing was said. Not for the tests, nor for the processes
+# they start (pytest's workers too): torch takes the variable's word, "0" as well, over what a test sets.
+if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ:
+    import benchmarks  # noqa: F401
+
+    os.environ.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)
 
 
 def build_interpreted(captured, settings, name):
     """Stands in for `frit.backend.build`."""
     return json_interpreter.compile_json(captured.json, captured.constants), {"channels_last_results": []}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the disk cache of the test lies, which is on."""
+    monkeypatch.setenv("FRIT_CACHE", "1")
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "cache"))
+    with torch.compiler.config.patch(force_disable_caches=False):
+        yield tmp_path / "cache"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Worker of test_training_sizes: trains on lengths of its own under DDP, eager and compiled, and writes what it saw as JSON.
 
-Usage: distributed_sizes.py RANK WORLD RENDEZVOUS RESULT
+Usage: distributed_sizes.py RANK WORLD RENDEZVOUS RESULT [cuda]       a GPU for each rank, or the CPU
 """
 
 import functools
@@ -40,11 +40,11 @@ class Network(torch.nn.Module):
         return self.outer(torch.nn.functional.gelu(self.norm(self.inner(x))))
 
 
-def train(lengths, backend=None, options=None, parallel=False):
+def train(lengths, backend=None, options=None, parallel=False, device="cpu"):
     """The loss of every step, the parameters at the end, and the number of graphs."""
     torch.compiler.reset()
     torch.manual_seed(0)
-    model = Network()
+    model = Network().to(device)
     model = torch.nn.parallel.DistributedDataParallel(model) if parallel else model
     counting = Counting(backend, options) if backend else None
     run = torch.compile(model, backend=counting, dynamic=True) if backend else model
@@ -52,7 +52,7 @@ def train(lengths, backend=None, options=None, parallel=False):
     losses = []
     for n in lengths:
         generator = torch.Generator().manual_seed(n)
-        loss = run(torch.randn(n, 6, generator=generator)).square().mean()
+        loss = run(torch.randn(n, 6, generator=generator).to(device)).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -63,12 +63,15 @@ def train(lengths, backend=None, options=None, parallel=False):
 
 def main():
     rank, world, rendezvous, result = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+    device = f"cuda:{rank}" if sys.argv[5:] == ["cuda"] else "cpu"
     torch.set_num_threads(1)
+    if device != "cpu":
+        torch.cuda.set_device(device)
     lengths = LENGTHS[rank]
-    alone = train(lengths, "frit", OPTIONS)
-    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=world)
-    eager = train(lengths, parallel=True)
-    compiled = train(lengths, "frit", OPTIONS, parallel=True)
+    alone = train(lengths, "frit", OPTIONS, device=device)
+    dist.init_process_group("gloo" if device == "cpu" else "nccl", init_method=f"file://{rendezvous}", rank=rank, world_size=world)
+    eager = train(lengths, parallel=True, device=device)
+    compiled = train(lengths, "frit", OPTIONS, parallel=True, device=device)
     dist.destroy_process_group()
     seen = {"alone": alone[2], "eager": eager[:2], "compiled": compiled[:2], "graphs": compiled[2]}
     with open(result, "w", encoding="utf-8") as file:

@@ -1,21 +1,28 @@
 """What kinds of GPU kernels there are: each as a function of torch, at the sizes of a device and at sizes that the emulation can take.
 
 `Kind.make(sizes)` gives (function, arguments). On a device nothing is allocated: the arguments are fake, and what is compiled for them is
-assembled. Emulated, the same function runs on fewer rows and every byte that its kernels move is counted. A kernel moves what it has to:
-every operand once, every result once, up to 2 % (`traffic`); a kind that cannot says how much, and why.
+assembled. Emulated, the same function runs on fewer rows and every byte that its kernels move is counted. A kind moves what it has to:
+every argument of its graph once, every result once, up to 2 % (`traffic`); one that does not says how much, and `why`.
 """
 
 import concurrent.futures
+import functools
 import json
+import mmap
+import os
+import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
+from unittest import mock
 
 import emulation
 import torch
 import torch.nn.functional as F
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
 
 from benchmarks import gpu_kernels
 from frit import backend
@@ -24,18 +31,39 @@ from frit.decompositions import decomposition_table
 
 BF16, F32 = torch.bfloat16, torch.float32
 MOST_TRAFFIC = 1.02
+#: Which Python does not name.
+MAP_NORESERVE = 0x4000
 TABLE = Path(__file__).with_name("golden") / "gpu-kernels.json"
+ROOT = Path(__file__).resolve().parents[2]
+#: What the code of each kind has and has not, as FileCheck tests of the graph of a device's sizes.
+LIT = ROOT / "tests" / "codegen" / "kinds"
+#: Those whose graph is no text to read.
+LIT_ELSEWHERE = {"foreach_adamw": ROOT / "tests" / "codegen" / "lists.mlir"}
 
 
 @dataclass(frozen=True)
 class Kind:
     name: str
     make: Callable
-    #: Bytes moved over bytes that must be, at most.
+    #: Bytes moved, at most, over those that the graph has to move, and over those that its kernels have to, one by one.
     traffic: float = MOST_TRAFFIC
+    of_kernels: float = MOST_TRAFFIC
+    older: tuple = ()  # both on sm_80, where other schedules are chosen for it
+    #: Needed where one of them is above MOST_TRAFFIC.
+    why: str = ""
     dynamic: bool = False
     #: Whether there is a size at which the emulation runs the same code.
     emulated: bool = True
+    #: Whether it changes its arguments.
+    writes: bool = False
+
+
+def apart(sizes, strides, dtype):
+    """Elements so far from each other that their places take more than 32 bits, in no more memory than they need: pages come with a write."""
+    count = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+    span = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    tensor = torch.frombuffer(span, dtype=dtype).as_strided(sizes, strides)
+    return tensor.copy_(torch.randn(sizes) if dtype.is_floating_point else torch.randint(-8, 8, sizes))
 
 
 class Emulated(gpu_kernels.Sizes):
@@ -71,20 +99,26 @@ def kinds():
     return dict(_ALL)
 
 
-# Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: foreach and the block of a model.
-#: Values that are written in two orders are read in two.
-MORE = {"both_orders": 1.34}
-ELSEWHERE = ("index_add_random", "index_add_equal", "foreach_adamw", "llama_block", "dropout_residual", "group_norm_silu")
+NORM_BACKWARD = {"traffic": 2.66, "older": (2.66, MOST_TRAFFIC), "why": "few rows, as emulated, take two kernels, with what they share in f32 between; norm_backward_many_rows is one pass"}
+NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such a row, and sm_80 has no clusters: it is swept twice"}
+# Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: the block of a model.
+MORE = {
+    "softmax_long": NO_CLUSTERS,
+    "layer_norm_backward": NORM_BACKWARD,
+    "cross_entropy": {"traffic": 3.01, "older": (5.01, 1.67),
+                      "why": "the rows, less their maximum, are written in f32 for a second kernel that reads one number of each"},
+}
+ELSEWHERE = ("index_add_random", "index_add_equal", "llama_block", "dropout_residual", "group_norm_silu")
 for _one in gpu_kernels.kernels().values():
     if _one.name not in ELSEWHERE:
-        _ALL[_one.name] = Kind(_one.name, _one.make, MORE.get(_one.name, MOST_TRAFFIC))
+        _ALL[_one.name] = Kind(_one.name, _one.make, writes=_one.name == "foreach_adamw", **MORE.get(_one.name, {}))
 
 
 def shape(s, rows, columns):
     return s.rows(rows), columns
 
 
-@kind()
+@kind(**NO_CLUSTERS)
 def group_norm_silu(s):
     return lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)), [s.randn(1, 320, 64, 64), s.randn(320), s.randn(320)]
 
@@ -130,9 +164,8 @@ def var_mean_rows(s):
     return lambda x: torch.var_mean(x, -1), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
 
 
-@kind()
+@kind(traffic=2.0, why="columns are kept nowhere: a kernel for the mean, one for the squares around it")
 def var_mean_columns(s):
-    """Two kernels, since columns are kept nowhere."""
     return lambda x: torch.var_mean(x, 0), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
 
 
@@ -169,23 +202,23 @@ def softmax_wide(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 32768), dtype=F32)]
 
 
-@kind()
+@kind(**NO_CLUSTERS)
 def softmax_few_rows(s):
     return lambda x: torch.softmax(x, -1), [s.randn(16, 131072, dtype=F32)]
 
 
-@kind()
+@kind(**NO_CLUSTERS)
 def softmax_long_odd(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 4096, 50257))]
 
 
 @kind(emulated=False)
 def softmax_endless(s):
-    """Too long for any cluster, swept twice; so many rows that the emulation does not take them."""
+    """Too long for any cluster: swept, as by dynamic_softmax, whose bytes are counted. Few rows would be split, many are too many here."""
     return lambda x: torch.softmax(x, -1), [s.randn(4096, 600000)]
 
 
-@kind()
+@kind(**NO_CLUSTERS)
 def log_softmax_long(s):
     return lambda x: torch.log_softmax(x, -1), [s.randn(*shape(s, 4096, 128256))]
 
@@ -200,7 +233,7 @@ def layer_norm_wide(s):
     return lambda x, w, b: F.layer_norm(x, [16384], w, b), [s.randn(*shape(s, 8192, 16384)), s.randn(16384), s.randn(16384)]
 
 
-@kind()
+@kind(older=(1.5, 1.5), why=NO_CLUSTERS["why"])
 def rms_norm_long(s):
     return lambda x, w: F.rms_norm(x, [65536], w), [s.randn(*shape(s, 8192, 65536), dtype=F32), s.randn(65536, dtype=F32)]
 
@@ -217,7 +250,7 @@ def softmax_backward(s):
     return lambda g, y: torch.ops.aten._softmax_backward_data(g, y, -1, BF16), [s.randn(*shape(s, 32768, 4096)), s.randn(*shape(s, 32768, 4096))]
 
 
-@kind()
+@kind(**NORM_BACKWARD)
 def rms_norm_backward(s):
     def function(dy, x, w, rstd):
         n = x.float() * rstd
@@ -226,6 +259,20 @@ def rms_norm_backward(s):
 
     rows, columns = shape(s, 16384, 4096)
     return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32)]
+
+
+@kind(older=(MOST_TRAFFIC, MOST_TRAFFIC))
+def norm_backward_many_rows(s):
+    """Rows and columns in one pass, several rows a block."""
+    rows, columns = (32768, 64) if s.small else (262144, 512)
+
+    def function(dy, x, w, mean, rstd):
+        n = (x.float() - mean) * rstd
+        g = dy.float() * w.float()
+        dx = (g - g.mean(-1, keepdim=True) - n * (g * n).mean(-1, keepdim=True)) * rstd
+        return dx.to(x.dtype), (dy.float() * n).sum(0), dy.float().sum(0)
+
+    return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32), s.randn(rows, 1, dtype=F32)]
 
 
 @kind()
@@ -299,9 +346,8 @@ def dynamic_gelu(s):
     return lambda x, b: F.gelu(x + b), [s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
 
 
-@kind(dynamic=True, traffic=2.05)
+@kind(dynamic=True, traffic=2.05, of_kernels=2.05, why="rows of unknown length are kept nowhere")
 def dynamic_softmax(s):
-    """Rows of unknown length are kept nowhere."""
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4096))]
 
 
@@ -320,24 +366,33 @@ def dynamic_argmax(s):
     return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
 
 
-@kind(emulated=False)
+def is_few(s):
+    return s.small and s.device == "cpu"
+
+
+# More elements than 32 bits count, on a device; the emulation has few of them, as far apart.
+def wide(s, rows, columns, far=1 << 29, few=8):
+    return apart((few, columns), (far, 1), BF16) if is_few(s) else s.randn(rows, columns)
+
+
+@kind()
 def beyond_32_bits(s):
-    return lambda x, y: x * y + 1, [s.randn(1 << 17, 1 << 16), s.randn(1 << 17, 1 << 16)]
+    return lambda x, y: x * y + 1, [wide(s, 1 << 17, 1 << 16), wide(s, 1 << 17, 1 << 16)]
 
 
-@kind(emulated=False)
+@kind()
 def row_sums_beyond_32_bits(s):
-    return lambda x: torch.logsumexp(x, -1), [s.randn(1 << 20, 8192)]
+    return lambda x: torch.logsumexp(x, -1), [wide(s, 1 << 20, 8192)]
 
 
-@kind(emulated=False)
+@kind()
 def column_sums_beyond_32_bits(s):
-    return lambda x: x.float().sum(0), [s.randn(1 << 20, 8192)]
+    return lambda x: x.float().sum(0), [wide(s, 1 << 20, 8192, 1 << 24, 256)]
 
 
-@kind(emulated=False)
+@kind()
 def gather_beyond_32_bits(s):
-    return lambda t, i: F.embedding(i, t), [s.randn(1 << 21, 4096), s.ids(32768, 1 << 21)]
+    return lambda t, i: F.embedding(i, t), [wide(s, 1 << 21, 4096), s.ids(8, 8) if is_few(s) else s.ids(32768, 1 << 21)]
 
 
 # Moved data.
@@ -388,7 +443,7 @@ def transposed(s):
 
 @kind()
 def transposed_bytes(s):
-    return lambda x: x.t() + 1, [torch.ones(shape(s, 16384, 8192), dtype=torch.uint8)]
+    return lambda x: x.t().contiguous() + 1, [torch.ones(shape(s, 16384, 8192), dtype=torch.uint8)]
 
 
 @kind()
@@ -418,6 +473,27 @@ def numbered(s):
     return lambda x: x + torch.arange(x.shape[1]) * 0.5, [s.randn(*shape(s, 16384, 4096), dtype=F32)]
 
 
+def lit_test(name):
+    """The file that holds the code of a kind."""
+    return LIT_ELSEWHERE.get(name, LIT / f"{name}.mlir")
+
+
+def imported(one):
+    """The graph of a kind at the sizes of a device, as its lit test has it."""
+    (graph,) = captured_on_a_device(one)
+    tool = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "graph.json"
+        file.write_text(graph)
+        return subprocess.run([tool, "--emit=imported", file], check=True, capture_output=True, text=True).stdout
+
+
+def with_graph(test, graph):
+    """The text of a lit test with another graph."""
+    return test[: test.index("\nmodule {") + 1] + graph
+
+
+@functools.cache
 def captured_on_a_device(one):
     """The graphs of a kind at the sizes of a device, as JSON for the compiler; no number is computed."""
     graphs = []
@@ -443,22 +519,48 @@ def compiled_for(graph, name, architecture):
     return report["kernels"], {row[0]: row for text in emulation.ptx_of(result.artifact) for row in emulation.assemble(text)}
 
 
-def emulated(one):
-    """Runs a kind; (results, eager's results, bytes moved over bytes that must be)."""
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of global memory: those that the kernels moved; those that each of them had to by itself; those that the graph has to, so what is
+    read of its arguments and what it writes, each byte once. What one kernel leaves for another counts in the last as little as what two
+    of them read."""
+
+    moved: int
+    of_kernels: int
+    of_graph: int
+
+    def ratios(self):
+        return [round(self.moved / self.of_graph, 3), round(self.moved / self.of_kernels, 3)]
+
+
+def written(before, arguments, results):
+    """Bytes of fresh results, and of arguments that were changed."""
+    inputs = [x for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)]
+    lie = {x.untyped_storage().data_ptr() for x in inputs}
+    fresh = {x.untyped_storage().data_ptr(): x.nbytes for x in pytree.tree_leaves(results) if isinstance(x, torch.Tensor)}
+    changed = sum(x.nbytes for old, x in zip(before, inputs) if not torch.equal(old, x))
+    return changed + sum(count for at, count in fresh.items() if at not in lie)
+
+
+def emulated(one, architecture=90):
+    """Runs a kind with the schedules of an architecture; (results, eager's results, Traffic)."""
     torch.manual_seed(0)
     function, arguments = one.make(Emulated())
+    before = [x.clone() for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)] if one.writes else []
     executables = []
-    observe = lambda name, stage, captured, report, executable: executables.append(executable)  # noqa: E731
+    observe = lambda *seen: executables.append(seen[-1])  # noqa: E731
     backend._OBSERVERS.append(observe)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), mock.patch.object(backend, "_targets", lambda *_: ["simt", f"sm_{architecture}"]):
             results = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, options={"target": "simt"})(*arguments)
+            bytes_written = written(before, arguments, results)
             expected = function(*arguments)
     finally:
         backend._OBSERVERS.remove(observe)
     stats = [json.loads(executable.stats()) for executable in executables]
     assert not any(each["aten"] for each in stats), f"{one.name}: torch runs a part of it"
-    return results, expected, sum(each["bytes_moved"] for each in stats) / sum(each["bytes_mandatory"] for each in stats)
+    moved, of_kernels, read = (sum(each[what] for each in stats) for what in ("bytes_moved", "bytes_mandatory", "bytes_read_first"))
+    return results, expected, Traffic(moved, of_kernels, read + bytes_written)
 
 
 def assembled(one):
@@ -467,6 +569,8 @@ def assembled(one):
     graphs = captured_on_a_device(one)
     with concurrent.futures.ThreadPoolExecutor(len(emulation.ARCHITECTURES)) as pool:
         for_each = [(arch, [pool.submit(compiled_for, graph, one.name, arch) for graph in graphs]) for arch in emulation.ARCHITECTURES]
+    chosen = {architecture: [kernel["name"] for job in jobs for kernel in job.result()[0]] for architecture, jobs in for_each}
+    assert bool(one.older) == (chosen[80] != chosen[90]), f"{one.name}: `older` is for kinds that have schedules of their own on sm_80"
     for architecture, jobs in for_each:
         entries = table[f"sm_{architecture}"] = {}
         for job in jobs:

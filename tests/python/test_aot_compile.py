@@ -117,6 +117,35 @@ def test_gradients(tmp_path):
     assert found == 0
 
 
+_CACHED = """
+    config = torch._functorch.config
+    config.bundled_autograd_cache = config.force_autograd_cache = config.enable_autograd_cache = True
+    torch._inductor.config.fx_graph_cache = True
+    x, y = torch.load("inputs.pt")
+    if "{BUILD}":
+        from frit import backend
+        native = backend._native()
+        class Other:
+            def __getattr__(self, name):
+                return getattr(native, name)
+            def identity(self):
+                return "{BUILD}"
+        backend._native = lambda: Other()
+    f = torch.compile(similarity, backend="frit")
+    given = torch.autograd.grad(f(x, y).square().sum(), (x, y))
+    torch.testing.assert_close(given, torch.autograd.grad(similarity(x, y).square().sum(), (x, y)))
+    print(json.dumps({{"graphs": counters["frit"]["graphs"], "hits": counters["aot_autograd"]["autograd_cache_hit"]}}))
+"""
+
+
+def test_the_cache_of_torch_serves_a_second_process_forward_and_backward_and_no_other_build(tmp_path):
+    torch.save((torch.randn(4, 6, requires_grad=True), torch.randn(5, 6, requires_grad=True)), tmp_path / "inputs.pt")
+    run = lambda build="": in_another_process(tmp_path, _CACHED.format(BUILD=build))  # noqa: E731
+    compiled, found = {"graphs": 2, "hits": 0}, {"graphs": 0, "hits": 1}
+    assert [run(), run()] == [compiled, found]
+    assert run("build 00, llvm 22.1.0, host x86-64-v3") == compiled
+
+
 def test_python_steps_cannot_be_saved(tmp_path):
     def branches(x):
         return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,)) + 1

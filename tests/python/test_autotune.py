@@ -2,6 +2,8 @@
 are scripted here; one test measures for real and asserts nothing about them."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -62,6 +64,52 @@ def test_the_faster_schedule_is_taken_and_remembered(monkeypatch):
     assert len(asked) == measured, "the second process measures nothing"
     assert counters["frit"]["autotune_remembered"] == 1 and counters["frit"]["cache_hits"] == 1
     assert not [name for name in counters["frit"] if name.startswith("not_measured")]
+
+
+def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
+    """What was measured on one device says nothing about another: each has an entry of its own, and keeps it."""
+    x = torch.randn(300, 500)
+    measured = {}
+    for device, answer in (("one device", True), ("another", False)):
+        scripted(monkeypatch, answer)
+        monkeypatch.setattr(autotune, "_describe", lambda _, device=device: device)
+        before = {path for path in tmp_path.rglob("*") if path.is_file()}
+        run(column_sums, x)
+        assert counters["frit"]["autotune_regions"] >= 1 and not counters["frit"]["autotune_remembered"]
+        measured[device] = counters["frit"]["autotune_changed"]
+        assert {path for path in tmp_path.rglob("*") if path.is_file()} > before
+    assert measured["one device"] >= 1 and measured["another"] == 0
+    asked = scripted(monkeypatch, True)
+    for device in ("one device", "another"):
+        monkeypatch.setattr(autotune, "_describe", lambda _, device=device: device)
+        explained = frit.explain(column_sums, mode=MODE)(x)
+        told = explained.graphs[0]["autotune"]
+        assert told.startswith("schedules measured before") and ("=1" in told) == (device == "one device"), told
+    assert not asked
+
+
+SECOND_PROCESS = """
+import json, torch
+from torch._dynamo.utils import counters
+from frit import autotune
+asked = []
+autotune.is_faster = lambda tried, best, device: asked.append(1) or True
+x = torch.arange(300 * 500, dtype=torch.float32).reshape(300, 500) % 7
+function = lambda x: ((x * 2).sum(0), x.sum())
+for a, b in zip(torch.compile(function, backend="frit", mode="max-autotune-no-cudagraphs")(x), function(x)):
+    torch.testing.assert_close(a, b)
+print(json.dumps([len(asked), counters["frit"]["autotune_regions"], counters["frit"]["autotune_changed"], counters["frit"]["autotune_remembered"]]))
+"""
+
+
+def test_a_second_process_measures_nothing():
+    found = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", SECOND_PROCESS], capture_output=True, text=True, check=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    (asked, regions, changed, remembered), second = found
+    assert asked >= 1 and regions >= 1 and changed >= 1 and remembered == 0
+    assert second == [0, 0, 0, 1]
 
 
 def test_another_schedule_is_another_kernel(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """The command line of frit-compile: which model of an archive, what it says, where it writes, and how it ends."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -101,11 +102,16 @@ def test_how_it_ends(archives, tmp_path):
         ((one, "-o", out, "--target"), USAGE, "--target needs a value"),
         ((one, "-o", out, "--model="), USAGE, "--model needs a value"),
         ((one, "-o", out, "--target=sm_75"), USAGE, "option 'target' cannot be 'sm_75'"),
-        ((one, "-o", out, "--target=cpu:avx"), USAGE, "option 'cpu' cannot be 'avx'"),
+        ((one, "-o", out, "--target=cpu:avx3"), USAGE, "option 'target': 'avx3' is neither a CPU nor a feature that LLVM knows; did you mean 'avx'?"),
+        ((one, "-o", out, "--cpu=x86-64-v3,avx512_vnni"), USAGE, "option 'cpu': 'avx512_vnni' is no feature that LLVM knows; did you mean 'avx512vnni'?"),
+        ((one, "-o", out, "--target=cpu:"), USAGE, "option 'target': no CPU is named; known: host, x86-64-v3"),
+        ((one, "-o", out, "--target=cpu:nehalem"), USAGE, "'nehalem' is below x86-64-v3, the least that kernels are compiled for: it lacks avx"),
+        ((one, "-o", out, "--cpu=x86-64-v3", "--cpu=host"), USAGE, "--cpu is one CPU, got 'x86-64-v3' and 'host'; name several by --target=cpu:CPU"),
         ((one, "-o", out, "--target=sm_90:v4"), USAGE, "only cpu has levels, got 'sm_90:v4'"),
-        ((one, "-o", out, "--target=cpu:x86-64-v3", "--cpu=x86-64-v4"), USAGE, "one CPU level at a time"),
+        ((one, "-o", out, "--target=cpu:x86-64-v3", "--cpu=x86-64-v4"), USAGE, "--cpu=x86-64-v4 is what --target=cpu stands for"),
         ((one, "-o", out, "--weights=some"), USAGE, "option 'weights' cannot be 'some'; known: embed, external, none"),
         ((one, "-o", "-", "--weights=external"), USAGE, "--weights=external writes a file beside the output"),
+        ((one, "-o", tmp_path / "b.frit", "--report=out/R.HTML"), USAGE, "the report is JSON, not HTML: --report=out/R.json"),
         ((one, "-o", "-", "--report"), USAGE, "name a file for the report"),
         ((one, "-o", out, "--bucket-count=0"), USAGE, "--bucket-count takes a number"),
         ((one, "-o", out, "--buckets=q[0]=8"), FAILED, "q"),
@@ -144,6 +150,58 @@ def test_values_after_the_flag_and_levels(archives, tmp_path):
     run(one, f"-o={tmp_path / 'b.frit'}", "--target", "cpu:x86-64-v3", "--numerics", "eager")
     assert (tmp_path / "a.frit").read_bytes() == (tmp_path / "b.frit").read_bytes()
     assert b"x86-64-v3" in (tmp_path / "a.frit").read_bytes()
+
+
+class Mixed(nn.Module):
+    """Row, column and full reductions, half types and indices: what kernels of different widths share out differently."""
+
+    def forward(self, x, i):
+        half = (x * 1e-39).to(torch.bfloat16) + x.to(torch.float16)
+        return torch.softmax(x, -1), x.sum(0), (x * x).mean(), half, torch.relu(x)[i]
+
+
+def compiled_for(path, out, *cpus):
+    run(path, "-o", out, *(f"--target=cpu:{cpu}" for cpu in cpus))
+    return out.read_bytes()
+
+
+def test_images_for_several_cpus_in_one_file(tmp_path):
+    x, i = torch.randn(37, 515), torch.arange(0, 37, 3)
+    torch.export.save(torch.export.export(Mixed(), (x, i)), tmp_path / "m.pt2")
+    cpus = ("x86-64-v3", "sapphirerapids", "x86-64-v4", "x86-64-v3,+avx512f")
+    both = compiled_for(tmp_path / "m.pt2", tmp_path / "both.frit", *cpus)
+    # The best first, in whatever order they were asked for.
+    assert both == compiled_for(tmp_path / "m.pt2", tmp_path / "other.frit", *reversed(cpus), "avx2,fma")
+    results = loaded(tmp_path / "both.frit")(x, i)
+    compiled_for(tmp_path / "m.pt2", tmp_path / "v3.frit", "avx2,fma")
+    least = loaded(tmp_path / "v3.frit")(x, i)
+    for got, narrow, want in zip(results, least, Mixed()(x, i), strict=True):
+        torch.testing.assert_close(got, want)
+        torch.testing.assert_close(narrow, want)
+
+
+def test_a_feature_is_recorded_and_looked_for(archives, tmp_path):
+    one = archives / "one.pt2"
+    for cpu, recorded in (("x86-64-v3,+avx512fp16,+gfni", (b"avx512fp16", b"gfni")), ("x86-64-v3,+clwb,+avx512bf16", ())):
+        artifact = compiled_for(one, tmp_path / "m.frit", cpu)
+        assert [name for name in (b"avx512fp16", b"gfni", b"clwb", b"avx512bf16") if name in artifact] == list(recorded)
+    # A machine without a feature is told which: here one that no machine has, under a digest that fits.
+    artifact = compiled_for(one, tmp_path / "m.frit", "x86-64-v3,+gfni").replace(b"gfni", b"gfn9")
+    with pytest.raises(frit.errors.ArtifactError, match=r"cannot run the artifact's code \(x86-64-v3,\+gfn9: it lacks gfn9\)"):
+        frit.load(with_digest(artifact, tmp_path / "patched.frit"))
+    # The next image is chosen where there is one.
+    artifact = compiled_for(one, tmp_path / "m.frit", "x86-64-v3,+gfni", "x86-64-v3").replace(b"gfni", b"gfn9")
+    x = torch.randn(4, 4)
+    torch.testing.assert_close(frit.load(with_digest(artifact, tmp_path / "patched.frit"))(x), Scaled(2.0)(x))
+
+
+def with_digest(artifact, path):
+    """Written under the digest that fits (docs/Artifact.md)."""
+    body = int.from_bytes(artifact[16:24], "little")
+    zeroed = artifact[:40] + bytes(32) + artifact[72 : 128 + body]
+    path.write_bytes(artifact[:40] + hashlib.sha256(zeroed).digest() + artifact[72:])
+    path.chmod(0o600)
+    return path
 
 
 def test_operators_that_need_libtorch(archives, tmp_path):

@@ -3,8 +3,12 @@
 import errno
 import os
 import random
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 import pytest
@@ -71,6 +75,24 @@ def test_files_that_others_may_write_are_not_believed(cache):
         cache.read(KEY)
 
 
+@pytest.mark.parametrize("mask", [0o002, 0o022, 0o077, 0o000])
+def test_the_umask_does_not_open_what_is_made(cache, mask):
+    before = os.umask(mask)
+    try:
+        assert cache.write(KEY, entry()) == ""
+    finally:
+        os.umask(before)
+    assert cache.read(KEY) == entry()
+    assert [os.stat(folder).st_mode & 0o777 for folder in (cache.root, os.path.dirname(cache.path(KEY)))] == [0o700, 0o700]
+
+
+def test_a_write_that_no_read_would_believe_says_so(cache):
+    os.makedirs(cache.root)
+    os.chmod(cache.root, 0o775)
+    assert "chmod go-w" in cache.write(KEY, entry())
+    assert [name for _, _, names in os.walk(cache.root) for name in names] == []
+
+
 def test_a_link_is_no_entry(cache, tmp_path):
     cache.write(KEY, entry())
     moved = tmp_path / "elsewhere"
@@ -79,7 +101,7 @@ def test_a_link_is_no_entry(cache, tmp_path):
     assert cache.read(KEY) is None
 
 
-@pytest.mark.parametrize("call", ["open", "replace", "makedirs"])
+@pytest.mark.parametrize("call", ["open", "replace", "makedirs", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_disk_that_refuses_leaves_nothing_and_raises_nothing(cache, monkeypatch, call, code):
     def refuse(*_, **__):
@@ -87,6 +109,51 @@ def test_a_disk_that_refuses_leaves_nothing_and_raises_nothing(cache, monkeypatc
 
     with monkeypatch.context() as patched:
         patched.setattr(disk_cache.os, call, refuse)
+        assert os.strerror(code) in cache.write(KEY, entry())
+    assert cache.read(KEY) is None
+    assert [name for _, _, names in os.walk(cache.root) for name in names] == []
+
+
+@pytest.mark.parametrize("size", [100, 200_000])
+def test_a_disk_that_is_full_in_the_middle_of_a_write(cache, size):
+    """A limit on the size of files stands for it: the write fails as it does on a full disk, at once or where buffered bytes are flushed."""
+    cache.write(OTHER, entry(OTHER))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+        assert "File too large" in cache.write(KEY, entry(KEY, bytes(size)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert cache.read(KEY) is None and cache.read(OTHER)
+    assert [name for _, _, names in os.walk(cache.root) for name in names] == [OTHER]
+
+
+@pytest.mark.parametrize("call", ["write", "close"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_write_or_a_close_that_fails_leaves_nothing(cache, monkeypatch, call, code):
+    real = os.fdopen
+
+    class Full:
+        def __init__(self, *how):
+            self._file = real(*how)
+
+        def __enter__(self):
+            return self
+
+        def write(self, content):
+            if call == "write":
+                raise OSError(code, os.strerror(code))
+            self._file.write(content)
+
+        def __exit__(self, *_):
+            self._file.close()
+            if call == "close":
+                raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk_cache.os, "fdopen", Full)
         assert os.strerror(code) in cache.write(KEY, entry())
     assert cache.read(KEY) is None
     assert [name for _, _, names in os.walk(cache.root) for name in names] == []
@@ -101,16 +168,45 @@ def test_a_file_where_the_folder_should_be(tmp_path):
 
 def test_least_recently_used_entries_leave(cache):
     keys = [f"{i:02x}" + "0" * 62 for i in range(16)]
-    now = time.time()
+    now, limit = time.time(), cache.limit
+    cache.limit = 1 << 30  # no sweep before the one below
     for age, key in enumerate(keys):
         cache.write(key, entry(key, bytes(100_000)))
         os.utime(cache.path(key), (now - 1000 * (20 - age),) * 2)
+    cache.limit = limit
     cache.read(keys[0])  # used just now
     cache.sweep()
     kept = [key for key in keys if cache.read(key) is not None]
     assert kept == [keys[0], *keys[-7:]]
     assert sum(size for _, size, _ in cache.entries()) <= cache.limit * 4 // 5
     assert "over the limit" in cache.write(KEY, entry(KEY, bytes(2 << 20)))
+
+
+def wait_for_sweep():
+    for thread in threading.enumerate():
+        if thread.name == "frit-cache-sweep":
+            thread.join(30)
+
+
+def test_a_write_sweeps_in_a_thread_of_its_own(cache, monkeypatch):
+    seen = []
+    monkeypatch.setattr(DiskCache, "sweep", lambda self: seen.append(threading.current_thread().name))
+    cache.write(KEY, entry())
+    wait_for_sweep()
+    assert seen == ["frit-cache-sweep"]
+    cache.write(OTHER, entry(OTHER))
+    wait_for_sweep()
+    assert len(seen) == 1, "not for every small entry"
+
+
+def test_a_burst_of_entries_stays_near_the_limit(cache):
+    """What was written since the last sweep counts: a burst sweeps before the minute is over."""
+    for number in range(64):
+        key = f"{number:02x}" + "0" * 62
+        assert cache.write(key, entry(key, bytes(100_000))) == ""
+        wait_for_sweep()
+        assert sum(size for _, size, _ in cache.entries()) <= cache.limit * 5 // 4
+    assert cache.read(key) is not None
 
 
 def test_cut_off_writes_are_removed_when_old(cache):
@@ -129,7 +225,7 @@ def test_the_command(cache, capsys):
     cache.write(KEY, entry())
     cache.write(OTHER, entry(OTHER))
     assert main(["cache", "status", "--dir", folder]) == 0
-    assert "2 entries" in capsys.readouterr().out
+    assert "2 entries and 0 aliases" in capsys.readouterr().out
     assert main(["cache", "verify", "--dir", folder]) == 0
     with open(cache.path(KEY), "r+b") as file:
         file.truncate(20)
@@ -149,6 +245,9 @@ def test_folders_by_environment(monkeypatch):
     assert disk_cache.default_folder() == "/cache/frit"
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/torch")
     assert disk_cache.default_folder() == "/torch/frit"
+    # Not where torch itself has set the variable, which it does sooner or later.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), "torchinductor_somebody"))
+    assert disk_cache.default_folder() == "/cache/frit"
     monkeypatch.setenv("FRIT_CACHE_DIR", "/mine")
     assert disk_cache.default_folder() == "/mine"
     for name in ("FRIT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME"):

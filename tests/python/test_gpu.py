@@ -31,6 +31,42 @@ def test_softmax(shape, dtype):
     _check(lambda a: torch.softmax(a, -1), x, rtol=2e-2 if dtype != torch.float32 else 1e-5, atol=1e-2 if dtype != torch.float32 else 1e-6)
 
 
+FAR = (1 << 31) + 4097
+
+
+@pytest.fixture
+def many():
+    """More elements than 31 bits count, with values on both sides of where they stop."""
+    if torch.cuda.mem_get_info()[0] < 16 << 30:
+        pytest.skip("needs 16 GiB of GPU memory")
+    x = torch.zeros(FAR, dtype=torch.int8, device="cuda")
+    x[0], x[(1 << 31) - 1], x[1 << 31], x[-1] = 1, 2, 3, 4
+    yield x
+    torch.cuda.empty_cache()
+
+
+def test_more_elements_than_32_bits_count(many):
+    torch.compiler.reset()
+    assert torch.equal(torch.compile(lambda a: a * 2 + 1, backend="frit")(many), many * 2 + 1)
+
+
+def test_reductions_of_more_elements_than_32_bits_count(many):
+    torch.compiler.reset()
+    x = many[: (1 << 31) + 4096].view(-1, 4096)
+    x[-1, -1] = 4
+    total, rows, columns = torch.compile(lambda a: (a.sum(), a.sum(1), a.sum(0)), backend="frit")(x)
+    assert total.item() == 10 and rows.sum().item() == 10 and columns.sum().item() == 10
+    assert rows[-1].item() == 7 and rows[(1 << 19) - 1].item() == 2 and columns[-1].item() == 6
+
+
+def test_rows_by_index_beyond_32_bits(many):
+    torch.compiler.reset()
+    x = many[: (1 << 31) + 4096].view(-1, 4096)
+    index = torch.tensor([0, (1 << 19) - 1, 1 << 19], device="cuda")
+    found = torch.compile(lambda t, i: torch.nn.functional.embedding(i, t) * 1, backend="frit")(x, index)
+    assert found[0, 0].item() == 1 and found[1, -1].item() == 2 and found[2, 0].item() == 3
+
+
 def test_layer_norm_with_residual():
     x, r = torch.randn(64, 4096, device="cuda"), torch.randn(64, 4096, device="cuda")
     w, b = torch.randn(4096, device="cuda"), torch.randn(4096, device="cuda")

@@ -49,8 +49,11 @@ def test_benchmark_kernels_compile_and_assemble(name):
     assert len(texts) == 3
     for text in texts:
         # Whole 16-byte accesses through the read-only path, and nothing that divides by what is not known.
-        # (Transposes go through tiles, element by element.)
-        if name not in ("odd_unaligned", "gelu_transposed", "both_orders"):
+        # (Transposes go through tiles, element by element; pointers out of a table may be equal, so what they read may be written.)
+        if name == "foreach_adamw":
+            for access in ("ld", "st"):
+                assert f"{access}.global.v4.b32" in text or f"{access}.global.v2.b64" in text, text
+        elif name not in ("odd_unaligned", "gelu_transposed", "both_orders"):
             assert "ld.global.nc.v4.b32" in text or "ld.global.nc.v2.b64" in text, text
         assert ".local" not in text
     if emulation.PTXAS:
@@ -66,8 +69,8 @@ def test_benchmark_kernels_compute_what_eager_computes(name):
     counters.clear()
     function, arguments = kernel.make(gpu_kernels.Sizes("cpu", small=True))
     with torch.no_grad():
-        expected, actual = function(*arguments), torch.compile(function, backend="frit", fullgraph=True)(*arguments)
-    assert counters["frit"]["kernels"] == kernel.kernels and {n[5:] for n in counters["frit"] if n.startswith("aten:")} == set(kernel.calls)
+        expected, actual = function(*arguments), torch.compile(function, backend="frit", fullgraph=True, dynamic=kernel.dynamic or None)(*arguments)
+    assert counters["frit"]["kernels"] == (kernel.on_a_cpu or kernel.kernels) and {n[5:] for n in counters["frit"] if n.startswith("aten:")} == set(kernel.calls)
     assert gpu.bytes_of(kernel, arguments, expected) > 0
     if "rand" not in str(kernel.calls):
         assert gpu.error_of(actual, expected) < 0.05

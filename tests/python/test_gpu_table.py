@@ -9,6 +9,7 @@ import json
 import emulation
 import gpu_kinds
 import pytest
+import torch
 
 from benchmarks.gpu import error_of
 
@@ -30,13 +31,54 @@ def test_registers_and_shared_memory(name, table):
     assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}"])
 
 
+@pytest.mark.parametrize("name", sorted(set(KINDS) - set(gpu_kinds.LIT_ELSEWHERE)))
+def test_the_lit_test_is_of_this_kind(name):
+    test = gpu_kinds.lit_test(name).read_text()
+    assert test == gpu_kinds.with_graph(test, gpu_kinds.imported(KINDS[name])), f"it has another graph: scripts/gpu-table {name}"
+
+
+def check_traffic(one, architecture, limits):
+    results, expected, traffic = gpu_kinds.emulated(one, architecture)
+    assert error_of(results, expected) < 0.02
+    for what, found, limit in zip(("graph", "kernels"), traffic.ratios(), limits):
+        assert found <= limit, f"sm_{architecture}: {found} times the bytes that the {what} have to move, {limit} are allowed"
+        # What became better is to be held.
+        assert found > limit - 0.1, f"sm_{architecture}: {found} times the bytes that the {what} have to move, better than {limit}"
+
+
 @pytest.mark.parametrize("name", [name for name, one in KINDS.items() if one.emulated])
 def test_bytes_moved(name):
-    results, expected, traffic = gpu_kinds.emulated(KINDS[name])
-    assert error_of(results, expected) < 0.02
-    assert traffic <= KINDS[name].traffic, f"{traffic:.3f} times the bytes that have to be moved, {KINDS[name].traffic} are allowed"
-    # What became better is to be held.
-    assert traffic > KINDS[name].traffic - 0.1
+    check_traffic(KINDS[name], 90, (KINDS[name].traffic, KINDS[name].of_kernels))
+
+
+@pytest.mark.parametrize("name", [name for name, one in KINDS.items() if one.emulated and one.older])
+def test_bytes_moved_by_an_older_device(name):
+    check_traffic(KINDS[name], 80, KINDS[name].older)
+
+
+def test_who_moves_more_says_why():
+    most = {name: max(one.traffic, one.of_kernels, *one.older) for name, one in KINDS.items()}
+    assert not [name for name, limit in most.items() if (limit > gpu_kinds.MOST_TRAFFIC) != bool(KINDS[name].why)]
+    # Exceptions are few.
+    assert sum(bool(one.why) for one in KINDS.values()) <= 11
+
+
+def test_what_a_second_kernel_reads_again_is_no_duty():
+    """Two kernels that each move only what they have to, and a graph that has to move less."""
+    one = gpu_kinds.Kind("two", lambda s: (lambda x: torch.var_mean(x, 0), [torch.randn(64, 512)]))
+    _, _, traffic = gpu_kinds.emulated(one)
+    operand, results = 64 * 512 * 4, 2 * 512 * 4
+    assert traffic.of_graph == operand + results
+    assert traffic.of_kernels >= 2 * operand + results
+    assert traffic.ratios()[0] > 1.9 and traffic.ratios()[1] < 1.02
+
+
+def test_arguments_that_are_written_count():
+    def function(x, y):
+        x.add_(y)
+
+    one = gpu_kinds.Kind("writes", lambda s: (function, [torch.randn(1000), torch.randn(1000)]), writes=True)
+    assert gpu_kinds.emulated(one)[2].of_graph == 3 * 4000
 
 
 def test_the_table_holds_these_kinds_and_no_others(table):

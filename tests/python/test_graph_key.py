@@ -1,12 +1,17 @@
 """The fast key: the same in every process, and another one as soon as anything differs that the compiler can see."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import sympy
 import torch
+from torch._guards import SLoc
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeGuard
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from frit import backend, graph_key, options
 from frit.graph_key import Uncacheable
@@ -72,13 +77,161 @@ def test_the_compiler_torch_and_our_own_sources_are_in_the_key(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(graph_key, "sources_digest", lambda: "other")
     keys.append(key())
-    monkeypatch.undo()
-    torch.use_deterministic_algorithms(True)
-    try:
-        keys.append(key())
-    finally:
-        torch.use_deterministic_algorithms(False)
     assert len(set(keys)) == len(keys)
+
+
+# What sets each of `graph_key.FLAGS`, and what sets it back.
+FLIPS = {
+    "deterministic": (lambda: torch.use_deterministic_algorithms(True), lambda: torch.use_deterministic_algorithms(False)),
+    "deterministic_warn_only": (
+        lambda: torch.use_deterministic_algorithms(True, warn_only=True),
+        lambda: torch.use_deterministic_algorithms(False),
+    ),
+    "default_dtype": (lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_dtype(torch.float32)),
+    "autocast_cpu": (lambda: torch.set_autocast_enabled("cpu", True), lambda: torch.set_autocast_enabled("cpu", False)),
+    "autocast_cuda": (lambda: torch.set_autocast_enabled("cuda", True), lambda: torch.set_autocast_enabled("cuda", False)),
+    "autocast_cpu_dtype": (lambda: torch.set_autocast_dtype("cpu", torch.float16), lambda: torch.set_autocast_dtype("cpu", torch.bfloat16)),
+    "autocast_cuda_dtype": (lambda: torch.set_autocast_dtype("cuda", torch.bfloat16), lambda: torch.set_autocast_dtype("cuda", torch.float16)),
+}
+
+
+def attribute(owner, name, value):
+    before = []
+
+    def there():
+        before.append(getattr(owner, name))
+        setattr(owner, name, value)
+
+    return there, lambda: setattr(owner, name, before.pop())
+
+
+FLIPS["fill_uninitialized_memory"] = attribute(torch.utils.deterministic, "fill_uninitialized_memory", False)
+for flag, owner in (("cuda_matmul", torch.backends.cuda.matmul), ("cudnn_conv", torch.backends.cudnn.conv), ("cudnn_rnn", torch.backends.cudnn.rnn)):
+    FLIPS[f"fp32_{flag}"] = attribute(owner, "fp32_precision", {"cuda_matmul": "tf32"}.get(flag, "ieee"))
+for flag in ("matmul", "conv"):
+    FLIPS[f"fp32_mkldnn_{flag}"] = attribute(getattr(torch.backends.mkldnn, flag), "fp32_precision", "bf16")
+
+
+def test_the_precision_of_products_is_in_the_key():
+    keys = []
+    owners = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    before = [owner.fp32_precision for owner in owners]
+    try:
+        for precision in ("highest", "high", "medium"):
+            torch.set_float32_matmul_precision(precision)
+            keys.append(key())
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        for owner, precision in zip(owners, before):
+            owner.fp32_precision = precision
+    assert len(set(keys)) == 3
+
+
+def both_keys(gm):
+    return key(gm), graph_key.canonical_key("digest", options.resolve(), "build 1")
+
+
+def test_every_setting_of_torch_has_a_flip():
+    assert set(FLIPS) == set(graph_key.FLAGS)
+
+
+@pytest.mark.parametrize("flag", FLIPS)
+def test_every_setting_of_torch_is_in_both_keys(flag):
+    gm = graph()
+    there, back = FLIPS[flag]
+    before, values = both_keys(gm), graph_key.FLAGS[flag]()
+    try:
+        there()
+        assert graph_key.FLAGS[flag]() != values
+        assert all(one != other for one, other in zip(before, both_keys(gm)))
+    finally:
+        back()
+    assert both_keys(gm) == before
+
+
+@pytest.mark.parametrize("part", ["build", "llvm", "host"])
+def test_each_part_of_the_identity_is_in_both_keys(part):
+    mine = backend._native().identity()
+    assert re.fullmatch(r"build [0-9a-f]{16,}, llvm 22\.\d+\.\d+, host x86-64-v[34]", mine), mine
+    other = re.sub(rf"({part} [^,]*)", r"\1x", mine)
+    assert other != mine and key(identity=mine) != key(identity=other)
+    assert graph_key.canonical_key("d", {}, mine) != graph_key.canonical_key("d", {}, other)
+
+
+def test_options_and_the_digest_are_in_the_canonical_key():
+    settings = options.resolve()
+    keys = [graph_key.canonical_key(digest, settings, "build 1") for digest in ("a", "b")]
+    for name, value in {**settings, "targets": ["cpu"], "first_kept": -1, "channels_last_inputs": []}.items():
+        keys.append(graph_key.canonical_key("a", {**settings, name: [value, "other"]}, "build 1"))
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_devices_of_the_process_are_in_the_key(monkeypatch):
+    keys = [key()]
+    for capabilities in ([(8, 0)], [(9, 0)], [(9, 0), (9, 0)]):
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda found=capabilities: len(found))
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda i, found=capabilities: found[i])
+        keys.append(key())
+    assert len(set(keys)) == 4
+
+
+def placed(make):
+    """The graph, with what its first placeholder is made by `make`."""
+    gm = graph()
+    first = next(iter(gm.graph.nodes))
+    with first.meta["val"].fake_mode:
+        first.meta["val"] = make()
+    return gm
+
+
+PLACES = {
+    "as it is": lambda: torch.empty(4, 6),
+    "a storage offset": lambda: torch.empty(30)[6:].view(4, 6),
+    "a device": lambda: torch.empty(4, 6, device="cuda"),
+    "another device": lambda: torch.empty(4, 6, device="cuda:1"),
+    "a gradient": lambda: torch.empty(4, 6, requires_grad=True),
+}
+
+
+def test_everything_about_a_placeholder_is_in_the_key():
+    keys = {name: key(placed(make)) for name, make in PLACES.items()}
+    assert keys["as it is"] == key()
+    assert len(set(keys.values())) == len(keys), keys
+
+
+def environment_of(gm):
+    first = next(iter(gm.graph.nodes)).meta["val"]
+    return first.shape[0].node.shape_env, first.shape[0].node.expr
+
+
+def note_a_guard(gm):
+    env, symbol = environment_of(gm)
+    env.guards.append(ShapeGuard(sympy.Ne(symbol, 77), SLoc(None, ""), False))
+
+
+def note_a_replacement(gm):
+    env, _ = environment_of(gm)
+    env.replacements[sympy.Symbol("s1000", integer=True)] = sympy.Integer(3)
+
+
+def note_a_divisor(gm):
+    env, symbol = environment_of(gm)
+    env.divisible = {sympy.Mod(symbol, 4)}
+
+
+def narrow_the_range(gm):
+    env, symbol = environment_of(gm)
+    env.var_to_range[symbol] = ValueRanges(2, 4096)
+
+
+@pytest.mark.parametrize("note", [note_a_guard, note_a_replacement, note_a_divisor, narrow_the_range])
+def test_each_fact_about_sizes_is_in_the_key_by_itself(note):
+    gm = graph(mode="symbolic")
+    before = key(gm)
+    assert before == key(graph(mode="symbolic"))
+    note(gm)
+    assert key(gm) != before
 
 
 def test_ranges_and_guards_of_symbols_are_in_the_key():

@@ -1,7 +1,9 @@
 """Graphs taken from the disk cache: in this process and in the next, with everything that can be wrong."""
 
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
 
@@ -14,12 +16,7 @@ from frit import backend, disk_cache, kept
 from frit.summary import is_summary
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("FRIT_CACHE", "1")
-    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "cache"))
-    with torch.compiler.config.patch(force_disable_caches=False):
-        yield tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def tally(name):
@@ -33,7 +30,10 @@ def compiled(function, *inputs, **how):
 
 
 def entries():
-    return [path for path, _, _ in kept._store().entries()]
+    """Paths of what holds an artifact."""
+    store = kept._store()
+    keys = {os.path.basename(path): path for path, _, _ in store.entries()}
+    return [path for key, path in keys.items() if "same_as" not in disk_cache.unpack(key, store.read(key))[0]]
 
 
 def forbid_compilation(monkeypatch):
@@ -202,7 +202,7 @@ def test_the_portable_cache_carries_entries(monkeypatch, tmp_path):
     with CacheArtifactManager.with_fresh_cache():
         compiled(softmax, x, w)
         blob, info = torch.compiler.save_cache_artifacts()
-        assert len(info.frit_artifacts) == 1
+        assert len(info.frit_artifacts) == 2, "an entry, and its alias by what the graph means"
         monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "another machine"))
         loaded = frit.load_cache_artifacts(blob)
         assert loaded.frit_artifacts == info.frit_artifacts
@@ -230,7 +230,6 @@ print(json.dumps({"result": result, **{k: v for k, v in counters["frit"].items()
 
 def in_a_process(cache_folder, *arguments):
     environment = dict(os.environ, FRIT_CACHE_DIR=str(cache_folder), PYTHONPATH=os.pathsep.join(sys.path))
-    environment.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)  # the benchmarks set it where they are imported
     command = [sys.executable, "-c", _PROCESS, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -244,3 +243,48 @@ def test_the_next_process_compiles_nothing(tmp_path):
     for later in (second, elsewhere):
         assert later["cache_hits"] == 1 and "cache_misses" not in later
         assert later["result"] == first["result"]
+
+
+def test_the_log_says_what_came_from_the_cache(caplog):
+    x, w = torch.randn(5, 6), torch.randn(6, 7)
+    lines = []
+    with caplog.at_level(logging.DEBUG, "frit.artifact.timing"):
+        for function in (softmax, softmax, lambda a, b: torch.mul(torch.softmax(torch.mm(a, b), 1), 2)):
+            caplog.clear()
+            compiled(function, x, w)
+            lines.append([record.getMessage() for record in caplog.records if "nodes" in record.getMessage()][-1])
+    said = [re.fullmatch(r"graph0_inference: \d+ nodes, (.*) in \d+\.\d ms", line)[1] for line in lines]
+    assert said == ["compiled and loaded", "from the cache", "from the cache by what it means"]
+
+
+_HOMELESS = """
+import os, sys
+if sys.argv[1] == "unknown":
+    os.environ.pop("HOME", None)
+    os.path.expanduser = lambda path: path  # as it is for a user id that belongs to nobody
+else:
+    os.environ["HOME"] = "/dev/null"
+"""
+
+
+@pytest.mark.parametrize("home, store_failures", [("unknown", None), ("no folder", 1)])
+def test_without_a_home_everything_is_compiled(home, store_failures):
+    environment = {name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "FRIT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
+    environment.update(PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run([sys.executable, "-c", _HOMELESS + _PROCESS, home], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert seen["cache_misses"] == 1 and seen.get("cache_store_failures") == store_failures and "cache_stores" not in seen
+
+
+def test_processes_that_compile_one_graph_at_once(tmp_path):
+    """Four, because each compiles for real; what 64 do to the files of the cache is in test_disk_cache."""
+    environment = dict(os.environ, FRIT_CACHE_DIR=str(tmp_path / "shared"), PYTHONPATH=os.pathsep.join(sys.path))
+    start = [subprocess.Popen([sys.executable, "-c", _PROCESS, "run"], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    seen = [json.loads(process.communicate()[0].splitlines()[-1]) for process in start]
+    assert all(one["result"] == seen[0]["result"] for one in seen)
+    assert all(one.get("cache_hits", 0) + one.get("cache_hits_canonical", 0) + one.get("cache_misses", 0) == 1 for one in seen)
+    assert not any("cache_bad_entries" in one or "cache_store_failures" in one for one in seen)
+    good, bad = disk_cache.DiskCache(str(tmp_path / "shared")).verify()
+    assert (good, bad) == (2, []), "an entry and its alias"
+    assert in_a_process(tmp_path / "shared", "run")["cache_hits"] == 1

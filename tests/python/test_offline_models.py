@@ -86,7 +86,8 @@ def test_model(tmp_path, name):
     check_over(model, module, program, program.sizes)
     assert model.stats()["calls"] == len(program.sizes)
     if name in LIBTORCH:
-        check_in_a_process(tmp_path, "frit-run-torch", path, lambda: module, program.inputs(*program.sizes[0]))
+        for sizes in program.sizes:
+            check_in_a_process(tmp_path, "frit-run-torch", path, lambda: module, program.inputs(*sizes))
 
 
 AUTO = {

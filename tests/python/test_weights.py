@@ -213,3 +213,40 @@ def test_external_weights_are_mapped_and_not_read(tmp_path):
     x = torch.randn(4, 8)
     torch.testing.assert_close(model(x), module(x))
     assert resident() > 16384
+
+
+class Filters(nn.Module):
+    """Filters that only convolutions read, one of groups; one that two names share, one that something else reads, one that is half of a storage."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 8, (3, 1), padding=(1, 0), groups=8)
+        self.third, self.fourth, self.fifth = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.tied, self.part = nn.Conv2d(8, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+        self.tied.weight = self.third.weight
+        self.part.weight = nn.Parameter(torch.randn(16, 8, 3, 3)[8:])
+
+    def forward(self, x):
+        x = torch.relu(self.second(torch.relu(self.first(torch.relu(x)))))
+        x = torch.relu(self.tied(torch.relu(self.third(x))))
+        return self.part(torch.relu(self.fifth(torch.relu(self.fourth(x))))) * self.fifth.weight.sum()
+
+
+@pytest.mark.parametrize("targets, relaid", [((), 3), (("cpu",), 3), (("cpu", "sm_90"), 0)])
+@pytest.mark.parametrize("weights", ["embed", "external", "none"])
+def test_filters_are_laid_out_once(weights, targets, relaid, tmp_path):
+    """`relaid_weights`: the first, the second and the fourth; nothing where a GPU's plan reads the same bytes, or the caller brings them."""
+    torch.manual_seed(5)
+    module = Filters().eval().requires_grad_(False)
+    batch = torch.export.Dim("batch", min=1, max=64)
+    torch.export.save(torch.export.export(module, (torch.randn(2, 4, 6, 7),), dynamic_shapes=({0: batch},)), tmp_path / "m.pt2")
+    path = tmp_path / "m.frit"
+    words = [f"--weights={weights}", *(f"--target={target}" for target in targets)]
+    subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", path, *words], check=True)
+    os.chmod(path, 0o600)
+    given = {"embed": None, "external": tmp_path, "none": module.state_dict()}[weights]
+    model = frit.load(path, weights=given, check_weights=weights != "none")
+    assert model.report()["relaid_weights"] == (0 if weights == "none" else relaid)
+    for size in (1, 2, 5):
+        x = torch.randn(size, 4, 6, 7)
+        torch.testing.assert_close(model(x), module(x), rtol=1e-5, atol=1e-4)

@@ -11,7 +11,7 @@ using namespace mlir::frit;
 namespace {
 
 /// The program's text, or the first diagnostic.
-std::string analyse(StringRef text) {
+std::string analyse(StringRef text, bool joinReads = false) {
   DialectRegistry registry;
   registry.insert<FritDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -25,7 +25,7 @@ std::string analyse(StringRef text) {
   if (!module) {
     return "does not parse: " + result;
   }
-  auto program = KernelProgram::build(*module->getOps<KernelOp>().begin());
+  auto program = KernelProgram::build(*module->getOps<KernelOp>().begin(), joinReads);
   if (succeeded(program)) {
     llvm::raw_string_ostream os(result);
     program->print(os);
@@ -47,6 +47,42 @@ TEST(KernelPrograms, ViewsBecomeAddressesAndDimsCollapse) {
             "%1 = load arg0[48 * d0 + d1] : f32 dims {0,1} level 0\n"
             "%2 = apply arith.addf %1, %0 : f32 dims {0,1} level 0\n"
             "store %2 -> result 0[48 * d0 + d1]\n");
+}
+
+TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
+  // x and its transpose; the schedule's domain is one that both orders of elements know.
+  StringRef both = R"(
+    frit.kernel @k(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<4x6xf32>)
+        attributes {schedule = #frit.schedule<pointwise, <[4, 6]>, reduced 0, {}>, symbols = []} {
+      %n = arith.negf %x : tensor<6x4xf32>
+      %a = math.absf %x : tensor<6x4xf32>
+      %t = frit.reindex %a <(d0, d1) -> (d1, d0)> : tensor<6x4xf32> -> tensor<4x6xf32>
+      frit.yield %n, %t : tensor<6x4xf32>, tensor<4x6xf32>
+    })";
+  auto count = [](StringRef text, StringRef what) { return text.count(what); };
+  std::string joined = analyse(both, true);
+  EXPECT_EQ(count(joined, "= load"), 1u) << joined;
+  EXPECT_EQ(count(analyse(both), "= load"), 2u);
+  // Square: every order of elements fits, and one reads x once.
+  StringRef square = R"(
+    frit.kernel @k(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+      %n = arith.negf %x : tensor<8x8xf32>
+      %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<8x8xf32> -> tensor<8x8xf32>
+      frit.yield %n, %t : tensor<8x8xf32>, tensor<8x8xf32>
+    })";
+  EXPECT_EQ(analyse(square, true), "domain [8, 8]\n"
+                                   "%0 = load arg0[8 * d0 + d1] : f32 dims {0,1} level 0\n"
+                                   "%1 = apply arith.negf %0 : f32 dims {0,1} level 0\n"
+                                   "store %1 -> result 0[8 * d0 + d1]\n"
+                                   "store %0 -> result 1[d0 + 8 * d1]\n");
+  // Where an operand is read in the order of elements already, that stays; so does what no order of dims makes one.
+  for (StringRef map : {"(d0, d1) -> (d0, d1)", "(d0, d1) -> (7 - d0, d1)", "(d0, d1) -> (d0, d0)"}) {
+    std::string text = ("frit.kernel @k(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {\n"
+                        "  %n = arith.negf %x : tensor<8x8xf32>\n"
+                        "  %t = frit.reindex %x <" + map + "> : tensor<8x8xf32> -> tensor<8x8xf32>\n"
+                        "  frit.yield %n, %t : tensor<8x8xf32>, tensor<8x8xf32>\n}").str();
+    EXPECT_EQ(analyse(text, true), analyse(text)) << map.str();
+  }
 }
 
 TEST(KernelPrograms, EqualPiecesAreStoredAtEveryPoint) {

@@ -22,7 +22,7 @@ static std::string compile(StringRef text, ObjectImage &image) {
   });
   auto module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module) << message;
-  bool compiled = succeeded(compileToImage(*module, CpuLevel::X86_64_V3, image));
+  bool compiled = succeeded(compileToImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image));
   EXPECT_EQ(compiled, message.empty());
   return message;
 }

@@ -4,7 +4,6 @@
 
 #include "compiler/Compiler.h"
 #include "runtime/cpu/CodeMapping.h"
-#include "runtime/cpu/HostFeatures.h"
 #include "runtime/cpu/MathCallbacks.h"
 #include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/PlanExecutor.h"
@@ -325,8 +324,7 @@ struct Compiled {
     auto loaded = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     EXPECT_TRUE(loaded.isOk()) << loaded.status().message();
     device = &own;
-    std::vector<std::string> levels = hostLevels();
-    auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt), levels);
+    auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt));
     EXPECT_TRUE(mapping.isOk()) << mapping.status().message();
     own.emulation = std::make_unique<CodeMapping>(std::move(*mapping));
     plan = *DecodedPlan::decode(*loaded, *(*loaded)->plan(format::Target::Gpu));

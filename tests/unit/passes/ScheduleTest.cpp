@@ -177,4 +177,74 @@ TEST(Schedule, FewColumnsSplitTheSweep) {
   region.rows = 100000;
   EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().get("split"), 1);
 }
+
+/// Gradients of a norm: two tensors of the domain, a weight; two sums over the rows that would read both tensors again.
+BothWays bothWays(double rows, int64_t columns, unsigned arch, unsigned bytes = 2, unsigned operands = 2, unsigned results = 2) {
+  RegionSummary region = reduction(rows, double(columns));
+  region.knownColumns = columns;
+  region.keptOperands = operands;
+  region.hasEpilogue = true;
+  region.narrowestBytes = bytes;
+  region.widestBytes = 4;
+  ColumnsBeside beside;
+  beside.results = results;
+  beside.common = 1;
+  beside.bytesSaved = 2 * bytes;
+  return scheduleBothWays(region, beside, {arch});
+}
+
+TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
+  unsigned taken = 0;
+  for (unsigned arch : {80u, 90u, 100u}) {
+    for (int64_t columns : {1, 8, 60, 64, 100, 768, 1000, 1024, 4096, 5120, 8192, 16384, 65536}) {
+      for (unsigned operands : {1u, 2u, 3u, 6u}) {
+        for (unsigned results : {1u, 2u, 5u}) {
+          for (unsigned bytes : {1u, 2u, 4u}) {
+            BothWays both = bothWays(1e6, columns, arch, bytes, operands, results);
+            if (!both) {
+              EXPECT_NE(both.refusal, BothWays::Refusal::UnknownLength);
+              continue;
+            }
+            ++taken;
+            int64_t threads = both.schedule.get("threads"), rows = both.schedule.get("rows"), vector = both.schedule.get("vector");
+            EXPECT_GE(threads, 8);
+            EXPECT_LE(threads * rows, 512);
+            EXPECT_EQ(threads & (threads - 1), 0);
+            EXPECT_EQ(columns % vector, 0);
+            // No thread without a chunk but in the shortest rows.
+            EXPECT_LE(threads, std::max<int64_t>(8, 2 * columns / vector));
+            int64_t share = (columns / vector + threads - 1) / threads * vector;
+            EXPECT_GE(both.registers, share * (operands + results + 1));
+            EXPECT_LE(both.registers, 128);
+            EXPECT_LE(both.sharedBytes, 48 << 10);
+            // All blocks run at once.
+            int64_t processors = ScheduleDevice{arch}.processors(), parts = both.schedule.get("parts");
+            EXPECT_EQ(parts % processors, 0);
+            EXPECT_EQ(parts, processors * both.schedule.get("resident"));
+            EXPECT_LE(both.schedule.get("resident") * threads * rows * both.registers, 65536);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(taken, 200u);
+}
+
+TEST(Schedule, RowsAndColumnsFillADevice) {
+  EXPECT_EQ(bothWays(32768, 4096, 80).schedule.get("parts"), 216);
+  EXPECT_EQ(bothWays(32768, 4096, 90).schedule.get("parts"), 264);
+  EXPECT_EQ(bothWays(32768, 4096, 100).schedule.get("parts"), 296);
+  EXPECT_EQ(bothWays(32768, 4096, 90).schedule.get("threads"), 256);
+  EXPECT_EQ(bothWays(262144, 512, 90).schedule.get("rows"), 8);
+  // One block a processor.
+  EXPECT_EQ(bothWays(16384, 8192, 90).schedule.get("threads"), 512);
+  EXPECT_EQ(bothWays(16384, 8192, 90).schedule.get("parts"), 132);
+}
+
+TEST(Schedule, RowsAndColumnsMustPay) {
+  EXPECT_EQ(bothWays(1024, 4096, 90).refusal, BothWays::Refusal::TooFewRows);
+  EXPECT_EQ(bothWays(16, 64, 90).refusal, BothWays::Refusal::TooFewRows);
+  EXPECT_EQ(bothWays(1e6, 16384, 90).refusal, BothWays::Refusal::TooManyRegisters);
+  EXPECT_EQ(bothWays(1e6, 0, 90).refusal, BothWays::Refusal::UnknownLength);
+}
 } // namespace

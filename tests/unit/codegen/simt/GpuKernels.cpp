@@ -86,9 +86,11 @@ private:
     context.loadAllAvailableDialects();
     module = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/kernels.mlir", &context);
     EXPECT_TRUE(module);
-    auto more = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/cluster-kernels.mlir", &context);
-    EXPECT_TRUE(more);
-    module->getBody()->getOperations().splice(module->getBody()->end(), more->getBody()->getOperations());
+    for (const char *file : {FRIT_TEST_INPUTS "/cluster-kernels.mlir", FRIT_TEST_INPUTS "/row-column-kernels.mlir"}) {
+      auto more = parseSourceFile<ModuleOp>(file, &context);
+      EXPECT_TRUE(more);
+      module->getBody()->getOperations().splice(module->getBody()->end(), more->getBody()->getOperations());
+    }
     if (unbounded) {
       makeUnbounded(*module);
     }
@@ -378,6 +380,12 @@ const Case kCases[] = {
     {"unrolled", {{0}, {1}, {3}, {33}, {1023}, {1024}, {2047}, {2048}, {2049}, {8192}, {10001}}},
     {"unrolled_rows", {{0, 5}, {1, 1}, {3, 8}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}, {64, 64}, {65, 128}}},
     {"lanes", {{0}, {1}, {15}, {16}, {33}}},
+    // Fewer rows than blocks have, as many, and more than the grid.
+    {"norm_block", {{0}, {1}, {2}, {3}, {4}, {7}}, 0.02},
+    {"norm_groups", {{0}, {1}, {2}, {3}, {4}, {5}, {8}, {9}, {17}}, 1e-4},
+    {"norm_warps", {{0, 3}, {3, 0}, {1, 1}, {3, 1}, {4, 1}, {5, 1}, {3, 3}, {4, 7}, {5, 20}}, 0.02},
+    {"norm_odd", {{0}, {1}, {2}, {3}, {9}, {10}, {11}, {32}}, 1e-4},
+    {"softmax_columns", {{0}, {1}, {2}, {8}, {31}, {32}, {33}, {100}}, 1e-5},
     {"split_columns", {{3, 0}, {1, 1}, {7, 8}, {255, 33}, {256, 40}, {257, 264}, {2100, 24}}, 1e-4},
 };
 

@@ -103,13 +103,13 @@ TEST_F(CudaFaults, Row03MalformedCubinsNeverReachTheDriver) {
     return artifact.isOk() ? DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Gpu)).status() : artifact.status();
   };
   EXPECT_TRUE(loads(good).isOk());
-  for (const std::string &cubin : {std::string("not an ELF file at all"), cubinOf("").substr(0, 40), std::string("\x7f" "ELF\1\1") + std::string(80, '\0'),
-                                   cubinOf("x").replace(40, 1, "\xff").replace(60, 1, "\3").replace(58, 1, "\100")}) {
+  for (const std::string &cubin : {std::string("not an ELF file at all"), codeOf(kCubin, 90, "").substr(0, 40), std::string("\x7f" "ELF\1\1") + std::string(80, '\0'),
+                                   codeOf(kCubin, 90, "x").replace(41, 1, "\xff"), codeOf(kCubin, 90, "x", 4), cubinWith(std::vector<std::pair<std::string, std::string>>(), "x")}) {
     format::ArtifactT artifact;
     auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(good.data()), good.size()});
     read->root().UnPackTo(&artifact);
     artifact.gpu_modules[0]->bytes.assign(cubin.begin(), cubin.end());
-    EXPECT_TRUE(says(loads(packArtifact(artifact)), "cubin")) << cubin;
+    EXPECT_TRUE(says(loads(packArtifact(artifact)), "not a usable .frit artifact")) << cubin;
   }
   EXPECT_TRUE(fake.log.empty());
 }

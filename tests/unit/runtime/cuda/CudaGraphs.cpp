@@ -151,41 +151,18 @@ TEST_F(CudaGraphsTest, GraphsOfOneStreamShareTheirMemory) {
 
 /// y = x + w + ... and, of the call itself: y seen from its second element on, x as it came, w seen from its second element on, and the size.
 std::string manyResults() {
-  format::ArtifactT artifact;
-  std::string bytes = chainOf(5);
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  format::PlanT &plan = *artifact.plans[0];
-  uint32_t s0 = plan.symbols[0]->reg, one = 0, y = plan.outputs[0]->reg, w = plan.inputs[1]->reg;
-  uint32_t less = plan.int_count++;
-  plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
-  auto look = [&](uint32_t source) {
-    auto tensor = std::make_unique<format::TensorT>(*plan.tensors[y]);
-    tensor->sizes = {less};
-    plan.tensors.push_back(std::move(tensor));
-    auto step = std::make_unique<format::StepT>();
-    format::ViewT view;
-    view.tensor = static_cast<uint32_t>(plan.tensors.size() - 1);
-    view.source = source;
-    view.offset = one;
-    step->action.Set(std::move(view));
-    plan.steps.push_back(std::move(step));
-    return static_cast<uint32_t>(plan.tensors.size() - 1);
-  };
-  uint32_t ofY = look(y), ofW = look(w);
-  auto output = [&](format::OutputKind kind, uint32_t reg) {
-    plan.outputs.push_back(std::make_unique<format::OutputT>());
-    plan.outputs.back()->kind = kind;
-    plan.outputs.back()->reg = reg;
-    plan.outputs.back()->dtype = format::Dtype::I64;
-  };
-  output(format::OutputKind::Tensor, ofY);
-  output(format::OutputKind::Input, 0);
-  output(format::OutputKind::Tensor, ofW);
-  output(format::OutputKind::Int, s0);
-  output(format::OutputKind::IntTensor, s0);
-  output(format::OutputKind::None, 0);
-  return packArtifact(artifact);
+  return changed(chainOf(5), [](format::PlanT &plan) {
+    uint32_t s0 = plan.symbols[0]->reg, one = 0, y = plan.outputs[0]->reg, w = plan.inputs[1]->reg;
+    uint32_t less = plan.int_count++;
+    plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
+    uint32_t ofY = addView(plan, y, y, one, less), ofW = addView(plan, y, w, one, less);
+    addOutput(plan, format::OutputKind::Tensor, ofY);
+    addOutput(plan, format::OutputKind::Input, 0);
+    addOutput(plan, format::OutputKind::Tensor, ofW);
+    addOutput(plan, format::OutputKind::Int, s0);
+    addOutput(plan, format::OutputKind::IntTensor, s0);
+    addOutput(plan, format::OutputKind::None, 0);
+  });
 }
 
 TEST_F(CudaGraphsTest, ResultsShareMemoryAsWithoutGraphs) {
@@ -193,15 +170,9 @@ TEST_F(CudaGraphsTest, ResultsShareMemoryAsWithoutGraphs) {
   HostTensor *w = session.weight({1, 2, 3});
   for (int turn = 0; turn < 4; ++turn) {
     auto value = static_cast<float>(turn);
-    InputValue inputs[2];
-    inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
     HostTensor *x = newTensor({value, value, value});
-    inputs[0].handle = x;
-    inputs[1].handle = w;
-    ++session.host().held;
-    session.host().retainTensor(w);
     OutputValue outputs[7];
-    Status status = session.graphs->run(inputs, outputs);
+    Status status = session.callInto(x, w, outputs);
     ASSERT_TRUE(status.isOk()) << status.message();
     auto tensor = [&](int number) { return static_cast<HostTensor *>(outputs[number].handle); };
     EXPECT_EQ(Graphs::valuesOf(tensor(0)), (Values{value + 5, value + 10, value + 15}));
@@ -225,21 +196,7 @@ TEST_F(CudaGraphsTest, ResultsShareMemoryAsWithoutGraphs) {
 }
 
 /// The chain, whose last step writes its values into w.
-std::string updating() {
-  format::ArtifactT artifact;
-  std::string bytes = chainOf(5);
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  format::PlanT &plan = *artifact.plans[0];
-  plan.inputs[1]->mutated = true;
-  auto step = std::make_unique<format::StepT>();
-  format::CopyIntoT copy;
-  copy.tensor = plan.inputs[1]->reg;
-  copy.source = plan.outputs[0]->reg;
-  step->action.Set(std::move(copy));
-  plan.steps.push_back(std::move(step));
-  return packArtifact(artifact);
-}
+std::string updating() { return changed(chainOf(5), addWriteBack); }
 
 TEST_F(CudaGraphsTest, StaticArgumentsAreWrittenInPlace) {
   Graphs session(updating());
@@ -297,17 +254,14 @@ TEST_F(CudaGraphsTest, WhatIsNotCapturedIsCountedWithItsReason) {
 }
 
 TEST_F(CudaGraphsTest, ACallOfAnOperatorIsNamed) {
-  format::ArtifactT artifact;
-  std::string bytes = chainOf(5);
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  for (int number = 0; number < 2; ++number) {
-    artifact.plans[0]->steps.push_back(std::make_unique<format::StepT>());
-    format::AtenT call;
-    call.name = "aten::mm";
-    artifact.plans[0]->steps.back()->action.Set(std::move(call));
-  }
-  Graphs session(packArtifact(artifact), std::make_shared<GraphPool>(blocks()));
+  std::string bytes = changed(chainOf(5), [](format::PlanT &plan) {
+    for (int number = 0; number < 2; ++number) {
+      format::AtenT call;
+      call.name = "aten::mm";
+      addStep(plan, std::move(call));
+    }
+  });
+  Graphs session(bytes, std::make_shared<GraphPool>(blocks()));
   EXPECT_FALSE(session.call({0, 0}, session.weight({1, 1})).isOk()) << "this host has no dispatcher";
   EXPECT_EQ(session.reasons().begin()->first, "it calls aten::mm and 1 other operators, which take memory of their own");
 }

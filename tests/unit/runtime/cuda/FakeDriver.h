@@ -145,13 +145,13 @@ struct Code {
 constexpr auto kPtx = format::GpuCodeKind::Ptx;
 constexpr auto kCubin = format::GpuCodeKind::Cubin;
 
-inline void addCode(format::ArtifactT &artifact, const std::vector<Code> &codes, size_t parameters = 3) {
+inline void addCode(format::ArtifactT &artifact, const std::vector<Code> &codes, size_t parameters = 3, uint32_t tableBytes = 0) {
   for (const Code &code : codes) {
     auto module = std::make_unique<format::GpuModuleT>();
     module->kind = code.kind;
     module->arch = code.arch;
     module->entries = {"frit_add_entry"};
-    std::string text = codeOf(code.kind, code.arch, code.text, parameters);
+    std::string text = codeOf(code.kind, code.arch, code.text, parameters, tableBytes);
     module->bytes.assign(text.begin(), text.end());
     artifact.gpu_modules.push_back(std::move(module));
   }

@@ -6,15 +6,6 @@ using namespace fakecuda;
 
 namespace {
 
-/// What `edit` makes of a chain's plan.
-template <typename Edit> std::string changed(const std::string &bytes, Edit edit) {
-  format::ArtifactT artifact;
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  edit(*artifact.plans[0]);
-  return packArtifact(artifact);
-}
-
 std::string withBuckets(std::vector<int64_t> sizes) {
   return changed(chainOf(5), [&](format::PlanT &plan) {
     plan.buckets.push_back(std::make_unique<format::BucketT>());
@@ -237,15 +228,7 @@ TEST_F(GraphBucketsTest, StickyErrorsOfNodesAreNeverRetried) {
 }
 
 TEST_F(GraphBucketsTest, GraphsOfOneSizeAreCountedWithTheReason) {
-  Sizes session(changed(chainOf(5), [](format::PlanT &plan) {
-    plan.inputs[1]->mutated = true;
-    auto step = std::make_unique<format::StepT>();
-    format::CopyIntoT copy;
-    copy.tensor = plan.inputs[1]->reg;
-    copy.source = plan.outputs[0]->reg;
-    step->action.Set(std::move(copy));
-    plan.steps.push_back(std::move(step));
-  }));
+  Sizes session(changed(chainOf(5), addWriteBack));
   HostTensor *w = session.weight(Values(16, 1)), *v = session.weight(Values(15, 1));
   Values ofW(16, 1), ofV(15, 1);
   for (int turn = 0; turn < 4; ++turn) {

@@ -23,6 +23,49 @@ inline BlockSource blocks() {
 
 using Values = std::vector<float>;
 
+/// What `edit` makes of the plan of an artifact.
+template <typename Edit> std::string changed(const std::string &bytes, Edit edit) {
+  format::ArtifactT artifact;
+  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+  read->root().UnPackTo(&artifact);
+  edit(*artifact.plans[0]);
+  return packArtifact(artifact);
+}
+
+template <typename Action> void addStep(format::PlanT &plan, Action action) {
+  plan.steps.push_back(std::make_unique<format::StepT>());
+  plan.steps.back()->action.Set(std::move(action));
+}
+
+/// A last step that writes the first result into w.
+inline void addWriteBack(format::PlanT &plan) {
+  plan.inputs[1]->mutated = true;
+  format::CopyIntoT copy;
+  copy.tensor = plan.inputs[1]->reg;
+  copy.source = plan.outputs[0]->reg;
+  addStep(plan, std::move(copy));
+}
+
+/// The register of a tensor like `like`, which is `source` seen from an offset on, in so many elements (both registers).
+inline uint32_t addView(format::PlanT &plan, uint32_t like, uint32_t source, uint32_t offset, uint32_t elements) {
+  auto tensor = std::make_unique<format::TensorT>(*plan.tensors[like]);
+  tensor->sizes = {elements};
+  plan.tensors.push_back(std::move(tensor));
+  format::ViewT view;
+  view.tensor = static_cast<uint32_t>(plan.tensors.size() - 1);
+  view.source = source;
+  view.offset = offset;
+  addStep(plan, view);
+  return view.tensor;
+}
+
+inline void addOutput(format::PlanT &plan, format::OutputKind kind, uint32_t reg) {
+  plan.outputs.push_back(std::make_unique<format::OutputT>());
+  plan.outputs.back()->kind = kind;
+  plan.outputs.back()->reg = reg;
+  plan.outputs.back()->dtype = format::Dtype::I64;
+}
+
 /// A plan with graphs; its argument 1 ('w') is static.
 struct Graphs : Session {
   explicit Graphs(const std::string &bytes, std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()), bool isStatic = true)
@@ -42,18 +85,23 @@ struct Graphs : Session {
     ++host().held;
     return weights.emplace_back(newTensor(values));
   }
-  /// The result as a tensor of the caller.
-  frit::Result<HostTensor *> keep(const Values &x, HostTensor *w) {
+  /// A call that takes x and leaves w to the caller.
+  Status callInto(HostTensor *x, HostTensor *w, std::span<OutputValue> outputs) {
     InputValue inputs[2];
     inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
-    inputs[0].handle = newTensor(x);
+    inputs[0].handle = x;
     inputs[1].handle = w;
     ++host().held;
     host().retainTensor(w);
-    OutputValue output;
-    Status status = graphs->run(inputs, {&output, 1});
+    Status status = graphs->run(inputs, outputs);
     EXPECT_EQ(inputs[0].handle, nullptr);
     EXPECT_EQ(inputs[1].handle, nullptr);
+    return status;
+  }
+  /// The result as a tensor of the caller.
+  frit::Result<HostTensor *> keep(const Values &x, HostTensor *w) {
+    OutputValue output;
+    Status status = callInto(newTensor(x), w, {&output, 1});
     if (!status.isOk()) {
       EXPECT_EQ(output.handle, nullptr);
       return status;

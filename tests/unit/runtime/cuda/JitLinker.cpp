@@ -31,9 +31,9 @@ JitLinkerTable linkerTable() {
     return kind == 2 ? 0 : 3;
   };
   table.nvJitLinkComplete = [](LinkHandle) { return ++linking.links, linking.completeCode; };
-  table.nvJitLinkGetLinkedCubinSize = [](LinkHandle, size_t *size) { return *size = cubinOf("linked").size() + 1, 0; };
+  table.nvJitLinkGetLinkedCubinSize = [](LinkHandle, size_t *size) { return *size = codeOf(kCubin, 90, "linked").size() + 1, 0; };
   table.nvJitLinkGetLinkedCubin = [](LinkHandle, void *cubin) {
-    std::string bytes = cubinOf("linked");
+    std::string bytes = codeOf(kCubin, 90, "linked");
     std::memcpy(cubin, bytes.c_str(), bytes.size() + 1);
     return 0;
   };
@@ -126,8 +126,45 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   for (uint32_t arch : {80u, 86u, 90u, 100u}) {
     auto cubin = linker.link(codeOf(kPtx, 80, "add"), arch);
     ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
-    EXPECT_TRUE(checkCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()}).isOk());
-    EXPECT_NE(cubin->find("frit_add_entry"), std::string::npos);
+    auto entries = readCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()});
+    ASSERT_TRUE(entries.isOk()) << entries.status().message();
+    ASSERT_EQ(entries->size(), 1u);
+    EXPECT_EQ(entries->front().name, "frit_add_entry");
+    EXPECT_EQ(entries->front().parameters, "nnn");
+    EXPECT_EQ(entries->front().threads, 128u);
+    EXPECT_EQ(entries->front().cluster, 1u);
+  }
+  // What PTX declares is read out of its cubin too: a list's table, a cluster, no parameters, what no launch could pass.
+  constexpr const char *kPtx90 = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry list(.param .align 8 .b8 p[120]) .explicitcluster .reqnctapercluster 4, 1, 1 .reqntid 32, 2, 1 { ret; }
+.visible .entry none() { ret; }
+)";
+  for (uint32_t arch : {90u, 100u}) {
+    auto cubin = linker.link(kPtx90, arch);
+    ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
+    auto entries = readCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()});
+    ASSERT_TRUE(entries.isOk()) << entries.status().message();
+    std::map<std::string_view, GpuEntry> byName;
+    for (const GpuEntry &entry : *entries) {
+      byName[entry.name] = entry;
+    }
+    ASSERT_EQ(byName.size(), 2u);
+    EXPECT_EQ(byName["list"].parameters, "t");
+    EXPECT_EQ(byName["list"].tableBytes, 120u);
+    EXPECT_EQ(byName["list"].threads, 64u);
+    EXPECT_EQ(byName["list"].cluster, 4u);
+    EXPECT_EQ(byName["none"].parameters, "");
+  }
+  auto narrow = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b) { ret; }", 80);
+  ASSERT_TRUE(narrow.isOk()) << narrow.status().message();
+  EXPECT_FALSE(readCubin({reinterpret_cast<const uint8_t *>(narrow->data()), narrow->size()}).isOk());
+  // No byte of a real one leads outside of it.
+  for (size_t at = 0; at < narrow->size(); ++at) {
+    std::string altered = narrow->substr(0, at) + static_cast<char>(~(*narrow)[at]) + narrow->substr(at + 1);
+    (void)readCubin({reinterpret_cast<const uint8_t *>(altered.data()), altered.size()});
+    (void)readCubin({reinterpret_cast<const uint8_t *>(altered.data()), at});
   }
   auto wrong = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.entry broken() { no.such.instruction; }", 80);
   ASSERT_FALSE(wrong.isOk());

@@ -245,19 +245,7 @@ TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemor
 }
 
 TEST_F(OperatorGraphsTest, StaticArgumentsAreWrittenOnceACall) {
-  format::ArtifactT artifact;
-  std::string bytes = withOperators();
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  format::PlanT &plan = *artifact.plans[0];
-  plan.inputs[1]->mutated = true;
-  auto step = std::make_unique<format::StepT>();
-  format::CopyIntoT copy;
-  copy.tensor = plan.inputs[1]->reg;
-  copy.source = plan.outputs[0]->reg;
-  step->action.Set(std::move(copy));
-  plan.steps.push_back(std::move(step));
-  Operators session(packArtifact(artifact));
+  Operators session(changed(withOperators(), addWriteBack));
   HostTensor *w = session.weight({1, 2});
   Values state = {1, 2};
   for (int turn = 0; turn < 6; ++turn) {
@@ -284,37 +272,17 @@ TEST_F(OperatorGraphsTest, RandomNumbersAreLaunchedByTorch) {
 
 /// The operators' plan with results: r4, the operator's result r3, r3 seen from its second element on, r3 again, w seen so, and x.
 std::string lookingAround() {
-  format::ArtifactT artifact;
-  std::string bytes = withOperators();
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  format::PlanT &plan = *artifact.plans[0];
-  uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg, r3 = r4 - 1;
-  uint32_t less = plan.int_count++;
-  plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
-  std::erase_if(plan.steps, [&](auto &step) { return step->action.AsFree() && step->action.AsFree()->tensor == r3; });
-  auto look = [&](uint32_t source) {
-    auto tensor = std::make_unique<format::TensorT>(*plan.tensors[r4]);
-    tensor->sizes = {less};
-    plan.tensors.push_back(std::move(tensor));
-    auto step = std::make_unique<format::StepT>();
-    format::ViewT view;
-    view.tensor = static_cast<uint32_t>(plan.tensors.size() - 1);
-    view.source = source;
-    view.offset = one;
-    step->action.Set(std::move(view));
-    plan.steps.push_back(std::move(step));
-    return static_cast<uint32_t>(plan.tensors.size() - 1);
-  };
-  uint32_t ofR3 = look(r3), ofW = look(w);
-  for (auto [kind, reg] : {std::pair(format::OutputKind::Tensor, r3), {format::OutputKind::Tensor, ofR3}, {format::OutputKind::Tensor, r3},
-                           {format::OutputKind::Tensor, ofW}, {format::OutputKind::Input, 0u}, {format::OutputKind::IntTensor, s0}}) {
-    plan.outputs.push_back(std::make_unique<format::OutputT>());
-    plan.outputs.back()->kind = kind;
-    plan.outputs.back()->reg = reg;
-    plan.outputs.back()->dtype = format::Dtype::I64;
-  }
-  return packArtifact(artifact);
+  return changed(withOperators(), [](format::PlanT &plan) {
+    uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg, r3 = r4 - 1;
+    uint32_t less = plan.int_count++;
+    plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
+    std::erase_if(plan.steps, [&](auto &step) { return step->action.AsFree() && step->action.AsFree()->tensor == r3; });
+    uint32_t ofR3 = addView(plan, r4, r3, one, less), ofW = addView(plan, r4, w, one, less);
+    for (auto [kind, reg] : {std::pair(format::OutputKind::Tensor, r3), {format::OutputKind::Tensor, ofR3}, {format::OutputKind::Tensor, r3},
+                             {format::OutputKind::Tensor, ofW}, {format::OutputKind::Input, 0u}, {format::OutputKind::IntTensor, s0}}) {
+      addOutput(plan, kind, reg);
+    }
+  });
 }
 
 TEST_F(OperatorGraphsTest, OperatorsResultsShareMemoryAsWithoutGraphs) {
@@ -322,15 +290,9 @@ TEST_F(OperatorGraphsTest, OperatorsResultsShareMemoryAsWithoutGraphs) {
   HostTensor *w = session.weight({1, 2, 3});
   for (int turn = 0; turn < 4; ++turn) {
     auto value = static_cast<float>(turn);
-    InputValue inputs[2];
-    inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
     HostTensor *x = newTensor({value, value, value});
-    inputs[0].handle = x;
-    inputs[1].handle = w;
-    ++session.host().held;
-    session.host().retainTensor(w);
     OutputValue outputs[7];
-    Status status = session.graphs->run(inputs, outputs);
+    Status status = session.callInto(x, w, outputs);
     ASSERT_TRUE(status.isOk()) << status.message();
     session.torch.fillWithJunk();
     auto tensor = [&](int number) { return static_cast<HostTensor *>(outputs[number].handle); };
@@ -484,12 +446,9 @@ TEST_F(OperatorGraphsTest, OperatorsWhatIsNotCapturedIsCountedWithItsReason) {
 }
 
 TEST_F(OperatorGraphsTest, OperatorsOnTheCpuAreNotCaptured) {
-  format::ArtifactT artifact;
-  std::string bytes = withOperators();
-  auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-  read->root().UnPackTo(&artifact);
-  artifact.plans[0]->tensors[artifact.plans[0]->outputs[0]->reg - 1]->device = format::Device::Cpu;
-  Operators session(packArtifact(artifact));
+  Operators session(changed(withOperators(), [](format::PlanT &plan) {
+    plan.tensors[plan.outputs[0]->reg - 1]->device = format::Device::Cpu;
+  }));
   static_cast<void>(session.call({1, 2}, session.weight({1, 1})));
   EXPECT_EQ(session.reasons().begin()->first, "it calls aten::mm on the CPU");
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/artifact/Artifact_generated.h"
 #include "runtime/cuda/Driver.h"
+#include "tests/unit/runtime/Cubin.h"
 
 #include <algorithm>
 #include <array>
@@ -51,6 +52,8 @@ struct FakeDriver {
   void (*kernel)(const Parameters &) = nullptr;
   /// Of every launch: addresses and then numbers.
   size_t pointers = 2, numbers = 1;
+  /// Where a launch passes a table: its words, which stand for the parameters then.
+  size_t tableWords = 0;
   /// The stream that is captured and what it got so far; answers to beginning, ending, making and launching.
   void *captured = nullptr;
   std::thread::id capturedBy;
@@ -112,17 +115,11 @@ inline std::string labelOf(const char *image) {
   return *image == '\x7f' ? image + kElfHeader : std::string(image + 3, std::strchr(image, '\n'));
 }
 
-inline std::string cubinOf(const std::string &label) {
-  std::string elf(kElfHeader, '\0');
-  elf.replace(0, 6, "\x7f" "ELF\2\1");
-  elf[18] = static_cast<char>(190);
-  return elf + label;
-}
-
-/// Code that a reader lets through: PTX with one entry, or an ELF header of a GPU without sections.
-inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label, size_t parameters = 3) {
+/// Code that a reader lets through, with one entry.
+inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label, size_t parameters = 3, uint32_t tableBytes = 0) {
   if (kind == format::GpuCodeKind::Cubin) {
-    return cubinOf(label);
+    std::vector<uint32_t> bytes(parameters, 8);
+    return cubinWith(CubinEntry{"frit_add_entry", tableBytes ? std::vector{tableBytes} : bytes}, label);
   }
   std::string list;
   for (size_t at = 0; at < parameters; ++at) {
@@ -138,6 +135,10 @@ inline bool noMemory() {
 }
 
 inline Parameters parametersOf(void **parameters) {
+  if (fake.tableWords) {
+    auto *table = static_cast<uint64_t *>(parameters[0]);
+    return Parameters(table, table + fake.tableWords);
+  }
   Parameters values;
   for (size_t at = 0; at < fake.pointers + fake.numbers; ++at) {
     values.push_back(*static_cast<uint64_t *>(parameters[at]));

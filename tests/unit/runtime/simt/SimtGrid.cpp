@@ -8,6 +8,8 @@
 #include <cstring>
 #include <numeric>
 
+#include <sys/mman.h>
+
 using namespace frit;
 
 namespace {
@@ -142,6 +144,56 @@ TEST(SimtGrid, hugeBuffersAreRefused) {
   Example run;
   run.arguments.buffers[0].bytes = uint64_t(1) << 34;
   EXPECT_ERROR(run(reverse<true>), "17179870208 bytes", "run it on smaller tensors");
+}
+
+/// Elements far apart: what a buffer spans is no memory, what is touched of it is.
+TEST(SimtGrid, sparseBuffers) {
+  constexpr uint64_t kSpan = uint64_t(1) << 36;
+  void *memory = mmap(nullptr, kSpan, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto *x = static_cast<float *>(memory);
+  constexpr uint64_t kStride = kSpan / 4 / 256;
+  for (uint64_t i = 0; i < 256; ++i) {
+    x[i * kStride] = float(i);
+  }
+  Example run;
+  run.arguments.buffers[0] = {"operand 0", memory, 255 * kStride * 4 + 4, false, true, false, 256 * 4};
+  SimtTraffic traffic;
+  run.arguments.traffic = &traffic;
+  Status status = run([](const SimtContext *c) {
+    storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + uint64_t(global(c)) * kStride) + 1);
+  });
+  ASSERT_TRUE(status.isOk()) << status.message();
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(run.y[i], float(i + 1));
+  }
+  EXPECT_EQ(traffic.mandatory, 2048u);
+  EXPECT_EQ(traffic.read.size(), 256u);
+  ASSERT_EQ(traffic.written.size(), 1u);
+  EXPECT_EQ(traffic.written[0].begin, reinterpret_cast<uintptr_t>(run.y.data()));
+  EXPECT_EQ(traffic.written[0].end - traffic.written[0].begin, 1024u);
+  // An index of 32 bits wraps around, and falls beside.
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + int32_t(global(c) * kStride)));
+               }),
+               "load of 4 bytes", "is out of bounds");
+  munmap(memory, kSpan);
+}
+
+TEST(SimtGrid, whatIsReadBackWasWrittenHere) {
+  Example run;
+  SimtTraffic traffic;
+  run.arguments.traffic = &traffic;
+  Status status = run([](const SimtContext *c) {
+    storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c)));
+    storeFloat(c, output(c) + global(c), loadFloat(c, output(c) + global(c)) + 1);
+  });
+  ASSERT_TRUE(status.isOk()) << status.message();
+  // The second load and the second store are more than there has to be.
+  EXPECT_EQ(traffic.mandatory, 2048u);
+  EXPECT_EQ(traffic.moved, 4096u);
+  ASSERT_EQ(traffic.read.size(), 1u);
+  EXPECT_EQ(traffic.read[0].begin, reinterpret_cast<uintptr_t>(run.x.data()));
 }
 
 TEST(SimtGrid, operandsAreReadOnly) {

@@ -14,8 +14,9 @@
 
 namespace frit {
 
-/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats.
-inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count) {
+/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats, or on what `change` makes of them.
+inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count, const std::function<void(HostTensor &)> &change = {},
+                     size_t given = 1) {
   auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Cpu));
   FRIT_RETURN_IF_ERROR(decoded.status());
   EXPECT_FALSE(signatureOf(**decoded).empty());
@@ -27,11 +28,17 @@ inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t co
   FRIT_RETURN_IF_ERROR((*host)->bindWeights(**decoded, executor));
   auto memory = std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(64, 4096)), std::free);
   std::memset(memory.get(), 0, 4096);
-  InputValue input;
-  input.kind = InputValue::Kind::Tensor;
-  input.handle = new HostTensor{memory, memory.get(), 0, {count}, {1}, format::Dtype::F32, 4096};
+  std::vector<InputValue> inputs(given);
+  for (InputValue &input : inputs) {
+    auto *tensor = new HostTensor{memory, memory.get(), 0, {count}, {1}, format::Dtype::F32, 4096};
+    if (change) {
+      change(*tensor);
+    }
+    input.kind = InputValue::Kind::Tensor;
+    input.handle = tensor;
+  }
   std::vector<OutputValue> outputs(executor.outputCount());
-  Status status = executor.run({&input, 1}, outputs);
+  Status status = executor.run(inputs, outputs);
   for (OutputValue &output : outputs) {
     if (output.handle) {
       (*host)->releaseTensor(output.handle);

@@ -25,6 +25,18 @@ inline const char *const kSmallPtx = R"(// made by hand
 { { ret; } }
 )";
 
+/// The same over a list of three items.
+inline const char *const kListPtx = R"(// made by hand
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(
+  .param .align 8 .b8 k_param_0[120]
+)
+.maxntid 128, 1, 1
+{ ret; }
+)";
+
 /// y = k(x, w) for x of s0 elements, and a look at it.
 struct Small {
   format::ArtifactT artifact;
@@ -66,10 +78,7 @@ struct Small {
     for (uint32_t reg : {y, z}) {
       plan().outputs.emplace_back(std::make_unique<format::OutputT>())->reg = reg;
     }
-    auto &image = *artifact.images.emplace_back(std::make_unique<format::CodeImageT>());
-    // xor eax, eax; ret
-    image.level = "x86-64-v3", image.bytes = {0x31, 0xc0, 0xc3};
-    image.entries.emplace_back(std::make_unique<format::EntryT>())->name = "k";
+    addImage("x86-64-v3");
     auto &module = *artifact.gpu_modules.emplace_back(std::make_unique<format::GpuModuleT>());
     module.arch = 90, module.entries = {"k"};
     setCode(kSmallPtx);
@@ -81,6 +90,16 @@ struct Small {
 
   format::PlanT &plan() { return builder.plan; }
   template <typename T> T &step(size_t number) { return *static_cast<T *>(plan().steps[number]->action.value); }
+  /// For inputs of other kinds: nothing is computed.
+  void withoutTensors() {
+    plan().steps.clear(), plan().outputs.clear(), plan().constants.clear(), plan().symbols.clear(), plan().guards.clear();
+  }
+  void addImage(const char *level) {
+    auto &image = *artifact.images.emplace_back(std::make_unique<format::CodeImageT>());
+    // xor eax, eax; ret
+    image.level = level, image.bytes = {0x31, 0xc0, 0xc3};
+    image.entries.emplace_back(std::make_unique<format::EntryT>())->name = "k";
+  }
   void setCode(std::string_view text) { artifact.gpu_modules[0]->bytes.assign(text.begin(), text.end()); }
 
   std::string pack(std::string_view weights = kSmallWeights) {

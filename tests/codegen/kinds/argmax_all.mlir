@@ -1,0 +1,18 @@
+// Partial results of blocks are pairs; no atomics.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %no_atomics < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: frit.workspace
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: gpu.shuffle
+// CHECK: gpu.barrier
+// PTX: ld.global.nc.v4.b32
+// PTX: shfl.sync.bfly
+// PTX: bar.sync
+// From argmax_all of tests/python/gpu_kinds.py: `scripts/gpu-table argmax_all` writes what follows.
+module {
+  frit.graph @main(%arg0: tensor<268435456xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}) -> (tensor<i64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+    %0 = frit.aten "aten.argmax.default"(%arg0) [#frit.operand<0>, unit, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<268435456xf32>) -> tensor<i64>
+    frit.return %0 : tensor<i64>
+  }
+}

@@ -1,0 +1,23 @@
+// Lines on both sides: a tile in shared memory between the load and the store.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only %no_shuffle < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> ->
+// CHECK: llvm.store {{.*}} !llvm.ptr<3>
+// CHECK: gpu.barrier
+// CHECK: llvm.load {{.*}} : !llvm.ptr<3>
+// CHECK: llvm.store {{.*}} : {{.*}}, !llvm.ptr<1>
+// PTX: ld.global.nc.
+// PTX: st.shared
+// PTX: bar.sync
+// PTX: ld.shared
+// PTX: st.global.
+// From gelu_transposed of tests/python/gpu_kinds.py: `scripts/gpu-table gelu_transposed` writes what follows.
+module {
+  frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
+    %0 = frit.aten "aten.gelu.default"(%arg0) [#frit.operand<0>, "none"] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[8192, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x8192xbf16>) -> tensor<16384x8192xbf16>
+    %1 = frit.aten "aten.t.default"(%0) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[1, 8192]>], result_storage = [unit]} : (tensor<16384x8192xbf16>) -> tensor<8192x16384xbf16>
+    %2 = frit.aten "aten.clone.default"(%1) [#frit.operand<0>, #frit.torch<"memory_format", 0, "contiguous_format">] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[1, 8192]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[16384, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<8192x16384xbf16>) -> tensor<8192x16384xbf16>
+    frit.return %2 : tensor<8192x16384xbf16>
+  }
+}

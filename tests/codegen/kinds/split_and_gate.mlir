@@ -1,0 +1,22 @@
+// Two halves of each row.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only %no_shuffle %no_barrier < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// PTX: ld.global.nc.v4.b32
+// PTX: ld.global.nc.v4.b32
+// PTX: st.global.v4.b32
+// From split_and_gate of tests/python/gpu_kinds.py: `scripts/gpu-table split_and_gate` writes what follows.
+module {
+  frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 6>}) attributes {frit.device = "cpu", symbols = []} {
+    %0:2 = frit.aten "aten.split_with_sizes.default"(%arg0) [#frit.operand<0>, [4096, 4096], -1] {frit.result_lists = array<i64: 2>, operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], result_layouts = [#frit.layout<[8192, 1]>, #frit.layout<[8192, 1], offset 4096>], result_storage = [#frit.storage<view_of_argument, 0>, #frit.storage<view_of_argument, 0>]} : (tensor<16384x8192xbf16>) -> (tensor<16384x4096xbf16>, tensor<16384x4096xbf16>)
+    %1 = frit.aten "aten._to_copy.default"(%0#0) [#frit.operand<0>, #frit.dtype<f32>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xbf16>) -> tensor<16384x4096xf32>
+    %2 = frit.aten "aten.sigmoid.default"(%1) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xf32>) -> tensor<16384x4096xf32>
+    %3 = frit.aten "aten.mul.Tensor"(%1, %2) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], operand_layouts = [#frit.layout<[4096, 1]>, #frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xf32>, tensor<16384x4096xf32>) -> tensor<16384x4096xf32>
+    %4 = frit.aten "aten._to_copy.default"(%3) [#frit.operand<0>, #frit.dtype<bf16>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xf32>) -> tensor<16384x4096xbf16>
+    %5 = frit.aten "aten.mul.Tensor"(%4, %0#1) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[4096, 1]>, #frit.layout<[8192, 1], offset 4096>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xbf16>, tensor<16384x4096xbf16>) -> tensor<16384x4096xbf16>
+    frit.return %5 : tensor<16384x4096xbf16>
+  }
+}

@@ -1,0 +1,18 @@
+// Rows of odd length: single elements, read once.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> f32
+// CHECK: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: llvm.store {{.*}} : f32, !llvm.ptr<1>
+// PTX: ld.global.nc.{{[bsu](8|16|32|64)}}
+// PTX: shfl.sync.bfly
+// PTX: bar.sync
+// From unaligned_sum of tests/python/gpu_kinds.py: `scripts/gpu-table unaligned_sum` writes what follows.
+module {
+  frit.graph @main(%arg0: tensor<16384x8191xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[8191, 1], offset 1>, frit.name = "arg0_1"}) -> (tensor<16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+    %0 = frit.aten "aten.sum.dim_IntList"(%arg0) [#frit.operand<0>, [-1], false, unit] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8191, 1], offset 1>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x8191xf32>) -> tensor<16384xf32>
+    frit.return %0 : tensor<16384xf32>
+  }
+}

@@ -1,0 +1,18 @@
+// Mean, then squares around it, over a kept row.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: llvm.store {{.*}} : f32, !llvm.ptr<1>
+// PTX: ld.global.nc.v4.b32
+// PTX: shfl.sync.bfly
+// PTX: bar.sync
+// From var_mean_rows of tests/python/gpu_kinds.py: `scripts/gpu-table var_mean_rows` writes what follows.
+module {
+  frit.graph @main(%arg0: tensor<16384x8192xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
+    %0:2 = frit.aten "aten.var_mean.correction"(%arg0) [#frit.operand<0>, [-1], 1, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_layouts = [#frit.layout<[1]>, #frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>, #frit.storage<fresh, 1>]} : (tensor<16384x8192xf32>) -> (tensor<16384xf32>, tensor<16384xf32>)
+    frit.return %0#0, %0#1 : tensor<16384xf32>, tensor<16384xf32>
+  }
+}
