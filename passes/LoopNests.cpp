@@ -16,6 +16,8 @@ using namespace mlir::frit;
 static constexpr unsigned maxInlinedOps = 160;
 /// Work (evaluations times weight) that is cheaper than a launch.
 static constexpr double launchWork = 16384;
+/// Evaluations an element, and bytes, up to which nothing counts as repeated.
+static constexpr double repeatedShare = 1.05;
 /// Weight that may be repeated behind one broadcast.
 static constexpr int broadcastBudget = 6;
 static constexpr unsigned maxDemands = 6;
@@ -351,6 +353,64 @@ void LoopNests::decide(Operation *op) {
   }
 }
 
+/// Whether kernels that are sure to be several ask together for each element about once: one for all of a row and one for a number of it, or
+/// each for a part of its own. They then evaluate no more than a loop would that leaves its result in memory, and read of the operands what it
+/// would read; the result is neither written nor read again.
+bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
+  if (reads.size() > maxDemands) {
+    return false; // the others are not in the list
+  }
+  // Reductions of the same dims will be one kernel, with what runs over all of their domain: a value that they read at the same place is
+  // evaluated once for all of them.
+  struct Kernel {
+    SmallVector<SizeExpr> sizes;
+    std::optional<ArrayRef<int64_t>> dims;
+    size_t path;
+    double evaluations;
+  };
+  SmallVector<Kernel> kernels;
+  for (const Demand &demand : reads) {
+    auto reduce = dyn_cast<ReduceOp>(demand.root);
+    Kernel next{getLoopSizes(demand.root), std::nullopt, demand.path, evaluationsOf(demand)};
+    if (reduce) {
+      next.dims = reduce.getDims();
+    }
+    auto same = llvm::find_if(kernels, [&](const Kernel &other) {
+      return other.path == next.path && other.sizes == next.sizes && (!other.dims || !next.dims || *other.dims == *next.dims);
+    });
+    if (same == kernels.end()) {
+      kernels.push_back(std::move(next));
+      continue;
+    }
+    same->dims = same->dims ? same->dims : next.dims;
+    same->evaluations = std::max(same->evaluations, next.evaluations);
+  }
+  double total = 0, count = estimate.ofElements(op->getResult(0).getType());
+  for (const Kernel &kernel : kernels) {
+    total += kernel.evaluations;
+  }
+  // One kernel is a matter of fusion: there the value is a loop that is never written.
+  if (kernels.size() < 2 || total > repeatedShare * count) {
+    return false;
+  }
+  // An operand that others read too may have to be written for these readers: no more bytes than the result.
+  double bytes = 0;
+  llvm::SmallPtrSet<Operation *, 4> seen;
+  for (Value operand : op->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    bool shared = def && !llvm::all_equal(def->getUsers());
+    while (def && isView(def)) {
+      def = def->getOperand(0).getDefiningOp();
+      shared |= def && !llvm::all_equal(def->getUsers());
+    }
+    bool computed = def && isFusible(def) && !isa<ReduceOp, IotaOp>(def) && roles.lookup(def) != NestRole::Free;
+    if (computed && shared && seen.insert(def).second) {
+      bytes += estimate.ofElements(def->getResult(0).getType()) * getElementBytes(def->getResult(0));
+    }
+  }
+  return bytes <= repeatedShare * count * getElementBytes(op->getResult(0));
+}
+
 NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
   if (reads.empty()) {
     return NestRole::Inlined;
@@ -380,8 +440,10 @@ NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
       return NestRole::Loop;
     }
   }
-  bool inlined = false, repeats = total > 1.05 * count;
-  if (roots.size() == 1 && !repeats) {
+  bool inlined = false, repeats = total > repeatedShare * count;
+  if (!repeats && roots.size() == 1) {
+    inlined = true;
+  } else if (roots.size() > 1 && isReadOnceByKernels(op, reads)) {
     inlined = true;
   } else if (reads.size() <= maxDemands && (total - count) * weight <= launchWork) {
     inlined = cheap || total * weight <= launchWork || roots.size() == 1;

@@ -18,6 +18,8 @@
 /// or if inlining would repeat more work than the trip costs:
 ///
 ///   - one reader at one place, no more evaluations than elements: inlined;
+///   - kernels that together want no more than that (all of a row, and one number of
+///     it) compute it where they read it;
 ///   - a cheap producer behind a broadcast: inlined while a small budget lasts;
 ///   - casts, comparisons and masks that read no more bytes than they make are
 ///     repeated in every reader;
@@ -79,6 +81,7 @@ private:
   bool isReadAsItLies(Operation *view);
   void collect(OpOperand &use, Demands &demands);
   double evaluationsOf(const Demand &demand) const;
+  bool isReadOnceByKernels(Operation *op, const Demands &reads) const;
 
   bool isReadByOtherOperator(Operation *op) const;
 

@@ -370,3 +370,128 @@ frit.graph @small_loss(%x: !h, %i: tensor<8xi64>) -> !r {
   %y = arith.subf %g, %s : !r
   frit.return %y : !r
 }
+
+// -----
+
+// All of each row in one kernel and one number of it in another are computed in both: the difference is never written.
+// CHECK-LABEL: @one_number_of_each_row
+// CHECK-NOT: frit.region{{.*}} -> {{.*}}tensor<8192x2000xf32>
+// CHECK: frit.return
+!t = tensor<8192x2000xf32>
+!r = tensor<8192xf32>
+frit.graph @one_number_of_each_row(%x: !t, %i: tensor<8192xi64>) -> !r {
+  %m = frit.reduce <max> %x dims [1] : !t -> !r
+  %mb = frit.reindex %m <(d0, d1) -> (d0)> : !r -> !t
+  %c = arith.subf %x, %mb : !t
+  %e = math.exp %c : !t
+  %s = frit.reduce <sum> %e dims [1] : !t -> !r
+  %g = frit.gather %c[%i] <(d0)[v0] -> (d0, v0)> check <wrap> : !t, tensor<8192xi64> -> !r
+  %l = math.log %s : !r
+  %y = arith.subf %g, %l : !r
+  frit.return %y : !r
+}
+
+// -----
+
+// Sums of one kernel read it once, however many they are.
+// CHECK-LABEL: @two_sums_and_one_number
+// CHECK-NOT: frit.region{{.*}} -> {{.*}}tensor<8192x2000xf32>
+// CHECK: frit.return
+!t = tensor<8192x2000xf32>
+!r = tensor<8192xf32>
+frit.graph @two_sums_and_one_number(%x: !t, %i: tensor<8192xi64>) -> (!r, !r) {
+  %c = math.tanh %x : !t
+  %e = math.exp %c : !t
+  %s = frit.reduce <sum> %e dims [1] : !t -> !r
+  %m = frit.reduce <max> %c dims [1] : !t -> !r
+  %g = frit.gather %c[%i] <(d0)[v0] -> (d0, v0)> check <wrap> : !t, tensor<8192xi64> -> !r
+  %l = math.log %s : !r
+  %y = arith.subf %g, %l : !r
+  frit.return %y, %m : !r, !r
+}
+
+// -----
+
+// Parts that no two readers share: each kernel computes its own.
+// CHECK-LABEL: @parts_apart
+// CHECK-COUNT-2: frit.region(%arg0) : (tensor<512x2048xf32>) -> tensor<{{[0-9]+}}xf32>
+// CHECK-NOT: frit.region
+!t = tensor<512x2048xf32>
+!h = tensor<512x1024xf32>
+frit.graph @parts_apart(%x: !t) -> (tensor<512xf32>, tensor<1024xf32>) {
+  %e = math.exp %x : !t
+  %l = frit.reindex %e <(d0, d1) -> (d0, d1)> : !t -> !h
+  %r = frit.reindex %e <(d0, d1) -> (d0, d1 + 1024)> : !t -> !h
+  %a = frit.reduce <sum> %l dims [1] : !h -> tensor<512xf32>
+  %b = frit.reduce <sum> %r dims [0] : !h -> tensor<1024xf32>
+  frit.return %a, %b : tensor<512xf32>, tensor<1024xf32>
+}
+
+// -----
+
+// Two kernels that read everything would compute everything twice.
+// CHECK-LABEL: @no_repeat_in_two_kernels
+// CHECK: frit.region(%arg0){{.*}} -> {{.*}}tensor<512x2048xf32>
+// CHECK: frit.region
+// CHECK-NOT: math.exp
+!t = tensor<512x2048xf32>
+frit.graph @no_repeat_in_two_kernels(%x: !t) -> (tensor<512xf32>, tensor<2048xf32>) {
+  %e = math.exp %x : !t
+  %a = frit.reduce <sum> %e dims [1] : !t -> tensor<512xf32>
+  %b = frit.reduce <sum> %e dims [0] : !t -> tensor<2048xf32>
+  frit.return %a, %b : tensor<512xf32>, tensor<2048xf32>
+}
+
+// -----
+
+// More readers than are counted: what they ask for together is not known.
+// CHECK-LABEL: @no_repeat_for_uncounted_readers
+// CHECK: frit.region(%arg0){{.*}} -> {{.*}}tensor<512x896xf32>
+// CHECK: frit.region
+// CHECK-NOT: math.exp
+!t = tensor<512x896xf32>
+!p = tensor<512x128xf32>
+!s = tensor<512xf32>
+!c = tensor<128xf32>
+frit.graph @no_repeat_for_uncounted_readers(%x: !t) -> (!s, !c, !s, !c, !s, !c, !s) {
+  %e = math.exp %x : !t
+  %p0 = frit.reindex %e <(d0, d1) -> (d0, d1)> : !t -> !p
+  %p1 = frit.reindex %e <(d0, d1) -> (d0, d1 + 128)> : !t -> !p
+  %p2 = frit.reindex %e <(d0, d1) -> (d0, d1 + 256)> : !t -> !p
+  %p3 = frit.reindex %e <(d0, d1) -> (d0, d1 + 384)> : !t -> !p
+  %p4 = frit.reindex %e <(d0, d1) -> (d0, d1 + 512)> : !t -> !p
+  %p5 = frit.reindex %e <(d0, d1) -> (d0, d1 + 640)> : !t -> !p
+  %p6 = frit.reindex %e <(d0, d1) -> (d0, d1 + 768)> : !t -> !p
+  %a = frit.reduce <sum> %p0 dims [1] : !p -> !s
+  %b = frit.reduce <sum> %p1 dims [0] : !p -> !c
+  %c = frit.reduce <sum> %p2 dims [1] : !p -> !s
+  %d = frit.reduce <sum> %p3 dims [0] : !p -> !c
+  %f = frit.reduce <sum> %p4 dims [1] : !p -> !s
+  %g = frit.reduce <sum> %p5 dims [0] : !p -> !c
+  %h = frit.reduce <sum> %p6 dims [1] : !p -> !s
+  frit.return %a, %b, %c, %d, %f, %g, %h : !s, !c, !s, !c, !s, !c, !s
+}
+
+// -----
+
+// The product is computed with its factors' sums. Were it computed where it is read, two factors would be written for it.
+// CHECK-LABEL: @no_two_written_for_one
+// CHECK: frit.region(%arg0, %arg1){{.*}} -> {{.*}}tensor<64x128x256xf32>
+// CHECK-COUNT-2: math.exp
+// CHECK-NOT: math.exp
+// CHECK-NOT: frit.region{{.*}} -> {{.*}}tensor<64x128x256xf32>
+// CHECK: frit.return
+!t = tensor<64x128x256xf32>
+!s = tensor<64x128xf32>
+!c = tensor<64x256xf32>
+frit.graph @no_two_written_for_one(%x: !t, %z: !t) -> (!s, !s, !c, !c) {
+  %a = math.exp %x : !t
+  %b = math.exp %z : !t
+  %s = frit.reduce <sum> %a dims [2] : !t -> !s
+  %u = frit.reduce <sum> %b dims [2] : !t -> !s
+  %p = arith.mulf %a, %b : !t
+  %m = frit.reduce <max> %p dims [1] : !t -> !c
+  %l = frit.reindex %p <(d0, d1) -> (d0, 0, d1)> : !t -> !c
+  %t = math.tanh %l : !c
+  frit.return %s, %u, %m, %t : !s, !s, !c, !c
+}

@@ -105,8 +105,7 @@ NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such 
 MORE = {
     "softmax_long": NO_CLUSTERS,
     "layer_norm_backward": NORM_BACKWARD,
-    "cross_entropy": {"traffic": 3.01, "older": (5.01, 1.67),
-                      "why": "the rows, less their maximum, are written in f32 for a second kernel that reads one number of each"},
+    "cross_entropy": NO_CLUSTERS,
 }
 ELSEWHERE = ("index_add_random", "index_add_equal", "llama_block", "dropout_residual", "group_norm_silu")
 for _one in gpu_kernels.kernels().values():

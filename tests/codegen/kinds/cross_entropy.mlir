@@ -1,6 +1,8 @@
-// A softmax whose logarithm is read at one place of each row.
+// A softmax whose logarithm is read at one place of each row: of a row the first kernel leaves its maximum and its sum, and the second reads
+// one number.
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only < %t.ptx
+// RUN: FileCheck %s --check-prefix=ROWS --implicit-check-not=st.global < %t.ptx
 // RUN: %ptx_loops %t.ptx
 // CHECK: frit.cluster =
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
@@ -12,6 +14,11 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: mapa.shared::cluster
+// ROWS: .entry
+// ROWS-COUNT-2: st.global.b32
+// ROWS: .entry
+// ROWS: st.global.v4.b32
+// ROWS: st.global.b16
 // From cross_entropy of tests/python/gpu_kinds.py: `scripts/gpu-table cross_entropy` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<8192x128256xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[128256, 1]>, frit.name = "arg0_1"}, %arg1: tensor<8192xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}) -> (tensor<8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
