@@ -9,7 +9,7 @@ ROWS = 14
 
 def defined_tests():
     gtests = {}
-    for path in (TESTS / "unit/runtime/cuda").glob("*.cpp"):
+    for path in [*(TESTS / "unit/runtime/cuda").glob("*.cpp"), *(TESTS / "unit/runtime/torch").glob("*.cpp")]:
         gtests.update((name, path.name) for name in re.findall(r"^TEST(?:_F)?\(\w+, (\w+)\)", path.read_text(), re.MULTILINE))
     pytests = {}
     for path in (TESTS / "python").glob("test_*.py"):
