@@ -7,7 +7,8 @@
 //
 // A row of known length whose chunks fit (64 registers of loaded values, of a width that divides the row) is read once and stays in registers through all
 // phases: every chunk has a frame that outlives its phase, so a later phase finds the loads and everything computed from them
-// instead of emitting them again. Longer rows, and rows of unknown length, are swept again by each phase, mostly from L2.
+// instead of emitting them again. Longer rows are swept again by each phase, mostly from L2. Where the length is not known and a row is
+// read again, both are there: rows of a few chunks a thread are kept, longer ones swept, which is asked once, at run time.
 //
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
 // what was loaded twice is left out of accumulation and stores (in place those loads are masked: their owner may be writing).
@@ -45,12 +46,14 @@ namespace {
 
 constexpr unsigned kKeptRegisters = 64;
 constexpr unsigned kMaxKeptChunks = 16;
+/// Of a row whose length is not known: short ones have as many chunks bound and do without most of them.
+constexpr unsigned kUnknownChunks = 4, kUnknownRegisters = 32;
 constexpr uint32_t kMostThreads = 512, kMostBlocks = 8;
 
 struct RowShape {
   /// Threads of a row in a block, and of a block.
   uint32_t threads, block;
-  /// Chunks a thread keeps; 0: it keeps none.
+  /// Chunks a thread keeps, where the row has no more than that; 0: it keeps none.
   unsigned kept = 0;
   /// Blocks of a row.
   uint32_t cluster = 1;
@@ -74,6 +77,13 @@ uint32_t scheduledCluster(KernelOp kernel) {
   return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "cluster", 1)), 1, kMostBlocks);
 }
 
+/// Whether one sweep is not enough: there are several rounds of reductions, or results on the full domain that wait for one.
+bool isReadAgain(const KernelProgram &program) {
+  return program.numPhases() > 1 || llvm::any_of(program.getStores(), [&](const Store &store) {
+           return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
+         });
+}
+
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   RowShape shape;
   auto chunks = space.getChunks().getConstant();
@@ -95,12 +105,12 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   for (unsigned id : program.getReduces()) {
     reduced.push_back(program[id].operands[0]);
   }
-  std::vector<bool> needed;
-  program.reach(reduced, needed);
+  std::vector<bool> isReduced;
+  program.reach(reduced, isReduced);
   unsigned loads = 0;
-  for (unsigned id = 0; id < needed.size(); ++id) {
+  for (unsigned id = 0; id < isReduced.size(); ++id) {
     const Node &node = program[id];
-    loads += needed[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
+    loads += isReduced[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
   }
   if (chunks && *chunks > 0 && space.dividesEvenly()) {
     auto keepBy = [&](uint32_t threads, uint32_t cluster) {
@@ -121,6 +131,19 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
       }
     }
     for (uint32_t threads = shape.threads; threads <= kMostThreads && !keepBy(threads, 1); threads *= 2) {
+    }
+  } else if (!chunks && isReadAgain(program)) {
+    auto most = program.sharedBound(space.getChunks());
+    if (space.getWidth() * std::max(loads, 1u) * kUnknownChunks > kUnknownRegisters) {
+      return shape;
+    }
+    if (most && *most <= int64_t(kUnknownChunks) * shape.threads) {
+      shape.kept = llvm::divideCeil(std::max<int64_t>(*most, 1), shape.threads);
+    } else {
+      // The schedule expects four chunks a thread; rows of twice that length are kept too.
+      shape.threads = std::min(2 * shape.threads, kMostThreads);
+      shape.block = std::max(shape.block, shape.threads);
+      shape.kept = kUnknownChunks;
     }
   }
   return shape;
@@ -158,23 +181,38 @@ public:
     if (program.numParallel()) {
       emitter.bindLinear(top, row, 0, program.numParallel());
     }
+    bool isKnown = space.getChunks().getConstant().has_value();
     Value aligned = space.isAligned(function, true);
-    if (!aligned) {
+    if (!aligned && isKnown) {
       return sweepRow(top, space.getWidth() > 1 || shape.kept, shape.kept);
     }
-    function.choose(
-        aligned, {},
-        [&]() -> SmallVector<Value> {
-          sweepRow(top, true, shape.kept);
-          return {};
-        },
-        [&]() -> SmallVector<Value> {
-          sweepRow(top, false, shape.kept);
-          return {};
-        });
+    auto chooseKept = [&] {
+      if (isKnown || !shape.kept) {
+        return sweepRow(top, true, shape.kept);
+      }
+      either(isKept(), [&] { sweepRow(top, true, shape.kept); }, [&] { sweepRow(top, true, 0); });
+    };
+    if (!aligned) {
+      return chooseKept();
+    }
+    either(aligned, chooseKept, [&] { sweepRow(top, false, isKnown ? shape.kept : 0); });
   }
 
 private:
+  void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no) {
+    auto nothing = [](llvm::function_ref<void()> body) { return [body]() -> SmallVector<Value> { return body(), SmallVector<Value>(); }; };
+    function.choose(condition, {}, nothing(yes), nothing(no));
+  }
+
+  /// Whether a row of unknown length has no more chunks than its threads keep, and one at least.
+  Value isKept() {
+    Value chunks = function.size(space.getChunks());
+    int64_t most = int64_t(shape.kept) * shape.threads;
+    auto bound = program.sharedBound(space.getChunks());
+    Value fits = bound && *bound <= most ? Value() : function.less(chunks, function.index(most + 1));
+    return function.both(function.less(function.index(0), chunks), fits);
+  }
+
   /// One row, all phases. `vectors`: chunks are whole and aligned.
   void sweepRow(Frame &top, bool vectors, unsigned kept) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
@@ -189,11 +227,17 @@ private:
     for (unsigned k = 0; k < kept; ++k) {
       chunks.push_back(std::make_unique<Frame>(&row));
       Value chunk = function.add(lane, function.index(k * threads));
-      int64_t count = *space.getChunks().getConstant();
       inside.push_back(Value());
-      if ((k + 1) * threads > count) {
-        inside.back() = function.less(chunk, function.index(count));
-        chunk = function.minimum(chunk, function.index(count - 1));
+      if (auto known = space.getChunks().getConstant(); !known || (k + 1) * threads > *known) {
+        Value count = function.size(space.getChunks()), last = function.sub(count, function.index(1));
+        inside.back() = function.less(chunk, count);
+        if (known) {
+          chunk = function.minimum(chunk, last);
+        } else {
+          // Many of a short row may lie outside: each asks for a chunk of its own, so that a warp's loads there are broadcasts of different lines.
+          Value other = function.sub(last, function.minimum(function.index(k), last));
+          chunk = arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside.back(), chunk, other);
+        }
       }
       space.bindChunk(function, *chunks.back(), chunk);
       if (isInPlace) {
@@ -320,7 +364,8 @@ void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgra
   while (whole > 1 && program.getDomain()[*lane].getContentDivisor() % whole != 0) {
     whole /= 2;
   }
-  ChunkSpace space = spaceOf(whole != width && chooseShape(program, spaceOf(whole)).kept ? whole : width);
+  bool isNarrower = whole != width && program.getExtent(program.numParallel(), program.getRank()).getConstant();
+  ChunkSpace space = spaceOf(isNarrower && chooseShape(program, spaceOf(whole)).kept ? whole : width);
   RowShape shape = chooseShape(program, space);
   GpuFunction function(module, desc.name, program, {shape.block, false, shape.cluster});
   RowKernel(function, space, shape, isInPlace).emit();

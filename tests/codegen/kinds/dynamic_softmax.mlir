@@ -1,10 +1,13 @@
-// Rows of unknown length: swept, in vectors where the length allows.
+// Rows of unknown length: kept where they have four chunks a thread at most, else swept; in vectors where the length allows.
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %read_only < %t.ptx
 // RUN: %ptx_loops %t.ptx
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: %[[MOST:.*]] = arith.constant 1025 : i64
+// CHECK: arith.cmpi slt, %{{.*}}, %[[MOST]] : i64
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 // CHECK: gpu.shuffle
 // CHECK: gpu.barrier
+// CHECK-NOT: llvm.load {{.*}} -> vector<8xbf16>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: shfl.sync.bfly
