@@ -135,27 +135,28 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   return all;
 }
 
-void ChunkSpace::bindOuter(GpuFunction &function, Frame &frame, Value outerIndex) const {
-  for (unsigned i = dims.size() - 1; i-- > 0;) {
-    if (i == 0) {
-      frame.bind(dims[i], outerIndex);
-      break;
-    }
-    Value extent = function.size(program.getDomain()[dims[i]]);
-    Value quotient = function.div(outerIndex, extent);
-    frame.bind(dims[i], function.sub(outerIndex, function.mul(quotient, extent)));
-    outerIndex = quotient;
+ChunkSpace::Place ChunkSpace::split(GpuFunction &function, Value number, SizeExpr perRow) const {
+  Place place(dims.size());
+  for (size_t i = dims.size(); i-- > 1;) {
+    Value extent = function.size(i + 1 == dims.size() ? perRow : program.getDomain()[dims[i]]);
+    Value quotient = function.div(number, extent);
+    place[i] = function.sub(number, function.mul(quotient, extent));
+    number = quotient;
+  }
+  place[0] = number;
+  return place;
+}
+
+void ChunkSpace::bindOuter(Frame &frame, const Place &place) const {
+  for (size_t i = 0; i + 1 < dims.size(); ++i) {
+    frame.bind(dims[i], place[i]);
   }
 }
 
 Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) const {
-  if (!isOneDim()) {
-    Value perRow = function.size(chunksPerRow);
-    Value row = function.div(chunk, perRow);
-    bindOuter(function, frame, row);
-    chunk = function.sub(chunk, function.mul(row, perRow));
-  }
-  Value first = width == 1 ? chunk : function.mul(chunk, function.index(width));
+  Place place = split(function, chunk, chunksPerRow);
+  bindOuter(frame, place);
+  Value first = width == 1 ? place.back() : function.mul(place.back(), function.index(width));
   frame.bindLanes(getLaneDim(), first, width, Value());
   frame.isAtMultiple = true;
   return first;
@@ -176,12 +177,42 @@ void ChunkSpace::bindMaskedChunk(GpuFunction &function, Frame &frame, Value chun
       builder, function.getLoc(), VectorType::get({width}, builder.getI1Type()), lanes);
 }
 
-void ChunkSpace::bindElement(GpuFunction &function, Frame &frame, Value element) const {
-  if (!isOneDim()) {
-    Value extent = function.size(laneExtent);
-    Value row = function.div(element, extent);
-    bindOuter(function, frame, row);
-    element = function.sub(element, function.mul(row, extent));
+bool ChunkSpace::dividesByUnknown() const {
+  return !isOneDim() && (!laneExtent.getConstant() || llvm::any_of(ArrayRef(dims).drop_front().drop_back(), [&](unsigned dim) {
+    return !program.getDomain()[dim].getConstant();
+  }));
+}
+
+ChunkSpace::Place ChunkSpace::getPlace(GpuFunction &function, Value element) const {
+  return split(function, element, laneExtent);
+}
+
+/// Both indices of a dim are below its extent, and so is their sum with a carry less than twice it: one comparison takes it back. Neither wraps
+/// the outermost, which is left to grow beyond the last element.
+ChunkSpace::Place ChunkSpace::advance(GpuFunction &function, const Place &place, const Place &distance) const {
+  OpBuilder &builder = function.getBuilder();
+  Location loc = function.getLoc();
+  Place next(place.size());
+  Value carry;
+  for (size_t i = place.size(); i-- > 0;) {
+    next[i] = function.add(place[i], distance[i]);
+    if (carry) {
+      next[i] = function.add(next[i], arith::ExtUIOp::create(builder, loc, function.getIndexType(), carry));
+    }
+    if (i > 0) {
+      Value extent = function.size(i + 1 == place.size() ? laneExtent : program.getDomain()[dims[i]]);
+      carry = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, next[i], extent);
+      next[i] = arith::SelectOp::create(builder, loc, carry, function.sub(next[i], extent), next[i]);
+    }
   }
-  frame.bindLanes(getLaneDim(), element, 1, Value());
+  return next;
+}
+
+void ChunkSpace::bindPlace(Frame &frame, const Place &place) const {
+  bindOuter(frame, place);
+  frame.bindLanes(getLaneDim(), place.back(), 1, Value());
+}
+
+void ChunkSpace::bindElement(GpuFunction &function, Frame &frame, Value element) const {
+  bindPlace(frame, getPlace(function, element));
 }

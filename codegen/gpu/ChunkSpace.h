@@ -47,8 +47,19 @@ public:
   /// Binds the frame to one element, counted row by row.
   void bindElement(GpuFunction &function, Frame &frame, Value element) const;
 
+  /// An element as one index a dim, outermost first and the lane dim's last: a walk that carries it divides in front of its loop only.
+  using Place = SmallVector<Value>;
+  /// Whether looking for an element divides by sizes that are not known: by others it is a multiplication, and no place need be kept.
+  bool dividesByUnknown() const;
+  Place getPlace(GpuFunction &function, Value element) const;
+  /// The element `distance`, also a place, behind another.
+  Place advance(GpuFunction &function, const Place &place, const Place &distance) const;
+  void bindPlace(Frame &frame, const Place &place) const;
+
 private:
-  void bindOuter(GpuFunction &function, Frame &frame, Value outerIndex) const;
+  /// A number, counted row by row, as one index a dim; a row has `perRow`.
+  Place split(GpuFunction &function, Value number, SizeExpr perRow) const;
+  void bindOuter(Frame &frame, const Place &place) const;
 
   const KernelProgram &program;
   SmallVector<unsigned> dims;

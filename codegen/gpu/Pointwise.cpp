@@ -7,7 +7,8 @@
 //
 // Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple) the same block does the same
 // elements one by one, neighbouring threads on neighbouring elements. The choice is one test on sizes and pointers, equal for all
-// threads. A last partial chunk (one dim only) goes through the same scalar loop.
+// threads. A last partial chunk (one dim only) goes through the same scalar loop. Where rows are of unknown length that loop carries an
+// index a dim, from element to element, by comparisons: it divides in front, not once an element.
 //
 // A kernel over a list (ir/KernelLists.h) runs several tensors at once: a block takes a chunk of one of them, up to 16 times what it
 // takes at a time, and finds it by a search in the table of first blocks, a few loads of constant memory. Whether accesses can be
@@ -66,12 +67,23 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
   // What is left to this thread element by element: first, how many at most, distance.
   auto sweepElements = [&](Value first, Value count, Value distance) {
     Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
-    function.loop(first, limit, distance, {}, [&](Value element, ValueRange) -> SmallVector<Value> {
-      Frame frame(outer);
-      space.bindElement(function, frame, element);
-      emitStores(function, frame, stores);
-      return {};
-    });
+    auto sweep = [&](ValueRange place, ValueRange step) {
+      function.loop(first, limit, distance, place, [&](Value element, ValueRange at) -> SmallVector<Value> {
+        Frame frame(outer);
+        if (at.empty()) {
+          space.bindElement(function, frame, element);
+        } else {
+          space.bindPlace(frame, ChunkSpace::Place(at));
+        }
+        emitStores(function, frame, stores);
+        return at.empty() ? SmallVector<Value>() : space.advance(function, ChunkSpace::Place(at), ChunkSpace::Place(step));
+      });
+    };
+    if (!space.dividesByUnknown()) {
+      return sweep({}, {});
+    }
+    // Whose chunks were vectors has nothing left, and divides no more; nor does anyone where a size is 0.
+    function.when(function.less(first, limit), [&] { sweep(space.getPlace(function, first), space.getPlace(function, distance)); });
   };
   if (width == 1 && unroll == 1) {
     Value element = function.add(blockStart, thread);

@@ -96,6 +96,20 @@ def unlike_ledger(rows, kernels, growth=1.1):
     return sorted(set(wrong))
 
 
+def unlike_table(known, found, growth=1.1):
+    """One line for each entry of a kind that the table does not allow."""
+    wrong = []
+    for architecture, entries in found.items():
+        if sorted(entries) != sorted(known.get(architecture, ())):
+            wrong.append(f"{architecture}: the kernels are {', '.join(entries)}, in the table {', '.join(known.get(architecture, ()))}")
+            continue
+        for name, numbers in entries.items():
+            for what, now, before in zip(("registers", "bytes of shared memory"), numbers, known[architecture][name]):
+                if now > growth * before:
+                    wrong.append(f"{name} on {architecture}: {now} {what}, {before} in the table")
+    return wrong
+
+
 def check_ledger(rows):
     ledger = json.loads(LEDGER.read_text())
     # Under another release than the ledger's a kernel must be known and stay out of local memory; its registers cannot be compared.

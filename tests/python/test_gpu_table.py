@@ -27,7 +27,7 @@ def test_registers_and_shared_memory(name, table):
     found = gpu_kinds.assembled(KINDS[name])
     # Registers are an assembler's choice: those of another release are not compared, kernels and local memory are.
     growth = 1.1 if emulation.ptxas_release() == table["ptxas"] else float("inf")
-    wrong = gpu_kinds.unlike(table["kinds"].get(name, {}), found, growth)
+    wrong = emulation.unlike_table(table["kinds"].get(name, {}), found, growth)
     assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}"])
 
 
@@ -88,8 +88,8 @@ def test_the_table_holds_these_kinds_and_no_others(table):
 
 def test_growth_is_found():
     known = {"sm_90": {"frit_a": [40, 64]}}
-    assert not gpu_kinds.unlike(known, {"sm_90": {"frit_a": [44, 64]}})
-    assert gpu_kinds.unlike(known, {"sm_90": {"frit_a": [45, 64]}}) == ["frit_a on sm_90: 45 registers, 40 in the table"]
-    assert gpu_kinds.unlike(known, {"sm_90": {"frit_a": [40, 128]}}) == ["frit_a on sm_90: 128 bytes of shared memory, 64 in the table"]
-    assert "the kernels are frit_b" in gpu_kinds.unlike(known, {"sm_90": {"frit_b": [40, 64]}})[0]
-    assert not gpu_kinds.unlike(known, {"sm_90": {"frit_a": [400, 64]}}, float("inf"))
+    assert not emulation.unlike_table(known, {"sm_90": {"frit_a": [44, 64]}})
+    assert emulation.unlike_table(known, {"sm_90": {"frit_a": [45, 64]}}) == ["frit_a on sm_90: 45 registers, 40 in the table"]
+    assert emulation.unlike_table(known, {"sm_90": {"frit_a": [40, 128]}}) == ["frit_a on sm_90: 128 bytes of shared memory, 64 in the table"]
+    assert "the kernels are frit_b" in emulation.unlike_table(known, {"sm_90": {"frit_b": [40, 64]}})[0]
+    assert not emulation.unlike_table(known, {"sm_90": {"frit_a": [400, 64]}}, float("inf"))

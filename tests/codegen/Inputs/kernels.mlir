@@ -47,6 +47,17 @@ frit.kernel @bias_gelu(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %b: tensor<?x
   frit.yield %14 : tensor<?x?xbf16, #frit.dims<[p0, p1]>>
 }
 
+// Dims of unknown lengths, none of which merges with its neighbour: what is no vector carries its place from element to element.
+frit.kernel @broadcasts(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %c: tensor<?xf32, #frit.dims<[p1]>>, %r: tensor<?x?xf32, #frit.dims<[p0, p2]>>)
+    -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>, #frit.symbol<"p2", min = 0, max = 4096>]} {
+  %cb = frit.reindex %c <(d0, d1, d2) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %rb = frit.reindex %r <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.mulf %x, %cb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %1 = arith.subf %0, %rb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  frit.yield %1 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+}
+
 // Transposed and strided operands.
 frit.kernel @strides(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout = #frit.layout<[1, p0]>},
                      %s: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout = #frit.layout<[3 * p1, 3]>})

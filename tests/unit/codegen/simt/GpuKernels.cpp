@@ -347,6 +347,10 @@ const Case kCases[] = {
     {"mul_add", kOne},
     {"unbounded", kOne},
     {"bias_gelu", kTwo, 0.01},
+    // Steps of a thread within a row, of whole rows, and over several dims at once.
+    {"broadcasts", {{0, 3, 5}, {3, 0, 5}, {3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {1, 2, 3}, {2, 3, 1}, {3, 1, 5}, {7, 5, 3}, {5, 7, 33},
+                    {3, 5, 255}, {3, 5, 256}, {3, 5, 257}, {2, 2, 511}, {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {3, 343, 1}, {171, 3, 2},
+                    {2, 2, 1023}, {9, 16, 16}, {5, 128, 2}}},
     {"strides", kTwo},
     {"moves", {{0, 0}, {1, 0}, {0, 1}, {5, 9}, {40, 257}, {1000, 31}}},
     {"difference", kOne},

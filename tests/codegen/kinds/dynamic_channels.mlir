@@ -1,0 +1,19 @@
+// A place of three indices, of which two are taken back by a size that is not known: in front of the loop over single elements they are found
+// by divisions, in it they are carried.
+// RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %read_only %no_shuffle %no_barrier < %t.ptx
+// RUN: %ptx_loops %t.ptx
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// PTX: ld.global.nc.v4.b32
+// PTX: st.global.v4.b32
+module {
+  frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s15>}, %arg1: tensor<?xbf16, #frit.dims<[s15]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}, %arg2: i64 {frit.kind = "user_input", frit.name = "arg2_1", frit.size = #frit.size<s77>}, %arg3: i64 {frit.kind = "user_input", frit.name = "arg3_1", frit.size = #frit.size<s53>}, %arg4: tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s15 * s53, s53, 1]>, frit.name = "arg4_1"}) -> (tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s15 * s53, s53, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s15", min = 2, hint = 64>, #frit.symbol<"s77", min = 2, hint = 256>, #frit.symbol<"s53", min = 2, hint = 3025>]} {
+    %0 = frit.aten "aten.unsqueeze.default"(%arg1) [#frit.operand<0>, 0] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s15, 1]>], result_storage = [#frit.storage<view_of_argument, 1>]} : (tensor<?xbf16, #frit.dims<[s15]>>) -> tensor<1x?xbf16, #frit.dims<[1, s15]>>
+    %1 = frit.aten "aten.slice.Tensor"(%0) [#frit.operand<0>, 1, 0, 9223372036854775807, 1] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[s15, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s15, 1]>], result_storage = [#frit.storage<view_of_argument, 1>]} : (tensor<1x?xbf16, #frit.dims<[1, s15]>>) -> tensor<1x?xbf16, #frit.dims<[1, s15]>>
+    %2 = frit.aten "aten.unsqueeze.default"(%1) [#frit.operand<0>, 2] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[s15, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s15, 1, 1]>], result_storage = [#frit.storage<view_of_argument, 1>]} : (tensor<1x?xbf16, #frit.dims<[1, s15]>>) -> tensor<1x?x1xbf16, #frit.dims<[1, s15, 1]>>
+    %3 = frit.aten "aten.mul.Tensor"(%arg4, %2) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[s15 * s53, s53, 1]>, #frit.layout<[s15, 1, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s15 * s53, s53, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>>, tensor<1x?x1xbf16, #frit.dims<[1, s15, 1]>>) -> tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>>
+    %4 = frit.aten "aten.relu.default"(%3) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[s15 * s53, s53, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s15 * s53, s53, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>>) -> tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>>
+    frit.return %4 : tensor<?x?x?xbf16, #frit.dims<[s77, s15, s53]>>
+  }
+}
