@@ -84,19 +84,27 @@ struct CpuTarget {
   std::string text() const;
 };
 
+/// What became of a graph's kernels; each counts once for every target.
+struct KernelCounts {
+  unsigned compiled = 0;
+  /// Compiled before by this process, for this graph or another.
+  unsigned reused = 0;
+  /// Older ones that left the memory of the process to make room.
+  unsigned forgotten = 0;
+};
+
 /// Position-independent code and constants: map it (page-aligned, readable and
 /// executable), call `base + offset`. It needs nothing else of the process.
 struct CpuImage {
   std::string bytes;
   std::vector<KernelDesc> kernels;
-  /// Kernels that had been compiled before.
-  unsigned reused = 0;
+  KernelCounts counts;
 };
 
 /// Compiles every frit.kernel of the module; the module stays as it is.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 
-/// From here on generateCpuImage compiles every kernel again.
+/// From here on every kernel is compiled again, for whatever target.
 void forgetKernels();
 
 struct PtxImages {
@@ -107,6 +115,7 @@ struct PtxImages {
   };
   std::vector<Text> texts;
   std::vector<KernelDesc> kernels;
+  KernelCounts counts;
 };
 
 /// All kernels as PTX, one text for each architecture (80, 90, 100).

@@ -19,8 +19,7 @@ struct TargetCode {
   std::vector<mlir::frit::KernelDesc> kernels;
   std::vector<std::unique_ptr<format::CodeImageT>> images;
   std::vector<std::unique_ptr<format::GpuModuleT>> modules;
-  /// Kernels that the process had compiled before.
-  unsigned reused = 0;
+  mlir::frit::KernelCounts counts;
 };
 
 /// The graph that nobody calls as a plan for each target. Null after a diagnostic.

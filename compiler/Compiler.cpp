@@ -245,7 +245,9 @@ private:
           return finish();
         }
       }
-      result.kernelsReused += one->reused;
+      result.kernelsCompiled += one->counts.compiled;
+      result.kernelsReused += one->counts.reused;
+      result.kernelsForgotten += one->counts.forgotten;
       code.push_back(std::move(*one));
     }
     time("artifact", [&] {

@@ -118,8 +118,9 @@ struct CompileResult {
   std::vector<Diagnostic> diagnostics;
   /// Milliseconds of each phase, in order.
   std::vector<std::pair<std::string, double>> phases;
-  /// CPU kernels this process had compiled before, for this graph or another.
-  unsigned kernelsReused = 0;
+  /// Kernels that became code, those that this process had compiled before, for this graph or another, and older ones that had to
+  /// leave its memory for them. A kernel counts once for each target it is compiled for.
+  unsigned kernelsCompiled = 0, kernelsReused = 0, kernelsForgotten = 0;
   /// `CompileOptions::isKept` knew the graph; there is no artifact.
   bool isKept = false;
   /// The operators left to ATen with how often each is called, in order: an artifact with any needs libtorch.

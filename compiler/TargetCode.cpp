@@ -62,7 +62,7 @@ static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, forma
     });
   }
   code.kernels = std::move(image.kernels);
-  code.reused = image.reused;
+  code.counts = image.counts;
   code.images.push_back(std::move(entry));
   return success();
 }
@@ -103,6 +103,7 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     code.modules.push_back(std::move(one));
   }
   code.kernels = std::move(images.kernels);
+  code.counts = images.counts;
   return success();
 }
 

@@ -3,11 +3,8 @@
 #include "codegen/Codegen.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/EmitCpuKernels.h"
-#include "codegen/cpu/KernelImages.h"
-
-#include "mlir/IR/Threading.h"
-
-#include <atomic>
+#include "codegen/cpu/JoinImages.h"
+#include "codegen/cpu/ObjectImage.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -71,94 +68,36 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
   return success();
 }
 
-namespace {
-/// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass, and threads that outlived a
-/// compile would be missing after a fork.
-class ThreadsInContext {
-public:
-  ThreadsInContext(MLIRContext *context, bool wanted) : context(context), made(wanted && !context->isMultithreadingEnabled()) {
-    if (made) {
-      context->enableMultithreading();
-    }
-  }
-  ~ThreadsInContext() {
-    if (made) {
-      context->disableMultithreading();
-    }
-  }
-
-private:
-  MLIRContext *context;
-  bool made;
-};
-} // namespace
-
-/// What becomes machine code, and with it what the code depends on: the CPU and the kernel, name and facts included.
-static std::string textOf(KernelOp kernel, const CpuTarget &target) {
-  std::string text = target.text() + " ";
-  llvm::raw_string_ostream stream(text);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
-  return text;
-}
-
-/// Puts the kernels one behind the other and finds their launches' entries.
-static LogicalResult join(ModuleOp module, ArrayRef<std::shared_ptr<const ObjectImage>> objects, CpuImage &image) {
-  for (auto [object, kernel] : llvm::zip_equal(objects, image.kernels)) {
-    uint64_t base = llvm::alignTo(image.bytes.size(), kImageAlignment);
-    image.bytes.resize(base, '\0');
-    image.bytes += object->bytes;
-    std::string missing;
-    kernel.forEachLaunch([&, &object = object](LaunchDesc &launch) {
-      auto entry = object->entries.find(launch.entry);
-      if (entry == object->entries.end()) {
-        missing = launch.entry;
-        return;
-      }
-      launch.offset = base + entry->second;
-    });
-    if (!missing.empty()) {
-      return module.emitError("image lacks the entry '") << missing << "'";
-    }
-  }
-  return success();
-}
-
 LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &target,
                                            CpuImage &image) {
   SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
-  std::vector<std::shared_ptr<const ObjectImage>> objects(kernels.size());
+  std::vector<std::shared_ptr<const KernelCode>> codes(kernels.size());
   image.kernels.resize(kernels.size());
-  std::atomic<unsigned> reused = 0;
+  KernelRequests requests;
+  std::string text = target.text();
   auto compile = [&](size_t number) -> LogicalResult {
     // Descriptors belong to the context, so they are made again.
     OwningOpRef<ModuleOp> out = ModuleOp::create(module.getLoc());
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();
     }
-    std::string text = textOf(kernels[number], target);
-    if ((objects[number] = KernelImages::ofProcess().find(text))) {
-      ++reused;
+    auto code = requests.get(text, kernels[number], [&](KernelCode &made) -> LogicalResult {
+      ObjectImage object;
+      if (failed(compileToImage(*out, target, object))) {
+        return failure();
+      }
+      made = {std::move(object.bytes), std::move(object.entries)};
       return success();
-    }
-    auto object = std::make_shared<ObjectImage>();
-    if (failed(compileToImage(*out, target, *object))) {
+    });
+    if (failed(code)) {
       return failure();
     }
-    KernelImages::ofProcess().add(text, object);
-    objects[number] = std::move(object);
+    codes[number] = std::move(*code);
     return success();
   };
-  // The longest first, or one thread would still be busy with it when the others have run out of work.
-  SmallVector<size_t> lengths;
-  for (KernelOp kernel : kernels) {
-    kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });
-  }
-  auto order = llvm::to_vector(llvm::seq(kernels.size()));
-  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
-  ThreadsInContext threads(module.getContext(), kernels.size() > 1);
-  if (failed(failableParallelForEach(module.getContext(), order, compile))) {
+  if (failed(forEachKernel(kernels, compile))) {
     return failure();
   }
-  image.reused = reused;
-  return join(module, objects, image);
+  image.counts = requests.counts();
+  return joinImages(module, codes, image);
 }

@@ -1,13 +1,17 @@
 // The choice of a family for each kernel, as its schedule says; the families adapt to what the program turns out to be (a full
-// reduction with kept dims is a row reduction). Then what is decided for a kernel as a whole: how exact its math has to be.
+// reduction with kept dims is a row reduction). Then what is decided for a kernel as a whole: how exact its math has to be. Each kernel becomes
+// code in a module of its own, so that its code is a function of the kernel and does not depend on what its graph has beside it.
 
 #include "codegen/gpu/GpuKernels.h"
 
+#include "codegen/CompiledKernels.h"
+#include "codegen/gpu/JoinPtx.h"
 #include "codegen/gpu/LowerToNvvm.h"
 #include "codegen/gpu/PtxEmitter.h"
 #include "codegen/gpu/Schedules.h"
 #include "codegen/simt/LowerToSimt.h"
 
+#include "codegen/cpu/JoinImages.h"
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
 #include "ir/KernelLists.h"
@@ -198,78 +202,152 @@ static LogicalResult emitVariants(gpu::GPUModuleOp module, const KernelProgram &
   return success();
 }
 
+static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers, gpu::GPUModuleOp destination,
+                                KernelDesc &desc) {
+  desc.name = kernel.getName().str();
+  bool isInPlace = !sharedPointers.empty();
+  auto program = KernelProgram::build(kernel, /*joinReads=*/!isInPlace);
+  if (failed(program)) {
+    return failure();
+  }
+  program->assumeRanges();
+  if (failed(emitFamily(destination, *program, desc, isInPlace)) || failed(emitVariants(destination, *program, desc, isInPlace)) ||
+      failed(checkLimits(kernel, destination, desc))) {
+    return failure();
+  }
+  allowApproximateMath(kernel, destination, desc);
+  desc.forEachLaunch([&](const LaunchDesc &launch) {
+    auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
+    for (unsigned pointer : sharedPointers) {
+      function.removeArgAttr(pointer, "llvm.noalias");
+      function.removeArgAttr(pointer, "llvm.readonly");
+    }
+  });
+  return success();
+}
+
 LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp destination,
                                          std::vector<KernelDesc> &kernels) {
   auto shared = findSharedPointers(source);
   for (auto kernel : source.getOps<KernelOp>()) {
-    KernelDesc desc;
-    desc.name = kernel.getName().str();
-    const auto sharedPointers = shared.lookup(desc.name);
-    bool isInPlace = !sharedPointers.empty();
-    auto program = KernelProgram::build(kernel, /*joinReads=*/!isInPlace);
-    if (failed(program)) {
+    if (failed(emitKernel(kernel, shared.lookup(kernel.getName()), destination, kernels.emplace_back()))) {
       return failure();
     }
-    program->assumeRanges();
-    if (failed(emitFamily(destination, *program, desc, isInPlace)) || failed(emitVariants(destination, *program, desc, isInPlace)) ||
-        failed(checkLimits(kernel, destination, desc))) {
-      return failure();
-    }
-    allowApproximateMath(kernel, destination, desc);
-    desc.forEachLaunch([&](const LaunchDesc &launch) {
-      auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
-      for (unsigned pointer : sharedPointers) {
-        function.removeArgAttr(pointer, "llvm.noalias");
-        function.removeArgAttr(pointer, "llvm.readonly");
-      }
-    });
-    kernels.push_back(std::move(desc));
   }
   return success();
 }
 
-static gpu::GPUModuleOp createGpuModule(ModuleOp parent) {
+namespace {
+/// One kernel on its way to code.
+struct Emitted {
+  KernelOp kernel;
+  /// A gpu.module named like the kernel.
+  gpu::GPUModuleOp module;
+  /// Which pointers share storage: what the code depends on and the kernel does not tell.
+  std::string sharing;
+};
+} // namespace
+
+/// Emits the kernels of `source` side by side, each into a module of its own, and hands them to `compile` with their numbers.
+static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs,
+                              llvm::function_ref<LogicalResult(size_t, const Emitted &)> compile) {
   DialectRegistry registry;
   registerGpuTargetDialects(registry);
   registerLlvmLowering(registry);
-  parent.getContext()->appendDialectRegistry(registry);
-  parent.getContext()->loadAllAvailableDialects();
-  OpBuilder builder = OpBuilder::atBlockEnd(parent.getBody());
-  return gpu::GPUModuleOp::create(builder, parent.getLoc(), "kernels");
+  source.getContext()->appendDialectRegistry(registry);
+  source.getContext()->loadAllAvailableDialects();
+  SmallVector<KernelOp> kernels(source.getOps<KernelOp>());
+  descs.resize(kernels.size());
+  auto shared = findSharedPointers(source);
+  return forEachKernel(kernels, [&](size_t number) -> LogicalResult {
+    KernelOp kernel = kernels[number];
+    OwningOpRef<ModuleOp> scratch = ModuleOp::create(source.getLoc());
+    OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
+    Emitted emitted = {kernel, gpu::GPUModuleOp::create(builder, source.getLoc(), kernel.getName()), ""};
+    auto pointers = shared.find(kernel.getName());
+    if (pointers != shared.end()) {
+      SmallVector<unsigned> numbers(pointers->second.begin(), pointers->second.end());
+      llvm::sort(numbers);
+      llvm::raw_string_ostream stream(emitted.sharing);
+      llvm::interleave(numbers, stream << " shared ", ",");
+    }
+    if (failed(emitKernel(kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second, emitted.module,
+                          descs[number]))) {
+      return failure();
+    }
+    return compile(number, emitted);
+  });
 }
 
 LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> architectures,
                                       PtxImages &images) {
-  OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
-  gpu::GPUModuleOp kernels = createGpuModule(*scratch);
-  if (failed(emitGpuKernels(module, kernels, images.kernels)) || failed(lowerToNvvm(kernels))) {
+  auto numKernels = llvm::range_size(module.getOps<KernelOp>());
+  using Codes = std::vector<std::shared_ptr<const KernelCode>>;
+  std::vector<Codes> codes(architectures.size(), Codes(numKernels));
+  KernelRequests requests;
+  auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
+    bool isLowered = false;
+    for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
+      auto code = requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel, [&](KernelCode &made) -> LogicalResult {
+        if (!isLowered && failed(lowerToNvvm(emitted.module))) {
+          return failure();
+        }
+        isLowered = true;
+        auto text = emitPtx(emitted.module, arch);
+        if (failed(text)) {
+          return failure();
+        }
+        made.bytes = std::move(*text);
+        return success();
+      });
+      if (failed(code)) {
+        return failure();
+      }
+      ofArch[number] = std::move(*code);
+    }
+    return success();
+  };
+  if (failed(emitEach(module, images.kernels, compile))) {
     return failure();
   }
-  for (unsigned arch : architectures) {
-    auto text = emitPtx(kernels, arch);
-    if (failed(text)) {
-      return failure();
+  for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
+    SmallVector<StringRef> texts;
+    for (const auto &code : ofArch) {
+      texts.push_back(code->bytes);
     }
-    images.texts.push_back({arch, std::move(*text)});
+    PtxImages::Text &text = images.texts.emplace_back();
+    text.arch = arch;
+    if (std::string problem = joinPtx(texts, text.ptx); !problem.empty()) {
+      return module.emitError(problem);
+    }
   }
+  images.counts = requests.counts();
   return success();
 }
 
 LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image) {
-  OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
-  gpu::GPUModuleOp kernels = createGpuModule(*scratch);
-  OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
-  if (failed(emitGpuKernels(module, kernels, image.kernels)) ||
-      failed(lowerToSimt(kernels, *host))) {
+  CpuTarget target{level};
+  std::vector<std::shared_ptr<const KernelCode>> codes(llvm::range_size(module.getOps<KernelOp>()));
+  KernelRequests requests;
+  auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
+    auto code = requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, [&](KernelCode &made) -> LogicalResult {
+      OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
+      ObjectImage object;
+      if (failed(lowerToSimt(emitted.module, *host)) || failed(compileToImage(*host, target, object))) {
+        return failure();
+      }
+      made = {std::move(object.bytes), std::move(object.entries)};
+      return success();
+    });
+    if (failed(code)) {
+      return failure();
+    }
+    codes[number] = std::move(*code);
+    return success();
+  };
+  if (failed(emitEach(module, image.kernels, compile))) {
     return failure();
   }
-  ObjectImage object;
-  if (failed(compileToImage(*host, CpuTarget{level}, object))) {
-    return failure();
-  }
-  image.bytes = std::move(object.bytes);
-  for (KernelDesc &kernel : image.kernels) {
-    kernel.forEachLaunch([&](LaunchDesc &launch) { launch.offset = object.entries.lookup(launch.entry); });
-  }
-  return success();
+  image.counts = requests.counts();
+  return joinImages(module, codes, image);
 }

@@ -116,6 +116,15 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
+/// Functions and tables of libdevice's that were not inlined: with the name of their module they may stand beside those of others.
+void nameAfterModule(llvm::Module &module, StringRef name) {
+  for (llvm::GlobalValue &value : module.global_values()) {
+    if (value.hasLocalLinkage()) {
+      value.setName(name + "_" + value.getName());
+    }
+  }
+}
+
 } // namespace
 
 FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
@@ -162,6 +171,7 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
   }
   optimise(*translated, *machine);
   frit::keepArraysInRegisters(*translated, *machine);
+  nameAfterModule(*translated, module.getName());
 
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);

@@ -16,7 +16,8 @@ inline constexpr unsigned kPtxArchitectures[] = {80, 90, 100};
 
 /// PTX of all kernels of a module that `lowerToNvvm` has lowered. The module is
 /// not changed, so one lowering serves several architectures. `arch` is 80, 90
-/// or 100; anything else is an error.
+/// or 100; anything else is an error. What the text defines beside its entries is
+/// named after the module.
 FailureOr<std::string> emitPtx(gpu::GPUModuleOp module, unsigned arch);
 
 } // namespace mlir::frit

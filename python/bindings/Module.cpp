@@ -109,7 +109,9 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
   }
   PyStructSequence_SET_ITEM(answer, 0, bytes);
   PyStructSequence_SET_ITEM(answer, 1, report);
-  PyStructSequence_SET_ITEM(answer, 2, PyLong_FromUnsignedLong(result.kernelsReused));
+  PyStructSequence_SET_ITEM(answer, 2, PyLong_FromUnsignedLong(result.kernelsCompiled));
+  PyStructSequence_SET_ITEM(answer, 3, PyLong_FromUnsignedLong(result.kernelsReused));
+  PyStructSequence_SET_ITEM(answer, 4, PyLong_FromUnsignedLong(result.kernelsForgotten));
   return answer;
   END_HANDLE_TH_ERRORS
 }
@@ -305,9 +307,11 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and run
 PyStructSequence_Field resultFields[] = {
     {"artifact", "bytes of the .frit artifact"},
     {"report", "JSON: kernels, aten_calls, phases"},
-    {"kernels_reused", "CPU kernels this process had compiled before"},
+    {"kernels_compiled", "kernels that became code, once for each target"},
+    {"kernels_reused", "kernels this process had compiled before"},
+    {"kernels_forgotten", "older kernels that left the memory of the process for them"},
     {nullptr, nullptr}};
-PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 3};
+PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 5};
 
 } // namespace
 

@@ -161,8 +161,9 @@ def build(captured, settings, name):
         executable, report, _ = like.found
         return executable, report
     report = json.loads(result.report)
-    if result.kernels_reused:
-        counters["frit"]["kernels_reused"] += result.kernels_reused
+    for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
+        if number := getattr(result, what):
+            counters["frit"][what] += number
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact

@@ -1,5 +1,10 @@
-"""Equal regions are one kernel: within a graph, between graphs of a process, and for the layers of a model."""
+"""Equal regions are one kernel: within a graph, between graphs of a process, and for the layers of a model. What is compiled for a GPU is
+held to it by the compiler's counters, as there may be none to run it."""
 
+import json
+import threading
+
+import emulation
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -136,3 +141,127 @@ def test_training_twelve_layers_compiles_the_kernels_of_three(region):
     assert set(three) == set(twelve) == {"forward", "backward"}
     assert twelve == three
     assert many > 3 * few
+
+
+GPU = ["sm_90", "simt"]
+
+
+def text_of(function, *inputs):
+    """The captured graph of a function, as what compiles it takes it."""
+    from frit import backend
+
+    gm = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*inputs)
+    return backend.capture(gm).json
+
+
+def compiled_for(targets, text, **options):
+    from frit import backend
+
+    return backend._native().compile(text, json.dumps({"name": "m", "targets": [targets] if isinstance(targets, str) else targets, **options}))
+
+
+@pytest.fixture
+def forgotten():
+    from frit import backend
+
+    backend._native().release_memory()
+
+
+def stack(layers):
+    """Layers of a transformer without what torch computes: norms, activations and products that a library has."""
+
+    def model(x, w):
+        for _ in range(layers):
+            x = x + torch.softmax(torch.nn.functional.layer_norm(x, (x.shape[-1],)) @ w, -1)
+            x = x + torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, (x.shape[-1],)) @ w)
+        return x
+
+    return text_of(model, torch.randn(8, 16), torch.randn(16, 16))
+
+
+@pytest.mark.parametrize("target", GPU)
+def test_two_graphs_for_a_gpu_compile_what_they_share_once(forgotten, target):
+    x, y = torch.randn(8, 16), torch.randn(8, 16)
+    first = compiled_for(target, text_of(scaled, x, y))
+    assert (first.kernels_compiled, first.kernels_reused, first.kernels_forgotten) == (1, 0, 0)
+    second = compiled_for(target, text_of(lambda x, y: (scaled(x, y).cumsum(0), x.cos().amax(0)), x, y))
+    assert (second.kernels_compiled, second.kernels_reused) == (1, 1)
+    other = compiled_for(target, text_of(rounded, x, y))
+    assert (other.kernels_compiled, other.kernels_reused) == (1, 0), "a kernel with a different end is another kernel"
+
+
+@pytest.mark.parametrize("target", GPU)
+def test_twelve_layers_for_a_gpu_compile_the_kernels_of_two(forgotten, target):
+    two, twelve = stack(2), stack(12)
+    few = compiled_for(target, two)
+    more = compiled_for(target, twelve)
+    assert few.kernels_compiled > 2 and few.kernels_reused == 0
+    assert more.kernels_compiled + more.kernels_reused <= 1.3 * few.kernels_compiled, "equal layers of a graph are the same kernels"
+    assert more.kernels_reused == few.kernels_compiled, "and those of another graph too"
+    again = compiled_for(target, twelve)
+    assert (again.kernels_compiled, again.artifact) == (0, more.artifact)
+
+
+def test_code_for_other_devices_and_by_other_options_is_compiled_anew(forgotten):
+    text = stack(2)
+    count = compiled_for("sm_90", text).kernels_compiled
+    for targets, options in (("sm_80", {}), ("simt", {}), ("cpu", {}), ("sm_90", {"numerics": "eager"})):
+        result = compiled_for(targets, text, **options)
+        assert result.kernels_compiled >= count - 1 and result.kernels_reused == 0, (targets, options)
+    both = compiled_for(["sm_80", "sm_90"], text)
+    # Schedules are those of the oldest device, which the kernels for sm_90 above may differ from; those for sm_80 do not.
+    assert both.kernels_reused >= count and both.kernels_compiled + both.kernels_reused == 2 * count
+
+
+def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotten):
+    """Two users of a function are no reason to leave it a function, and neither is another graph that has the kernel."""
+    from frit import backend
+
+    def entries(text):
+        starts = [text.index(line) for line in text.splitlines() if line.startswith(".visible .entry")]
+        return {text[start : text.index("\n}\n", start)] for start in starts}
+
+    x, y = torch.randn(64, 100, dtype=torch.float64), torch.randn(32, dtype=torch.float64)
+    (alone,) = emulation.ptx_of(compiled_for("sm_90", text_of(lambda x: x.cos().sum(-1), x)).artifact)
+    backend._native().release_memory()
+    (beside,) = emulation.ptx_of(compiled_for("sm_90", text_of(lambda x, y: (x.cos().sum(-1), y.cos() + 1), x, y)).artifact)
+    assert entries(alone) and entries(alone) < entries(beside)
+
+
+@pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
+def test_functions_tables_and_shared_memory_of_several_kernels_assemble_as_one_module(forgotten, target):
+    def several(x, y, z):
+        return x.sin().softmax(-1), y.cos().sum(-1), torch.pow(x, 1.7).sum(), z.sin(), z.sum()
+
+    inputs = torch.randn(64, 700), torch.randn(64, 300, dtype=torch.float64), torch.randn(5000, dtype=torch.float64)
+    (text,) = emulation.ptx_of(compiled_for(target, text_of(several, *inputs)).artifact)
+    assert text.count(".version") == text.count(".address_size") == 1
+    assert text.count("__cudart_sin_cos_coeffs[") > 1, "each kernel has a table of its own"
+    assert text.count(".extern .shared") == 1
+    assert len({row[0] for row in emulation.assemble(text)}) >= 5
+
+
+@pytest.mark.parametrize("target", GPU)
+def test_threads_that_compile_the_same_get_the_same_bytes(forgotten, target):
+    from frit import backend
+
+    texts = [stack(1), text_of(lambda x: (x.sin().sum(-1), x.cos() * 2), torch.randn(8, 16)), stack(2)]
+    alone = [compiled_for(target, text) for text in texts]
+    backend._native().release_memory()
+    together, results = threading.Barrier(6), {}
+
+    def compile_some(number):
+        together.wait()
+        for text in range(3):
+            results[number, text] = compiled_for(target, texts[(text + number) % 3])
+
+    threads = [threading.Thread(target=compile_some, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 18
+    for (number, text), result in results.items():
+        assert result.artifact == alone[(text + number) % 3].artifact
+    assert sum(result.kernels_reused for result in results.values()) > 0

@@ -1,0 +1,104 @@
+#include "codegen/CompiledKernels.h"
+
+#include "mlir/IR/Threading.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+CompiledKernels &CompiledKernels::ofProcess() {
+  // Lives until the process ends: a thread may compile while statics are destroyed.
+  static CompiledKernels *kernels = new CompiledKernels;
+  return *kernels;
+}
+
+std::shared_ptr<const KernelCode> CompiledKernels::find(StringRef key) {
+  std::lock_guard lock(mutex);
+  auto known = byKey.find(key);
+  if (known == byKey.end()) {
+    return nullptr;
+  }
+  entries.splice(entries.begin(), entries, known->second);
+  return known->second->code;
+}
+
+unsigned CompiledKernels::add(StringRef key, std::shared_ptr<const KernelCode> code) {
+  std::lock_guard lock(mutex);
+  if (byKey.contains(key) || key.size() + code->bytes.size() > mostBytes) {
+    return 0;
+  }
+  entries.push_front({key.str(), std::move(code)});
+  byKey.try_emplace(entries.front().key, entries.begin());
+  bytes += entries.front().size();
+  unsigned forgotten = 0;
+  for (; bytes > mostBytes; ++forgotten) {
+    bytes -= entries.back().size();
+    byKey.erase(entries.back().key);
+    entries.pop_back();
+  }
+  return forgotten;
+}
+
+void CompiledKernels::clear() {
+  std::lock_guard lock(mutex);
+  byKey.clear();
+  entries.clear();
+  bytes = 0;
+}
+
+void mlir::frit::forgetKernels() { CompiledKernels::ofProcess().clear(); }
+
+FailureOr<std::shared_ptr<const KernelCode>> KernelRequests::get(StringRef target, KernelOp kernel,
+                                                                 llvm::function_ref<LogicalResult(KernelCode &)> compile) {
+  std::string key = target.str() + " ";
+  llvm::raw_string_ostream stream(key);
+  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  if (auto known = CompiledKernels::ofProcess().find(key)) {
+    ++reused;
+    return known;
+  }
+  auto code = std::make_shared<KernelCode>();
+  if (failed(compile(*code))) {
+    return failure();
+  }
+  ++compiled;
+  forgotten += CompiledKernels::ofProcess().add(key, code);
+  return std::shared_ptr<const KernelCode>(std::move(code));
+}
+
+namespace {
+/// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass, and threads that outlived a
+/// compile would be missing after a fork.
+class ThreadsInContext {
+public:
+  ThreadsInContext(MLIRContext *context, bool wanted) : context(context), made(wanted && !context->isMultithreadingEnabled()) {
+    if (made) {
+      context->enableMultithreading();
+    }
+  }
+  ~ThreadsInContext() {
+    if (made) {
+      context->disableMultithreading();
+    }
+  }
+
+private:
+  MLIRContext *context;
+  bool made;
+};
+} // namespace
+
+LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body) {
+  if (kernels.empty()) {
+    return success();
+  }
+  // The longest first, or one thread would still be busy with it when the others have run out of work.
+  SmallVector<size_t> lengths;
+  for (KernelOp kernel : kernels) {
+    kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });
+  }
+  auto order = llvm::to_vector(llvm::seq(kernels.size()));
+  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
+  MLIRContext *context = kernels.front()->getContext();
+  ThreadsInContext threads(context, kernels.size() > 1);
+  return failableParallelForEach(context, order, body);
+}
