@@ -60,6 +60,8 @@ public:
 
   /// Parallel sizes, then reduced ones; dims of size 1 are gone.
   SmallVector<SizeExpr> parallel, reduced;
+  /// The product of the parallel sizes within the innermost reduced one.
+  SizeExpr width;
   LoopShape shape;
   ReduceOp first;
 
@@ -77,6 +79,7 @@ private:
     // innermost out.
     SmallVector<SizeExpr> own = getSizes(cast<RankedTensorType>(first.getOperand().getType()));
     size_t dim = shape.sizes.size();
+    width = SizeExpr::constant(context, 1);
     for (size_t i = own.size(); i-- > 0;) {
       bool isReduced = llvm::is_contained(first.getDims(), static_cast<int64_t>(i));
       SizeExpr covered = SizeExpr::constant(context, 1);
@@ -85,6 +88,9 @@ private:
         covered = covered * size;
         if (!size.isConstant(1)) {
           (isReduced ? reduced : parallel).push_back(size);
+        }
+        if (!isReduced && reduced.empty()) {
+          width = width * size;
         }
       }
     }
@@ -148,16 +154,16 @@ private:
       if (digit.extent.isConstant(1) || !SizeExpr(stride).isConstant(1)) {
         continue;
       }
+      // What several reductions read in the same way is read once.
       for (const Digit &part : shape.reduced) {
         if (part.stride == digit.stride) {
-          summary.bytesAlongReduced += bytes;
-          alongReduced.insert(argument.getArgNumber());
+          summary.bytesAlongReduced += alongReduced.insert(argument.getArgNumber()).second ? bytes : 0;
           return;
         }
       }
       for (const Digit &part : shape.parallel) {
         if (part.stride == digit.stride) {
-          summary.bytesAlongParallel += bytes;
+          summary.bytesAlongParallel += alongParallel.insert(argument.getArgNumber()).second ? bytes : 0;
           return;
         }
       }
@@ -167,7 +173,7 @@ private:
   RegionOp region;
   RegionSummary &summary;
   LoopShape shape;
-  llvm::SmallDenseSet<unsigned> alongReduced;
+  llvm::SmallDenseSet<unsigned> alongReduced, alongParallel;
   llvm::DenseSet<std::pair<Operation *, unsigned>> seen;
 };
 
@@ -239,6 +245,9 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     if (!domain.reduced.empty() && llvm::all_of(domain.reduced, [](SizeExpr size) { return size.getConstant().has_value(); })) {
       summary.knownColumns = static_cast<int64_t>(summary.columns);
     }
+    if (domain.first) {
+      summary.knownWidth = domain.width.getConstant().value_or(0);
+    }
     measure(region, domain, summary);
     SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on, ScheduleDevice{arch});
     ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
@@ -307,8 +316,13 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       }
     }
     ReadTracer tracer(region, summary);
+    summary.carriedValues = summary.carriedRegisters = 0;
     for (ReduceOp reduce : body.getOps<ReduceOp>()) {
       tracer.trace(reduce);
+      // A position beside the value.
+      bool isArg = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
+      summary.carriedValues += isArg ? 2 : 1;
+      summary.carriedRegisters += (getElementBytes(reduce.getOperand()) > 4 ? 2 : 1) + (isArg ? 2 : 0);
     }
     summary.keptOperands = std::max(1u, tracer.countOperands());
   }

@@ -4,6 +4,7 @@
 #include "llvm/ADT/bit.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -88,6 +89,74 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   return list;
 }
 
+/// What a thread needs beside its share of the data, in registers, and what it may take.
+static constexpr int64_t kOwnRegisters = 32, kMostRegisters = 128;
+/// Blocks of a processor that run at once, as far as more of them are of use, and shared memory that needs no asking for.
+static constexpr int64_t kMostResident = 4, kMostShared = 48 << 10;
+
+/// How many of these blocks a processor holds.
+static int64_t residentBlocks(int64_t threads, int64_t registers, int64_t sharedBytes, ScheduleDevice device) {
+  // The driver keeps 1 KB of each block.
+  int64_t blocks = std::min(device.registers() / ((registers + 7) / 8 * 8 * threads), device.sharedBytes() / (sharedBytes + 1024));
+  return std::clamp<int64_t>(blocks, 1, kMostResident);
+}
+
+/// Elements of a chunk: 16 bytes of the narrowest type. What is wide (the positions of an arg-reduction) is counted in registers.
+static int64_t chunkWidth(const RegionSummary &region) { return std::clamp<int64_t>(16 / std::max(1u, region.narrowestBytes), 1, 8); }
+
+/// Whether so much is computed of an element that it takes registers of its own, and ones that are hard to tell.
+static bool isHeavy(const RegionSummary &region) { return region.weight > 16; }
+
+/// Of a thread that sweeps: running values, a chunk as it is computed with, and the chunks that are loaded.
+static int64_t registersOf(const RegionSummary &region, double bytes, int64_t vector, int64_t unroll) {
+  return (isHeavy(region) ? 2 : 1) * kOwnRegisters + vector * (region.carriedRegisters + (region.narrowestBytes > 4 ? 2 : 1)) +
+         static_cast<int64_t>(static_cast<double>(unroll * vector) * bytes / 4);
+}
+
+/// How many chunks a thread that sweeps loads at once, and how many such blocks a processor holds; the assembler is to keep to the
+/// registers which that leaves, where they can be told.
+struct SweepShape {
+  int64_t unroll = 1, resident = 1;
+  int64_t promised = 1;
+};
+
+/// Loads under way: as many as a processor has to wait for, twice over, since a thread asks for the next ones when the last of these is
+/// there; fewer where their registers would cost a block.
+static SweepShape shapeSweep(const RegionSummary &region, double bytes, int64_t vector, int64_t threads, int64_t sharedBytes,
+                             ScheduleDevice device) {
+  bytes = std::max(1.0, bytes);
+  auto residentBy = [&](int64_t unroll) {
+    int64_t registers = registersOf(region, bytes, vector, unroll);
+    return unroll > 1 && registers > kMostRegisters ? 0 : residentBlocks(threads, registers, sharedBytes, device);
+  };
+  SweepShape shape;
+  shape.resident = residentBy(1);
+  auto isEnough = [&] {
+    double underWay = static_cast<double>(shape.resident * threads * shape.unroll * vector) * bytes;
+    return underWay >= static_cast<double>(2 * device.bytesInFlight());
+  };
+  while (shape.unroll < (isHeavy(region) ? 2 : 8) && !isEnough() && residentBy(2 * shape.unroll) == shape.resident) {
+    shape.unroll *= 2;
+  }
+  // Comparisons of several arg-reductions take more than what they carry: held to an estimate, they would spill.
+  shape.promised = isHeavy(region) || region.carriedValues > 2 ? 1 : shape.resident;
+  return shape;
+}
+
+/// Blocks that share a row of which there are so many, until they fill the device; four chunks a thread at least. See
+/// codegen/gpu/FullReduction.cpp.
+static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kind, int64_t fewest, ScheduleDevice device) {
+  constexpr int64_t threads = 256;
+  int64_t vector = chunkWidth(region);
+  SweepShape shape = shapeSweep(region, region.bytesAlongReduced, vector, threads, 8 * (threads / 32) * region.carriedValues, device);
+  auto share = static_cast<double>(threads * vector * std::max<int64_t>(4, shape.unroll));
+  auto most = static_cast<int64_t>(std::min(region.columns / share, 1e9));
+  double blocks = static_cast<double>(shape.resident * device.processors());
+  int64_t split = std::clamp<int64_t>(static_cast<int64_t>(blocks / std::max(1.0, region.rows)), fewest, std::max(most, fewest));
+  return {kind,
+          {{"threads", threads}, {"rows", 1}, {"split", split}, {"unroll", shape.unroll}, {"vector", vector}, {"resident", shape.promised}}};
+}
+
 /// A row to a warp while it is short, to a block when it is long; several short
 /// rows to a block.
 static Candidates rows(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
@@ -101,11 +170,7 @@ static Candidates rows(const RegionSummary &region, ScheduleTarget target, Sched
   // read it once from registers: there it takes fewer and longer ones.
   bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192), isFew = region.rows < (region.hasEpilogue ? 64 : 256);
   if (isLong && isFew) {
-    list.push_back({ScheduleKind::RowReduction,
-                    {{"threads", 256},
-                     {"rows", 1},
-                     {"split", powerOfTwo(region.columns / (256 * perThread), 2, 512)},
-                     {"vector", vector}}});
+    list.push_back(sharedRow(region, ScheduleKind::RowReduction, 2, device));
     return list;
   }
   if (region.columns <= 1024) {
@@ -128,29 +193,76 @@ static Candidates rows(const RegionSummary &region, ScheduleTarget target, Sched
   return list;
 }
 
-static Candidates columns(const RegionSummary &region, ScheduleTarget target) {
-  // Few columns and many of what is reduced: split the sweep.
+/// Threads side by side for so many chunks: a warp, or a part of one that leaves fewer of its threads idle.
+static int64_t chooseLanes(double chunks) {
+  int64_t count = static_cast<int64_t>(std::clamp(chunks, 1.0, 1e9)), best = 0, least = 0;
+  for (int64_t lanes : {32, 16, 8}) {
+    int64_t taken = (count + lanes - 1) / lanes * lanes;
+    if (8 * (taken - count) <= taken) {
+      return lanes;
+    }
+    if (best == 0 || taken < least) {
+      best = lanes;
+      least = taken;
+    }
+  }
+  return count >= 8 ? best : static_cast<int64_t>(llvm::bit_ceil(static_cast<uint64_t>(count)));
+}
+
+/// Blocks of 256 threads, some of them side by side, that share the rows until they fill the device; see codegen/gpu/ColumnReduction.cpp.
+static Candidates columns(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   double width = std::max(1.0, region.rows);
-  int64_t split = width < 4096 && region.columns > 1024
-                      ? powerOfTwo(region.columns / 256, 1, 64)
-                      : 1;
   if (target == ScheduleTarget::Cpu) {
+    // Few columns and many of what is reduced: split the sweep.
+    int64_t split = width < 4096 && region.columns > 1024 ? powerOfTwo(region.columns / 256, 1, 64) : 1;
     return {{ScheduleKind::ColumnReduction, {{"split", split}}}};
   }
-  Candidates list = {{ScheduleKind::ColumnReduction, {{"threads", 256}, {"rows", 8}, {"split", split}}}};
-  if (region.columns > 1024 && !region.hasEpilogue) {
-    // The other way.
-    int64_t other = split > 1 ? 1 : powerOfTwo(region.columns / 256, 2, 64);
-    list.push_back({ScheduleKind::ColumnReduction, {{"threads", 256}, {"rows", 8}, {"split", other}}});
+  constexpr int64_t threads = 256, warps = threads / 32;
+  int64_t vector = chunkWidth(region);
+  while (vector > 1 && region.knownWidth % vector != 0) {
+    vector /= 2;
+  }
+  int64_t lanes = 1, shared = 0;
+  double bytes = std::max(1.0, region.bytesAlongParallel);
+  for (;; vector /= 2) {
+    lanes = chooseLanes(width / static_cast<double>(vector));
+    shared = 8 * warps * lanes * vector * region.carriedValues;
+    if (vector == 1 || (shared <= kMostShared && registersOf(region, bytes, vector, 1) <= kMostRegisters)) {
+      break;
+    }
+  }
+  SweepShape shape = shapeSweep(region, bytes, vector, threads, shared, device);
+  int64_t unroll = shape.unroll;
+  // A part is worth its launch and its partial results from 16 rows a thread on, and four rounds.
+  int64_t rowsOfPart = threads / lanes * std::max<int64_t>(16, 4 * unroll);
+  int64_t blocks = shape.resident * device.processors();
+  double groups = std::ceil(width / static_cast<double>(vector * lanes));
+  auto most = static_cast<int64_t>(std::min(region.columns, 1e9)) / rowsOfPart;
+  int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(blocks) / groups), 1, std::max<int64_t>(most, 1));
+  Candidates list;
+  auto add = [&](int64_t split) {
+    list.push_back({ScheduleKind::ColumnReduction,
+                    {{"threads", threads},
+                     {"lanes", lanes},
+                     {"vector", vector},
+                     {"unroll", unroll},
+                     {"split", split},
+                     {"rows_of_part", rowsOfPart},
+                     {"resident", shape.promised}}});
+  };
+  add(parts);
+  // The other way.
+  if (region.columns > 1024 && !region.hasEpilogue && most > 1) {
+    add(parts > 1 ? 1 : std::min<int64_t>(most, 8));
   }
   return list;
 }
 
-static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target) {
+static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   if (target == ScheduleTarget::Cpu) {
     return {ScheduleKind::FullReduction, {{"unroll", 4}}};
   }
-  return {ScheduleKind::FullReduction, {{"threads", 256}, {"vector", vectorWidth(region)}}};
+  return sharedRow(region, ScheduleKind::FullReduction, 1, device);
 }
 
 Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
@@ -159,9 +271,9 @@ Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget
   }
   Candidates list;
   if (region.singleRow && !region.hasEpilogue) {
-    list = {full(region, target)};
+    list = {full(region, target, device)};
   } else if (region.bytesAlongParallel > region.bytesAlongReduced && !region.singleRow && !region.hasEpilogue) {
-    list = columns(region, target);
+    list = columns(region, target, device);
   } else {
     return rows(region, target, device);
   }
@@ -169,11 +281,8 @@ Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget
   return list;
 }
 
-/// What a thread needs beside its share of a row, in registers, what it may take, and what a processor has for all threads.
-static constexpr int64_t kOwnRegisters = 32, kMostRegisters = 128, kRegisters = 65536;
-
 BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns, ScheduleDevice device) {
-  constexpr int64_t fewestThreads = 256, mostShared = 48 << 10, mostBlocks = 4;
+  constexpr int64_t fewestThreads = 256;
   BothWays result;
   if (region.knownColumns <= 0) {
     result.refusal = BothWays::Refusal::UnknownLength;
@@ -190,10 +299,10 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
     int64_t each = (chunks + threads - 1) / threads, block = std::max(threads, fewestThreads), rows = block / threads;
     int64_t registers = (kOwnRegisters + each * vector * values + 7) / 8 * 8;
     int64_t shared = 8 * (block / 32) * 8 + (rows > 1 ? block * vector * slot * accumulators : 0);
-    if (each > kKeptChunks || registers > kMostRegisters || shared > mostShared) {
+    if (each > kKeptChunks || registers > kMostRegisters || shared > kMostShared) {
       continue;
     }
-    int64_t resident = powerOfTwo(static_cast<double>(kRegisters) / static_cast<double>(registers * block), 1, mostBlocks);
+    int64_t resident = powerOfTwo(static_cast<double>(device.registers()) / static_cast<double>(registers * block), 1, kMostResident);
     int64_t parts = device.processors() * resident;
     // What the blocks leave for each column is written and read once more: a quarter of what is saved at most. What is small is read from
     // a cache the second time.

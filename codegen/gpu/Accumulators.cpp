@@ -29,6 +29,14 @@ unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels
   return count;
 }
 
+unsigned Accumulators::countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes) {
+  unsigned count = 0;
+  for (unsigned id : nodes) {
+    count += isArgReduction(cast<ReduceOp>(program[id].op)) ? 2 : 1;
+  }
+  return count;
+}
+
 uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
                                       uint32_t groupThreads, uint32_t clusterBlocks) {
   uint32_t slots = groupThreads <= 32 ? 0 : blockThreads / 32;

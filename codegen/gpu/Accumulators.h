@@ -40,6 +40,8 @@ public:
                                  uint32_t groupThreads, uint32_t clusterBlocks = 1);
   /// Values of all phases before `level`.
   static unsigned countValues(const KernelProgram &program, unsigned levels);
+  /// Values of these Reduce nodes.
+  static unsigned countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes);
   /// What the reductions of a phase read.
   static SmallVector<unsigned> getOperands(const KernelProgram &program, unsigned level);
 

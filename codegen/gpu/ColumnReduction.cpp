@@ -1,37 +1,55 @@
 // Column reductions: the contiguous dim is kept, the reduced dims lie across it.
 //
-// A block of 8 x 32 threads takes 32 chunks of neighbouring columns: thread (y, x) sweeps every eighth reduced index of its chunk
-// of columns, so that a warp reads whole lines; the eight partial sums of a column meet in shared memory and are combined in
-// fixed order by every thread that goes on with them. Results on the full domain that need them (a softmax over dim 0) sweep the
-// columns again; those that do not (a gradient beside the sum of it) are written by the first sweep.
+// A block of 256 threads takes `lanes` chunks of neighbouring columns, 32 of them or fewer where there are few: thread (y, x) sweeps every
+// rows-th reduced index (rows = 256 / lanes) of its chunk of columns, so that a warp reads whole lines. A thread takes `unroll` rows at a
+// time: all of their loads are asked for before the first is used, then they are added in order. The partial sums of a column meet by
+// shuffles where a warp has several rows, then one a warp in shared memory, and are combined in fixed order by every thread that goes on
+// with them. Results on the full domain that need them (a softmax over dim 0) sweep the columns again; those that do not (a gradient
+// beside the sum of it) are written by the first sweep.
 //
-// Where accesses cannot be vectors, or the width does not divide the columns, the block takes the same columns one chunk of 32 at
+// Where accesses cannot be vectors, or the width does not divide the columns, the block takes the same columns one chunk of `lanes` at
 // a time, element by element, with the same order of combination.
 //
-// Few columns and many rows would leave most of a device idle. Where the schedule says so (and one round of reductions is all there
-// is), a block takes only every parts-th run of eight rows and leaves a partial result for each column in the workspace; a second
-// launch folds them in order, a thread a column. The number of parts is a function of the number of rows alone.
+// Fewer blocks than fill a device share the rows. Where the schedule says so (`split`; one round of reductions has to be all there is), a
+// block takes only every parts-th run of rows x unroll rows (UnrolledSweep.h) and leaves a partial result for each column in the workspace;
+// a second launch folds them in order (ColumnParts.h). The number of parts is a function of the number of rows alone: `split`, but no part
+// gets fewer rows than `rows_of_part`.
 //
-// Shared memory: 256 x width x element bytes a value, one slot for each reduction. Workspace: 8 bytes a value, column and part.
+// Registers: width x (running values + what a row's chunk becomes), and width x unroll loaded elements of each operand; the schedule
+// keeps them, and shared memory, within its budgets, and tells the assembler how many blocks a processor is to hold (`resident`): it would
+// unroll further, and leave room for fewer. Shared memory: 8 warps x lanes x width x 8 bytes a value, one slot for each reduction.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
+#include "codegen/gpu/ColumnParts.h"
 #include "codegen/gpu/Schedules.h"
+#include "codegen/gpu/UnrolledSweep.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kLanes = 32, kRows = kThreads / kLanes, kRowsOfPart = 32 * kRows, kMaxParts = 64;
+constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp, kMostUnroll = 8;
+
+struct ColumnShape {
+  /// Threads side by side, and rows that a thread takes at a time.
+  uint32_t lanes = kWarp, unroll = 1;
+  /// Blocks of a column; null where one sweeps all rows.
+  SizeAttr parts;
+
+  uint32_t rows() const { return kThreads / lanes; }
+  /// Rows that a block takes at a time.
+  int64_t run() const { return int64_t(rows()) * unroll; }
+};
 
 class ColumnKernel {
 public:
-  /// `parts`: null where a block sweeps all rows.
-  ColumnKernel(GpuFunction &function, const ChunkSpace &columns, bool isInPlace, SizeAttr parts)
-      : parts(parts), function(function), program(function.getProgram()), emitter(function.getEmitter()),
+  ColumnKernel(GpuFunction &function, const ChunkSpace &columns, bool isInPlace, const ColumnShape &shape)
+      : shape(shape), parts(shape.parts), function(function), program(function.getProgram()), emitter(function.getEmitter()),
         columns(columns), isInPlace(isInPlace) {
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
@@ -41,8 +59,8 @@ public:
   }
 
   void emit() {
-    x = function.rem(function.threadId(), function.index(kLanes));
-    y = function.div(function.threadId(), function.index(kLanes));
+    x = function.rem(function.threadId(), function.index(shape.lanes));
+    y = function.div(function.threadId(), function.index(shape.lanes));
     unsigned width = columns.getWidth();
     Value block = function.blockId();
     if (parts) {
@@ -50,7 +68,7 @@ public:
       part = function.sub(block, function.mul(group, count));
       block = group;
     }
-    block = function.mul(block, function.index(kLanes));
+    block = function.mul(block, function.index(shape.lanes));
     if (width == 1) {
       return sweep(function.add(block, x), 1);
     }
@@ -66,7 +84,7 @@ public:
           Value first = function.add(function.mul(block, function.index(width)), x);
           function.loop(function.index(0), function.index(width), function.index(1), {},
                         [&](Value piece, ValueRange) -> SmallVector<Value> {
-                          sweep(function.add(first, function.mul(piece, function.index(kLanes))), 1);
+                          sweep(function.add(first, function.mul(piece, function.index(shape.lanes))), 1);
                           // The slots of shared memory are used again.
                           function.barrier();
                           return {};
@@ -75,13 +93,8 @@ public:
         });
   }
 
-  static uint32_t getSharedBytes(const KernelProgram &program, unsigned width) {
-    return 8 * kThreads * width * Accumulators::countValues(program, program.numPhases());
-  }
-
-  /// Byte offset of the partials of a value.
-  static SizeExpr partialsOf(const ChunkSpace &columns, SizeExpr parts, unsigned value) {
-    return columns.getElements() * parts * (8 * int64_t(value));
+  static uint32_t getSharedBytes(const KernelProgram &program, const ColumnShape &shape, unsigned width) {
+    return 8 * kWarps * shape.lanes * width * Accumulators::countValues(program, program.numPhases());
   }
 
 private:
@@ -100,52 +113,34 @@ private:
     if (isInPlace) {
       column.mask = active;
     }
-    Value depth = function.size(program.getExtent(program.numParallel(), program.getRank()));
-    auto overRows = [&](ValueRange carried,
-                        llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
-      Value first = y, step = function.index(kRows);
-      if (parts) {
-        first = function.add(y, function.mul(part, step));
-        step = function.mul(step, function.size(parts));
-      }
-      return function.loop(first, depth, step, carried,
-                           [&](Value row, ValueRange values) {
-                             Frame frame(&column);
-                             emitter.bindLinear(frame, row, program.numParallel(),
-                                                program.getRank());
-                             return body(frame, values);
-                           });
-    };
     for (unsigned level = 0; level < program.numPhases(); ++level) {
       Accumulators sums(function, level);
       if (sums.isEmpty()) {
         continue;
       }
       SmallVector<Value> totals =
-          overRows(sums.identity(width), [&](Frame &frame, ValueRange carried) {
+          overRows(column, sums.identity(width), loadsOf(level), [&](Frame &frame, ValueRange carried) {
             auto next = sums.accumulate(frame, carried);
             if (level == 0 && !earlyStores.empty()) {
               function.when(active, [&] { write(frame, earlyStores); });
             }
             return next;
           });
-      totals = exchange(sums, level, totals, width);
+      leaveWarps(sums, level, totals, width);
       if (parts) {
-        return leavePartials(totals, element, active, width);
+        return leavePartials(sums, element, active, width);
       }
-      sums.supply(column, totals);
+      sums.supply(column, foldWarps(sums, level, width));
     }
     if (!columnStores.empty()) {
-      Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
-                                          arith::CmpIPredicate::eq, y, function.index(0));
-      function.when(function.both(first, active), [&] {
+      function.when(function.both(equals(y, function.index(0)), active), [&] {
         Frame frame(&column);
         write(frame, columnStores);
       });
     }
     if (!fullStores.empty()) {
       function.when(active, [&] {
-        overRows({}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
+        overRows(column, {}, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
           write(frame, fullStores);
           return {};
         });
@@ -153,59 +148,98 @@ private:
     }
   }
 
-  /// Combines over y; every thread gets the result of its columns.
-  SmallVector<Value> exchange(Accumulators &sums, unsigned level, ValueRange totals,
-                              unsigned width) {
-    OpBuilder &builder = function.getBuilder();
-    Location loc = function.getLoc();
-    int64_t slotBytes = 8 * kThreads * columns.getWidth();
-    int64_t slot = Accumulators::countValues(program, level);
-    auto place = [&](Value row, unsigned lane) {
-      // Lanes apart by 256 elements: neighbouring threads on neighbouring banks.
-      Value at = function.add(function.mul(row, function.index(kLanes)), x);
-      return function.add(at, function.index(lane * kThreads));
-    };
-    auto lanesOf = [&](Value value, unsigned lane) -> Value {
-      return width == 1 ? value : vector::ExtractOp::create(builder, loc, value, (int64_t)lane);
-    };
-    for (auto [i, value] : llvm::enumerate(totals)) {
-      for (unsigned lane = 0; lane < width; ++lane) {
-        function.storeShared((slot + i) * slotBytes, place(y, lane), lanesOf(value, lane));
+  /// What a row's share of a level's sweep reads of the full domain.
+  SmallVector<unsigned> loadsOf(unsigned level) {
+    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    for (const Store &store : earlyStores) {
+      if (level == 0) {
+        roots.push_back(store.node);
       }
     }
+    return getSweptLoads(program, roots);
+  }
+
+  SmallVector<Value> overRows(Frame &column, ValueRange carried, ArrayRef<unsigned> loads,
+                              llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
+    UnrolledSweep rows{program.getExtent(program.numParallel(), program.getRank()), y, shape.rows(), shape.unroll, part, parts};
+    return emitUnrolledSweep(
+        function, rows, column, loads, carried,
+        [&](Frame &frame, Value row) { emitter.bindLinear(frame, row, program.numParallel(), program.getRank()); }, body);
+  }
+
+  Value equals(Value a, Value b) {
+    return arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq, a, b);
+  }
+
+  Value laneOf(Value value, unsigned lane, unsigned width) {
+    return width == 1 ? value
+                      : Value(vector::ExtractOp::create(function.getBuilder(), function.getLoc(), value, static_cast<int64_t>(lane)));
+  }
+
+  Value joinLanes(ValueRange lanes, Type type) {
+    return lanes.size() == 1 ? lanes[0]
+                             : Value(vector::FromElementsOp::create(function.getBuilder(), function.getLoc(),
+                                                                    getLanesType(type, lanes.size()), lanes));
+  }
+
+  /// Combines the rows of each warp, and leaves the result in the warp's slots of shared memory.
+  void leaveWarps(Accumulators &sums, unsigned level, SmallVector<Value> totals, unsigned width) {
+    for (uint32_t distance = shape.lanes; distance < kWarp; distance *= 2) {
+      SmallVector<Value> others;
+      for (auto [value, type] : llvm::zip(totals, sums.getTypes())) {
+        SmallVector<Value> lanes;
+        for (unsigned lane = 0; lane < width; ++lane) {
+          lanes.push_back(function.shuffle(laneOf(value, lane, width), distance));
+        }
+        others.push_back(joinLanes(lanes, type));
+      }
+      totals = sums.combine(totals, others);
+    }
+    Value inWarp = function.rem(function.threadId(), function.index(kWarp)), warp = function.div(function.threadId(), function.index(kWarp));
+    function.when(shape.lanes < kWarp ? function.less(inWarp, function.index(shape.lanes)) : Value(), [&] {
+      for (auto [i, value] : llvm::enumerate(totals)) {
+        for (unsigned lane = 0; lane < width; ++lane) {
+          function.storeShared(slotBytes(level, i), slotOf(warp, lane), laneOf(value, lane, width));
+        }
+      }
+    });
     function.barrier();
-    auto readRow = [&](Value row) {
+  }
+
+  int64_t slotBytes(unsigned level, unsigned value) {
+    return 8 * int64_t(kWarps) * shape.lanes * columns.getWidth() * (Accumulators::countValues(program, level) + value);
+  }
+
+  /// Lanes of a chunk lie apart: neighbouring threads on neighbouring banks.
+  Value slotOf(Value warp, unsigned lane) {
+    Value at = function.add(function.mul(warp, function.index(shape.lanes)), x);
+    return function.add(at, function.index(int64_t(lane) * kWarps * shape.lanes));
+  }
+
+  /// What the warps left, combined in order.
+  SmallVector<Value> foldWarps(Accumulators &sums, unsigned level, unsigned width) {
+    auto readWarp = [&](Value warp) {
       SmallVector<Value> values;
       for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
         SmallVector<Value> lanes;
         for (unsigned lane = 0; lane < width; ++lane) {
-          lanes.push_back(function.loadShared((slot + i) * slotBytes, place(row, lane), type));
+          lanes.push_back(function.loadShared(slotBytes(level, i), slotOf(warp, lane), type));
         }
-        values.push_back(width == 1 ? lanes[0]
-                                    : Value(vector::FromElementsOp::create(
-                                          builder, loc, getLanesType(type, width), lanes)));
+        values.push_back(joinLanes(lanes, type));
       }
       return values;
     };
-    return function.loop(function.index(1), function.index(kRows), function.index(1),
-                         readRow(function.index(0)), [&](Value row, ValueRange carried) {
-                           return sums.combine(carried, readRow(row));
-                         });
+    return function.loop(function.index(1), function.index(kWarps), function.index(1), readWarp(function.index(0)),
+                         [&](Value warp, ValueRange carried) { return sums.combine(carried, readWarp(warp)); });
   }
 
   /// One round is all there is: the rest is the second launch's.
-  void leavePartials(ValueRange totals, Value element, Value active, unsigned width) {
-    Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
-                                        arith::CmpIPredicate::eq, y, function.index(0));
-    function.when(function.both(first, active), [&] {
-      Value at = function.add(function.mul(part, function.size(columns.getElements())), element);
-      for (auto [i, value] : llvm::enumerate(totals)) {
-        Value offset = function.size(partialsOf(columns, parts, i));
+  void leavePartials(Accumulators &sums, Value element, Value active, unsigned width) {
+    function.when(function.both(equals(y, function.index(0)), active), [&] {
+      ColumnParts workspace{function, columns, parts};
+      for (auto [i, value] : llvm::enumerate(foldWarps(sums, 0, width))) {
         for (unsigned lane = 0; lane < width; ++lane) {
-          Value one = width == 1 ? value
-                                 : vector::ExtractOp::create(function.getBuilder(), function.getLoc(),
-                                                             value, static_cast<int64_t>(lane));
-          function.storeWorkspace(offset, function.add(at, function.index(lane)), one);
+          workspace.store(i, part, function.add(element, function.index(lane)), laneOf(value, lane, width));
         }
       }
     });
@@ -221,6 +255,7 @@ private:
     }
   }
 
+  ColumnShape shape;
   SizeAttr parts;
   Value part;
   GpuFunction &function;
@@ -234,63 +269,42 @@ private:
 
 } // namespace
 
-/// The second launch of split columns.
-static void emitCombination(GpuFunction &function, const ChunkSpace &columns, SizeExpr parts) {
-  const KernelProgram &program = function.getProgram();
-  Value elements = function.size(columns.getElements());
-  Value element = function.add(function.mul(function.blockId(), function.index(kThreads)), function.threadId());
-  function.when(function.less(element, elements), [&] {
-    Frame column;
-    columns.bindElement(function, column, element);
-    Accumulators sums(function, 0);
-    auto totals = function.loop(
-        function.index(0), function.size(parts), function.index(1), sums.identity(1),
-        [&](Value part, ValueRange carried) {
-          Value at = function.add(function.mul(part, elements), element);
-          SmallVector<Value> partials;
-          for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-            Value offset = function.size(ColumnKernel::partialsOf(columns, parts, i));
-            partials.push_back(function.loadWorkspace(offset, at, type));
-          }
-          return sums.combine(carried, partials);
-        });
-    sums.supply(column, totals);
-    for (const Store &store : program.getStores()) {
-      if (!((store.dims | program[store.node].dims) & program.reducedMask())) {
-        function.getEmitter().store(column, store, function.getEmitter().value(column, store.node));
-      }
-    }
-  });
-}
-
 void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                        KernelDesc &desc, bool isInPlace, bool isSplit) {
-  unsigned lane = *program.getLaneDim(), width = chooseWidth(program, lane);
-  while (width > 1 && ColumnKernel::getSharedBytes(program, width) > (32 << 10)) {
+                                        KernelDesc &desc, bool isInPlace) {
+  constexpr uint32_t mostSharedBytes = 48 << 10;
+  KernelOp kernel = program.getKernel();
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1);
+  // A kernel that is scheduled as something else (a softmax over dim 0) has its lane across the reduced dims all the same.
+  bool isScheduled = kernel.getScheduleAttr() && kernel.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction;
+  auto scheduled = [&](StringRef name, int64_t otherwise, uint32_t most) {
+    int64_t number = isScheduled ? getScheduled(kernel, name, otherwise) : otherwise;
+    return static_cast<uint32_t>(std::clamp<int64_t>(llvm::PowerOf2Ceil(number), 1, most));
+  };
+  ColumnShape shape;
+  shape.lanes = scheduled("lanes", kWarp, kWarp);
+  shape.unroll = scheduled("unroll", 1, kMostUnroll);
+  unsigned lane = *program.getLaneDim(), width = std::min(chooseWidth(program, lane), scheduled("vector", 8, 8));
+  while (width > 1 && ColumnKernel::getSharedBytes(program, shape, width) > mostSharedBytes) {
     width /= 2;
   }
   ChunkSpace columns(program, 0, program.numParallel(), lane, width);
-  SizeExpr one = SizeExpr::constant(program.getContext(), 1), parts = one;
-  isSplit = isSplit && program.numPhases() == 1 && llvm::none_of(program.getStores(), [&](const Store &store) {
-              return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
-            });
-  if (isSplit) {
+  bool isOneRound = program.numPhases() == 1 && llvm::none_of(program.getStores(), [&](const Store &store) {
+                      return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
+                    });
+  int64_t split = isScheduled && isOneRound ? getScheduled(kernel, "split", 1) : 1;
+  SizeExpr parts = one;
+  if (split > 1) {
     SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());
-    parts = depth.ceilDiv(one * kRowsOfPart).min(one * kMaxParts).max(one);
-    desc.workspaceBytes = ColumnKernel::partialsOf(columns, parts, Accumulators::countValues(program, 1));
+    parts = depth.ceilDiv(one * std::max<int64_t>(getScheduled(kernel, "rows_of_part", 1), shape.run())).min(one * split).max(one);
+    shape.parts = parts;
+    desc.workspaceBytes = ColumnParts::bytes(columns, parts, Accumulators::countValues(program, 1));
   }
-  auto launchOf = [&](SizeExpr grid, uint32_t sharedBytes) {
-    return addLaunch(desc, isSplit ? getNumberedEntry(desc) : desc.name, grid, kThreads, sharedBytes);
-  };
-  std::string entry = launchOf(getSweepBlocks(columns, kLanes) * parts,
-                               ColumnKernel::getSharedBytes(program, columns.getWidth()));
-  GpuFunction function(module, entry, program, {kThreads, isSplit});
-  ColumnKernel(function, columns, isInPlace, isSplit ? SizeAttr(parts) : SizeAttr()).emit();
+  std::string entry = addLaunch(desc, split > 1 ? getNumberedEntry(desc) : desc.name, getSweepBlocks(columns, shape.lanes) * parts, kThreads,
+                                ColumnKernel::getSharedBytes(program, shape, columns.getWidth()));
+  GpuFunction function(module, entry, program, {.threads = kThreads, .hasWorkspace = split > 1, .resident = scheduled("resident", 1, 4)});
+  ColumnKernel(function, columns, isInPlace, shape).emit();
   function.finish();
-  if (isSplit) {
-    GpuFunction combination(module, launchOf(columns.getElements().ceilDiv(one * kThreads), 0), program,
-                            {kThreads, true});
-    emitCombination(combination, columns, parts);
-    combination.finish();
+  if (split > 1) {
+    emitColumnFold(module, program, desc, columns, parts, program.getReduces(), program.reducedMask());
   }
 }

@@ -3,7 +3,9 @@
 // partials. What a phase found is read from the workspace by the launches after it. A last launch writes results on the full
 // domain that need what was reduced, if there are any; others are written by the first.
 //
-// The number of blocks of a row is a function of its length alone: four chunks a thread, at most 512 blocks. A small reduction (what
+// The number of blocks of a row is a function of its length alone: as many as the schedule says (`split`, about four a processor for all
+// rows), but four chunks a thread at least. A thread takes `unroll` chunks at a time and asks for all of them before it uses the first
+// (UnrolledSweep.h), in the registers that leave room for `resident` blocks a processor; element by element, where accesses cannot be vectors, it takes them in the same order. A small reduction (what
 // one block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp; rows are split where the schedule says so: they
 // do not fill the device, and are longer than what a block would be done with at once.
 //
@@ -12,13 +14,18 @@
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
 #include "codegen/gpu/Schedules.h"
+#include "codegen/gpu/UnrolledSweep.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kMaxBlocks = 512, kChunksPerThread = 4;
+constexpr uint32_t kThreads = 256, kMostUnroll = 8, kChunksPerThread = 4;
+/// Where no schedule says how many.
+constexpr int64_t kBlocks = 512;
 
 class SplitKernel {
 public:
@@ -27,9 +34,12 @@ public:
       : module(module), program(program), desc(desc), space(space) {
     MLIRContext *context = program.getContext();
     one = SizeExpr::constant(context, 1);
-    SizeExpr share = SizeExpr::constant(context, kThreads * kChunksPerThread);
+    KernelOp kernel = program.getKernel();
+    unroll = std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "unroll", 1)), 1, kMostUnroll);
+    resident = std::clamp<int64_t>(getScheduled(kernel, "resident", 1), 1, 4);
+    SizeExpr share = one * int64_t(kThreads * std::max(unroll, kChunksPerThread));
     rows = program.getExtent(0, program.numParallel());
-    parts = space.getChunks().ceilDiv(share).min(one * kMaxBlocks).max(one);
+    parts = space.getChunks().ceilDiv(share).min(one * getScheduled(kernel, "split", kBlocks)).max(one);
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : rowStores).push_back(store);
@@ -94,25 +104,36 @@ private:
     function.when(first, body);
   }
 
-  /// Walks the chunks of a row that are a block's: every `parts`-th run of a chunk a thread.
-  SmallVector<Value> sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ValueRange carried,
+  /// Walks the chunks of a row that are a block's.
+  SmallVector<Value> sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ArrayRef<unsigned> roots, ValueRange carried,
                            llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-    Value first = function.add(function.mul(part, function.index(kThreads)), function.threadId());
-    Value step = function.mul(function.size(parts), function.index(kThreads));
-    auto totals = function.loop(first, function.size(space.getChunks()), step, carried,
-                                [&](Value chunk, ValueRange values) {
-                                  Frame frame(&row);
-                                  if (vectors) {
-                                    space.bindChunk(function, frame, chunk);
-                                  } else {
-                                    space.bindMaskedChunk(function, frame, chunk);
-                                  }
-                                  return body(frame, values);
-                                });
+    UnrolledSweep chunks{space.getChunks(), function.threadId(), kThreads, unroll, part, parts, /*isRolled=*/!vectors};
+    auto totals = emitUnrolledSweep(
+        function, chunks, row, getSweptLoads(program, roots), carried,
+        [&](Frame &frame, Value chunk) {
+          if (vectors) {
+            space.bindChunk(function, frame, chunk);
+          } else {
+            space.bindMaskedChunk(function, frame, chunk);
+          }
+        },
+        body);
     function.setVectorAddresses(nullptr);
     return totals;
   }
+
+  /// What the sweep of a level (past the last: the one that writes) computes of every chunk.
+  SmallVector<unsigned> rootsOf(unsigned level) const {
+    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    for (const Store &store : level == 0 ? earlyStores : fullStores) {
+      if (level == 0 || level == program.numPhases()) {
+        roots.push_back(store.node);
+      }
+    }
+    return roots;
+  }
+
   SmallVector<Value> eitherWay(GpuFunction &function, TypeRange types,
                                llvm::function_ref<SmallVector<Value>(bool vectors)> body) {
     Value aligned = space.isAligned(function, true);
@@ -123,14 +144,14 @@ private:
 
   void emitPartials(unsigned level) {
     uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
-    GpuFunction function(module, nextEntry(rows * parts, shared), program, {kThreads, true});
+    GpuFunction function(module, nextEntry(rows * parts, shared), program, {.threads = kThreads, .hasWorkspace = true, .resident = resident});
     Frame top;
     auto [row, part] = bindRow(function, top, /*isWhole=*/false);
     supplyFinals(function, top, row, level);
     Accumulators sums(function, level);
-    hoist(function, top, level);
+    function.getEmitter().hoist(top, rootsOf(level));
     SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
-      return sums.foldLanes(sweep(function, top, part, vectors, sums.identity(space.getWidth()),
+      return sums.foldLanes(sweep(function, top, part, vectors, rootsOf(level), sums.identity(space.getWidth()),
                                   [&](Frame &frame, ValueRange carried) {
                                     auto next = sums.accumulate(frame, carried);
                                     if (level == 0) {
@@ -200,9 +221,9 @@ private:
     Frame top;
     auto [row, part] = bindRow(function, top, /*isWhole=*/false);
     supplyFinals(function, top, row, program.numPhases());
-    hoist(function, top, program.numPhases());
+    function.getEmitter().hoist(top, rootsOf(program.numPhases()));
     eitherWay(function, {}, [&](bool vectors) {
-      return sweep(function, top, part, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
+      return sweep(function, top, part, vectors, rootsOf(program.numPhases()), {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
         write(function, frame, fullStores);
         return {};
       });
@@ -210,21 +231,11 @@ private:
     function.finish();
   }
 
-  /// What a sweep needs that is the same for a whole row: the operands of the reductions of a level, or of the results.
-  void hoist(GpuFunction &function, Frame &row, unsigned level) {
-    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
-    for (const Store &store : fullStores) {
-      if (level == program.numPhases()) {
-        roots.push_back(store.node);
-      }
-    }
-    function.getEmitter().hoist(row, roots);
-  }
-
   gpu::GPUModuleOp module;
   const KernelProgram &program;
   KernelDesc &desc;
   const ChunkSpace &space;
+  uint32_t unroll = 1, resident = 1;
   SizeExpr one, rows, parts;
   SmallVector<Store> fullStores, earlyStores, rowStores;
 };

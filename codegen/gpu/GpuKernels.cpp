@@ -172,7 +172,7 @@ static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &pr
   } else if (program.numParallel() == 0 || (*lane >= program.numParallel() && splits)) {
     emitGpuFullReduction(module, program, desc, isInPlace);
   } else if (*lane < program.numParallel()) {
-    emitGpuColumnReduction(module, program, desc, isInPlace, splits);
+    emitGpuColumnReduction(module, program, desc, isInPlace);
   } else {
     emitGpuRowReduction(module, program, desc, isInPlace);
   }

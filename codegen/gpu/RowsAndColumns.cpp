@@ -19,6 +19,7 @@
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
+#include "codegen/gpu/ColumnParts.h"
 #include "codegen/gpu/Schedules.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -29,7 +30,7 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kMostThreads = 512, kFoldThreads = 256, kFoldLanes = 32, kFoldRows = kFoldThreads / kFoldLanes, kFoldUnroll = 4;
+constexpr uint32_t kMostThreads = 512;
 
 struct Shape {
   /// Threads of a row, and of a block.
@@ -40,26 +41,6 @@ struct Shape {
   SizeExpr parts;
 
   uint32_t groups() const { return block / threads; }
-};
-
-/// Where the partial results lie.
-struct Workspace {
-  GpuFunction &function;
-  const ChunkSpace &columns;
-  SizeExpr parts;
-
-  static SizeExpr bytes(const ChunkSpace &columns, SizeExpr parts, unsigned values) {
-    return columns.getElements() * parts * (8 * int64_t(values));
-  }
-  Value at(Value part, Value column) const {
-    return function.add(function.mul(part, function.size(columns.getElements())), column);
-  }
-  Value load(unsigned value, Value part, Value column, Type type) const {
-    return function.loadWorkspace(function.size(bytes(columns, parts, value)), at(part, column), type);
-  }
-  void store(unsigned value, Value part, Value column, Value what) const {
-    function.storeWorkspace(function.size(bytes(columns, parts, value)), at(part, column), what);
-  }
 };
 
 class SweepKernel {
@@ -226,7 +207,7 @@ private:
   /// The block's result for each column: its first group folds the others' and writes.
   void leavePartials(ValueRange columns) {
     unsigned width = space.getWidth(), each = across.numValues();
-    Workspace workspace{function, space, shape.parts};
+    ColumnParts workspace{function, space, shape.parts};
     Value part = function.blockId();
     SmallVector<int64_t> slots;
     int64_t offset = getRowBytes(program, shape);
@@ -305,59 +286,6 @@ private:
 
 } // namespace
 
-/// The second launch: 32 neighbouring columns a block, eight threads a column, four partial results of it on their way at once.
-static void emitFold(GpuFunction &function, const ChunkSpace &columns, SizeExpr parts) {
-  const KernelProgram &program = function.getProgram();
-  Workspace workspace{function, columns, parts};
-  Accumulators sums(function, program.getAcross());
-  Value x = function.rem(function.threadId(), function.index(kFoldLanes)), y = function.div(function.threadId(), function.index(kFoldLanes));
-  Value element = function.add(function.mul(function.blockId(), function.index(kFoldLanes)), x);
-  Value count = function.size(columns.getElements()), active = function.less(element, count);
-  element = function.minimum(element, function.sub(count, function.index(1)));
-  Value most = function.size(parts), last = function.sub(most, function.index(1));
-  auto totals = function.loop(y, most, function.index(kFoldRows * kFoldUnroll), sums.identity(1), [&](Value part, ValueRange carried) {
-    SmallVector<SmallVector<Value>> taken;
-    SmallVector<Value> neutral = sums.identity(1);
-    for (unsigned k = 0; k < kFoldUnroll; ++k) {
-      Value own = function.add(part, function.index(k * kFoldRows)), isThere = function.less(own, most);
-      Value from = function.minimum(own, last);
-      taken.emplace_back();
-      for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-        Value value = workspace.load(i, from, element, type);
-        taken.back().push_back(arith::SelectOp::create(function.getBuilder(), function.getLoc(), isThere, value, neutral[i]));
-      }
-    }
-    SmallVector<Value> next(carried);
-    for (ArrayRef<Value> values : taken) {
-      next = sums.combine(next, values);
-    }
-    return next;
-  });
-  auto slotOf = [&](Value row) { return function.add(function.mul(row, function.index(kFoldLanes)), x); };
-  for (auto [i, value] : llvm::enumerate(totals)) {
-    function.storeShared(8 * kFoldThreads * i, slotOf(y), value);
-  }
-  function.barrier();
-  Value isFirst = arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq, y, function.index(0));
-  function.when(function.both(isFirst, active), [&] {
-    for (unsigned row = 1; row < kFoldRows; ++row) {
-      SmallVector<Value> theirs;
-      for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-        theirs.push_back(function.loadShared(8 * kFoldThreads * i, slotOf(function.index(row)), type));
-      }
-      totals = sums.combine(totals, theirs);
-    }
-    Frame column;
-    columns.bindElement(function, column, element);
-    sums.supply(column, totals);
-    for (const Store &store : program.getStores()) {
-      if (!((store.dims | program[store.node].dims) & program.parallelMask())) {
-        function.getEmitter().store(column, store, function.getEmitter().value(column, store.node));
-      }
-    }
-  });
-}
-
 LogicalResult mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
   KernelOp kernel = program.getKernel();
   std::optional<unsigned> lane = program.getLaneDim();
@@ -383,18 +311,13 @@ LogicalResult mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module, const K
   shape.block = std::max(shape.threads * power("rows", 1, kMostThreads / shape.threads), 32u);
   shape.chunks = (*chunks + shape.threads - 1) / shape.threads;
   shape.parts = rows.ceilDiv(one * shape.groups()).min(one * getScheduled(kernel, "parts", 1)).max(one);
-  desc.workspaceBytes = Workspace::bytes(space, shape.parts, program.getAcross().size());
+  desc.workspaceBytes = ColumnParts::bytes(space, shape.parts, program.getAcross().size());
 
-  auto launchOf = [&](SizeExpr grid, uint32_t threads, uint32_t sharedBytes) {
-    return addLaunch(desc, getNumberedEntry(desc), grid, threads, sharedBytes);
-  };
-  GpuFunction sweep(module, launchOf(shape.parts, shape.block, SweepKernel::getSharedBytes(program, shape, space.getWidth())), program,
-                    {.threads = shape.block, .hasWorkspace = true, .resident = power("resident", 1, 4)});
+  std::string entry = addLaunch(desc, getNumberedEntry(desc), shape.parts, shape.block,
+                                SweepKernel::getSharedBytes(program, shape, space.getWidth()));
+  GpuFunction sweep(module, entry, program, {.threads = shape.block, .hasWorkspace = true, .resident = power("resident", 1, 4)});
   SweepKernel(sweep, space, shape, isInPlace).emit();
   sweep.finish();
-  GpuFunction fold(module, launchOf(space.getElements().ceilDiv(one * kFoldLanes), kFoldThreads, 8 * kFoldThreads * program.getAcross().size()),
-                   program, {kFoldThreads, true});
-  emitFold(fold, space, shape.parts);
-  fold.finish();
+  emitColumnFold(module, program, desc, space, shape.parts, program.getAcross(), program.parallelMask());
   return success();
 }

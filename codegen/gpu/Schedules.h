@@ -13,7 +13,7 @@ void emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program, Ker
 void emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                          bool isInPlace);
 void emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                            KernelDesc &desc, bool isInPlace, bool isSplit);
+                            KernelDesc &desc, bool isInPlace);
 /// For pointwise kernels: the dim along which what the lanes do not find contiguous is, if there is one worth a tile.
 std::optional<unsigned> findTransposedDim(const KernelProgram &program);
 void emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,

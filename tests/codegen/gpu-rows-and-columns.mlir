@@ -19,7 +19,7 @@
 // CHECK-NOT: llvm.load
 // CHECK: llvm.store {{.*}} : f32, !llvm.ptr<1>
 // CHECK-LABEL: gpu.func @norm_block_1(
-// CHECK-SAME: frit.grid = [#frit.size<128>
+// CHECK-SAME: frit.grid = [#frit.size<256>
 // Four rows a block; rows of the last block that are none are masked.
 // CHECK-LABEL: gpu.func @norm_groups_0(
 // CHECK-SAME: frit.grid = [#frit.size<max(min(floordiv(p0 + 3, 4), 2), 1)>

@@ -31,14 +31,12 @@ from frit.decompositions import decomposition_table
 
 BF16, F32 = torch.bfloat16, torch.float32
 MOST_TRAFFIC = 1.02
-#: Which Python does not name.
-MAP_NORESERVE = 0x4000
+MAP_NORESERVE = 0x4000  # which Python does not name
 TABLE = Path(__file__).with_name("golden") / "gpu-kernels.json"
 ROOT = Path(__file__).resolve().parents[2]
 #: What the code of each kind has and has not, as FileCheck tests of the graph of a device's sizes.
 LIT = ROOT / "tests" / "codegen" / "kinds"
-#: Those whose graph is no text to read.
-LIT_ELSEWHERE = {"foreach_adamw": ROOT / "tests" / "codegen" / "lists.mlir"}
+LIT_ELSEWHERE = {"foreach_adamw": ROOT / "tests" / "codegen" / "lists.mlir"}  # whose graph is no text to read
 
 
 @dataclass(frozen=True)
@@ -100,9 +98,11 @@ def kinds():
 
 
 NORM_BACKWARD = {"traffic": 2.66, "older": (2.66, MOST_TRAFFIC), "why": "few rows, as emulated, take two kernels, with what they share in f32 between; norm_backward_many_rows is one pass"}
+BLOCKS = {"older": (MOST_TRAFFIC, MOST_TRAFFIC)}  # so many that they fill a device, and of its loads
 NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such a row, and sm_80 has no clusters: it is swept twice"}
 # Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: the block of a model.
 MORE = {
+    **dict.fromkeys(("column_sum", "full_sum_max"), BLOCKS),
     "softmax_long": NO_CLUSTERS,
     "layer_norm_backward": NORM_BACKWARD,
     "cross_entropy": NO_CLUSTERS,
@@ -133,12 +133,12 @@ def argmin_short_rows(s):
     return lambda x: x.argmin(-1), [s.randn(*shape(s, 1048576, 32))]
 
 
-@kind()
+@kind(**BLOCKS)
 def argmax_columns(s):
     return lambda x: x.argmax(0), [s.randn(*shape(s, 16384, 8192))]
 
 
-@kind()
+@kind(**BLOCKS)
 def argmax_all(s):
     return lambda x: x.argmax(), [s.randn(s.rows(1 << 28), dtype=F32)]
 
@@ -163,17 +163,17 @@ def var_mean_rows(s):
     return lambda x: torch.var_mean(x, -1), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
 
 
-@kind(traffic=2.0, why="columns are kept nowhere: a kernel for the mean, one for the squares around it")
+@kind(traffic=2.0, older=(2.0, MOST_TRAFFIC), why="columns are kept nowhere: a kernel for the mean, one for the squares around it")
 def var_mean_columns(s):
     return lambda x: torch.var_mean(x, 0), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
 
 
-@kind()
+@kind(**BLOCKS)
 def mean_squared_error(s):
     return lambda x, y: (x - y).square().mean(), [s.randn(s.rows(1 << 27), dtype=F32), s.randn(s.rows(1 << 27), dtype=F32)]
 
 
-@kind()
+@kind(**BLOCKS)
 def sum_of_channels(s):
     return lambda x: x.sum((0, 2, 3)), [s.randn(8 if s.small else 256, 64, 56, 56, dtype=F32)]
 
@@ -222,7 +222,7 @@ def log_softmax_long(s):
     return lambda x: torch.log_softmax(x, -1), [s.randn(*shape(s, 4096, 128256))]
 
 
-@kind()
+@kind(**BLOCKS)
 def sum_few_rows(s):
     return lambda x: x.sum(-1), [s.randn(16, 1 << 17, dtype=F32)]
 
@@ -260,7 +260,7 @@ def rms_norm_backward(s):
     return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32)]
 
 
-@kind(older=(MOST_TRAFFIC, MOST_TRAFFIC))
+@kind(**BLOCKS)
 def norm_backward_many_rows(s):
     """Rows and columns in one pass, several rows a block."""
     rows, columns = (32768, 64) if s.small else (262144, 512)
@@ -274,7 +274,7 @@ def norm_backward_many_rows(s):
     return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32), s.randn(rows, 1, dtype=F32)]
 
 
-@kind()
+@kind(**BLOCKS)
 def gelu_backward_bias(s):
     def function(g, x):
         d = torch.ops.aten.gelu_backward(g, x, approximate="tanh")
@@ -361,12 +361,12 @@ def dynamic_sums(s):
     return lambda x: (x.sum(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
 
 
-@kind(dynamic=True)
+@kind(dynamic=True, **BLOCKS)
 def dynamic_column_sum(s):
     return lambda x: x.sum(0), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
 
 
-@kind(dynamic=True)
+@kind(dynamic=True, **BLOCKS)
 def dynamic_argmax(s):
     return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
 
@@ -390,9 +390,9 @@ def row_sums_beyond_32_bits(s):
     return lambda x: torch.logsumexp(x, -1), [wide(s, 1 << 20, 8192)]
 
 
-@kind()
+@kind(**BLOCKS)
 def column_sums_beyond_32_bits(s):
-    return lambda x: x.float().sum(0), [wide(s, 1 << 20, 8192, 1 << 24, 256)]
+    return lambda x: x.float().sum(0), [wide(s, 1 << 20, 8192, 1 << 25, 128)]
 
 
 @kind()
@@ -468,7 +468,7 @@ def gathered_elements(s):
     return lambda x, i: torch.gather(x, 1, i[:, None]), [s.randn(rows, columns), s.ids(rows, columns)]
 
 
-@kind()
+@kind(**BLOCKS)
 def gathered_rows_sum(s):
     return lambda t, i: F.embedding(i, t).float().sum(-1), [s.randn(s.rows(128256), 1024), s.ids(s.rows(65536), s.rows(128256))]
 

@@ -291,7 +291,7 @@ frit.kernel @one_point(%x: tensor<1x1xf32>) -> (tensor<1xf32>, tensor<1xi64>) {
 // Few long rows, several blocks a row: one result a row, positions, and a softmax over three kinds of launches.
 frit.kernel @split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?xf32, #frit.dims<[p0]>>)
     -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64}>,
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64, unroll = 2 : i64}>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
   %b = frit.reindex %r <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %0 = arith.mulf %x, %b : tensor<?x?xf32, #frit.dims<[p0, p1]>>
@@ -301,7 +301,7 @@ frit.kernel @split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?x
   frit.yield %1, %a : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
 }
 frit.kernel @split_softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64, unroll = 4 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
   %m = frit.reduce <max> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
@@ -310,6 +310,15 @@ frit.kernel @split_softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<
   %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %r = arith.divf %e, %ss fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
   frit.yield %r : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Everything, by as many blocks as the schedule says, several chunks a thread at a time.
+frit.kernel @shared_full(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<f32>, tensor<i64>)
+    attributes {schedule = #frit.schedule<full_reduction, <[p0]>, reduced 1, {split = 3 : i64, unroll = 4 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
+  %s = frit.reduce <sum> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
+  %a = frit.reduce <argmax> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<i64>
+  frit.yield %s, %a : tensor<f32>, tensor<i64>
 }
 
 // Few columns and many rows, several blocks a column.
@@ -328,6 +337,26 @@ frit.kernel @split_sum(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?xf3
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %s = frit.reduce <sum> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
   frit.yield %s : tensor<?xf32, #frit.dims<[p1]>>
+}
+
+// Fewer threads side by side than a warp has, several rows a thread at a time: shared by several blocks, and beside what is written on the
+// way by one.
+frit.kernel @narrow_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>)
+    -> (tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 8 : i64, rows_of_part = 128 : i64, split = 4 : i64, unroll = 4 : i64, vector = 4 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  %a = frit.reduce <argmin> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xi64, #frit.dims<[p1]>>
+  frit.yield %s, %a : tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>
+}
+frit.kernel @unrolled_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>)
+    -> (tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xf32, #frit.dims<[p1]>>)
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 16 : i64, split = 1 : i64, unroll = 2 : i64, vector = 2 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.mulf %x, %y : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  frit.yield %0, %s : tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xf32, #frit.dims<[p1]>>
 }
 
 // Read along one dim, written along both: tiles in shared memory on the way in and on the way out, between them three types.

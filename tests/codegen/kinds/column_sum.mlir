@@ -1,8 +1,12 @@
-// Columns: a vector of them to a thread, rows met in shared memory.
+// Columns: a vector of them to a thread, four rows asked for at once, rows met in shared memory; 16 blocks share a column.
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %no_atomics < %t.ptx
 // RUN: %ptx_loops %t.ptx
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: frit.workspace
+// CHECK-SAME: frit.grid = [#frit.size<512>
+// CHECK: scf.for
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK: arith.addf
 // CHECK: gpu.barrier
 // PTX: ld.global.nc.v4.b32
 // PTX: bar.sync

@@ -3,7 +3,7 @@
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_atomics < %t.ptx
 // RUN: %ptx_loops %t.ptx
 // CHECK: frit.workspace
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: gpu.shuffle
 // CHECK: gpu.barrier
 // PTX: ld.global.nc.v4.b32

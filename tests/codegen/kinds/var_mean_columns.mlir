@@ -2,7 +2,10 @@
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %no_atomics < %t.ptx
 // RUN: %ptx_loops %t.ptx
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: frit.workspace
+// CHECK: scf.for
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: arith.addf
 // CHECK: gpu.barrier
 // PTX: ld.global.nc.v4.b32
 // PTX: bar.sync

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace mlir::frit;
 
 namespace {
@@ -37,6 +39,7 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
               if (target == ScheduleTarget::Gpu) {
                 EXPECT_LE(candidate.get("threads"), 1024);
                 EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")), 4096);
+                EXPECT_LE(candidate.get("unroll"), 8);
               }
             }
           }
@@ -176,6 +179,142 @@ TEST(Schedule, FewColumnsSplitTheSweep) {
   EXPECT_GT(listSchedules(region, ScheduleTarget::Cpu).front().get("split"), 1);
   region.rows = 100000;
   EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().get("split"), 1);
+}
+
+/// `width` columns of `depth` rows, of which the length alone is an estimate or not.
+RegionSummary columnsOf(double width, double depth, unsigned bytes = 2, unsigned values = 1, bool isKnown = true) {
+  RegionSummary region = reduction(width, depth);
+  region.singleRow = false;
+  region.bytesAlongReduced = 0;
+  region.bytesAlongParallel = bytes;
+  region.narrowestBytes = bytes;
+  region.widestBytes = std::max(bytes, 4u);
+  region.knownWidth = isKnown ? static_cast<int64_t>(width) : 0;
+  region.carriedValues = values;
+  region.carriedRegisters = values * (bytes > 4 ? 2 : 1);
+  return region;
+}
+
+int64_t groupsOf(const RegionSummary &region, const ScheduleCandidate &schedule) {
+  double chunk = static_cast<double>(schedule.get("vector") * schedule.get("lanes"));
+  return static_cast<int64_t>(std::ceil(region.rows / chunk));
+}
+
+TEST(Schedule, ColumnsKeepTheirBudgets) {
+  for (unsigned arch : {80u, 86u, 90u, 100u, 120u}) {
+    for (double width : {1.0, 6.0, 64.0, 100.0, 768.0, 4096.0, 8191.0, 8192.0, 1e6}) {
+      for (double depth : {1.0, 100.0, 2048.0, 16384.0, 1e6}) {
+        for (unsigned bytes : {1u, 2u, 4u, 8u}) {
+          for (unsigned values : {1u, 2u, 5u, 12u}) {
+            RegionSummary region = columnsOf(width, depth, bytes, values);
+            for (const ScheduleCandidate &schedule : listSchedules(region, ScheduleTarget::Gpu, {arch})) {
+              if (schedule.kind != ScheduleKind::ColumnReduction) {
+                continue;
+              }
+              int64_t vector = schedule.get("vector"), lanes = schedule.get("lanes"), unroll = schedule.get("unroll");
+              for (int64_t number : {vector, lanes, unroll}) {
+                EXPECT_EQ(number & (number - 1), 0);
+              }
+              EXPECT_LE(lanes, 32);
+              EXPECT_LE(unroll, 8);
+              EXPECT_LE(vector * bytes, 16);
+              EXPECT_EQ(int64_t(width) % vector, 0);
+              EXPECT_LE(8 * 8 * lanes * vector * values, 48 << 10);
+              // Running values and loaded rows.
+              EXPECT_LE(vector * region.carriedRegisters + unroll * vector * bytes / 4, 128);
+              // No part without its rows, and no second wave of blocks.
+              int64_t split = schedule.get("split");
+              EXPECT_TRUE(split == 1 || double(split * schedule.get("rows_of_part")) <= depth);
+              EXPECT_GE(schedule.get("rows_of_part"), 16 * 256 / lanes);
+              EXPECT_TRUE(split == 1 || split == 8 || split * groupsOf(region, schedule) <= 4 * ScheduleDevice{arch}.processors());
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, ColumnsFillADevice) {
+  auto first = [](const RegionSummary &region, unsigned arch) { return listSchedules(region, ScheduleTarget::Gpu, {arch}).front(); };
+  for (unsigned arch : {80u, 90u, 100u}) {
+    for (double width : {64.0, 100.0, 768.0, 4096.0, 8192.0, 16384.0}) {
+      for (unsigned bytes : {2u, 4u}) {
+        RegionSummary region = columnsOf(width, 1e6, bytes);
+        ScheduleCandidate schedule = first(region, arch);
+        int64_t blocks = groupsOf(region, schedule) * schedule.get("split");
+        EXPECT_GE(2 * blocks, 4 * ScheduleDevice{arch}.processors()) << width << " of " << bytes << " on sm_" << arch;
+      }
+    }
+  }
+  RegionSummary sum = columnsOf(8192, 16384);
+  EXPECT_EQ(32 * first(sum, 80).get("split"), 416);
+  EXPECT_EQ(32 * first(sum, 90).get("split"), 512);
+  EXPECT_EQ(32 * first(sum, 100).get("split"), 576);
+  EXPECT_EQ(first(sum, 90).get("vector"), 8);
+  // What memory has to wait for: fewer loads of older devices, and of several operands.
+  EXPECT_EQ(first(sum, 80).get("unroll"), 2);
+  EXPECT_EQ(first(sum, 90).get("unroll"), 4);
+  RegionSummary two = sum;
+  two.bytesAlongParallel = 4;
+  EXPECT_EQ(first(two, 90).get("unroll"), 2);
+  // Registers of many sums.
+  EXPECT_LE(first(columnsOf(8192, 16384, 2, 5), 100).get("unroll"), first(sum, 100).get("unroll"));
+  // The assembler is held to the registers of four blocks, but not where much is computed of an element: there are fewer of those.
+  EXPECT_EQ(first(sum, 90).get("resident"), 4);
+  EXPECT_EQ(first(columnsOf(8192, 16384, 4, 3), 90).get("resident"), 1);
+  RegionSummary heavy = sum;
+  heavy.weight = 40;
+  EXPECT_EQ(first(heavy, 90).get("resident"), 1);
+  EXPECT_LE(first(heavy, 90).get("unroll"), 2);
+  EXPECT_LT(first(heavy, 90).get("split"), first(sum, 90).get("split"));
+  // Enough columns for all blocks, and too few rows to share.
+  EXPECT_EQ(first(columnsOf(262144, 16384), 90).get("split"), 1);
+  EXPECT_EQ(first(columnsOf(8192, 200), 90).get("split"), 1);
+  // Few columns: threads that would have none take rows.
+  EXPECT_EQ(first(columnsOf(64, 1e6), 90).get("lanes"), 8);
+  EXPECT_EQ(first(columnsOf(8, 1e6, 4), 90).get("lanes"), 2);
+  EXPECT_EQ(first(columnsOf(8192, 1e6), 90).get("lanes"), 32);
+  // Columns whose number is odd are read one by one; one that is not known may be anything.
+  EXPECT_EQ(first(columnsOf(8191, 16384), 90).get("vector"), 1);
+  EXPECT_EQ(first(columnsOf(8191, 16384, 2, 1, false), 90).get("vector"), 8);
+}
+
+TEST(Schedule, FullReductionsFillADevice) {
+  auto first = [](const RegionSummary &region, unsigned arch) { return listSchedules(region, ScheduleTarget::Gpu, {arch}).front(); };
+  for (unsigned arch : {80u, 90u, 100u}) {
+    int64_t processors = ScheduleDevice{arch}.processors();
+    for (unsigned bytes : {1u, 2u, 4u, 8u}) {
+      for (unsigned values : {1u, 2u, 5u, 20u}) {
+        for (double count : {1.0, 5000.0, 1e5, 1e6, 1e9}) {
+          RegionSummary region = reduction(1, count);
+          region.bytesAlongReduced = region.narrowestBytes = region.widestBytes = bytes;
+          region.carriedValues = region.carriedRegisters = values;
+          ScheduleCandidate schedule = first(region, arch);
+          EXPECT_EQ(schedule.kind, ScheduleKind::FullReduction);
+          int64_t split = schedule.get("split"), unroll = schedule.get("unroll");
+          EXPECT_LE(split, 4 * processors);
+          EXPECT_GE(split, count >= 1e9 ? processors : 1);
+          EXPECT_LE(unroll, 8);
+          // Four chunks a thread.
+          EXPECT_TRUE(split == 1 || double(split * 4 * 256 * schedule.get("vector")) <= count);
+          // What is loaded ahead never makes a thread of more than 128 registers.
+          EXPECT_TRUE(unroll == 1 || schedule.get("vector") * (values + unroll * bytes / 4) <= 128);
+        }
+      }
+    }
+    EXPECT_EQ(first(reduction(1, 1e9), arch).get("split"), 4 * processors);
+    // Several rows share the blocks.
+    EXPECT_EQ(first(reduction(16, 1 << 20), arch).get("split"), 4 * processors / 16);
+  }
+  EXPECT_EQ(first(reduction(1, 1e9), 80).get("unroll"), 2);
+  EXPECT_EQ(first(reduction(1, 1e9), 90).get("unroll"), 4);
+}
+
+TEST(Schedule, BytesInFlightAreThoseOfADevice) {
+  EXPECT_EQ(ScheduleDevice{80}.bytesInFlight(), 800 * 2039 / 108);
+  EXPECT_EQ(ScheduleDevice{90}.bytesInFlight(), 800 * 4800 / 132);
+  EXPECT_EQ(ScheduleDevice{100}.bytesInFlight(), 800 * 8000 / 148);
 }
 
 /// Gradients of a norm: two tensors of the domain, a weight; two sums over the rows that would read both tensors again.

@@ -391,6 +391,9 @@ const Case kCases[] = {
     {"norm_odd", {{0}, {1}, {2}, {3}, {9}, {10}, {11}, {32}}, 1e-4},
     {"softmax_columns", {{0}, {1}, {2}, {8}, {31}, {32}, {33}, {100}}, 1e-5},
     {"split_columns", {{3, 0}, {1, 1}, {7, 8}, {255, 33}, {256, 40}, {257, 264}, {2100, 24}}, 1e-4},
+    {"narrow_columns", {{3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}}, 1e-4},
+    {"shared_full", {{1}, {1023}, {4096}, {4097}, {8192}, {20001}, {70000}}, 1e-4},
+    {"unrolled_columns", {{0, 5}, {3, 0}, {1, 1}, {15, 32}, {31, 33}, {32, 34}, {33, 64}, {100, 30}}, 1e-5},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),
@@ -431,7 +434,7 @@ const Moved kMoved[] = {
     {"layer_norm", {1}},       {"siblings", {96}},         {"around", {40, 33}},    {"column_sum", {40, 256}}, {"column_sum", {33, 255}},
     {"full_sum", {70000}},     {"full_small", {}},        {"split_rows", {3, 32768}}, {"split_sum", {2048, 256}},
     {"both_ways", {33, 70}},   {"cluster_softmax", {3}},    {"cluster_odd", {2}},    {"cluster_norm", {1}},     {"unrolled", {10001}},
-    {"unrolled_rows", {65, 128}}, {"lanes", {32}},
+    {"unrolled_rows", {65, 128}}, {"lanes", {32}},          {"unrolled_columns", {100, 64}},
 };
 
 TEST(GpuKernel, movesNoByteTwice) {
