@@ -85,14 +85,15 @@ def unlike_ledger(rows, kernels, growth=1.1):
     most = {}
     for name, registers in kernels.items():
         known = most.setdefault(family(name), registers)
-        most[family(name)] = [max(pair) for pair in zip(known, registers)]
+        most[family(name)] = [max(pair, key=lambda number: number or 0) for pair in zip(known, registers)]
     wrong = []
     for name, arch, registers in rows:
-        known = kernels.get(name, most.get(family(name)))
+        # None on an architecture that other schedules are chosen for.
+        known = kernels.get(name, most.get(family(name), [None] * len(ARCHITECTURES)))[ARCHITECTURES.index(arch)]
         if known is None:
-            wrong.append(f"{name}: not in the ledger")
-        elif registers > growth * known[ARCHITECTURES.index(arch)]:
-            wrong.append(f"{name} on sm_{arch}: {registers} registers, {known[ARCHITECTURES.index(arch)]} in the ledger")
+            wrong.append(f"{name}: not in the ledger" + ("" if name not in kernels else f" on sm_{arch}"))
+        elif registers > growth * known:
+            wrong.append(f"{name} on sm_{arch}: {registers} registers, {known} in the ledger")
     return sorted(set(wrong))
 
 
