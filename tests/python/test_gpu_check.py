@@ -139,4 +139,6 @@ def test_the_ledger_of_the_last_sweep():
     assert all((ROOT / "tests/python" / name).exists() for name in ledger["tests"])
     assert ledger["kernels"]
     for name, registers in ledger["kernels"].items():
-        assert len(registers) == 3 and all(0 < count < 255 for count in registers), f"{name}: {registers}"
+        # A schedule may be one that sm_80 does not have.
+        newer = registers[1:] if registers[0] is None else registers
+        assert len(registers) == 3 and all(0 < count < 255 for count in newer), f"{name}: {registers}"
