@@ -47,22 +47,23 @@ void CompiledKernels::clear() {
 
 void mlir::frit::forgetKernels() { CompiledKernels::ofProcess().clear(); }
 
-FailureOr<std::shared_ptr<const KernelCode>> KernelRequests::get(StringRef target, KernelOp kernel,
-                                                                 llvm::function_ref<LogicalResult(KernelCode &)> compile) {
+LogicalResult KernelRequests::get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
+                                  llvm::function_ref<LogicalResult(KernelCode &)> compile) {
   std::string key = target.str() + " ";
   llvm::raw_string_ostream stream(key);
   kernel->print(stream, OpPrintingFlags().useLocalScope());
-  if (auto known = CompiledKernels::ofProcess().find(key)) {
+  if ((code = CompiledKernels::ofProcess().find(key))) {
     ++reused;
-    return known;
+    return success();
   }
-  auto code = std::make_shared<KernelCode>();
-  if (failed(compile(*code))) {
+  auto made = std::make_shared<KernelCode>();
+  if (failed(compile(*made))) {
     return failure();
   }
   ++compiled;
+  code = std::move(made);
   forgotten += CompiledKernels::ofProcess().add(key, code);
-  return std::shared_ptr<const KernelCode>(std::move(code));
+  return success();
 }
 
 namespace {

@@ -58,8 +58,8 @@ class KernelRequests {
 public:
   /// The code of a kernel for a target: from memory, or by `compile`. The key is `target`, which names everything beside the
   /// kernel that its code depends on, and the kernel's text, name and facts included.
-  FailureOr<std::shared_ptr<const KernelCode>> get(StringRef target, KernelOp kernel,
-                                                   llvm::function_ref<LogicalResult(KernelCode &)> compile);
+  LogicalResult get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
+                    llvm::function_ref<LogicalResult(KernelCode &)> compile);
   KernelCounts counts() const { return {compiled, reused, forgotten}; }
 
 private:

@@ -81,19 +81,7 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();
     }
-    auto code = requests.get(text, kernels[number], [&](KernelCode &made) -> LogicalResult {
-      ObjectImage object;
-      if (failed(compileToImage(*out, target, object))) {
-        return failure();
-      }
-      made = {std::move(object.bytes), std::move(object.entries)};
-      return success();
-    });
-    if (failed(code)) {
-      return failure();
-    }
-    codes[number] = std::move(*code);
-    return success();
+    return requests.get(text, kernels[number], codes[number], [&](KernelCode &made) { return compileToImage(*out, target, made); });
   };
   if (failed(forEachKernel(kernels, compile))) {
     return failure();

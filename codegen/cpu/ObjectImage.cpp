@@ -162,7 +162,7 @@ static bool emitObject(llvm::Module &module, llvm::TargetMachine &machine,
 }
 
 /// Lays out the allocated sections and applies relocations; a message on failure.
-static std::string link(StringRef object, ObjectImage &image) {
+static std::string link(StringRef object, KernelCode &image) {
   using namespace llvm::object;
   auto parsed = ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernels"));
   if (!parsed) {
@@ -258,7 +258,7 @@ static std::string link(StringRef object, ObjectImage &image) {
   return {};
 }
 
-LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target, ObjectImage &image) {
+LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target, KernelCode &image) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = lowerToLlvm(module, context);
   if (!code) {

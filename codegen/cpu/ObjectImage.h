@@ -1,8 +1,6 @@
 #pragma once
 
-#include "codegen/Codegen.h"
-
-#include "llvm/ADT/StringMap.h"
+#include "codegen/CompiledKernels.h"
 
 /// Host code without a linker. An LLVM module becomes an object file in memory, its
 /// allocated sections are laid out one behind the other, and the relocations between
@@ -14,14 +12,8 @@ namespace mlir::frit {
 /// Of an image's start, in bytes: every section keeps its alignment wherever an image lies in a larger one.
 inline constexpr uint64_t kImageAlignment = 64;
 
-struct ObjectImage {
-  std::string bytes;
-  /// Offsets of the public functions.
-  llvm::StringMap<uint64_t> entries;
-};
-
 /// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
 /// body. Diagnoses at the module.
-LogicalResult compileToImage(ModuleOp module, const CpuTarget &target, ObjectImage &image);
+LogicalResult compileToImage(ModuleOp module, const CpuTarget &target, KernelCode &image);
 
 } // namespace mlir::frit

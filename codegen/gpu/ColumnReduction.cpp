@@ -288,10 +288,7 @@ void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelPro
     width /= 2;
   }
   ChunkSpace columns(program, 0, program.numParallel(), lane, width);
-  bool isOneRound = program.numPhases() == 1 && llvm::none_of(program.getStores(), [&](const Store &store) {
-                      return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
-                    });
-  int64_t split = isScheduled && isOneRound ? getScheduled(kernel, "split", 1) : 1;
+  int64_t split = isScheduled && !isReadAgain(program) ? getScheduled(kernel, "split", 1) : 1;
   SizeExpr parts = one;
   if (split > 1) {
     SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());

@@ -288,7 +288,7 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
-      auto code = requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel, [&](KernelCode &made) -> LogicalResult {
+      auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
         if (!isLowered && failed(lowerToNvvm(emitted.module))) {
           return failure();
         }
@@ -299,11 +299,10 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
         }
         made.bytes = std::move(*text);
         return success();
-      });
-      if (failed(code)) {
+      };
+      if (failed(requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel, ofArch[number], compileFor))) {
         return failure();
       }
-      ofArch[number] = std::move(*code);
     }
     return success();
   };
@@ -330,20 +329,10 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   std::vector<std::shared_ptr<const KernelCode>> codes(llvm::range_size(module.getOps<KernelOp>()));
   KernelRequests requests;
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
-    auto code = requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, [&](KernelCode &made) -> LogicalResult {
+    return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number], [&](KernelCode &made) {
       OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
-      ObjectImage object;
-      if (failed(lowerToSimt(emitted.module, *host)) || failed(compileToImage(*host, target, object))) {
-        return failure();
-      }
-      made = {std::move(object.bytes), std::move(object.entries)};
-      return success();
+      return failure(failed(lowerToSimt(emitted.module, *host)) || failed(compileToImage(*host, target, made)));
     });
-    if (failed(code)) {
-      return failure();
-    }
-    codes[number] = std::move(*code);
-    return success();
   };
   if (failed(emitEach(module, image.kernels, compile))) {
     return failure();

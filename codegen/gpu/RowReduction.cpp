@@ -25,6 +25,7 @@
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
 #include "codegen/gpu/Schedules.h"
+#include "codegen/gpu/UnrolledSweep.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -40,6 +41,12 @@ std::pair<SmallVector<Store>, SmallVector<Store>> mlir::frit::splitByTime(const 
     (isEarly(store) && !(isInPlace && isReadAgain) ? parts.first : parts.second).push_back(store);
   }
   return parts;
+}
+
+bool mlir::frit::isReadAgain(const KernelProgram &program) {
+  return program.numPhases() > 1 || llvm::any_of(program.getStores(), [&](const Store &store) {
+           return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
+         });
 }
 
 namespace {
@@ -77,13 +84,6 @@ uint32_t scheduledCluster(KernelOp kernel) {
   return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "cluster", 1)), 1, kMostBlocks);
 }
 
-/// Whether one sweep is not enough: there are several rounds of reductions, or results on the full domain that wait for one.
-bool isReadAgain(const KernelProgram &program) {
-  return program.numPhases() > 1 || llvm::any_of(program.getStores(), [&](const Store &store) {
-           return ((store.dims | program[store.node].dims) & program.reducedMask()) && program[store.node].level > 0;
-         });
-}
-
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   RowShape shape;
   auto chunks = space.getChunks().getConstant();
@@ -105,13 +105,7 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   for (unsigned id : program.getReduces()) {
     reduced.push_back(program[id].operands[0]);
   }
-  std::vector<bool> isReduced;
-  program.reach(reduced, isReduced);
-  unsigned loads = 0;
-  for (unsigned id = 0; id < isReduced.size(); ++id) {
-    const Node &node = program[id];
-    loads += isReduced[id] && node.kind == NodeKind::Load && (node.dims & program.reducedMask());
-  }
+  unsigned loads = getSweptLoads(program, reduced).size();
   if (chunks && *chunks > 0 && space.dividesEvenly()) {
     auto keepBy = [&](uint32_t threads, uint32_t cluster) {
       unsigned each = (*chunks + threads * cluster - 1) / (threads * cluster);

@@ -33,6 +33,9 @@ std::string getNumberedEntry(const KernelDesc &desc);
 /// A number of the kernel's schedule, or what stands for it.
 int64_t getScheduled(KernelOp kernel, StringRef name, int64_t otherwise);
 
+/// Whether one sweep is not enough: there are several rounds of reductions, or results on the full domain that wait for one.
+bool isReadAgain(const KernelProgram &program);
+
 /// Results on the full domain that the first sweep over it may write because they wait for no reduction, and the others. In place
 /// nothing is written that is read again.
 std::pair<SmallVector<Store>, SmallVector<Store>> splitByTime(const KernelProgram &program, ArrayRef<Store> stores, bool isInPlace);

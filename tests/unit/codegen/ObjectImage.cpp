@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 /// The diagnostic of compiling `text`, empty if it succeeds.
-static std::string compile(StringRef text, ObjectImage &image) {
+static std::string compile(StringRef text, KernelCode &image) {
   DialectRegistry registry;
   registerLlvmLowering(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -28,7 +28,7 @@ static std::string compile(StringRef text, ObjectImage &image) {
 }
 
 TEST(ObjectImage, CallsOutsideAreRefusedByName) {
-  ObjectImage image;
+  KernelCode image;
   std::string message = compile(R"(
     func.func private @sinh(f64) -> f64
     func.func @k(%x: f64) -> f64 {
@@ -39,7 +39,7 @@ TEST(ObjectImage, CallsOutsideAreRefusedByName) {
 }
 
 TEST(ObjectImage, LibraryFunctionsThatAppearByThemselvesAreRefused) {
-  ObjectImage image;
+  KernelCode image;
   // A remainder of floats has no instruction: it would be fmodf.
   std::string message = compile(R"(
     func.func @k(%x: f32, %y: f32) -> f32 {
@@ -50,7 +50,7 @@ TEST(ObjectImage, LibraryFunctionsThatAppearByThemselvesAreRefused) {
 }
 
 TEST(ObjectImage, ConstantsAndCallsInsideAreLinked) {
-  ObjectImage image;
+  KernelCode image;
   std::string message = compile(R"(
     func.func @f(%x: f64) -> f64 attributes {no_inline} {
       %c = arith.constant 3.25 : f64
