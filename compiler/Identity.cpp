@@ -12,56 +12,42 @@
 
 namespace frit {
 
-namespace {
-struct BuildId {
-  uintptr_t address;
-  std::string hex;
-};
-} // namespace
+/// The header of the file this function is linked into, a library or a program, as it lies in memory: the linker defines it.
+extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
-/// Reads the NT_GNU_BUILD_ID note of the loaded object that holds `address`.
-static int findBuildId(dl_phdr_info *object, size_t, void *data) {
-  auto &found = *static_cast<BuildId *>(data);
-  auto at = [&](const ElfW(Phdr) & header) { return object->dlpi_addr + header.p_vaddr; };
-  bool mine = false;
-  for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
-    const ElfW(Phdr) &header = object->dlpi_phdr[i];
-    mine |= header.p_type == PT_LOAD && found.address - at(header) < header.p_memsz;
+/// The NT_GNU_BUILD_ID note, in hexadecimal; empty without one.
+static std::string findBuildId() {
+  const auto *file = reinterpret_cast<const char *>(&__ehdr_start);
+  llvm::ArrayRef headers(reinterpret_cast<const ElfW(Phdr) *>(file + __ehdr_start.e_phoff), __ehdr_start.e_phnum);
+  const auto *first = llvm::find_if(headers, [](const ElfW(Phdr) & header) { return header.p_type == PT_LOAD && header.p_offset == 0; });
+  if (first == headers.end()) {
+    return "";
   }
-  if (!mine) {
-    return 0;
-  }
-  for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
-    const ElfW(Phdr) &header = object->dlpi_phdr[i];
-    if (header.p_type != PT_NOTE) {
-      continue;
-    }
-    uintptr_t end = at(header) + header.p_memsz;
-    for (uintptr_t place = at(header); place + sizeof(ElfW(Nhdr)) <= end;) {
+  const char *base = file - first->p_vaddr;
+  for (const ElfW(Phdr) & header : headers) {
+    const char *end = base + header.p_vaddr + header.p_memsz;
+    for (const char *place = base + header.p_vaddr; header.p_type == PT_NOTE && place + sizeof(ElfW(Nhdr)) <= end;) {
       const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(place);
-      const auto *name = reinterpret_cast<const char *>(note + 1);
-      const char *content = name + (note->n_namesz + 3) / 4 * 4;
+      const char *name = place + sizeof(*note);
+      const char *content = name + llvm::alignTo(note->n_namesz, 4);
       if (note->n_type == NT_GNU_BUILD_ID && llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU", 4)) {
-        found.hex = llvm::toHex(llvm::StringRef(content, note->n_descsz), /*LowerCase=*/true);
-        return 1;
+        return llvm::toHex(llvm::StringRef(content, note->n_descsz), /*LowerCase=*/true);
       }
-      place = reinterpret_cast<uintptr_t>(content) + (note->n_descsz + 3) / 4 * 4;
+      place = content + llvm::alignTo(note->n_descsz, 4);
     }
   }
-  return 1;
+  return "";
 }
 
 static std::string findIdentity() {
-  BuildId mine = {reinterpret_cast<uintptr_t>(&findIdentity), ""};
-  dl_iterate_phdr(findBuildId, &mine);
-  if (mine.hex.empty()) {
+  std::string build = findBuildId();
+  if (build.empty()) {
     return "";
   }
-  return "build " + mine.hex + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text();
+  return "build " + build + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text();
 }
 
 std::string compilerIdentity() {
-  // Walking all loaded objects takes as long as a hundred nodes of a graph's key.
   static const std::string identity = findIdentity();
   return identity;
 }

@@ -86,6 +86,14 @@ public:
       }
       return good;
     }
+    if (PyLong_CheckExact(object)) { // most of what is not a node, and a bool is none
+      int overflow = 0;
+      long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+      if (!overflow) {
+        out += std::to_string(number);
+        return true;
+      }
+    }
     return appendText(Owned(PyObject_Repr(object)).get(), out);
   }
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import sympy
@@ -156,6 +157,13 @@ def test_each_part_of_the_identity_is_in_both_keys(part):
     other = re.sub(rf"({part} [^,]*)", r"\1x", mine)
     assert other != mine and key(identity=mine) != key(identity=other)
     assert graph_key.canonical_key("d", {}, mine) != graph_key.canonical_key("d", {}, other)
+
+
+def test_the_build_is_the_one_the_linker_wrote_into_the_library():
+    build = bytes.fromhex(re.match(r"build ([0-9a-f]+)", backend._native().identity())[1])
+    with open("/proc/self/maps") as file:
+        libraries = {line.split()[-1] for line in file if re.search(r"/(libfrit_compiler\.so|_C\.[^/]*)$", line.rstrip())}
+    assert any(b"GNU\0" + build in Path(library).read_bytes()[:4096] for library in libraries), libraries
 
 
 def test_options_and_the_digest_are_in_the_canonical_key():
