@@ -1,6 +1,7 @@
 #include "runtime/artifact/BodyChecks.h"
 
 #include <bit>
+#include <cstring>
 #include <set>
 
 namespace frit {
@@ -16,14 +17,15 @@ Status refuse(std::string message) {
   return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
 
-Status checkName(const flatbuffers::String *name, const std::string &place) {
+/// `place` says what has the name; nothing is written out for a good one.
+template <typename Place> Status checkName(const flatbuffers::String *name, Place place) {
   std::string wrong = badName(name);
-  return wrong.empty() ? Status::ok() : refuse("the name of " + place + " " + wrong);
+  return wrong.empty() ? Status::ok() : refuse("the name of " + place() + " " + wrong);
 }
 
 /// What has to have a name that is not empty.
-Status checkNamed(const flatbuffers::String *name, const std::string &place) {
-  return !name || name->size() == 0 ? refuse(place + " has no name") : checkName(name, place);
+template <typename Place> Status checkNamed(const flatbuffers::String *name, Place place) {
+  return !name || name->size() == 0 ? refuse(place() + " has no name") : checkName(name, place);
 }
 
 Status checkText(const flatbuffers::String *text, const char *place) {
@@ -56,12 +58,12 @@ Status checkImage(const CodeImage &image, const std::string &place) {
   if (image.kind() > ImageKind::MAX || !image.level() || image.level()->size() == 0) {
     return refuse(place + " is of an unknown kind or for no machine");
   }
-  FRIT_RETURN_IF_ERROR(checkName(image.level(), place));
+  FRIT_RETURN_IF_ERROR(checkName(image.level(), [&] { return place; }));
   if (image.features() && image.features()->size() > kMaxFeatures) {
     return refuse(place + " wants " + std::to_string(image.features()->size()) + " features (limit " + std::to_string(kMaxFeatures) + ")");
   }
   for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), "feature " + std::to_string(at) + " of " + place));
+    FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), [&] { return "feature " + std::to_string(at) + " of " + place; }));
   }
   if (!std::has_single_bit(image.alignment()) || image.alignment() > kPageBytes) {
     return refuse(place + " wants an alignment of " + std::to_string(image.alignment()) + " bytes");
@@ -69,9 +71,9 @@ Status checkImage(const CodeImage &image, const std::string &place) {
   uint64_t size = image.bytes() ? image.bytes()->size() : 0;
   for (uint32_t at = 0; image.entries() && at < image.entries()->size(); ++at) {
     const Entry &entry = *image.entries()->Get(at);
-    std::string named = "entry " + std::to_string(at) + " of " + place;
+    auto named = [&] { return "entry " + std::to_string(at) + " of " + place; };
     if (entry.offset() >= size) {
-      return refuse(named + " lies outside of its " + std::to_string(size) + " bytes");
+      return refuse(named() + " lies outside of its " + std::to_string(size) + " bytes");
     }
     FRIT_RETURN_IF_ERROR(checkNamed(entry.name(), named));
   }
@@ -83,13 +85,13 @@ Status checkModule(const GpuModule &module, const std::string &place) {
     return refuse(place + " is of an unknown kind or empty");
   }
   for (uint32_t at = 0; module.entries() && at < module.entries()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at), "entry " + std::to_string(at) + " of " + place));
+    FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at), [&] { return "entry " + std::to_string(at) + " of " + place; }));
   }
   return Status::ok();
 }
 
 Status checkWeight(const Weight &weight, const std::string &place, uint64_t weightBytes) {
-  FRIT_RETURN_IF_ERROR(checkName(weight.name(), place));
+  FRIT_RETURN_IF_ERROR(checkName(weight.name(), [&] { return place; }));
   std::string name = weight.name() ? "weight '" + weight.name()->str() + "'" : place;
   if (weight.offset() > weightBytes || weight.bytes() > weightBytes - weight.offset()) {
     return refuse(name + " lies outside of the file");
@@ -119,7 +121,17 @@ bool isUtf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     auto lead = static_cast<unsigned char>(text[at]);
     if (lead < 0x80) {
-      ++at;
+      // Nearly all text is ASCII, and every load reads all of it: eight bytes at a time.
+      uint64_t eight = 0;
+      while (text.size() - at >= sizeof(eight)) {
+        std::memcpy(&eight, text.data() + at, sizeof(eight));
+        if (eight & 0x8080808080808080u) {
+          break;
+        }
+        at += sizeof(eight);
+      }
+      for (; at < text.size() && static_cast<unsigned char>(text[at]) < 0x80; ++at) {
+      }
       continue;
     }
     size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -154,7 +166,7 @@ std::string badName(const flatbuffers::String *name) {
 }
 
 Status checkBody(const format::Artifact &body, uint64_t weightBytes) {
-  FRIT_RETURN_IF_ERROR(checkName(body.graph(), "its graph"));
+  FRIT_RETURN_IF_ERROR(checkName(body.graph(), [] { return std::string("its graph"); }));
   FRIT_RETURN_IF_ERROR(checkText(body.report(), "report"));
   for (uint32_t at = 0; body.sources() && at < body.sources()->size(); ++at) {
     FRIT_RETURN_IF_ERROR(checkText(body.sources()->Get(at), "list of source lines"));

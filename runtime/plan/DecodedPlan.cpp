@@ -2,6 +2,7 @@
 
 #include "runtime/plan/PlanChecks.h"
 #include "runtime/plan/PlanLiveness.h"
+#include "runtime/plan/PlanPlace.h"
 #include "runtime/plan/ScalarProgram.h"
 
 #include <algorithm>
@@ -39,13 +40,11 @@ private:
   const Plan &source;
   DecodedPlan &plan;
   uint32_t intCount = 0, floatCount = 0, tensorCount = 0;
-  std::string place = "signature";
+  PlanPlace place = {"signature"};
   /// Of each kernel, where its variants are counted.
   std::vector<uint32_t> firstCount;
 
-  Status wrong(const std::string &what) const {
-    return Status::error(ErrorKind::BadArtifact, "the plan is malformed at " + place + ": " + what);
-  }
+  Status wrong(const std::string &what) const { return place.malformed(what); }
 
   Status checkInt(uint32_t number, bool optional = false) const {
     return number < intCount || (optional && number == kNoRegister)
@@ -75,7 +74,7 @@ private:
   }
 
   Status decodeScalars() {
-    place = "registers";
+    place = {"registers"};
     intCount = source.int_count();
     floatCount = source.float_count();
     tensorCount = static_cast<uint32_t>(countOf(source.tensors()));
@@ -120,7 +119,7 @@ private:
   }
 
   Status decodeTensors() {
-    place = "tensor registers";
+    place = {"tensor registers"};
     plan.tensors.reserve(tensorCount);
     for (uint32_t number = 0; number < tensorCount; ++number) {
       const Tensor &tensor = *source.tensors()->Get(number);
@@ -149,10 +148,10 @@ private:
   }
 
   Status decodeSignature() {
-    place = "signature";
+    place = {"signature"};
     for (size_t number = 0; number < countOf(source.inputs()); ++number) {
       const Input &input = *source.inputs()->Get(static_cast<uint32_t>(number));
-      place = "input " + std::to_string(number);
+      place = {"input", number};
       switch (input.kind()) {
       case InputKind::Tensor:
         FRIT_RETURN_IF_ERROR(checkTensor(input.reg()));
@@ -186,7 +185,7 @@ private:
     }
     for (size_t number = 0; number < countOf(source.symbols()); ++number) {
       const Symbol &symbol = *source.symbols()->Get(static_cast<uint32_t>(number));
-      place = "symbol " + std::to_string(number);
+      place = {"symbol", number};
       FRIT_RETURN_IF_ERROR(checkInt(symbol.reg()));
       if (symbol.input() >= countOf(source.inputs())) {
         return wrong("it is bound by an input that is not there");
@@ -206,18 +205,18 @@ private:
       }
     }
     for (size_t number = 0; number < countOf(source.buckets()); ++number) {
-      place = "bucket " + std::to_string(number);
+      place = {"bucket", number};
       FRIT_RETURN_IF_ERROR(checkBucket(*source.buckets()->Get(static_cast<uint32_t>(number))));
     }
     for (size_t number = 0; number < countOf(source.constants()); ++number) {
       const Constant &constant = *source.constants()->Get(static_cast<uint32_t>(number));
-      place = "constant " + std::to_string(number);
+      place = {"constant", number};
       FRIT_RETURN_IF_ERROR(checkTensor(constant.tensor()));
       plan.tensors[constant.tensor()].needsHandle = true;
     }
     for (size_t number = 0; number < countOf(source.outputs()); ++number) {
       const Output &output = *source.outputs()->Get(static_cast<uint32_t>(number));
-      place = "output " + std::to_string(number);
+      place = {"output", number};
       switch (output.kind()) {
       case OutputKind::Tensor:
         FRIT_RETURN_IF_ERROR(checkTensor(output.reg()));
@@ -268,7 +267,7 @@ private:
   Status decodeKernels() {
     for (size_t number = 0; number < countOf(source.kernels()); ++number) {
       const Kernel &kernel = *source.kernels()->Get(static_cast<uint32_t>(number));
-      place = "kernel " + std::to_string(number);
+      place = {"kernel", number};
       if (countOf(kernel.variants()) == 0) {
         return wrong("no variant");
       }
@@ -291,7 +290,7 @@ private:
   Status decodeGuards() {
     for (uint32_t number = 0; number < countOf(source.guards()); ++number) {
       const Guard &guard = *source.guards()->Get(number);
-      place = "guard " + std::to_string(number);
+      place = {"guard", number};
       for (uint32_t at = 0; at < countOf(guard.symbols()); ++at) {
         if (guard.symbols()->Get(at) >= countOf(source.symbols())) {
           return wrong("symbol " + std::to_string(guard.symbols()->Get(at)) + " is not there");
@@ -438,7 +437,7 @@ private:
     plan.steps.reserve(countOf(source.steps()));
     for (uint32_t number = 0; number < countOf(source.steps()); ++number) {
       const Step &step = *source.steps()->Get(number);
-      place = "step " + std::to_string(number) + " (" + EnumNameAction(step.action_type()) + ")";
+      place = {"step", number, EnumNameAction(step.action_type())};
       FRIT_RETURN_IF_ERROR(decodeStep(step));
     }
     return Status::ok();

@@ -2,6 +2,7 @@
 
 #include "runtime/artifact/BodyChecks.h"
 #include "runtime/artifact/GpuCode.h"
+#include "runtime/plan/PlanPlace.h"
 #include "runtime/plan/ScalarProgram.h"
 
 #include <algorithm>
@@ -40,11 +41,9 @@ private:
   std::vector<bool> isConstant, isFloatConstant, isHeld;
   /// Bytes that have not been spent on what the plan has said so far.
   uint64_t budget;
-  std::string place;
+  PlanPlace place;
 
-  Status wrong(const std::string &what) const {
-    return Status::error(ErrorKind::BadArtifact, "the plan is malformed at " + place + ": " + what);
-  }
+  Status wrong(const std::string &what) const { return place.malformed(what); }
 
   /// Every list that is looked at costs its bytes; without sharing they cannot run out.
   Status spend(uint64_t bytes) {
@@ -98,7 +97,7 @@ private:
   }
 
   Status checkRegisters() {
-    place = "registers";
+    place = {"registers"};
     uint64_t registers = uint64_t(plan.int_count()) + plan.float_count() + countOf(plan.tensors());
     if (registers > artifact.bodyBytes()) {
       return wrong(std::to_string(registers) + " registers are more than its " + std::to_string(artifact.bodyBytes()) +
@@ -121,7 +120,7 @@ private:
     }
     FRIT_RETURN_IF_ERROR(spendOn(plan.programs()));
     for (uint32_t at = 0; at < countOf(plan.programs()); ++at) {
-      place = "program " + std::to_string(at);
+      place = {"program", at};
       const auto *code = plan.programs()->Get(at)->code();
       FRIT_RETURN_IF_ERROR(spendOn(code));
       for (uint32_t line = 0; line < countOf(code); ++line) {
@@ -137,7 +136,7 @@ private:
         }
       }
     }
-    place = "tensor registers";
+    place = {"tensor registers"};
     FRIT_RETURN_IF_ERROR(spendOn(plan.tensors()));
     for (uint32_t at = 0; at < countOf(plan.tensors()); ++at) {
       FRIT_RETURN_IF_ERROR(spendOn(plan.tensors()->Get(at)->sizes()));
@@ -161,7 +160,7 @@ private:
     FRIT_RETURN_IF_ERROR(spendOn(plan.inputs()));
     for (uint32_t at = 0; at < countOf(plan.inputs()); ++at) {
       const Input &input = *plan.inputs()->Get(at);
-      place = "input " + std::to_string(at);
+      place = {"input", at};
       FRIT_RETURN_IF_ERROR(checkName(input.name()));
       FRIT_RETURN_IF_ERROR(checkText(input.origin()));
       if (input.kind() == InputKind::Tensor || input.kind() == InputKind::ScalarTensor) {
@@ -174,7 +173,7 @@ private:
     }
     FRIT_RETURN_IF_ERROR(spendOn(plan.symbols()));
     for (uint32_t at = 0; at < countOf(plan.symbols()); ++at) {
-      place = "symbol " + std::to_string(at);
+      place = {"symbol", at};
       FRIT_RETURN_IF_ERROR(checkName(plan.symbols()->Get(at)->name()));
       FRIT_RETURN_IF_ERROR(writeInt(plan.symbols()->Get(at)->reg()));
     }
@@ -182,7 +181,7 @@ private:
     uint64_t sizes = 0;
     for (uint32_t at = 0; at < countOf(plan.buckets()); ++at) {
       const Bucket &bucket = *plan.buckets()->Get(at);
-      place = "bucket " + std::to_string(at);
+      place = {"bucket", at};
       FRIT_RETURN_IF_ERROR(spendOn(bucket.sizes()));
       FRIT_RETURN_IF_ERROR(writeInt(bucket.dst()));
       if (countOf(bucket.sizes()) != 0 && bucket.sizes()->Get(0) < 0) {
@@ -195,7 +194,7 @@ private:
     }
     FRIT_RETURN_IF_ERROR(spendOn(plan.constants()));
     for (uint32_t at = 0; at < countOf(plan.constants()); ++at) {
-      place = "constant " + std::to_string(at);
+      place = {"constant", at};
       FRIT_RETURN_IF_ERROR(checkName(plan.constants()->Get(at)->name()));
       FRIT_RETURN_IF_ERROR(hold(plan.constants()->Get(at)->tensor()));
       FRIT_RETURN_IF_ERROR(checkFixed(plan.constants()->Get(at)->tensor()));
@@ -203,7 +202,7 @@ private:
     FRIT_RETURN_IF_ERROR(spendOn(plan.outputs()));
     for (uint32_t at = 0; at < countOf(plan.outputs()); ++at) {
       const Output &output = *plan.outputs()->Get(at);
-      place = "output " + std::to_string(at);
+      place = {"output", at};
       if (output.dtype() > Dtype::MAX) {
         return wrong("unknown dtype");
       }
@@ -218,7 +217,7 @@ private:
     FRIT_RETURN_IF_ERROR(spendOn(plan.guards()));
     for (uint32_t at = 0; at < countOf(plan.guards()); ++at) {
       const Guard &guard = *plan.guards()->Get(at);
-      place = "guard " + std::to_string(at);
+      place = {"guard", at};
       FRIT_RETURN_IF_ERROR(spendOn(guard.symbols()));
       FRIT_RETURN_IF_ERROR(checkText(guard.requirement()));
       FRIT_RETURN_IF_ERROR(checkText(guard.origin()));
@@ -236,7 +235,7 @@ private:
     FRIT_RETURN_IF_ERROR(spendOn(plan.kernels()));
     for (uint32_t number = 0; number < countOf(plan.kernels()); ++number) {
       const Kernel &kernel = *plan.kernels()->Get(number);
-      place = "kernel " + std::to_string(number);
+      place = {"kernel", number};
       FRIT_RETURN_IF_ERROR(checkName(kernel.name()));
       FRIT_RETURN_IF_ERROR(spendOn(kernel.sources()));
       for (uint32_t at = 0; at < countOf(kernel.sources()); ++at) {
@@ -293,7 +292,7 @@ private:
     FRIT_RETURN_IF_ERROR(spendOn(plan.steps()));
     for (uint32_t number = 0; number < countOf(plan.steps()); ++number) {
       const Step &step = *plan.steps()->Get(number);
-      place = "step " + std::to_string(number);
+      place = {"step", number};
       if (const Launch *launch = step.action_as_Launch()) {
         FRIT_RETURN_IF_ERROR(spendOn(launch->tensors()));
         FRIT_RETURN_IF_ERROR(spendOn(launch->ints()));

@@ -1,5 +1,7 @@
 #include "runtime/plan/PlanLiveness.h"
 
+#include "runtime/plan/PlanPlace.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -27,13 +29,11 @@ public:
 private:
   DecodedPlan &plan;
   const Plan &source;
-  std::string place;
+  PlanPlace place;
   /// For each tensor register: position of its last use and of the step that takes its storage away.
   std::vector<size_t> lastUse, freedAt;
 
-  Status wrong(const std::string &what) const {
-    return Status::error(ErrorKind::BadArtifact, "the plan is malformed at " + place + ": " + what);
-  }
+  Status wrong(const std::string &what) const { return place.malformed(what); }
 
   template <typename F> void eachTensor(const Value &value, F visit) const {
     if (value.kind() == ValueKind::Tensor) {
@@ -138,7 +138,7 @@ private:
     Status status;
     for (size_t at = 0; at < plan.steps.size(); ++at) {
       const DecodedStep &step = plan.steps[at];
-      place = "step " + std::to_string(at);
+      place = {"step", at};
       visitStep(
           step,
           [&](uint32_t tensor) {
@@ -175,7 +175,7 @@ private:
         }
       }
     }
-    place = "outputs";
+    place = {"outputs"};
     for (size_t at = 0; at < countOf(source.outputs()); ++at) {
       const Output &output = *source.outputs()->Get(static_cast<uint32_t>(at));
       if (output.kind() == OutputKind::Tensor && !live[output.reg()]) {

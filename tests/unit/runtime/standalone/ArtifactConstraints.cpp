@@ -239,6 +239,16 @@ TEST(ArtifactConstraint, A12_TextsAreBoundedAndUtf8) {
     expectRefused("no UTF-8", [&](Small &s) { s.plan().guards[0]->requirement = bad; });
     expectRefused("no UTF-8", [&](Small &s) { s.plan().kernels[0]->name = bad; });
   }
+  // Texts are looked at in steps of eight bytes.
+  for (size_t before = 0; before < 18; ++before) {
+    for (size_t after : {0, 1, 7, 8, 9}) {
+      std::string start(before, 'a'), end(after, 'z');
+      expectRefused("no UTF-8", [&](Small &s) { s.artifact.graph = start + "\x80" + end; });
+      Small accented;
+      accented.artifact.graph = start + "\xc3\xa9" + end;
+      EXPECT_TRUE(use(accented.pack()).isOk()) << before << " and " << after;
+    }
+  }
   Small named;
   named.artifact.graph = "\xc3\xa9t\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80";
   EXPECT_TRUE(use(named.pack()).isOk());
