@@ -27,7 +27,7 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place")
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +220,26 @@ def test_moving():
     for dtype in (torch.float32, torch.uint8):
         agree(function, values((4, 6, 5), dtype), values((3, 6, 5), dtype, 1))
     agree(lambda x: [torch.full_like(x, 2), torch.arange(33), torch.eye(4), x.new_zeros(0, 3), torch.arange(7) * x.shape[0]], values((3, 5)))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.uint8, torch.float32], ids=lambda dtype: str(dtype)[6:])
+def test_transposes_of_any_size(dtype):
+    """Tiles of pairs and of single elements: around the edges of both, where sizes or pointers are odd, with a result in either order."""
+
+    def function(x, y):
+        return x.mT.contiguous(), (x * 2).mT + y, x.mT.float().contiguous()
+
+    compiled = agree(function, values((2, 70, 66), dtype), values((2, 66, 70), dtype, 1), dynamic=True)
+    for rows, columns in [(64, 64), (62, 66), (63, 64), (64, 65), (2, 128), (130, 16), (31, 33), (2, 2), (18, 3), (0, 4), (4, 0)]:
+        inputs = values((2, rows, columns), dtype), values((2, columns, rows), dtype, 1)
+        compare(compiled(*inputs), function(*inputs))
+    # Even sizes and rows, from an odd place on.
+    x, y = values(2 * 64 * 66 + 1, dtype)[1:].view(2, 64, 66), values((2, 66, 64), dtype, 1)
+    compare(compiled(x, y), function(x, y))
+    wide = values((2, 64, 68), dtype)
+    for x in (wide[:, :, :66], wide[:, :, 1:67], wide[:, ::2, 2:]):
+        y = values(x.mT.shape, dtype, 1)
+        compare(compiled(x, y), function(x, y))
 
 
 def test_reading_by_index():

@@ -2,6 +2,7 @@
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only %no_shuffle < %t.ptx
 // RUN: %ptx_loops %t.ptx
+// RUN: FileCheck %s --check-prefix=PAIRS < %t.ptx
 // CHECK: llvm.load {{.*}} : !llvm.ptr<1> ->
 // CHECK: llvm.store {{.*}} !llvm.ptr<3>
 // CHECK: gpu.barrier
@@ -12,6 +13,10 @@
 // PTX: bar.sync
 // PTX: ld.shared
 // PTX: st.global.
+// Pairs of neighbours on both sides, eight a thread.
+// PAIRS-COUNT-8: ld.global.nc.{{b32|v2[.]b16}}
+// PAIRS: st.shared
+// PAIRS-COUNT-8: st.global.{{b32|v2[.]b16}}
 // From gelu_transposed of tests/python/gpu_kinds.py: `scripts/gpu-table gelu_transposed` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
