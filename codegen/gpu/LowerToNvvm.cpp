@@ -65,6 +65,9 @@ static void passTablesByValue(gpu::GPUModuleOp module) {
 
 LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
+  // A kernel that does not lower is thrown away, so nobody asks for what it was.
+  ConversionConfig config;
+  config.allowPatternRollback = false;
   if (failed(rewriteMathForGpu(module))) {
     return failure();
   }
@@ -75,7 +78,7 @@ LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
     ConversionTarget target(*context);
     target.addIllegalDialect<scf::SCFDialect>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    if (failed(applyPartialConversion(module, target, std::move(patterns)))) {
+    if (failed(applyPartialConversion(module, target, std::move(patterns), config))) {
       return failure();
     }
   }
@@ -100,7 +103,7 @@ LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   target.addLegalOp<gpu::GPUModuleOp>();
   target.addIllegalDialect<arith::ArithDialect, cf::ControlFlowDialect, gpu::GPUDialect,
                            math::MathDialect, vector::VectorDialect, ub::UBDialect>();
-  if (failed(applyPartialConversion(module, target, std::move(patterns)))) {
+  if (failed(applyPartialConversion(module, target, std::move(patterns), config))) {
     return failure();
   }
   passTablesByValue(module);

@@ -98,22 +98,47 @@ LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
   return success();
 }
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = false;
+/// Half of what a kernel costs to compile is spent here, so this is LLVM's O2 without what does nothing to kernels: vectorisers, calls
+/// that cannot be inlined, tail calls, switches, copies of memory, stores that nobody reads, and cleaning up once more behind each of these.
+/// Kernels write each place once and what they read twice early-cse has joined, so gvn asks for no dependences in memory. The tests of
+/// what code of a kernel has and has not, and of its registers, hold what remains. As text, because NVPTX's passes have no other name.
+constexpr const char *kPipeline =
+    "nvvm-reflect,"
+    "function(nvvm-intr-range,simplifycfg,sroa,early-cse),"
+    "ipsccp,"
+    // Functions of libdevice are brought into shape before each lane gets its copy.
+    "function(mem2reg,instcombine<no-verify-fixpoint>,simplifycfg),"
+    "always-inline,"
+    "function(sroa,early-cse<memssa>,speculative-execution,jump-threading,correlated-propagation,simplifycfg,"
+    "instcombine<no-verify-fixpoint>,aggressive-instcombine,simplifycfg,reassociate,constraint-elimination,"
+    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,loop-rotate,licm,simple-loop-unswitch),"
+    "simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop(indvars,loop-deletion,loop-unroll-full),"
+    "sroa,gvn<no-memdep;no-load-pre>,sccp,instcombine<no-verify-fixpoint>,jump-threading,correlated-propagation,"
+    "loop-mssa(licm),simplifycfg<hoist-common-insts;sink-common-insts>),"
+    "globalopt,globaldce,"
+    "function(infer-alignment,simplifycfg<no-keep-loops;hoist-common-insts;sink-common-insts>,vector-combine,"
+    "loop-unroll<O2>,instcombine<no-verify-fixpoint>,"
+    "simplifycfg<hoist-loads-stores-with-cond-faulting;speculate-unpredictables>),"
+    "constmerge";
+
+llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPipeline)) {
+    return error;
+  }
+  passes.run(module, modules);
+  return llvm::Error::success();
 }
 
 /// Functions and tables of libdevice's that were not inlined: with the name of their module they may stand beside those of others.
@@ -169,7 +194,9 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
   if (failed(linkLibdevice(*translated, module))) {
     return failure();
   }
-  optimise(*translated, *machine);
+  if (llvm::Error error = optimise(*translated, *machine)) {
+    return module.emitError("this LLVM does not know the passes of kernels: ") << llvm::toString(std::move(error));
+  }
   frit::keepArraysInRegisters(*translated, *machine);
   nameAfterModule(*translated, module.getName());
 
