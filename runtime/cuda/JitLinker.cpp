@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <thread>
 #include <vector>
 
 namespace frit {
@@ -83,7 +84,27 @@ std::string JitLinker::name() const {
   return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")";
 }
 
+/// Whether there is more than one kernel to share between threads.
+static bool hasSeveralEntries(std::string_view ptx) {
+  constexpr std::string_view word = ".entry ";
+  size_t first = ptx.find(word);
+  return first != std::string_view::npos && ptx.find(word, first + word.size()) != std::string_view::npos;
+}
+
 Result<std::string> JitLinker::link(const std::string &ptx, uint32_t arch) const {
+  // What ptxas does to a kernel is most of the time of a first call, and the same on any thread. More of them would only wait.
+  constexpr uint32_t mostThreads = 16;
+  uint32_t threads = std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads);
+  if (threads > 1 && hasSeveralEntries(ptx)) {
+    // Libraries of CUDA 12.0 do not know how.
+    if (Result<std::string> cubin = linkOn(threads, ptx, arch); cubin.isOk()) {
+      return cubin;
+    }
+  }
+  return linkOn(1, ptx, arch);
+}
+
+Result<std::string> JitLinker::linkOn(uint32_t threads, const std::string &ptx, uint32_t arch) const {
   Link link{call};
   auto failed = [&](int code) {
     std::string log;
@@ -101,8 +122,9 @@ Result<std::string> JitLinker::link(const std::string &ptx, uint32_t arch) const
                                                      std::to_string(code) + ")" + (log.empty() ? "" : ": " + log));
   };
   std::string target = "-arch=sm_" + std::to_string(arch);
-  const char *options[] = {target.c_str()};
-  if (int code = call.nvJitLinkCreate(&link.handle, 1, options); code != 0) {
+  std::string split = "-Xptxas=-split-compile=" + std::to_string(threads);
+  const char *options[] = {target.c_str(), split.c_str()};
+  if (int code = call.nvJitLinkCreate(&link.handle, threads > 1 ? 2 : 1, options); code != 0) {
     link.handle = nullptr;
     return failed(code);
   }

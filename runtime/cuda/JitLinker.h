@@ -30,12 +30,14 @@ public:
   /// The functions of a library.
   static Result<JitLinkerTable> open(const std::string &library);
 
-  /// Null-terminated PTX to a cubin for sm_`arch`. Several threads may call.
+  /// PTX to a cubin for sm_`arch`, several kernels side by side. Several threads may call.
   Result<std::string> link(const std::string &ptx, uint32_t arch) const;
   /// "nvJitLink 13.0 (libnvJitLink.so.13)".
   std::string name() const;
 
 private:
+  Result<std::string> linkOn(uint32_t threads, const std::string &ptx, uint32_t arch) const;
+
   JitLinkerTable call;
   std::string shown;
 };

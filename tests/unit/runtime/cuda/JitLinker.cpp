@@ -4,12 +4,16 @@
 #include "runtime/artifact/GpuCode.h"
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
+#include <thread>
+
 using namespace fakecuda;
 
 namespace {
 
 struct FakeLinker {
   int createCode = 0, completeCode = 0, links = 0, open = 0;
+  /// Of an older library: more it refuses, as ptxas does, when the link is completed.
+  size_t mostOptions = 2;
   std::vector<std::string> options;
   std::string text;
 };
@@ -30,7 +34,7 @@ JitLinkerTable linkerTable() {
     linking.text.assign(static_cast<const char *>(data), size);
     return kind == 2 ? 0 : 3;
   };
-  table.nvJitLinkComplete = [](LinkHandle) { return ++linking.links, linking.completeCode; };
+  table.nvJitLinkComplete = [](LinkHandle) { return ++linking.links, linking.options.size() > linking.mostOptions ? 4 : linking.completeCode; };
   table.nvJitLinkGetLinkedCubinSize = [](LinkHandle, size_t *size) { return *size = codeOf(kCubin, 90, "linked").size() + 1, 0; };
   table.nvJitLinkGetLinkedCubin = [](LinkHandle, void *cubin) {
     std::string bytes = codeOf(kCubin, 90, "linked");
@@ -73,6 +77,26 @@ TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
   EXPECT_EQ(linking.open, 0);
   EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_93: PTX for sm_90, made a cubin by nvJitLink 13.0 (fake)");
   EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 3)));
+}
+
+TEST_F(JitLink, SeveralKernelsShareTheThreadsOfTheMachine) {
+  unsigned threads = std::min(std::thread::hardware_concurrency(), 16u);
+  if (threads < 2) {
+    GTEST_SKIP() << "needs a machine of two processors";
+  }
+  ASSERT_TRUE(scripted()->link(".entry one() {}", 90).isOk());
+  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_90"});
+  std::string two = ".entry one() {}\n.visible .entry two() {}";
+  ASSERT_TRUE(scripted()->link(two, 90).isOk());
+  EXPECT_EQ(linking.options, (std::vector<std::string>{"-arch=sm_90", "-Xptxas=-split-compile=" + std::to_string(threads)}));
+  EXPECT_EQ(linking.links, 2);
+  linking.mostOptions = 1;
+  ASSERT_TRUE(scripted()->link(two, 90).isOk()) << "a library that does not know the option";
+  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_90"});
+  EXPECT_EQ(linking.links, 4);
+  linking.completeCode = 4;
+  EXPECT_FALSE(scripted()->link(two, 90).isOk());
+  EXPECT_EQ(linking.open, 0);
 }
 
 TEST_F(JitLink, ACubinOfTheFileNeedsNoLinking) {
