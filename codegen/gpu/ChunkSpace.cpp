@@ -1,5 +1,7 @@
 #include "codegen/gpu/ChunkSpace.h"
 
+#include "codegen/gpu/KernelShapes.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -21,29 +23,20 @@ forEachAccess(const KernelProgram &program,
 }
 
 unsigned mlir::frit::chooseWidth(const KernelProgram &program, unsigned lane) {
-  unsigned narrowest = 0, widest = 1, accesses = 0;
+  LaneAccesses found;
   forEachAccess(program, [&](unsigned, bool, Type element, SizeExpr address) {
     auto stride = program.getStride(address, lane);
     if (stride && stride->isConstant(1)) {
       unsigned bytes = getElementBytes(element);
-      narrowest = narrowest ? std::min(narrowest, bytes) : bytes;
-      widest = std::max(widest, bytes);
-      ++accesses;
+      found.narrowest = found.narrowest ? std::min(found.narrowest, bytes) : bytes;
+      found.widest = std::max(found.widest, bytes);
+      ++found.accesses;
     }
   });
-  if (!narrowest) {
-    return 1;
-  }
-  unsigned heavy = 0;
   for (const Node &node : program.getNodes()) {
-    heavy += node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+    found.heavyFunctions += node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
   }
-  unsigned width = std::min(8u, 16 / narrowest);
-  // 64 registers of loaded values, and libdevice code is repeated for every lane.
-  while (width > 1 && (width * accesses * std::max(4u, widest) > 256 || (heavy > 4 && width > 4))) {
-    width /= 2;
-  }
-  return width;
+  return chooseLanes(found);
 }
 
 ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,

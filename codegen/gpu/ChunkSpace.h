@@ -72,9 +72,7 @@ private:
   llvm::MapVector<std::pair<unsigned, unsigned>, unsigned> pointers;
 };
 
-/// Lanes for one thread: 16 bytes of the narrowest element that is read or written
-/// contiguously along `lane`, at most 8, fewer where each lane is long code or many
-/// registers.
+/// Lanes for one thread, by what is read or written contiguously along `lane` (KernelShapes.h).
 unsigned chooseWidth(const KernelProgram &program, unsigned lane);
 
 } // namespace mlir::frit

@@ -24,10 +24,9 @@
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
+#include "codegen/gpu/KernelShapes.h"
 #include "codegen/gpu/Schedules.h"
 #include "codegen/gpu/UnrolledSweep.h"
-
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -51,96 +50,25 @@ bool mlir::frit::isReadAgain(const KernelProgram &program) {
 
 namespace {
 
-constexpr unsigned kKeptRegisters = 64;
-constexpr unsigned kMaxKeptChunks = 16;
-/// Of a row whose length is not known: short ones have as many chunks bound and do without most of them.
-constexpr unsigned kUnknownChunks = 4, kUnknownRegisters = 32;
-constexpr uint32_t kMostThreads = 512, kMostBlocks = 8;
-
-struct RowShape {
-  /// Threads of a row in a block, and of a block.
-  uint32_t threads, block;
-  /// Chunks a thread keeps, where the row has no more than that; 0: it keeps none.
-  unsigned kept = 0;
-  /// Blocks of a row.
-  uint32_t cluster = 1;
-};
-
-/// Threads for a row of at most `chunks` chunks.
-uint32_t threadsFor(int64_t chunks) {
-  if (chunks <= 128) {
-    return chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
-  }
-  return std::clamp<uint32_t>(llvm::PowerOf2Ceil((chunks + 3) / 4), 64, kMostThreads);
-}
-
-/// What the schedule expects of rows whose length is not known.
-uint32_t scheduledThreads(KernelOp kernel) {
-  return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", 256)), 8, kMostThreads);
-}
-
-/// How many blocks the schedule wants for a row at once.
-uint32_t scheduledCluster(KernelOp kernel) {
-  return std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "cluster", 1)), 1, kMostBlocks);
-}
-
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
-  RowShape shape;
-  auto chunks = space.getChunks().getConstant();
-  if (chunks) {
-    int64_t lanes = getScheduled(program.getKernel(), "lanes", 0);
-    shape.threads = lanes > 0 ? std::clamp<uint32_t>(llvm::PowerOf2Ceil(lanes), 8, kMostThreads) : threadsFor(*chunks);
-  } else {
-    shape.threads = scheduledThreads(program.getKernel());
-    if (auto most = program.sharedBound(space.getChunks())) {
-      shape.threads = std::min(shape.threads, threadsFor(*most));
-    }
-  }
-  shape.block = std::max(shape.threads, 128u);
-  if (auto rows = program.getExtent(0, program.numParallel()).getConstant(); rows && *rows > 0 && *rows < 4) {
-    shape.block = std::max<uint32_t>(std::min<uint32_t>(shape.block, llvm::PowerOf2Ceil(*rows) * shape.threads), 32);
-  }
-  // What the reductions read; operands of the last sweep alone (a weight, a bias) are not held through the phases.
+  KernelOp kernel = program.getKernel();
+  RowNumbers row;
+  row.chunks = space.getChunks().getConstant();
+  row.mostChunks = row.chunks ? std::nullopt : program.sharedBound(space.getChunks());
+  row.rows = program.getExtent(0, program.numParallel()).getConstant();
+  row.hasWholeChunks = space.dividesEvenly();
+  row.isReadAgain = isReadAgain(program);
+  row.width = space.getWidth();
+  // Operands of the last sweep alone (a weight, a bias) are not held through the phases.
   SmallVector<unsigned> reduced;
   for (unsigned id : program.getReduces()) {
     reduced.push_back(program[id].operands[0]);
   }
-  unsigned loads = getSweptLoads(program, reduced).size();
-  if (chunks && *chunks > 0 && space.dividesEvenly()) {
-    auto keepBy = [&](uint32_t threads, uint32_t cluster) {
-      unsigned each = (*chunks + threads * cluster - 1) / (threads * cluster);
-      bool fits = each <= kMaxKeptChunks && each * space.getWidth() * std::max(loads, 1u) <= kKeptRegisters;
-      if (fits) {
-        shape = {threads, cluster > 1 ? threads : std::max(shape.block, threads), each, cluster};
-      }
-      return fits;
-    };
-    // More blocks than asked for, and more threads than the length of the row alone asks for, where several operands are to be kept.
-    uint32_t blocks = scheduledCluster(program.getKernel());
-    for (; blocks > 1 && blocks <= kMostBlocks; blocks *= 2) {
-      for (uint32_t threads = std::max(128u, threadsFor((*chunks + blocks - 1) / blocks)); threads <= kMostThreads; threads *= 2) {
-        if (keepBy(threads, blocks)) {
-          return shape;
-        }
-      }
-    }
-    for (uint32_t threads = shape.threads; threads <= kMostThreads && !keepBy(threads, 1); threads *= 2) {
-    }
-  } else if (!chunks && isReadAgain(program)) {
-    auto most = program.sharedBound(space.getChunks());
-    if (space.getWidth() * std::max(loads, 1u) * kUnknownChunks > kUnknownRegisters) {
-      return shape;
-    }
-    if (most && *most <= int64_t(kUnknownChunks) * shape.threads) {
-      shape.kept = llvm::divideCeil(std::max<int64_t>(*most, 1), shape.threads);
-    } else {
-      // The schedule expects four chunks a thread; rows of twice that length are kept too.
-      shape.threads = std::min(2 * shape.threads, kMostThreads);
-      shape.block = std::max(shape.block, shape.threads);
-      shape.kept = kUnknownChunks;
-    }
-  }
-  return shape;
+  row.loads = getSweptLoads(program, reduced).size();
+  row.lanes = getScheduled(kernel, "lanes", 0);
+  row.threads = getScheduled(kernel, "threads", row.threads);
+  row.cluster = getScheduled(kernel, "cluster", 1);
+  return shapeRows(row);
 }
 
 class RowKernel {

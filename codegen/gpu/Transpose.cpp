@@ -16,6 +16,7 @@
 // Shared memory: 32 x 33 (64 x 66) elements for each tensor that is read or written across. Two barriers a tile.
 
 #include "codegen/gpu/ChunkSpace.h"
+#include "codegen/gpu/KernelShapes.h"
 #include "codegen/gpu/Schedules.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -26,9 +27,6 @@ using namespace mlir::frit;
 namespace {
 
 constexpr uint32_t kThreads = 256, kColumns = 32, kRows = kThreads / kColumns;
-constexpr uint32_t kMaxSharedBytes = 48 << 10;
-/// Below, tiles of 64 x 64 are too few for a device.
-constexpr int64_t kFewElements = 1 << 20;
 
 /// A tile by the number of neighbours that a thread takes at a time.
 constexpr uint32_t tileOf(unsigned width) { return kColumns * width; }
@@ -75,20 +73,18 @@ struct Staged {
 };
 
 /// Neighbours that a thread takes at a time. Even where all but the pointers is known, those are tested.
-unsigned chooseNeighbours(const KernelProgram &program, unsigned lane, unsigned across) {
+unsigned neighboursOf(const KernelProgram &program, unsigned lane, unsigned across) {
   Staged staged(program, lane, across, 2);
-  if (staged.narrowest > 2 || staged.widest > 4 || staged.bytes > kMaxSharedBytes) {
-    return 1;
-  }
-  auto isNeverEven = [&](unsigned dim) {
-    SizeExpr extent = program.getDomain()[dim];
-    return extent.getConstant() && *extent.getConstant() % 2 != 0;
-  };
-  auto elements = program.getExtent(0, program.getRank()).getConstant();
-  if (isNeverEven(lane) || isNeverEven(across) || (elements && *elements < kFewElements)) {
-    return 1;
-  }
-  return std::min(ChunkSpace(program, 0, program.getRank(), lane, 2).getWidth(), ChunkSpace(program, 0, program.getRank(), across, 2).getWidth());
+  TileNumbers tile;
+  tile.narrowest = staged.narrowest;
+  tile.widest = staged.widest;
+  tile.bytesOfPairs = staged.bytes;
+  tile.lanes = program.getDomain()[lane].getConstant();
+  tile.across = program.getDomain()[across].getConstant();
+  tile.elements = program.getExtent(0, program.getRank()).getConstant();
+  unsigned neighbours = chooseNeighbours(tile);
+  auto widthAlong = [&](unsigned dim) { return ChunkSpace(program, 0, program.getRank(), dim, neighbours).getWidth(); };
+  return std::min(widthAlong(lane), widthAlong(across));
 }
 
 class TransposeKernel {
@@ -306,7 +302,7 @@ std::optional<unsigned> mlir::frit::findTransposedDim(const KernelProgram &progr
       continue;
     }
     Staged staged(program, *lane, dim, 1);
-    if (staged.bytes > most && staged.bytes <= kMaxSharedBytes) {
+    if (staged.bytes > most && staged.bytes <= kMostTileBytes) {
       most = staged.bytes;
       best = dim;
     }
@@ -317,7 +313,7 @@ std::optional<unsigned> mlir::frit::findTransposedDim(const KernelProgram &progr
 void mlir::frit::emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program,
                                   KernelDesc &desc, unsigned across) {
   unsigned lane = *program.getLaneDim();
-  unsigned neighbours = chooseNeighbours(program, lane, across);
+  unsigned neighbours = neighboursOf(program, lane, across);
   Staged staged(program, lane, across, neighbours);
   GpuFunction function(module, desc.name, program, {kThreads, false});
   TransposeKernel(function, staged, lane, across, neighbours).emit();

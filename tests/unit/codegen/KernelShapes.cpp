@@ -1,0 +1,178 @@
+// Every decision of a kernel's shape over a grid of rows, accesses and tiles.
+#include "codegen/gpu/KernelShapes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir::frit;
+
+namespace {
+
+RowNumbers known(int64_t chunks, unsigned width = 8, unsigned loads = 1) {
+  RowNumbers row;
+  row.chunks = chunks;
+  row.width = width;
+  row.loads = loads;
+  row.isReadAgain = true;
+  return row;
+}
+
+RowNumbers unknown(int64_t threads, unsigned width = 8, unsigned loads = 1) {
+  RowNumbers row = known(0, width, loads);
+  row.chunks.reset();
+  row.threads = threads;
+  return row;
+}
+
+void expectShape(const RowNumbers &row, uint32_t threads, uint32_t block, unsigned kept, uint32_t cluster = 1) {
+  RowShape shape = shapeRows(row);
+  EXPECT_EQ(shape.threads, threads);
+  EXPECT_EQ(shape.block, block);
+  EXPECT_EQ(shape.kept, kept);
+  EXPECT_EQ(shape.cluster, cluster);
+}
+
+TEST(KernelShapes, ThreadsOfARowGrowWithItsLength) {
+  // Rows of bf16: 64, 128, 256, 1024, 4096, 16384 and 32768 elements.
+  expectShape(known(8), 8, 128, 1);
+  expectShape(known(16), 16, 128, 1);
+  expectShape(known(32), 32, 128, 1);
+  expectShape(known(128), 32, 128, 4);
+  expectShape(known(512), 128, 128, 4);
+  expectShape(known(2048), 512, 512, 4);
+  expectShape(known(4096), 512, 512, 8);
+  // Of one more than a cluster of one keeps: read twice, unless the schedule asks for several blocks.
+  expectShape(known(4097), 512, 512, 0);
+  RowNumbers shared = known(8192);
+  shared.cluster = 2;
+  expectShape(shared, 512, 512, 8, 2);
+}
+
+TEST(KernelShapes, SeveralOperandsTakeMoreThreads) {
+  expectShape(known(512, 8, 2), 128, 128, 4);
+  expectShape(known(512, 8, 4), 256, 256, 2);
+  expectShape(known(512, 8, 8), 512, 512, 1);
+  expectShape(known(1024, 8, 8), 256, 256, 0);
+}
+
+TEST(KernelShapes, FewRowsHaveSmallBlocks) {
+  for (auto [rows, block] : {std::pair(1, 32u), std::pair(2, 64u), std::pair(3, 128u), std::pair(100, 128u)}) {
+    RowNumbers row = known(128);
+    row.rows = rows;
+    expectShape(row, 32, block, 4);
+  }
+  RowNumbers tiny = known(2);
+  tiny.rows = 1;
+  expectShape(tiny, 8, 32, 1);
+}
+
+TEST(KernelShapes, RowsThatAreNotWholeOrEmptyAreNotKept) {
+  RowNumbers partial = known(100);
+  partial.hasWholeChunks = false;
+  EXPECT_EQ(shapeRows(partial).kept, 0u);
+  EXPECT_EQ(shapeRows(known(0)).kept, 0u);
+}
+
+TEST(KernelShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
+  expectShape(unknown(128), 256, 256, 4);
+  expectShape(unknown(512), 512, 512, 4);
+  RowNumbers once = unknown(128);
+  once.isReadAgain = false;
+  expectShape(once, 128, 128, 0);
+  // Two operands of eight elements are more than 32 registers hold; of four they are not.
+  expectShape(unknown(128, 8, 2), 128, 128, 0);
+  expectShape(unknown(128, 4, 2), 256, 256, 4);
+  RowNumbers bounded = unknown(256);
+  bounded.mostChunks = 100;
+  expectShape(bounded, 32, 128, 4);
+  bounded.mostChunks = 0;
+  expectShape(bounded, 8, 128, 1);
+}
+
+TEST(KernelShapes, LanesAskedForAreTaken) {
+  for (int64_t lanes : {32, 128, 256}) {
+    RowNumbers row = known(256);
+    row.lanes = lanes;
+    EXPECT_EQ(shapeRows(row).threads, lanes);
+  }
+}
+
+/// What every row must keep to, whatever is asked for.
+TEST(KernelShapes, NoRowExceedsItsBudget) {
+  for (int64_t chunks : {-1, 0, 1, 2, 7, 8, 9, 31, 33, 127, 129, 500, 512, 1000, 2047, 2049, 4096, 8192, 16384, 65536, 1 << 20}) {
+    for (unsigned width : {1, 2, 4, 8}) {
+      for (unsigned loads : {0, 1, 2, 3, 5, 9}) {
+        for (int64_t rows : {0, 1, 2, 3, 4, 1000}) {
+          for (int64_t asked : {0, 1, 3, 32, 512, 4096}) {
+            for (int64_t cluster : {1, 2, 3, 8, 64}) {
+              RowNumbers row = chunks < 0 ? unknown(asked, width, loads) : known(chunks, width, loads);
+              row.rows = rows;
+              row.lanes = asked;
+              row.cluster = cluster;
+              if (chunks < 0 && asked) {
+                row.mostChunks = 8 * asked;
+              }
+              RowShape shape = shapeRows(row);
+              SCOPED_TRACE(testing::Message() << chunks << " chunks of " << width << ", " << loads << " loads, " << rows << " rows, asked for "
+                                              << asked << " threads and " << cluster << " blocks");
+              EXPECT_TRUE(llvm::isPowerOf2_32(shape.threads) && llvm::isPowerOf2_32(shape.block) && llvm::isPowerOf2_32(shape.cluster));
+              EXPECT_TRUE(shape.threads >= 8 && shape.threads <= shape.block && shape.block <= 512 && shape.block >= 32);
+              EXPECT_LE(shape.cluster, 8u);
+              EXPECT_LE(shape.kept * width * std::max(loads, 1u), 64u);
+              if (shape.kept != 0 && row.chunks) {
+                EXPECT_GE(int64_t(shape.kept) * shape.threads * shape.cluster, *row.chunks);
+              }
+              if (shape.cluster > 1) {
+                EXPECT_TRUE(shape.kept != 0 && shape.threads == shape.block);
+              }
+              ASSERT_FALSE(HasFailure());
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(KernelShapes, LanesAreSixteenBytesOfTheNarrowest) {
+  EXPECT_EQ(chooseLanes({}), 1u);
+  EXPECT_EQ(chooseLanes({2, 2, 2, 0}), 8u);
+  EXPECT_EQ(chooseLanes({1, 1, 2, 0}), 8u);
+  EXPECT_EQ(chooseLanes({2, 4, 3, 0}), 8u);
+  EXPECT_EQ(chooseLanes({4, 4, 3, 0}), 4u);
+  EXPECT_EQ(chooseLanes({8, 8, 3, 0}), 2u);
+  // Long code is repeated for each lane.
+  EXPECT_EQ(chooseLanes({2, 2, 2, 4}), 8u);
+  EXPECT_EQ(chooseLanes({2, 2, 2, 5}), 4u);
+  for (unsigned narrowest : {1, 2, 4, 8}) {
+    for (unsigned widest : {1, 2, 4, 8}) {
+      for (unsigned accesses = 1; accesses < 100; ++accesses) {
+        unsigned lanes = chooseLanes({narrowest, widest, accesses, 0});
+        EXPECT_TRUE(llvm::isPowerOf2_32(lanes) && lanes * narrowest <= 16);
+        EXPECT_TRUE(lanes == 1 || lanes * accesses * std::max(4u, widest) <= 256);
+      }
+    }
+  }
+}
+
+TEST(KernelShapes, NarrowTilesAreOfPairs) {
+  TileNumbers tile;
+  tile.narrowest = tile.widest = 2;
+  tile.bytesOfPairs = 64 * 65 * 2;
+  EXPECT_EQ(chooseNeighbours(tile), 2u);
+  TileNumbers large = tile, small = tile, odd = tile, wide = tile, heavy = tile, single = tile;
+  large.lanes = large.across = 1024;
+  large.elements = 1 << 20;
+  EXPECT_EQ(chooseNeighbours(large), 2u);
+  small.elements = (1 << 20) - 1;
+  odd.across = 8191;
+  wide.widest = 8;
+  heavy.bytesOfPairs = kMostTileBytes + 1;
+  single.narrowest = single.widest = 4;
+  for (const TileNumbers &other : {small, odd, wide, heavy, single}) {
+    EXPECT_EQ(chooseNeighbours(other), 1u);
+  }
+}
+
+} // namespace
