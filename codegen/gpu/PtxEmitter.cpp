@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -63,23 +64,69 @@ const llvm::Target *getTarget(const llvm::Triple &triple, std::string &error) {
   return llvm::TargetRegistry::lookupTarget(triple, error);
 }
 
-bool callsLibdevice(const llvm::Module &module) {
-  return llvm::any_of(module, [](const llvm::Function &function) {
-    return function.isDeclaration() && function.getName().starts_with("__nv_");
-  });
-}
+/// A TargetMachine on loan: to make one takes as long as to make the IR of a small kernel. Those that come back serve the
+/// next who asks for the same, on any thread; not for ever, because a machine keeps every name it has once seen.
+class Machine {
+public:
+  Machine(const llvm::Target &target, const llvm::Triple &triple, const char *cpu, StringRef features)
+      : key((StringRef(cpu) + features).str()) {
+    {
+      std::lock_guard lock(mutex);
+      std::vector<Idle> &idle = (*machines)[key];
+      if (!idle.empty()) {
+        one = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!one.machine) {
+      one.machine.reset(target.createTargetMachine(triple, cpu, features, {}, {}));
+    }
+  }
+  ~Machine() {
+    constexpr unsigned mostLoans = 256;
+    if (++one.loans < mostLoans) {
+      std::lock_guard lock(mutex);
+      (*machines)[key].push_back(std::move(one));
+    }
+  }
+  Machine(const Machine &) = delete;
+  llvm::TargetMachine &operator*() { return *one.machine; }
+  llvm::TargetMachine *operator->() { return one.machine.get(); }
+
+private:
+  struct Idle {
+    std::unique_ptr<llvm::TargetMachine> machine;
+    unsigned loans = 0;
+  };
+  static std::mutex mutex;
+  /// As many as were ever at work at once. Lives until the process ends: a thread may compile while statics are destroyed.
+  static llvm::StringMap<std::vector<Idle>> *const machines;
+  std::string key;
+  Idle one;
+};
+
+std::mutex Machine::mutex;
+llvm::StringMap<std::vector<Machine::Idle>> *const Machine::machines = new llvm::StringMap<std::vector<Machine::Idle>>;
 
 LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
-  if (!callsLibdevice(module)) {
+  SmallVector<StringRef> called;
+  for (const llvm::Function &function : module) {
+    if (function.isDeclaration() && function.getName().starts_with("__nv_")) {
+      called.push_back(function.getName());
+    }
+  }
+  if (called.empty()) {
     return success();
   }
-  StringRef bytes = frit::getLibdevice();
-  if (bytes.empty()) {
+  if (frit::getLibdevice().empty()) {
     return at->emitError("this build of frit has no libdevice, which the kernels need for their math: "
                          "install a CUDA toolkit or the package nvidia-nvvm and build again");
   }
-  auto library = llvm::getLazyBitcodeModule(
-      llvm::MemoryBufferRef(bytes, "libdevice"), module.getContext());
+  auto bytes = frit::takeFromLibdevice(called);
+  if (!bytes) {
+    return at->emitError("libdevice does not serve the kernels: ") << llvm::toString(bytes.takeError());
+  }
+  auto library = llvm::parseBitcodeFile(llvm::MemoryBufferRef(**bytes, "libdevice"), module.getContext());
   if (!library) {
     return at->emitError("libdevice does not read as bitcode: ")
            << llvm::toString(library.takeError());
@@ -173,8 +220,7 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
     }
   });
   std::string features = isClassic || known->number >= 100 ? known->features : "+ptx81";
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, known->cpu, features, {}, {}));
+  Machine machine(*target, triple, known->cpu, features);
 
   if (arch < kFirstWithClusters) {
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
