@@ -132,7 +132,7 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 
 OpFoldResult ReduceOp::fold(FoldAdaptor) {
   if (getDims().empty() && getOperand().getType() == getType() && getKind() != ReduceKind::ArgMax &&
-      getKind() != ReduceKind::ArgMin) {
+      getKind() != ReduceKind::ArgMin && getKind() != ReduceKind::Deviations) {
     return getOperand();
   }
   return {};

@@ -289,7 +289,8 @@ def Frit_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
       I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Prod", 1, "prod">,
       I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
       I32EnumAttrCase<"Any", 4, "any">, I32EnumAttrCase<"All", 5, "all">,
-      I32EnumAttrCase<"ArgMax", 6, "argmax">, I32EnumAttrCase<"ArgMin", 7, "argmin">]> {
+      I32EnumAttrCase<"ArgMax", 6, "argmax">, I32EnumAttrCase<"ArgMin", 7, "argmin">,
+      I32EnumAttrCase<"Deviations", 8, "deviations">]> {
   let cppNamespace = "::mlir::frit";
   let genSpecializedAttr = 0;
 }
@@ -304,7 +305,9 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
     sum and prod combine in the element type of the operand (legalisation has
     widened it: half types to f32, integers to i64); max and min propagate NaN;
     any and all take i1; argmax and argmin return i64 positions in the row-major
-    order of the reduced dims, the first wins, NaN wins over all.
+    order of the reduced dims, the first wins, NaN wins over all. deviations is
+    the sum of the squared deviations from the mean (of floats), found in one
+    sweep; `frit-single-pass-variance` makes it, for GPUs.
     Unsigned integers are compared unsigned if `is_unsigned` is present. Over an
     empty extent the result is the identity of the combination.
 

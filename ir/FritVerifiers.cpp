@@ -243,6 +243,9 @@ LogicalResult ReduceOp::verify() {
       kept.push_back(size);
     }
   }
+  if (getKind() == ReduceKind::Deviations && !isa<FloatType>(operand.getElementType())) {
+    return emitOpError("deviations are of floats, found ") << operand.getElementType();
+  }
   bool positions = getKind() == ReduceKind::ArgMax || getKind() == ReduceKind::ArgMin;
   Type element = positions ? IntegerType::get(getContext(), 64) : operand.getElementType();
   RankedTensorType expected = getTensorType(kept, element);

@@ -50,6 +50,11 @@ static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, Module
   if (!program->getAcross().empty()) {
     return kernel.emitError("kernel '") << kernel.getSymName() << "' reduces over its rows beside its own reductions; on a CPU those are two kernels";
   }
+  for (unsigned id : program->getReduces()) {
+    if (cast<ReduceOp>((*program)[id].op).getKind() == ReduceKind::Deviations) {
+      return kernel.emitError("kernel '") << kernel.getSymName() << "' finds squares around a mean in one sweep; on a CPU those are two reductions";
+    }
+  }
   takeMembersApart(*program);
   program->assumeRanges();
   desc.name = kernel.getSymName().str();

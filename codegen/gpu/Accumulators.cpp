@@ -9,6 +9,20 @@ static bool isArgReduction(ReduceOp op) {
   return op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
 }
 
+static bool isDeviations(ReduceOp op) { return op.getKind() == ReduceKind::Deviations; }
+
+static unsigned countCarried(ReduceOp op) { return isDeviations(op) ? unsigned(Deviations::NumValues) : isArgReduction(op) ? 2 : 1; }
+
+static SmallVector<unsigned> reducesOf(const KernelProgram &program, unsigned level) {
+  SmallVector<unsigned> nodes;
+  llvm::copy_if(program.getReduces(), std::back_inserter(nodes), [&](unsigned id) { return program[id].level == level; });
+  return nodes;
+}
+
+bool Accumulators::takesTiles(const KernelProgram &program) {
+  return llvm::any_of(program.getReduces(), [&](unsigned id) { return isDeviations(cast<ReduceOp>(program[id].op)); });
+}
+
 SmallVector<unsigned> Accumulators::getOperands(const KernelProgram &program, unsigned level) {
   SmallVector<unsigned> nodes;
   for (unsigned id : program.getReduces()) {
@@ -21,10 +35,8 @@ SmallVector<unsigned> Accumulators::getOperands(const KernelProgram &program, un
 
 unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels) {
   unsigned count = 0;
-  for (unsigned id : program.getReduces()) {
-    if (program[id].level < levels) {
-      count += isArgReduction(cast<ReduceOp>(program[id].op)) ? 2 : 1;
-    }
+  for (unsigned level = 0; level < levels; ++level) {
+    count += countValuesOf(program, reducesOf(program, level));
   }
   return count;
 }
@@ -32,7 +44,7 @@ unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels
 unsigned Accumulators::countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes) {
   unsigned count = 0;
   for (unsigned id : nodes) {
-    count += isArgReduction(cast<ReduceOp>(program[id].op)) ? 2 : 1;
+    count += countCarried(cast<ReduceOp>(program[id].op));
   }
   return count;
 }
@@ -47,33 +59,30 @@ uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blo
 Accumulators::Accumulators(GpuFunction &function, unsigned level)
     : function(function), builder(function.getBuilder()), loc(function.getLoc()),
       slot(countValues(function.getProgram(), level)) {
-  const KernelProgram &program = function.getProgram();
-  for (unsigned id : program.getReduces()) {
-    if (program[id].level == level) {
-      add(id);
-    }
-  }
+  add(reducesOf(function.getProgram(), level));
 }
 
 Accumulators::Accumulators(GpuFunction &function, ArrayRef<unsigned> nodes)
     : function(function), builder(function.getBuilder()), loc(function.getLoc()) {
-  llvm::for_each(nodes, [&](unsigned id) { add(id); });
+  add(nodes);
 }
 
-void Accumulators::add(unsigned id) {
+void Accumulators::add(ArrayRef<unsigned> nodes) {
   const KernelProgram &program = function.getProgram();
-  auto op = cast<ReduceOp>(program[id].op);
-  reduces.push_back({id, static_cast<unsigned>(types.size()), op, isArgReduction(op)});
-  types.push_back(program[program[id].operands[0]].type);
-  if (reduces.back().isArg) {
-    types.push_back(builder.getI64Type());
+  for (unsigned id : nodes) {
+    auto op = cast<ReduceOp>(program[id].op);
+    Reduce reduce{id, static_cast<unsigned>(types.size()), countCarried(op), op, isArgReduction(op)};
+    for (unsigned which = 0; which < reduce.count; ++which) {
+      types.push_back(reduce.isArg && which == 1 ? builder.getI64Type() : program[program[id].operands[0]].type);
+    }
+    reduces.push_back(reduce);
   }
 }
 
 /// The neutral scalar of value `which` of a reduction.
 Value Accumulators::startOf(const Reduce &reduce, unsigned which) {
   Type type = types[reduce.first + which];
-  if (which == 1) {
+  if (reduce.isArg && which == 1) {
     // No position yet: later than any.
     return arith::ConstantOp::create(builder, loc,
                                      builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()));
@@ -108,19 +117,82 @@ Value Accumulators::startOf(const Reduce &reduce, unsigned which) {
 SmallVector<Value> Accumulators::identity(unsigned lanes) {
   SmallVector<Value> values;
   for (const Reduce &reduce : reduces) {
-    for (unsigned which = 0; which < (reduce.isArg ? 2u : 1u); ++which) {
+    for (unsigned which = 0; which < reduce.count; ++which) {
       values.push_back(function.getEmitter().splat(loc, startOf(reduce, which), lanes));
     }
   }
   return values;
 }
 
+SmallVector<Value> Accumulators::start(unsigned lanes, bool isMasked) {
+  SmallVector<Value> values = identity(lanes);
+  for (const Reduce &reduce : reduces) {
+    if (isDeviations(reduce.op) && !isMasked) {
+      unsigned count = reduce.first + Deviations::Count;
+      values[count] = startOf(reduce, Deviations::Count);
+    }
+  }
+  return values;
+}
+
+SmallVector<Value> Accumulators::leave(ValueRange carried, unsigned lanes) {
+  SmallVector<Value> values(carried);
+  for (const Reduce &reduce : reduces) {
+    if (isDeviations(reduce.op)) {
+      for (auto [i, value] : llvm::enumerate(deviationsOf(reduce).leave(carried.slice(reduce.first, reduce.count)))) {
+        values[reduce.first + i] = function.getEmitter().splat(loc, value, lanes);
+      }
+    }
+  }
+  return values;
+}
+
+Deviations Accumulators::deviationsOf(const Reduce &reduce) { return {function.getEmitter(), loc, types[reduce.first]}; }
+
 SmallVector<Value> Accumulators::accumulate(Frame &frame, ValueRange carried, Value active) {
+  return accumulate(&frame, carried, active, {});
+}
+
+SmallVector<Value> Accumulators::accumulate(ArrayRef<Frame *> frames, ValueRange carried, ArrayRef<Value> active,
+                                            llvm::function_ref<void(Frame &)> then) {
+  Emitter &emitter = function.getEmitter();
+  bool takesTiles = llvm::any_of(reduces, [](const Reduce &reduce) { return isDeviations(reduce.op); });
+  SmallVector<Value> next(carried), masks;
+  std::vector<SmallVector<Value>> tiles(reduces.size());
+  for (auto [i, frame] : llvm::enumerate(frames)) {
+    Value own = active.empty() ? Value() : active[i];
+    next = accumulateOne(*frame, next, own);
+    // Before `then`, which may compute what it wants in a branch.
+    masks.push_back(takesTiles ? emitter.conjunction(loc, frame->mask, own, frame->lanes) : Value());
+    for (auto [reduce, rows] : llvm::zip_equal(reduces, tiles)) {
+      if (isDeviations(reduce.op)) {
+        rows.push_back(emitter.lanes(*frame, function.getProgram()[reduce.node].operands[0]));
+      }
+    }
+    if (then) {
+      then(*frame);
+    }
+  }
+  for (auto [reduce, rows] : llvm::zip_equal(reduces, tiles)) {
+    if (isDeviations(reduce.op)) {
+      llvm::copy(deviationsOf(reduce).addTile(ValueRange(next).slice(reduce.first, reduce.count), rows, masks), next.begin() + reduce.first);
+    }
+  }
+  return next;
+}
+
+/// All but what takes a tile at a time.
+SmallVector<Value> Accumulators::accumulateOne(Frame &frame, ValueRange carried, Value active) {
   const KernelProgram &program = function.getProgram();
   Emitter &emitter = function.getEmitter();
   Value mask = emitter.conjunction(loc, frame.mask, active, frame.lanes);
   SmallVector<Value> next;
   for (const Reduce &reduce : reduces) {
+    ValueRange own = carried.slice(reduce.first, reduce.count);
+    if (isDeviations(reduce.op)) {
+      llvm::append_range(next, own);
+      continue;
+    }
     SmallVector<Value> taken{emitter.lanes(frame, program[reduce.node].operands[0])};
     if (reduce.isArg) {
       SizeExpr position = SizeExpr::constant(program.getContext(), 0);
@@ -135,7 +207,7 @@ SmallVector<Value> Accumulators::accumulate(Frame &frame, ValueRange carried, Va
       Value start = emitter.splat(loc, startOf(reduce, which), frame.lanes);
       taken[which] = arith::SelectOp::create(builder, loc, mask, taken[which], start);
     }
-    llvm::append_range(next, combineOne(reduce, carried.slice(reduce.first, taken.size()), taken));
+    llvm::append_range(next, combineOne(reduce, own, taken));
   }
   return next;
 }
@@ -167,6 +239,8 @@ SmallVector<Value> Accumulators::combineOne(const Reduce &reduce, ValueRange a, 
   case ReduceKind::ArgMax:
   case ReduceKind::ArgMin:
     break;
+  case ReduceKind::Deviations:
+    return deviationsOf(reduce).combine(a, b);
   }
   // b wins over a: NaN over numbers, then the greater (smaller), then the earlier.
   bool max = reduce.op.getKind() == ReduceKind::ArgMax;
@@ -199,9 +273,7 @@ SmallVector<Value> Accumulators::combineOne(const Reduce &reduce, ValueRange a, 
 SmallVector<Value> Accumulators::combine(ValueRange a, ValueRange b) {
   SmallVector<Value> next;
   for (const Reduce &reduce : reduces) {
-    unsigned count = reduce.isArg ? 2 : 1;
-    llvm::append_range(
-        next, combineOne(reduce, a.slice(reduce.first, count), b.slice(reduce.first, count)));
+    llvm::append_range(next, combineOne(reduce, a.slice(reduce.first, reduce.count), b.slice(reduce.first, reduce.count)));
   }
   return next;
 }
@@ -296,6 +368,7 @@ SmallVector<Value> Accumulators::foldCluster(ValueRange values, bool isFirst) {
 
 void Accumulators::supply(Frame &frame, ValueRange values) {
   for (const Reduce &reduce : reduces) {
-    frame.values[reduce.node] = values[reduce.first + (reduce.isArg ? 1 : 0)];
+    ValueRange own = values.slice(reduce.first, reduce.count);
+    frame.values[reduce.node] = isDeviations(reduce.op) ? deviationsOf(reduce).squares(own) : own[reduce.isArg ? 1 : 0];
   }
 }

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "codegen/gpu/Deviations.h"
 #include "codegen/gpu/GpuFunction.h"
 
 /// The running values of all reductions of one phase, flattened: one value for a
-/// sum, two (value, position) for an arg-reduction. They start as vectors (a lane
+/// sum, two (value, position) for an arg-reduction, four for the squares around a mean (Deviations.h). They start as vectors (a lane
 /// each), are folded to scalars, and then over threads by a butterfly of shuffles;
 /// groups wider than a warp exchange one value a warp through shared memory. Every
 /// thread of a group ends with the result. Each exchange has a slot of its own in
@@ -23,9 +24,17 @@ public:
   ArrayRef<Type> getTypes() const { return types; }
 
   SmallVector<Value> identity(unsigned lanes);
+  /// What a sweep begins with, and what it leaves for `combine` of what it carried. `isMasked`: lanes of a frame may be outside of its mask.
+  SmallVector<Value> start(unsigned lanes, bool isMasked = false);
+  SmallVector<Value> leave(ValueRange carried, unsigned lanes);
   /// Combines `carried` with the operands at the frame's index. Lanes outside of
   /// the frame's mask, and all of them where `active` does not hold, take no part.
   SmallVector<Value> accumulate(Frame &frame, ValueRange carried, Value active = Value());
+  /// The same for several frames in order, `then` called after each; together they are a tile.
+  SmallVector<Value> accumulate(ArrayRef<Frame *> frames, ValueRange carried, ArrayRef<Value> active,
+                                llvm::function_ref<void(Frame &)> then = nullptr);
+  /// Whether the result depends on which frames are accumulated together.
+  static bool takesTiles(const KernelProgram &program);
   SmallVector<Value> combine(ValueRange a, ValueRange b);
   SmallVector<Value> foldLanes(ValueRange values);
   /// Folds over groups of `threads` (a power of two that divides the block).
@@ -46,15 +55,17 @@ public:
   static SmallVector<unsigned> getOperands(const KernelProgram &program, unsigned level);
 
 private:
-  void add(unsigned node);
+  void add(ArrayRef<unsigned> nodes);
 
   struct Reduce {
     unsigned node;
-    unsigned first;
+    unsigned first, count;
     mutable ReduceOp op;
     bool isArg;
   };
+  SmallVector<Value> accumulateOne(Frame &frame, ValueRange carried, Value active);
   SmallVector<Value> combineOne(const Reduce &reduce, ValueRange a, ValueRange b);
+  Deviations deviationsOf(const Reduce &reduce);
   Value startOf(const Reduce &reduce, unsigned which);
 
   GpuFunction &function;

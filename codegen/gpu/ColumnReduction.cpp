@@ -17,7 +17,8 @@
 //
 // Registers: width x (running values + what a row's chunk becomes), and width x unroll loaded elements of each operand; the schedule
 // keeps them, and shared memory, within its budgets, and tells the assembler how many blocks a processor is to hold (`resident`): it would
-// unroll further, and leave room for fewer. Shared memory: 8 warps x lanes x width x 8 bytes a value, one slot for each reduction.
+// unroll further, and leave room for fewer. Shared memory: 8 warps x lanes x width x 8 bytes a value (4 beside squares around a
+// mean), one slot for each reduction.
 
 #include "codegen/gpu/Accumulators.h"
 #include "codegen/gpu/ChunkSpace.h"
@@ -94,7 +95,16 @@ public:
   }
 
   static uint32_t getSharedBytes(const KernelProgram &program, const ColumnShape &shape, unsigned width) {
-    return 8 * kWarps * shape.lanes * width * Accumulators::countValues(program, program.numPhases());
+    return getSlotBytes(program) * kWarps * shape.lanes * width * Accumulators::countValues(program, program.numPhases());
+  }
+
+  /// Of a value in shared memory: squares around a mean are four values, which would take more of it than the threads of a processor have.
+  static uint32_t getSlotBytes(const KernelProgram &program) {
+    auto isNarrow = [&](unsigned id) {
+      bool isArg = llvm::is_contained({ReduceKind::ArgMax, ReduceKind::ArgMin}, cast<ReduceOp>(program[id].op).getKind());
+      return !isArg && program[id].type.getIntOrFloatBitWidth() <= 32;
+    };
+    return Accumulators::takesTiles(program) && llvm::all_of(program.getReduces(), isNarrow) ? 4 : 8;
   }
 
 private:
@@ -119,13 +129,14 @@ private:
         continue;
       }
       SmallVector<Value> totals =
-          overRows(column, sums.identity(width), loadsOf(level), [&](Frame &frame, ValueRange carried) {
-            auto next = sums.accumulate(frame, carried);
-            if (level == 0 && !earlyStores.empty()) {
-              function.when(active, [&] { write(frame, earlyStores); });
-            }
-            return next;
+          overRows(column, sums.start(width), loadsOf(level), [&](ArrayRef<Frame *> frames, ValueRange carried) {
+            return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
+              if (level == 0 && !earlyStores.empty()) {
+                function.when(active, [&] { write(frame, earlyStores); });
+              }
+            });
           });
+      totals = sums.leave(totals, width);
       leaveWarps(sums, level, totals, width);
       if (parts) {
         return leavePartials(sums, element, active, width);
@@ -140,8 +151,8 @@ private:
     }
     if (!fullStores.empty()) {
       function.when(active, [&] {
-        overRows(column, {}, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
-          write(frame, fullStores);
+        overRows(column, {}, {}, [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
+          llvm::for_each(frames, [&](Frame *frame) { write(*frame, fullStores); });
           return {};
         });
       });
@@ -160,7 +171,7 @@ private:
   }
 
   SmallVector<Value> overRows(Frame &column, ValueRange carried, ArrayRef<unsigned> loads,
-                              llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
+                              llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
     UnrolledSweep rows{program.getExtent(program.numParallel(), program.getRank()), y, shape.rows(), shape.unroll, part, parts};
     return emitUnrolledSweep(
         function, rows, column, loads, carried,
@@ -207,7 +218,7 @@ private:
   }
 
   int64_t slotBytes(unsigned level, unsigned value) {
-    return 8 * int64_t(kWarps) * shape.lanes * columns.getWidth() * (Accumulators::countValues(program, level) + value);
+    return int64_t(getSlotBytes(program)) * kWarps * shape.lanes * columns.getWidth() * (Accumulators::countValues(program, level) + value);
   }
 
   /// Lanes of a chunk lie apart: neighbouring threads on neighbouring banks.

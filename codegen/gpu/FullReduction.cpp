@@ -5,7 +5,8 @@
 //
 // The number of blocks of a row is a function of its length alone: as many as the schedule says (`split`, about four a processor for all
 // rows), but four chunks a thread at least. A thread takes `unroll` chunks at a time and asks for all of them before it uses the first
-// (UnrolledSweep.h), in the registers that leave room for `resident` blocks a processor; element by element, where accesses cannot be vectors, it takes them in the same order. A small reduction (what
+// (UnrolledSweep.h), in the registers that leave room for `resident` blocks a processor; element by element, where accesses cannot be vectors, it takes them in the same order (one by
+// one, but where a tile of them is one step of the reduction). A small reduction (what
 // one block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp; rows are split where the schedule says so: they
 // do not fill the device, and are longer than what a block would be done with at once.
 //
@@ -37,6 +38,7 @@ public:
     KernelOp kernel = program.getKernel();
     unroll = std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "unroll", 1)), 1, kMostUnroll);
     resident = std::clamp<int64_t>(getScheduled(kernel, "resident", 1), 1, 4);
+    takesTiles = Accumulators::takesTiles(program);
     SizeExpr share = one * int64_t(kThreads * std::max(unroll, kChunksPerThread));
     rows = program.getExtent(0, program.numParallel());
     parts = space.getChunks().ceilDiv(share).min(one * getScheduled(kernel, "split", kBlocks)).max(one);
@@ -106,9 +108,9 @@ private:
 
   /// Walks the chunks of a row that are a block's.
   SmallVector<Value> sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ArrayRef<unsigned> roots, ValueRange carried,
-                           llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
+                           llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-    UnrolledSweep chunks{space.getChunks(), function.threadId(), kThreads, unroll, part, parts, /*isRolled=*/!vectors};
+    UnrolledSweep chunks{space.getChunks(), function.threadId(), kThreads, unroll, part, parts, /*isRolled=*/!vectors && !takesTiles};
     auto totals = emitUnrolledSweep(
         function, chunks, row, getSweptLoads(program, roots), carried,
         [&](Frame &frame, Value chunk) {
@@ -151,14 +153,14 @@ private:
     Accumulators sums(function, level);
     function.getEmitter().hoist(top, rootsOf(level));
     SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
-      return sums.foldLanes(sweep(function, top, part, vectors, rootsOf(level), sums.identity(space.getWidth()),
-                                  [&](Frame &frame, ValueRange carried) {
-                                    auto next = sums.accumulate(frame, carried);
-                                    if (level == 0) {
-                                      write(function, frame, earlyStores);
-                                    }
-                                    return next;
-                                  }));
+      return sums.foldLanes(sums.leave(sweep(function, top, part, vectors, rootsOf(level), sums.start(space.getWidth(), /*isMasked=*/!vectors),
+                                  [&](ArrayRef<Frame *> frames, ValueRange carried) {
+                                    return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
+                                      if (level == 0) {
+                                        write(function, frame, earlyStores);
+                                      }
+                                    });
+                                  }), space.getWidth()));
     });
     totals = sums.foldThreads(totals, kThreads);
     unsigned firstValue = Accumulators::countValues(program, level);
@@ -223,8 +225,8 @@ private:
     supplyFinals(function, top, row, program.numPhases());
     function.getEmitter().hoist(top, rootsOf(program.numPhases()));
     eitherWay(function, {}, [&](bool vectors) {
-      return sweep(function, top, part, vectors, rootsOf(program.numPhases()), {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
-        write(function, frame, fullStores);
+      return sweep(function, top, part, vectors, rootsOf(program.numPhases()), {}, [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
+        llvm::for_each(frames, [&](Frame *frame) { write(function, *frame, fullStores); });
         return {};
       });
     });
@@ -236,6 +238,7 @@ private:
   KernelDesc &desc;
   const ChunkSpace &space;
   uint32_t unroll = 1, resident = 1;
+  bool takesTiles = false;
   SizeExpr one, rows, parts;
   SmallVector<Store> fullStores, earlyStores, rowStores;
 };

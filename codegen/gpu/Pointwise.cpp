@@ -178,7 +178,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
       for (unsigned level = 0; level < program.numPhases(); ++level) {
         Accumulators sums(function, level);
         if (!sums.isEmpty()) {
-          sums.supply(frame, sums.accumulate(frame, sums.identity(1)));
+          sums.supply(frame, sums.leave(sums.accumulate(frame, sums.start(1)), 1));
         }
       }
       emitStores(function, frame, program.getStores());

@@ -172,11 +172,11 @@ private:
       if (sums.isEmpty()) {
         continue;
       }
-      SmallVector<Value> totals = sums.identity(space.getWidth());
+      SmallVector<Value> totals = sums.start(space.getWidth(), /*isMasked=*/!kept && !vectors);
       if (kept) {
-        for (unsigned k = 0; k < kept; ++k) {
-          totals = sums.accumulate(*chunks[k], totals, inside[k]);
-        }
+        SmallVector<Frame *> frames;
+        llvm::transform(chunks, std::back_inserter(frames), [](const auto &chunk) { return chunk.get(); });
+        totals = sums.accumulate(frames, totals, inside);
       } else {
         totals = function.loop(lane, function.size(space.getChunks()),
                                function.index(shape.threads), totals,
@@ -190,7 +190,7 @@ private:
                                  return next;
                                });
       }
-      totals = sums.foldThreads(sums.foldLanes(totals), shape.threads);
+      totals = sums.foldThreads(sums.foldLanes(sums.leave(totals, space.getWidth())), shape.threads);
       sums.supply(row, sums.foldCluster(totals, isFirst));
       isFirst = false;
       emitter.hoist(row, level + 1 < program.numPhases() ? Accumulators::getOperands(program, level + 1) : roots);

@@ -158,11 +158,11 @@ private:
       if (sums.isEmpty()) {
         continue;
       }
-      SmallVector<Value> totals = sums.identity(space.getWidth());
+      SmallVector<Value> totals = sums.start(space.getWidth());
       for (unsigned k = 0; k < shape.chunks; ++k) {
         totals = sums.accumulate(*chunks[k], totals, inside[k]);
       }
-      sums.supply(row, sums.foldThreads(sums.foldLanes(totals), shape.threads));
+      sums.supply(row, sums.foldThreads(sums.foldLanes(sums.leave(totals, space.getWidth())), shape.threads));
       ++exchanges;
       emitter.hoist(row, level + 1 < program.numPhases() ? ArrayRef<unsigned>(Accumulators::getOperands(program, level + 1)) : roots);
     }

@@ -17,16 +17,16 @@ SmallVector<unsigned> mlir::frit::getSweptLoads(const KernelProgram &program, Ar
 
 SmallVector<Value> mlir::frit::emitUnrolledSweep(GpuFunction &function, const UnrolledSweep &sweep, Frame &outer, ArrayRef<unsigned> loads,
                                                  ValueRange carried, llvm::function_ref<void(Frame &, Value)> bind,
-                                                 llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
-  int64_t run = sweep.run();
+                                                 llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
+  int64_t length = sweep.run();
   auto stepsFrom = [&](Value first, Value end, Value distance, ValueRange values) {
     return function.loop(first, end, distance, values, [&](Value step, ValueRange now) {
       Frame frame(&outer);
       bind(frame, step);
-      return body(frame, now);
+      return body(&frame, now);
     });
   };
-  Value first = sweep.thread, distance = function.index(run);
+  Value first = sweep.thread, distance = function.index(length);
   if (sweep.parts) {
     first = function.add(first, function.mul(sweep.part, distance));
     distance = function.mul(distance, function.size(sweep.parts));
@@ -36,7 +36,7 @@ SmallVector<Value> mlir::frit::emitUnrolledSweep(GpuFunction &function, const Un
   }
   auto emitRun = [&](Value step, ValueRange values) -> SmallVector<Value> {
     if (sweep.isRolled) {
-      return stepsFrom(step, function.add(step, function.index(run)), function.index(sweep.threads), values);
+      return stepsFrom(step, function.add(step, function.index(length)), function.index(sweep.threads), values);
     }
     std::vector<std::unique_ptr<Frame>> frames;
     for (unsigned k = 0; k < sweep.unroll; ++k) {
@@ -46,13 +46,11 @@ SmallVector<Value> mlir::frit::emitUnrolledSweep(GpuFunction &function, const Un
         function.getEmitter().value(*frames.back(), id);
       }
     }
-    SmallVector<Value> now(values);
-    for (auto &frame : frames) {
-      now = body(*frame, now);
-    }
-    return now;
+    SmallVector<Frame *> run;
+    llvm::transform(frames, std::back_inserter(run), [](const auto &frame) { return frame.get(); });
+    return body(run, values);
   };
-  SizeExpr whole = sweep.extent.floorDiv(SizeExpr::constant(sweep.extent.getContext(), run)) * run;
+  SizeExpr whole = sweep.extent.floorDiv(SizeExpr::constant(sweep.extent.getContext(), length)) * length;
   SmallVector<Value> totals = function.loop(first, function.size(whole), distance, carried, emitRun);
   if (whole == sweep.extent) {
     return totals;

@@ -24,10 +24,11 @@ struct UnrolledSweep {
   int64_t run() const { return threads * unroll; }
 };
 
-/// `bind` binds a frame within `outer` to a step; `body` gets the frames in order, and what is carried from one to the next. `loads` are nodes.
+/// `bind` binds a frame within `outer` to a step; `body` gets the frames of a run (or one of them, behind the last whole run and where runs are
+/// rolled), and what is carried from one call to the next. `loads` are nodes.
 SmallVector<Value> emitUnrolledSweep(GpuFunction &function, const UnrolledSweep &sweep, Frame &outer, ArrayRef<unsigned> loads,
                                      ValueRange carried, llvm::function_ref<void(Frame &, Value)> bind,
-                                     llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body);
+                                     llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body);
 
 /// The loads below `roots` that lie along reduced dims.
 SmallVector<unsigned> getSweptLoads(const KernelProgram &program, ArrayRef<unsigned> roots);

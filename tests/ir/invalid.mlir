@@ -237,6 +237,14 @@ frit.graph @reduce(%a: tensor<4x5xf32>) {
 
 // -----
 
+frit.graph @reduce(%a: tensor<4x5xi64>) {
+  // expected-error@+1 {{deviations are of floats, found 'i64'}}
+  %r = frit.reduce <deviations> %a dims [1] : tensor<4x5xi64> -> tensor<4xi64>
+  frit.return
+}
+
+// -----
+
 frit.graph @gather(%a: tensor<4xf32>, %i: tensor<3xi64>) {
   // expected-error@+1 {{map reads 2 index values of 1}}
   %r = frit.gather %a[%i] <(d0)[v0, v1] -> (v0)> check <wrap> : tensor<4xf32>, tensor<3xi64> -> tensor<3xf32>

@@ -86,7 +86,8 @@ private:
     context.loadAllAvailableDialects();
     module = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/kernels.mlir", &context);
     EXPECT_TRUE(module);
-    for (const char *file : {FRIT_TEST_INPUTS "/cluster-kernels.mlir", FRIT_TEST_INPUTS "/row-column-kernels.mlir"}) {
+    for (const char *file : {FRIT_TEST_INPUTS "/cluster-kernels.mlir", FRIT_TEST_INPUTS "/row-column-kernels.mlir",
+                             FRIT_TEST_INPUTS "/variance-kernels.mlir"}) {
       auto more = parseSourceFile<ModuleOp>(file, &context);
       EXPECT_TRUE(more);
       module->getBody()->getOperations().splice(module->getBody()->end(), more->getBody()->getOperations());
@@ -394,6 +395,13 @@ const Case kCases[] = {
     {"narrow_columns", {{3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}}, 1e-4},
     {"shared_full", {{1}, {1023}, {4096}, {4097}, {8192}, {20001}, {70000}}, 1e-4},
     {"unrolled_columns", {{0, 5}, {3, 0}, {1, 1}, {15, 32}, {31, 33}, {32, 34}, {33, 64}, {100, 30}}, 1e-5},
+    {"variance_columns", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}}, 1e-4},
+    {"variance_among_others", {{3, 0}, {1, 1}, {15, 32}, {16, 33}, {17, 264}, {100, 30}}, 1e-4},
+    {"variance_of_doubles", {{0, 3}, {1, 1}, {7, 8}, {40, 129}}, 1e-12},
+    {"variance_rows", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}}, 1e-3},
+    {"variance_kept", {{0}, {1}, {3}}, 1e-3},
+    {"variance_split_rows", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}}, 1e-2},
+    {"variance_of_all", {{0}, {1}, {1023}, {4096}, {4097}, {20001}, {70000}}, 1e-4},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),

@@ -237,6 +237,13 @@ private:
         ++seen[r];
         continue;
       }
+      if (kind == ReduceKind::Deviations) {
+        // Of one sweep, in order.
+        double before = x - best[r];
+        best[r] += before / static_cast<double>(++seen[r]);
+        result.reals[r] += before * (x - best[r]);
+        continue;
+      }
       if (isFloat) {
         double &y = result.reals[r];
         y = kind == ReduceKind::Sum    ? y + x

@@ -1,0 +1,5 @@
+// Every kernel that finds squares around a mean in one sweep through NVIDIA's assembler, for each architecture, with no byte spilled.
+// REQUIRES: ptxas
+// RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes=--frit-generate-gpu-kernels \
+// RUN:   %S/Inputs/variance-kernels.mlir | FileCheck %s
+// CHECK: 11 kernels, 3 architectures, 0 spills
