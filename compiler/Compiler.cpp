@@ -173,6 +173,7 @@ private:
                                   .merge = options.fusion,
                                   .padding = options.padding,
                                   .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
+                                  .arch = oldestArchitecture(options),
                                   .poison = options.poison,
                                   .buckets = options.buckets,
                                   .bucketPolicy = options.bucketPolicy};

@@ -33,6 +33,10 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   passes.addNestedPass<GraphOp>(createMaterializePaddingPass(padding));
   passes.addNestedPass<GraphOp>(createLowerPaddingPass({.poison = options.poison}));
 
+  if (options.gpu && !options.eagerNumerics) {
+    passes.addNestedPass<GraphOp>(createSinglePassVariancePass({.arch = options.arch}));
+  }
+
   // What runs together.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass({.merge = options.merge}));
   if (!options.eagerNumerics) {
@@ -91,6 +95,7 @@ void registerPipelines() {
                                       .merge = options.fusion,
                                       .padding = options.padding,
                                       .gpu = options.target == "gpu",
+                                      .arch = options.arch,
                                       .buckets = options.buckets,
                                       .bucketPolicy = options.bucketPolicy};
         buildCanonicalPipeline(passes, fusion);

@@ -25,6 +25,8 @@ struct FusionOptions {
   std::string padding = "auto";
   /// Every target is a GPU, or emulates one.
   bool gpu = false;
+  /// The oldest GPU architecture that is compiled for.
+  unsigned arch = 80;
   /// Lanes that nobody may depend on hold what would show.
   bool poison = false;
   /// Which sizes round up to what: the options of `assign-buckets`.

@@ -92,8 +92,10 @@ public:
   FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                      const LinkedRead &read) const;
 
-private:
+  /// Few long rows: their reductions are kernels of their own.
   bool splitsRows(const LoopShape &shape) const;
+
+private:
 
   std::function<double(SizeExpr)> estimate;
   FusionLimits limits;

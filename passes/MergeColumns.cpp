@@ -84,7 +84,7 @@ private:
     for (Operation &op : body.without_terminator()) {
       if (auto reduce = dyn_cast<ReduceOp>(op)) {
         bool isPosition = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
-        if (isPosition || behind.contains(reduce.getOperand())) {
+        if (isPosition || reduce.getKind() == ReduceKind::Deviations || behind.contains(reduce.getOperand())) {
           return false;
         }
       } else if (isa<GatherOp, ConcatOp>(op)) {

@@ -259,6 +259,36 @@ def InlineCallsPass : Pass<"frit-inline-calls", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"inlined", "calls-inlined", "calls replaced by bodies">];
 }
 
+def SinglePassVariancePass : Pass<"frit-single-pass-variance", "::mlir::frit::GraphOp"> {
+  let summary = "let a GPU read what it takes the variance of once";
+  let description = [{
+    The sum of the squares around a mean over the same dims becomes a reduction
+    of its own kind, which needs no mean: two passes over what a thread has in
+    registers, parts combined by Chan's formula. Only where memory would be read
+    twice: over columns, of whole tensors and few long rows, and of rows that no
+    block or cluster keeps (`keepsRows`).
+
+    ```mlir
+    %s = frit.reduce <sum> %x dims [0]
+    %m = arith.divf %s, %count
+    %b = frit.reindex %m <(d0, d1) -> (d1)>
+    %c = arith.subf %x, %b
+    %q = arith.mulf %c, %c
+    %v = frit.reduce <sum> %q dims [0]
+    // becomes
+    %s = frit.reduce <sum> %x dims [0]
+    %v = frit.reduce <deviations> %x dims [0]
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">
+  ];
+  let statistics = [
+    Statistic<"single", "single", "variances that are found in one sweep">,
+    Statistic<"kept", "kept", "variances of rows that a kernel keeps">
+  ];
+}
+
 def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
   let summary = "group tensor operations into regions, one kernel each";
   let description = [{

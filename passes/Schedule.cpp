@@ -56,6 +56,14 @@ static int64_t blocksThatKeep(const RegionSummary &region, int64_t vector, Sched
   return 0;
 }
 
+bool mlir::frit::keepsRows(const RegionSummary &region, ScheduleDevice device) {
+  int64_t vector = vectorWidth(region);
+  while (vector > 1 && region.knownColumns % vector != 0) {
+    vector /= 2;
+  }
+  return region.knownColumns == 0 || blocksThatKeep(region, vector, device) > 0;
+}
+
 /// Clusters for rows that are read again after a reduction: of as many blocks as keep them, then of twice as many. Long rows that one
 /// block keeps are shared out too where there are fewer of them than processors.
 static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
@@ -167,8 +175,9 @@ static Candidates rows(const RegionSummary &region, ScheduleTarget target, Sched
   double perThread = vector * 4.0;
   Candidates list = clusters(region, device);
   // Rows that leave most of a device idle and are long enough to be worth a second launch. Who reads a row again afterwards would
-  // read it once from registers: there it takes fewer and longer ones.
-  bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192), isFew = region.rows < (region.hasEpilogue ? 64 : 256);
+  // read it once from registers, if it fits into them: there it takes fewer and longer ones.
+  bool isKept = region.hasEpilogue && keepsRows(region, device);
+  bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192), isFew = region.rows < (isKept ? 64 : 256);
   if (isLong && isFew) {
     list.push_back(sharedRow(region, ScheduleKind::RowReduction, 2, device));
     return list;
@@ -226,7 +235,7 @@ static Candidates columns(const RegionSummary &region, ScheduleTarget target, Sc
   double bytes = std::max(1.0, region.bytesAlongParallel);
   for (;; vector /= 2) {
     lanes = chooseLanes(width / static_cast<double>(vector));
-    shared = 8 * warps * lanes * vector * region.carriedValues;
+    shared = region.slotBytes * warps * lanes * vector * region.carriedValues;
     if (vector == 1 || (shared <= kMostShared && registersOf(region, bytes, vector, 1) <= kMostRegisters)) {
       break;
     }

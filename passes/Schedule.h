@@ -50,6 +50,8 @@ struct RegionSummary {
   int64_t knownWidth = 0;
   /// What the reductions carry for a point of P: values, and 32-bit registers of them.
   unsigned carriedValues = 1, carriedRegisters = 1;
+  /// Bytes of shared memory of a value.
+  unsigned slotBytes = 8;
 };
 
 struct ScheduleCandidate {
@@ -69,6 +71,10 @@ struct ScheduleCandidate {
 /// Best first; never empty.
 SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
                                                 ScheduleTarget target, ScheduleDevice device = {});
+
+/// Whether a region that reads its rows again after a reduction finds them where a block or a cluster has kept them. Rows of unknown length
+/// count as kept: most of them are.
+bool keepsRows(const RegionSummary &region, ScheduleDevice device);
 
 /// Reductions over the rows of a region that reduces along them too (a norm's backward): what they add to it.
 struct ColumnsBeside {

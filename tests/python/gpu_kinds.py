@@ -117,7 +117,7 @@ def shape(s, rows, columns):
     return s.rows(rows), columns
 
 
-@kind(**NO_CLUSTERS)
+@kind(older=(1.52, 1.52), why="no registers of a block keep such a row, and sm_80 has no clusters: its mean and variance take one sweep, what they normalise another")
 def group_norm_silu(s):
     return lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)), [s.randn(1, 320, 64, 64), s.randn(320), s.randn(320)]
 
@@ -163,9 +163,18 @@ def var_mean_rows(s):
     return lambda x: torch.var_mean(x, -1), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
 
 
-@kind(traffic=2.0, older=(2.0, MOST_TRAFFIC), why="columns are kept nowhere: a kernel for the mean, one for the squares around it")
-def var_mean_columns(s):
-    return lambda x: torch.var_mean(x, 0), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
+VARIANCES = {
+    "var_mean_columns": lambda s: (lambda x: torch.var_mean(x, 0), [s.randn(*shape(s, 16384, 8192), dtype=F32)]),
+    "std_columns": lambda s: (lambda x: x.std(0), [s.randn(*shape(s, 16384, 8192))]),
+    "var_of_all": lambda s: (lambda x: x.var(), [s.randn(s.rows(1 << 28), dtype=F32)]),
+}
+_ALL |= {name: Kind(name, make, **BLOCKS) for name, make in VARIANCES.items()}
+
+
+@kind(traffic=1.5, of_kernels=1.5, older=(1.5, 1.5), why="no registers keep a channel of all images: once for its mean and variance, once for what they normalise")
+def batch_norm_channels(s):
+    n, c = (84, 16) if s.small else (256, 64)  # channels enough not to be kernels of their own, and longer than a cluster keeps
+    return lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [s.randn(*size, dtype=F32) for size in ((n, c, 56, 56), (c,), (c,))]
 
 
 @kind(**BLOCKS)

@@ -27,7 +27,7 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +181,53 @@ def test_split_reductions():
     compiled = agree(function, *inputs)
     assert all(torch.equal(a, b) for a, b in zip(compiled(*inputs), compiled(*inputs)))
     agree(lambda x: torch.softmax(x, -1), values((2, 33000)))
+
+
+def test_variances_of_any_size():
+    """In one sweep down columns: rows that make no whole tile, lanes beside the last column, empty ones, and one row."""
+
+    def function(x):
+        return torch.var_mean(x, 0), x.std(0, correction=0), (x * 2).var((0, 2)), x.sum(0)
+
+    compiled = agree(function, values((64, 9, 33)), dynamic=True)
+    for shape in [(2, 3, 4), (1, 2, 5), (31, 2, 128), (33, 2, 8), (129, 3, 30), (700, 2, 4), (0, 3, 4), (3, 4, 0)]:
+        compare(compiled(values(shape)), function(values(shape)))
+    again = values((700, 2, 4))
+    assert all(torch.equal(a, b) for a, b in zip(*(torch.utils._pytree.tree_leaves(compiled(again)) for _ in range(2))))
+    # Columns that blocks share, from a pointer off by an element: the same bits.
+    x = torch.randn(4096 * 40 + 1, generator=torch.Generator().manual_seed(3))
+    shared = torch.compile(lambda x: torch.var_mean(x, 0), backend="frit")
+    beside = shared(x[1:].view(4096, 40))
+    compare(beside, torch.var_mean(x[1:].view(4096, 40), 0))
+    assert all(torch.equal(a, b) for a, b in zip(beside, shared(x[1:].clone().view(4096, 40))))
+
+
+@pytest.mark.parametrize("mean", [0, 1e2, 1e4, -1e4])
+def test_a_small_variance_around_a_large_mean(mean):
+    """Against fp64, within a rounding of the mean: of columns, few rows, everything, and channels with what is normalised by them."""
+
+    def function(x, y, z, w):
+        return torch.var_mean(x, 0), y.var(-1), z.var(), F.batch_norm(w, None, None, training=True)
+
+    generator = torch.Generator().manual_seed(2)
+    inputs = [torch.randn(shape, generator=generator) + mean for shape in [(3000, 12), (3, 20001), (50001,), (12, 3, 30000)]]
+    exact = torch.utils._pytree.tree_leaves(function(*(x.double() for x in inputs)))
+    found = torch.utils._pytree.tree_leaves(torch.compile(function, backend="frit")(*inputs))
+    limit = 2e-6
+    for variance in (0, 2, 3):
+        torch.testing.assert_close(found[variance].double(), exact[variance], rtol=limit, atol=0)
+    torch.testing.assert_close(found[1].double(), exact[1], rtol=1e-6, atol=1e-5)
+    torch.testing.assert_close(found[4].double(), exact[4], rtol=1e-5, atol=1e-5 + 4 * abs(mean) * torch.finfo(torch.float32).eps)
+
+
+def test_variances_of_what_is_not_finite():
+    x = torch.randn(3000, 6, generator=torch.Generator().manual_seed(4))
+    x[7, 0], x[2000, 1], x[2999, 2] = float("inf"), float("nan"), -float("inf")
+    x[:, 3], x[:, 4] = 1e20, 0
+    variance, mean = torch.compile(lambda x: torch.var_mean(x, 0), backend="frit")(x)
+    assert variance.isnan().tolist() == [True, True, True, False, False, False]
+    assert mean.tolist()[0] == float("inf") and mean.tolist()[2] == -float("inf") and mean[1].isnan()
+    assert variance[3] < 1e-12 * 1e40 and variance[4] == 0
 
 
 def test_rows_of_any_length():

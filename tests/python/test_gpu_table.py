@@ -65,9 +65,9 @@ def test_who_moves_more_says_why():
 
 def test_what_a_second_kernel_reads_again_is_no_duty():
     """Two kernels that each move only what they have to, and a graph that has to move less."""
-    one = gpu_kinds.Kind("two", lambda s: (lambda x: torch.var_mean(x, 0), [torch.randn(64, 512)]))
+    one = gpu_kinds.Kind("two", lambda s: (lambda x: (x - x.mean(0)).abs().sum(0), [torch.randn(64, 512)]))
     _, _, traffic = gpu_kinds.emulated(one)
-    operand, results = 64 * 512 * 4, 2 * 512 * 4
+    operand, results = 64 * 512 * 4, 512 * 4
     assert traffic.of_graph == operand + results
     assert traffic.of_kernels >= 2 * operand + results
     assert traffic.ratios()[0] > 1.9 and traffic.ratios()[1] < 1.02

@@ -110,6 +110,35 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
   EXPECT_EQ(listSchedules(sum, ScheduleTarget::Gpu, {90}).front().get("cluster"), 0);
 }
 
+TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
+  auto region = [](double rows, int64_t columns, unsigned bytes = 4) {
+    RegionSummary summary = reduction(rows, double(columns));
+    summary.knownColumns = columns;
+    summary.hasEpilogue = true;
+    summary.widestBytes = summary.narrowestBytes = bytes;
+    return summary;
+  };
+  auto split = [&](double rows, int64_t columns, unsigned arch) {
+    return listSchedules(region(rows, columns), ScheduleTarget::Gpu, {arch}).front().get("split");
+  };
+  for (unsigned arch : {80u, 90u, 100u}) {
+    EXPECT_TRUE(keepsRows(region(64, 0), {arch}));
+    EXPECT_TRUE(keepsRows(region(64, 4096), {arch}));
+    EXPECT_TRUE(keepsRows(region(64, 32768), {arch}));
+    EXPECT_EQ(keepsRows(region(64, 65536), {arch}), arch >= 90);
+    EXPECT_EQ(keepsRows(region(64, 262144), {arch}), arch >= 90);
+    EXPECT_FALSE(keepsRows(region(64, 262144 + 4), {arch}));
+    EXPECT_FALSE(keepsRows(region(64, 802816, 2), {arch}));
+    // Channels of images, and their statistics, by all processors.
+    EXPECT_GE(split(64, 802816, arch), 6);
+    EXPECT_GE(split(255, 802816, arch), 2);
+    EXPECT_EQ(split(256, 802816, arch), 0);
+    EXPECT_EQ(split(255, 32768, arch), 0);
+  }
+  EXPECT_EQ(split(64, 131072, 90), 0);
+  EXPECT_GT(split(64, 131072, 80), 1);
+}
+
 TEST(Schedule, SeveralAreWorthATryOnADevice) {
   RegionSummary region = reduction(4096, 4096);
   region.reduces = false;

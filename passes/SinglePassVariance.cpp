@@ -1,0 +1,138 @@
+// Squares around a mean, summed, become one reduction beside the mean's where nothing would keep between the two what they read.
+//
+// It runs before fusion, which then finds two reductions of one operand over the same dims: siblings, of one region and one round. What
+// it asks about a schedule is what `choose-schedules` will answer: whether a region of both rounds would keep its rows.
+#include "passes/FusionRules.h"
+#include "passes/LoopNests.h"
+#include "passes/Passes.h"
+#include "passes/Schedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_SINGLEPASSVARIANCEPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// What is behind the views of a value that is read at `place`, which follows.
+static Value throughViews(Value value, ReadPlace &place) {
+  while (Operation *def = value.getDefiningOp()) {
+    if (auto view = dyn_cast<ReindexOp>(def); view && !view.getMap().hasBounds()) {
+      place = place.through(view);
+    } else if (auto view = dyn_cast<ReshapeOp>(def)) {
+      place = place.through(view);
+    } else {
+      break;
+    }
+    value = def->getOperand(0);
+  }
+  return value;
+}
+
+/// Whether every element of `value` is `count`, in its type.
+static bool isCount(Value value, SizeExpr count) {
+  ReadPlace anywhere = ReadPlace::elsewhere();
+  value = throughViews(value, anywhere);
+  if (auto known = value.getDefiningOp<arith::ConstantOp>()) {
+    auto constant = dyn_cast<DenseElementsAttr>(known.getValue());
+    auto number = count.getConstant();
+    if (!number || !constant || !constant.isSplat() || !isa<FloatType>(constant.getElementType())) {
+      return false;
+    }
+    llvm::APFloat same(constant.getSplatValue<llvm::APFloat>().getSemantics());
+    same.convertFromAPInt(llvm::APInt(64, *number, true), true, llvm::APFloat::rmNearestTiesToEven);
+    return same == constant.getSplatValue<llvm::APFloat>();
+  }
+  auto cast = value.getDefiningOp<arith::SIToFPOp>();
+  auto element = cast ? cast.getIn().getDefiningOp<tensor::FromElementsOp>() : tensor::FromElementsOp();
+  auto size = element && element.getElements().size() == 1 ? element.getElements()[0].getDefiningOp<SizeOp>() : SizeOp();
+  return size && SizeExpr(size.getSize()) == count;
+}
+
+/// x where the reduction is sum((x - sum(x) / n)^2) over the same dims; null if it is not.
+static Value findDeviations(ReduceOp squares) {
+  auto square = squares.getOperand().getDefiningOp<arith::MulFOp>();
+  if (squares.getKind() != ReduceKind::Sum || !square || square.getLhs() != square.getRhs()) {
+    return {};
+  }
+  auto centred = square.getLhs().getDefiningOp<arith::SubFOp>();
+  if (!centred) {
+    return {};
+  }
+  Value x = centred.getLhs();
+  LoopShape shape = LoopShape::reduction(squares);
+  ReadPlace place = ReadPlace::rowMajor(shape.sizes, squares.getContext());
+  auto mean = throughViews(centred.getRhs(), place).getDefiningOp<arith::DivFOp>();
+  if (!mean || !isCount(mean.getRhs(), countOf(shape.reduced, squares.getContext()))) {
+    return {};
+  }
+  auto sum = throughViews(mean.getLhs(), place).getDefiningOp<ReduceOp>();
+  bool isSame = sum && sum.getKind() == ReduceKind::Sum && sum.getOperand() == x && sum.getDims() == squares.getDims();
+  return isSame && !place.isElsewhere() && place.getSignature() == shape.parallel ? x : Value();
+}
+
+namespace {
+struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePassVariancePass> {
+  using SinglePassVariancePassBase::SinglePassVariancePassBase;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    if (arch != 80 && arch != 90 && arch != 100) {
+      graph.emitError("unknown architecture ") << arch.getValue() << ": expected 80, 90 or 100";
+      return signalPassFailure();
+    }
+    SizeEstimate estimate(graph);
+    SmallVector<ReduceOp> reduces(graph.getBody().front().getOps<ReduceOp>());
+    for (ReduceOp reduce : reduces) {
+      Value x = findDeviations(reduce);
+      if (!x) {
+        continue;
+      }
+      if (isKept(reduce, x, estimate)) {
+        ++kept;
+        continue;
+      }
+      OpBuilder builder(reduce);
+      auto once = ReduceOp::create(builder, reduce.getLoc(), reduce.getType(), ReduceKind::Deviations, x, reduce.getDims(), false);
+      if (Attribute which = reduce->getAttr("frit.operator")) {
+        once->setAttr("frit.operator", which);
+      }
+      reduce.replaceAllUsesWith(once.getResult());
+      // The squares go with their last reader; the differences may have others.
+      Value unused = reduce.getOperand();
+      reduce.erase();
+      while (Operation *def = unused.getDefiningOp()) {
+        if (!def->use_empty() || !isa<arith::MulFOp, arith::SubFOp>(def)) {
+          break;
+        }
+        unused = def->getOperand(0);
+        def->erase();
+      }
+      ++single;
+    }
+  }
+
+private:
+  bool isKept(ReduceOp reduce, Value x, const SizeEstimate &estimate) {
+    LoopShape shape = LoopShape::reduction(reduce);
+    FusionRules rules([&](SizeExpr size) { return estimate.of(size); });
+    SizeExpr rows = countOf(shape.parallel, reduce.getContext()), columns = countOf(shape.reduced, reduce.getContext());
+    RegionSummary region;
+    region.reduces = region.hasEpilogue = true;
+    region.rows = estimate.of(rows);
+    region.columns = estimate.of(columns);
+    region.knownColumns = columns.getConstant().value_or(0);
+    region.singleRow = rows.isConstant(1);
+    // What is widened before it is reduced comes as it is.
+    Operation *def = x.getDefiningOp();
+    Value source = isa_and_nonnull<arith::ExtFOp>(def) ? def->getOperand(0) : x;
+    region.narrowestBytes = getElementBytes(source);
+    region.widestBytes = getElementBytes(x);
+    return !shape.isColumn() && !rules.splitsRows(shape) && keepsRows(region, ScheduleDevice{arch});
+  }
+};
+} // namespace
