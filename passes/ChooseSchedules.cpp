@@ -248,7 +248,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     if (domain.first) {
       summary.knownWidth = domain.width.getConstant().value_or(0);
     }
-    measure(region, domain, summary);
+    measure(region, domain, estimate, summary);
     SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on, ScheduleDevice{arch});
     ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
     SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
@@ -285,7 +285,33 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return candidates.size();
   }
 
-  void measure(RegionOp region, const RegionDomain &domain, RegionSummary &summary) {
+  /// Of the only operand that is no small part of what is read, if every point reads its own element of it.
+  static unsigned streamedBytes(RegionOp region, SizeExpr total, const SizeEstimate &estimate) {
+    constexpr double small = 1.0 / 16;
+    BlockArgument only;
+    for (BlockArgument argument : region.getBody().front().getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || estimate.ofElements(type) < small * estimate.of(total)) {
+        continue;
+      }
+      if (only || getNumElements(type) != total) {
+        return 0;
+      }
+      only = argument;
+    }
+    for (Operation &op : region.getBody().front()) {
+      bool isElsewhere = isa<ReindexOp, GatherOp, ConcatOp>(op) && llvm::any_of(op.getOperands(), [&](Value operand) {
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        return type && getNumElements(type) == total;
+      });
+      if (isElsewhere || isa<ConcatOp>(op)) {
+        return 0;
+      }
+    }
+    return only ? getElementBytes(only) : 0;
+  }
+
+  void measure(RegionOp region, const RegionDomain &domain, const SizeEstimate &estimate, RegionSummary &summary) {
     Block &body = region.getBody().front();
     summary.widestBytes = 1;
     summary.narrowestBytes = 8;
@@ -297,6 +323,9 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     };
     llvm::for_each(region.getOperands(), element);
     llvm::for_each(region.getResults(), element);
+    if (!domain.first) {
+      summary.streamedBytes = streamedBytes(region, domain.shape.total, estimate);
+    }
     // What follows a reduction.
     llvm::DenseSet<Value> after;
     for (Operation &op : body) {

@@ -24,17 +24,35 @@ static int64_t vectorWidth(const RegionSummary &region) {
 
 using Candidates = SmallVector<ScheduleCandidate, 2>;
 
-/// GPU: a thread takes one vector, so that many threads wait at once; two of them, or fewer threads a block, are worth a try.
-static Candidates pointwise(const RegionSummary &region, ScheduleTarget target) {
+/// Whether so much is computed of an element that it takes registers of its own, and ones that are hard to tell.
+static bool isHeavy(const RegionSummary &region) { return region.weight > 16; }
+
+/// Vectors that a thread loads before it uses the first: one, since there are many threads, but two where one vector of all threads that a
+/// processor holds is less than twice what it has to wait for (the next block comes when the last warp of one has gone). Only of a single
+/// operand: several are several loads under way. And only where there are eight rounds of blocks, so that the last, which is not
+/// whole, is little, and where the math is not what takes the time.
+static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64_t vector, ScheduleDevice device) {
+  constexpr int64_t rounds = 8, most = 2;
+  if (region.streamedBytes == 0 || isHeavy(region) || device.threads() * vector * region.streamedBytes >= 2 * device.bytesInFlight()) {
+    return 1;
+  }
+  double ofRound = static_cast<double>(device.threads() / threads * device.processors() * threads * vector * most);
+  return region.rows * region.columns >= rounds * ofRound ? most : 1;
+}
+
+/// GPU: so many vectors a thread; the other way, and fewer threads a block, are worth a try.
+static Candidates pointwise(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   if (target == ScheduleTarget::Cpu) {
     return {{ScheduleKind::Pointwise, {{"unroll", region.weight > 64 ? 1 : 4}}}};
   }
-  int64_t vector = vectorWidth(region);
-  Candidates list = {{ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}}};
+  int64_t vector = vectorWidth(region), unroll = vectorsAtOnce(region, 256, vector, device);
+  ScheduleCandidate one = {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}};
+  ScheduleCandidate two = {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}, {"unroll", 2}}};
+  Candidates list = {unroll > 1 ? two : one};
   double elements = region.rows * region.columns;
   // Each thread's share has to exist, and its registers.
   if (elements >= 1 << 20 && region.weight <= 64) {
-    list.push_back({ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}, {"unroll", 2}}});
+    list.push_back(unroll > 1 ? one : two);
   }
   if (elements >= 1 << 16) {
     list.push_back({ScheduleKind::Pointwise, {{"threads", 128}, {"vector", vector}}});
@@ -111,9 +129,6 @@ static int64_t residentBlocks(int64_t threads, int64_t registers, int64_t shared
 
 /// Elements of a chunk: 16 bytes of the narrowest type. What is wide (the positions of an arg-reduction) is counted in registers.
 static int64_t chunkWidth(const RegionSummary &region) { return std::clamp<int64_t>(16 / std::max(1u, region.narrowestBytes), 1, 8); }
-
-/// Whether so much is computed of an element that it takes registers of its own, and ones that are hard to tell.
-static bool isHeavy(const RegionSummary &region) { return region.weight > 16; }
 
 /// Of a thread that sweeps: running values, a chunk as it is computed with, and the chunks that are loaded.
 static int64_t registersOf(const RegionSummary &region, double bytes, int64_t vector, int64_t unroll) {
@@ -276,7 +291,7 @@ static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target
 
 Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
   if (!region.reduces) {
-    return pointwise(region, target);
+    return pointwise(region, target, device);
   }
   Candidates list;
   if (region.singleRow && !region.hasEpilogue) {

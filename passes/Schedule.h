@@ -17,6 +17,8 @@ enum class ScheduleTarget { Cpu, Gpu };
 struct ScheduleDevice {
   unsigned arch = 80;
 
+  /// Threads that a processor holds, as far as their registers allow.
+  int64_t threads() const { return arch >= 120 || arch == 86 || arch == 89 ? 1536 : 2048; }
   unsigned processors() const { return arch >= 100 ? 148 : arch >= 90 ? 132 : 108; }
   /// Bytes that a processor has to wait for at once to keep memory busy: latency x bandwidth / processors, with 800 ns of a loaded
   /// memory and the 2.0 TB/s of an A100, 4.8 of an H200, 8.0 of a B200 (15, 29 and 43 KB).
@@ -43,6 +45,9 @@ struct RegionSummary {
   unsigned widestBytes = 4, narrowestBytes = 4;
   /// Work of a point in elementary operations.
   unsigned weight = 1;
+  /// Without reductions: bytes of an element of the one operand that a point of the domain reads from memory, at its own place; 0 where
+  /// there are more of them or none, or it is read elsewhere. What is small comes from a cache.
+  unsigned streamedBytes = 0;
   /// The length of a row where it is known, else 0, and how many operands of its size the reductions read.
   int64_t knownColumns = 0;
   unsigned keptOperands = 1;

@@ -1,8 +1,9 @@
 // Pointwise kernels: every operand is read once, every result written once, nothing is kept.
 //
 // The domain is walked in chunks of up to 8 elements along the dim in which most bytes are contiguous; a thread takes one
-// chunk, a block 256 neighbouring ones, so a warp reads and writes whole lines with 16-byte accesses. Where the schedule says so a
-// thread takes several chunks (`unroll`), a block apart, and asks for all of them at once. One division a chunk finds the row when
+// chunk, a block 256 neighbouring ones, so a warp reads and writes whole lines with 16-byte accesses. Where the schedule says so (there
+// is one operand, and one chunk of it a thread would not keep memory busy) a thread takes several chunks (`unroll`), a block apart, and
+// asks for all of them before it computes with the first. One division a chunk finds the row when
 // the domain has more than one dim; none is needed when it has one.
 //
 // Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple) the same block does the same
@@ -56,11 +57,26 @@ static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stor
   writeStores(function, frame, stores, computeStores(function, frame, stores));
 }
 
+/// What the stores read of tensors at every point.
+static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<Store> stores) {
+  SmallVector<unsigned> roots, loads;
+  llvm::transform(stores, std::back_inserter(roots), [](const Store &store) { return store.node; });
+  std::vector<bool> needed;
+  program.reach(roots, needed);
+  for (unsigned id = 0; id < needed.size(); ++id) {
+    if (needed[id] && program[id].kind == NodeKind::Load && program[id].dims) {
+      loads.push_back(id);
+    }
+  }
+  return loads;
+}
+
 /// All elements of `space`, `unroll` chunks a thread; `outer` holds what was computed before.
 static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll, Frame *outer = nullptr) {
   uint32_t threads = function.getBlockThreads();
   unsigned width = space.getWidth();
   ArrayRef<Store> stores = function.getProgram().getStores();
+  SmallVector<unsigned> loads = loadsBelow(function.getProgram(), stores);
   Value thread = function.threadId();
   Value blockStart = function.mul(function.blockId(), function.index(threads * unroll));
   Value elements = function.size(space.getElements());
@@ -134,7 +150,10 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
           for (unsigned k = 0; k < unroll; ++k) {
             frames.push_back(std::make_unique<Frame>(outer));
             space.bindChunk(function, *frames.back(), function.add(blockStart, function.add(thread, function.index(k * threads))));
-            values.push_back(computeStores(function, *frames.back(), stores));
+            llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(*frames.back(), id); });
+          }
+          for (auto &frame : frames) {
+            values.push_back(computeStores(function, *frame, stores));
           }
           for (auto [frame, computed] : llvm::zip(frames, values)) {
             writeStores(function, *frame, stores, computed);

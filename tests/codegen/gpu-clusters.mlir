@@ -47,8 +47,9 @@
 // PTX-LABEL: .entry cluster_none(
 // PTX-NOT: {{barrier.cluster|.reqnctapercluster}}
 // PTX-LABEL: .entry unrolled(
-// PTX: ld.global.nc.v4.b32
-// PTX: ld.global.nc.v4.b32
+// PTX-NOT: mul.rn.f32
+// PTX-COUNT-2: ld.global.nc.v4.b32
+// PTX: mul.rn.f32
 // PTX: st.global.v4.b32
 // PTX: st.global.v4.b32
 

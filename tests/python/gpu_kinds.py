@@ -102,7 +102,7 @@ BLOCKS = {"older": (MOST_TRAFFIC, MOST_TRAFFIC)}  # so many that they fill a dev
 NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such a row, and sm_80 has no clusters: it is swept twice"}
 # Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: the block of a model.
 MORE = {
-    **dict.fromkeys(("column_sum", "full_sum_max"), BLOCKS),
+    **dict.fromkeys(("column_sum", "full_sum_max", "odd_unaligned"), BLOCKS),
     "softmax_long": NO_CLUSTERS,
     "layer_norm_backward": NORM_BACKWARD,
     "cross_entropy": NO_CLUSTERS,
@@ -316,7 +316,7 @@ def outer_sum(s):
     return lambda a, b: a[:, None] + b[None, :], [s.randn(s.rows(16384)), s.randn(8192)]
 
 
-@kind()
+@kind(**BLOCKS)
 def channels(s):
     n = 8 if s.small else 256
     return lambda x, w: F.relu(x * w[None, :, None, None]), [s.randn(n, 64, 56, 56), s.randn(64)]
@@ -445,7 +445,7 @@ def flipped(s):
     return lambda x: x.flip(-1) + 1, [s.randn(*shape(s, 16384, 4096))]
 
 
-@kind()
+@kind(**BLOCKS)
 def lower_triangle(s):
     return lambda x: torch.tril(x), [s.randn(s.rows(16384), s.rows(16384), dtype=F32)]
 
@@ -482,7 +482,7 @@ def gathered_rows_sum(s):
     return lambda t, i: F.embedding(i, t).float().sum(-1), [s.randn(s.rows(128256), 1024), s.ids(s.rows(65536), s.rows(128256))]
 
 
-@kind()
+@kind(**BLOCKS)
 def numbered(s):
     return lambda x: x + torch.arange(x.shape[1]) * 0.5, [s.randn(*shape(s, 16384, 4096), dtype=F32)]
 

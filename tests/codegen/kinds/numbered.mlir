@@ -1,11 +1,14 @@
-// Numbers of the columns are computed, not read.
+// Numbers of the columns are computed, not read; of the one operand two vectors are asked for before the math.
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only %no_shuffle %no_barrier < %t.ptx
 // RUN: %ptx_loops %t.ptx
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
-// PTX: ld.global.nc.v4.b32
-// PTX: st.global.v4.b32
+// PTX-NOT: fma.rn.f32
+// PTX-COUNT-2: ld.global.nc.v4.b32
+// PTX: fma.rn.f32
+// PTX-NOT: ld.global.nc.v4
+// PTX-COUNT-2: st.global.v4.b32
 // From numbered of tests/python/gpu_kinds.py: `scripts/gpu-table numbered` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {

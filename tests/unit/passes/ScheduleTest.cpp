@@ -139,6 +139,39 @@ TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
   EXPECT_GT(split(64, 131072, 80), 1);
 }
 
+TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
+  auto unroll = [](double elements, unsigned bytes, unsigned arch, unsigned weight = 4) {
+    RegionSummary region;
+    region.rows = elements;
+    region.streamedBytes = bytes;
+    region.weight = weight;
+    region.widestBytes = region.narrowestBytes = bytes ? bytes : 4;
+    auto list = listSchedules(region, ScheduleTarget::Gpu, {arch});
+    // The other way is worth a try.
+    if (elements >= 1 << 20) {
+      EXPECT_EQ(std::max<int64_t>(list[0].get("unroll"), 1) + std::max<int64_t>(list[1].get("unroll"), 1), 3);
+    }
+    return std::max<int64_t>(list.front().get("unroll"), 1);
+  };
+  constexpr double many = 1 << 28;
+  for (unsigned bytes : {2u, 4u}) {
+    // 16 bytes of 2048 threads are 32 KB; twice 15, 29 and 43 KB are wanted.
+    EXPECT_EQ(unroll(many, bytes, 80), 1);
+    EXPECT_EQ(unroll(many, bytes, 90), 2);
+    EXPECT_EQ(unroll(many, bytes, 100), 2);
+    // Eight rounds of blocks.
+    double rounds = 8.0 * 132 * 2048 * (16 / bytes) * 2;
+    EXPECT_EQ(unroll(rounds, bytes, 90), 2);
+    EXPECT_EQ(unroll(rounds - 1, bytes, 90), 1);
+    EXPECT_EQ(unroll(rounds, bytes, 100), 1);
+    // Math that takes the time.
+    EXPECT_EQ(unroll(many, bytes, 90, 17), 1);
+  }
+  // Several operands, or read elsewhere.
+  EXPECT_EQ(unroll(many, 0, 90), 1);
+  EXPECT_EQ(unroll(many, 0, 100), 1);
+}
+
 TEST(Schedule, SeveralAreWorthATryOnADevice) {
   RegionSummary region = reduction(4096, 4096);
   region.reduces = false;
