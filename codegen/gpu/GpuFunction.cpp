@@ -96,8 +96,10 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   function = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSize(std::array<int32_t, 3>{static_cast<int32_t>(options.threads), 1, 1});
-  // Without it ptxas saves registers for more blocks at once, and spills some of those it saved (48 instead of 54, 4 bytes spilled).
-  function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(static_cast<int32_t>(options.resident)));
+  // Without it ptxas saves registers for more blocks at once, and spills some of those it saved (48 instead of 54, 4 bytes spilled). Schedules
+  // count registers of 32-bit indices: held to the same number, the kernel of wide ones spills.
+  uint32_t resident = indexType.isInteger(32) ? options.resident : 1;
+  function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(static_cast<int32_t>(resident)));
   if (cluster > 1) {
     function->setAttr("nvvm.cluster_dim", builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
   }
