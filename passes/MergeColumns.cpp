@@ -53,8 +53,7 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
-    if (arch != 80 && arch != 90 && arch != 100) {
-      graph.emitError("unknown architecture ") << arch.getValue() << ": expected 80, 90 or 100";
+    if (failed(checkArchitecture(graph, arch))) {
       return signalPassFailure();
     }
     SizeEstimate estimate(graph);

@@ -9,6 +9,13 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+LogicalResult mlir::frit::checkArchitecture(GraphOp graph, unsigned arch) {
+  if (arch == 80 || arch == 90 || arch == 100) {
+    return success();
+  }
+  return graph.emitError("unknown architecture ") << arch << ": expected 80, 90 or 100";
+}
+
 static int64_t powerOfTwo(double value, int64_t low, int64_t high) {
   auto floor = static_cast<int64_t>(
       llvm::bit_floor(static_cast<uint64_t>(std::clamp(value, 1.0, 1e9))));
@@ -20,6 +27,15 @@ static int64_t powerOfTwo(double value, int64_t low, int64_t high) {
 static int64_t vectorWidth(const RegionSummary &region) {
   return std::clamp<int64_t>(16 / std::max(1u, region.narrowestBytes), 1,
                              region.widestBytes >= 8 ? 2 : 8);
+}
+
+/// The same, or fewer elements, of which a row of known length is a multiple.
+static int64_t wholeVectorWidth(const RegionSummary &region) {
+  int64_t vector = vectorWidth(region);
+  while (vector > 1 && region.knownColumns % vector != 0) {
+    vector /= 2;
+  }
+  return vector;
 }
 
 using Candidates = SmallVector<ScheduleCandidate, 2>;
@@ -60,7 +76,7 @@ static Candidates pointwise(const RegionSummary &region, ScheduleTarget target, 
   return list;
 }
 
-/// What a block and a thread of it can keep of a row: see codegen/gpu/RowReduction.cpp.
+/// What a block and a thread of it can keep of a row: see codegen/gpu/KernelShapes.cpp.
 static constexpr int64_t kBlockThreads = 512, kKeptChunks = 16, kKeptRegisters = 64;
 
 /// Blocks that keep a row of known length in their registers together: 1, a cluster of 2 to 8, or 0 where none can.
@@ -75,20 +91,13 @@ static int64_t blocksThatKeep(const RegionSummary &region, int64_t vector, Sched
 }
 
 bool mlir::frit::keepsRows(const RegionSummary &region, ScheduleDevice device) {
-  int64_t vector = vectorWidth(region);
-  while (vector > 1 && region.knownColumns % vector != 0) {
-    vector /= 2;
-  }
-  return region.knownColumns == 0 || blocksThatKeep(region, vector, device) > 0;
+  return region.knownColumns == 0 || blocksThatKeep(region, wholeVectorWidth(region), device) > 0;
 }
 
 /// Clusters for rows that are read again after a reduction: of as many blocks as keep them, then of twice as many. Long rows that one
 /// block keeps are shared out too where there are fewer of them than processors.
 static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
-  int64_t vector = vectorWidth(region);
-  while (vector > 1 && region.knownColumns % vector != 0) {
-    vector /= 2;
-  }
+  int64_t vector = wholeVectorWidth(region);
   int64_t blocks = blocksThatKeep(region, vector, device);
   if (!region.hasEpilogue || blocks == 0 || device.mostClusterBlocks() == 1) {
     return {};
@@ -312,10 +321,7 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
     result.refusal = BothWays::Refusal::UnknownLength;
     return result;
   }
-  int64_t vector = vectorWidth(region);
-  while (vector > 1 && region.knownColumns % vector != 0) {
-    vector /= 2;
-  }
+  int64_t vector = wholeVectorWidth(region);
   int64_t chunks = region.knownColumns / vector, accumulators = columns.results;
   // One more for what is computed on the way.
   int64_t values = region.keptOperands + accumulators + columns.common + 1, slot = region.widestBytes > 4 ? 8 : 4;

@@ -30,6 +30,9 @@ struct ScheduleDevice {
   unsigned mostClusterBlocks() const { return arch >= 90 ? 8 : 1; }
 };
 
+/// Of a pass's option `arch`: an error at `graph` unless schedules know it.
+LogicalResult checkArchitecture(GraphOp graph, unsigned arch);
+
 struct RegionSummary {
   /// Estimated element counts: rows and the length of a row.
   double rows = 1, columns = 1;
