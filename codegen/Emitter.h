@@ -59,6 +59,9 @@ public:
   /// Whether a splat is made where its scalar is, not where a vector is first needed: before the loops, that is,
   /// for targets that move nothing out of loops themselves.
   virtual bool splatsAtDefinition() { return false; }
+  /// Whether quotients of neighbouring lanes by a size that is not known are counted on from the first lane's, one after the other: for targets
+  /// that divide by many instructions, and have a lane's number in a register of its own.
+  virtual bool countsQuotients() { return false; }
   /// The value of a kernel parameter in the index type.
   virtual Value getParameter(OpBuilder &builder, StringRef name) = 0;
   /// A host scalar in its own type.
@@ -103,6 +106,7 @@ struct Frame {
   Value whole;
   /// Nodes emitted (or, for Reduce nodes, supplied by the schedule) here.
   llvm::DenseMap<unsigned, Value> values;
+  /// Expressions, first lane's or (1) as vectors; a schedule may supply quotients.
   llvm::DenseMap<std::pair<unsigned, Attribute>, Value> indices;
   /// Check nodes: the lanes whose index is in range.
   llvm::DenseMap<unsigned, Value> valid;
@@ -170,6 +174,8 @@ private:
   Value emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Value> &operands,
                      Type type);
   Access makeAccess(Frame &frame, SizeExpr address, const Node *node);
+  bool countsLanes(Frame &frame, SizeExpr expr);
+  Value quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr right, bool asVector);
   Value polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, bool asVector);
   Value constant(Location loc, Type type, int64_t value);
   /// Floor or ceiling of a / b, which does not overflow.

@@ -198,6 +198,25 @@ void KernelProgram::forEachExpr(llvm::function_ref<void(SizeExpr &)> visit) {
   }
 }
 
+void mlir::frit::forEachQuotient(SizeExpr expr, llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) {
+  for (ArrayAttr monomial : expr.getAttr().getMonomials()) {
+    for (Attribute atom : monomial) {
+      if (auto call = dyn_cast<SizeCallAttr>(atom)) {
+        SizeExpr left = call.getLhs(), right = call.getRhs();
+        forEachQuotient(left, visit);
+        forEachQuotient(right, visit);
+        if (call.getFunction() == SizeFunction::FloorDiv) {
+          visit(SizeAttr::get(expr.getContext(), {1}, {ArrayAttr::get(expr.getContext(), {atom})}), left, right);
+        }
+      }
+    }
+  }
+}
+
+void KernelProgram::forEachQuotient(llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) const {
+  const_cast<KernelProgram *>(this)->forEachExpr([&](SizeExpr &expr) { frit::forEachQuotient(expr, visit); });
+}
+
 void KernelProgram::collapseDims() {
   MLIRContext *context = getContext();
   for (unsigned i = 0; i + 1 < domain.size();) {

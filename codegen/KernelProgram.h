@@ -174,9 +174,16 @@ public:
   /// Ties go to the innermost; a domain without dims has none.
   std::optional<unsigned> getLaneDim() const;
 
+  /// Calls `visit(quotient, left, right)` for every quotient in an index, an address or a bound.
+  void forEachQuotient(llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) const;
+
   /// Parts parallel dims whose index is divided by a small constant (48 coordinates read as
   /// 12 boxes of 4) in two, so that no address divides any more.
   void splitDims();
+
+  /// Parts dims whose index is divided by a size that is not known, and which it divides: rows that were flattened into one dim, copies
+  /// of them. The lane dim is parted only if more comes in whole lines then.
+  void splitUnknownDims();
 
   /// Takes a parallel dim of constant size apart: one copy of what depends on it for
   /// each of its values, stores included. Other dims move up.
@@ -193,6 +200,8 @@ private:
   friend class KernelProgramBuilder;
   explicit KernelProgram(KernelOp kernel);
   void collapseDims();
+  /// Two dims in the place of one, the inner one of `inner`; false if it does not divide the dim.
+  bool splitDim(unsigned dim, SizeExpr inner);
   /// Visits every expression that may mention dims.
   void forEachExpr(llvm::function_ref<void(SizeExpr &)> visit);
   void computeDims();
@@ -207,6 +216,9 @@ private:
   SizeFacts facts;
   SmallVector<AssumptionAttr> assumptions;
 };
+
+/// Calls `visit(quotient, left, right)` for every `floordiv(left, right)` in an expression, inner ones first.
+void forEachQuotient(SizeExpr expr, llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit);
 
 /// The strides of a kernel's argument or result: its `frit.layout`, or
 /// row-major ones.

@@ -8,6 +8,11 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+/// Domains of more dims are not parted further.
+static constexpr size_t kMostSplitDims = 8;
+/// Elements that are worth a loop of their own.
+static constexpr int64_t kLine = 32;
+
 namespace {
 
 /// Equal parts make equal nodes, whatever value of the dim they were copied for.
@@ -33,56 +38,112 @@ NodeKey keyOf(const Node &node) {
 
 } // namespace
 
-/// A dim below `limit` that is divided by itself, and by what: the smallest divisor first.
-static void findDivision(SizeExpr expr, unsigned limit,
-                         std::optional<std::pair<unsigned, int64_t>> &found) {
-  for (ArrayAttr monomial : expr.getAttr().getMonomials()) {
-    for (Attribute atom : monomial) {
-      auto call = dyn_cast<SizeCallAttr>(atom);
-      if (!call) {
-        continue;
-      }
-      SizeExpr left = call.getLhs(), right = call.getRhs();
-      auto dim = left.getDim();
-      auto divisor = right.getConstant();
-      if (call.getFunction() == SizeFunction::FloorDiv && dim && *dim < limit && divisor &&
-          *divisor > 1 && (!found || *divisor < found->second)) {
-        found = {*dim, *divisor};
-      }
-      findDivision(left, limit, found);
-      findDivision(right, limit, found);
-    }
+bool KernelProgram::splitDim(unsigned dim, SizeExpr inner) {
+  MLIRContext *context = getContext();
+  auto outer = domain[dim].divideExactly(inner);
+  if (!outer) {
+    return false;
   }
+  llvm::StringMap<SizeExpr> map;
+  map["d" + std::to_string(dim)] = SizeExpr::dim(context, dim) * inner + SizeExpr::dim(context, dim + 1);
+  for (unsigned k = dim + 1; k < domain.size(); ++k) {
+    map["d" + std::to_string(k)] = SizeExpr::dim(context, k + 1);
+  }
+  reducedRank += dim >= numParallel();
+  domain[dim] = *outer;
+  domain.insert(domain.begin() + dim + 1, inner);
+  for (auto [i, size] : llvm::enumerate(domain)) {
+    facts.setExtent("d" + std::to_string(i), size);
+  }
+  forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
+  computeDims();
+  return true;
 }
 
 void KernelProgram::splitDims() {
   constexpr int64_t kLargestDivisor = 4;
-  MLIRContext *context = getContext();
-  while (domain.size() < 8) {
+  while (domain.size() < kMostSplitDims) {
+    // The smallest divisor first.
     std::optional<std::pair<unsigned, int64_t>> found;
-    forEachExpr([&](SizeExpr &expr) { findDivision(expr, numParallel(), found); });
-    if (!found || found->second > kLargestDivisor) {
+    forEachQuotient([&](SizeExpr, SizeExpr left, SizeExpr right) {
+      auto dim = left.getDim();
+      auto divisor = right.getConstant();
+      if (dim && *dim < numParallel() && divisor && *divisor > 1 && (!found || *divisor < found->second)) {
+        found = {*dim, *divisor};
+      }
+    });
+    if (!found || found->second > kLargestDivisor || !splitDim(found->first, SizeExpr::constant(getContext(), found->second))) {
       return;
     }
-    auto [dim, divisor] = *found;
-    SizeExpr inner = SizeExpr::constant(context, divisor);
-    auto outer = domain[dim].divideExactly(inner);
-    if (!outer) {
+  }
+}
+
+/// How many accesses come in whole lines: they are contiguous along the lane dim or, where nothing is reduced and a tile can be turned, vary
+/// along it and are contiguous along another.
+static unsigned countLines(const KernelProgram &program) {
+  auto lane = program.getLaneDim();
+  if (!lane) {
+    return 0;
+  }
+  auto comesInLines = [&](SizeExpr address) {
+    auto along = program.getStride(address, *lane);
+    if (!along || along->isConstant(0)) {
+      return false;
+    }
+    return along->isConstant(1) || (!program.numReduced() && llvm::any_of(llvm::seq(program.getRank()), [&](unsigned dim) {
+      auto stride = program.getStride(address, dim);
+      return stride && stride->isConstant(1);
+    }));
+  };
+  unsigned count = 0;
+  for (const Node &node : program.getNodes()) {
+    count += node.kind == NodeKind::Load && comesInLines(node.expr);
+  }
+  for (const Store &store : program.getStores()) {
+    count += comesInLines(store.address);
+  }
+  return count;
+}
+
+void KernelProgram::splitUnknownDims() {
+  // A dim, and what it is divided by; of two divisors the one that the other divides, whose parts divide by the other.
+  SmallVector<std::pair<unsigned, SizeExpr>> wanted;
+  auto collect = [&] {
+    wanted.clear();
+    forEachQuotient([&](SizeExpr, SizeExpr left, SizeExpr right) {
+      auto dim = left.getDim();
+      bool isSize = !right.getConstant();
+      right.forEachSymbol([&](StringRef name) { isSize &= name.starts_with("p"); });
+      if (dim && isSize && domain[*dim] != right && !llvm::is_contained(wanted, std::pair(*dim, right))) {
+        wanted.emplace_back(*dim, right);
+      }
+    });
+    llvm::erase_if(wanted, [&](auto one) {
+      return llvm::any_of(wanted, [&](auto other) {
+        return other.first == one.first && other.second != one.second && other.second.divideExactly(one.second);
+      });
+    });
+  };
+  for (collect(); domain.size() < kMostSplitDims && !wanted.empty();) {
+    bool isSplit = false;
+    for (auto [dim, inner] : wanted) {
+      KernelProgram split = *this;
+      if (!split.splitDim(dim, inner)) {
+        continue;
+      }
+      split.collapseDims();
+      split.computeDims();
+      // Along the lane dim a vector has to end where the inner dim does: worth it where more is read in lines, and not of a few elements.
+      if (getLaneDim() != dim || (guess(inner) >= kLine && countLines(split) > countLines(*this))) {
+        *this = std::move(split);
+        isSplit = true;
+        break;
+      }
+    }
+    if (!isSplit) {
       return;
     }
-    llvm::StringMap<SizeExpr> map;
-    map["d" + std::to_string(dim)] =
-        SizeExpr::dim(context, dim) * divisor + SizeExpr::dim(context, dim + 1);
-    for (unsigned k = dim + 1; k < domain.size(); ++k) {
-      map["d" + std::to_string(k)] = SizeExpr::dim(context, k + 1);
-    }
-    domain[dim] = *outer;
-    domain.insert(domain.begin() + dim + 1, inner);
-    for (auto [i, size] : llvm::enumerate(domain)) {
-      facts.setExtent("d" + std::to_string(i), size);
-    }
-    forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
-    computeDims();
+    collect();
   }
 }
 

@@ -128,36 +128,34 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   return all;
 }
 
-ChunkSpace::Place ChunkSpace::split(GpuFunction &function, Value number, SizeExpr perRow) const {
-  Place place(dims.size());
-  for (size_t i = dims.size(); i-- > 1;) {
-    Value extent = function.size(i + 1 == dims.size() ? perRow : program.getDomain()[dims[i]]);
-    Value quotient = function.div(number, extent);
-    place[i] = function.sub(number, function.mul(quotient, extent));
-    number = quotient;
+Odometer ChunkSpace::count(GpuFunction &function, SizeExpr perRow, int64_t unit) const {
+  SmallVector<Odometer::Digit> digits;
+  for (unsigned dim : dims) {
+    digits.push_back({dim, program.getDomain()[dim]});
   }
-  place[0] = number;
-  return place;
+  digits.back().extent = perRow;
+  digits.back().unit = unit;
+  return Odometer(function, digits);
 }
 
-void ChunkSpace::bindOuter(Frame &frame, const Place &place) const {
-  for (size_t i = 0; i + 1 < dims.size(); ++i) {
-    frame.bind(dims[i], place[i]);
-  }
-}
-
-Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) const {
-  Place place = split(function, chunk, chunksPerRow);
-  bindOuter(frame, place);
-  Value first = width == 1 ? place.back() : function.mul(place.back(), function.index(width));
+Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const {
+  Value chunk = place[dims.size() - 1];
+  Value first = width == 1 ? chunk : function.mul(chunk, function.index(width));
+  odometer.bind(frame, place);
   frame.bindLanes(getLaneDim(), first, width, Value());
   frame.isAtMultiple = true;
   return first;
 }
 
-void ChunkSpace::bindMaskedChunk(GpuFunction &function, Frame &frame, Value chunk) const {
-  Value first = bindChunk(function, frame, chunk);
-  if (width == 1 || dividesEvenly()) {
+Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) const {
+  Odometer odometer = countChunks(function);
+  return bindChunk(function, frame, odometer, odometer.split(chunk));
+}
+
+void ChunkSpace::bindStep(GpuFunction &function, Frame &frame, const Odometer &odometer, Value chunk, ArrayRef<Value> place,
+                          bool isMasked) const {
+  Value first = bindChunk(function, frame, odometer, place.empty() ? odometer.split(chunk) : Odometer::Place(place));
+  if (!isMasked || width == 1 || dividesEvenly()) {
     return;
   }
   OpBuilder &builder = function.getBuilder();
@@ -170,42 +168,12 @@ void ChunkSpace::bindMaskedChunk(GpuFunction &function, Frame &frame, Value chun
       builder, function.getLoc(), VectorType::get({width}, builder.getI1Type()), lanes);
 }
 
-bool ChunkSpace::dividesByUnknown() const {
-  return !isOneDim() && (!laneExtent.getConstant() || llvm::any_of(ArrayRef(dims).drop_front().drop_back(), [&](unsigned dim) {
-    return !program.getDomain()[dim].getConstant();
-  }));
-}
-
-ChunkSpace::Place ChunkSpace::getPlace(GpuFunction &function, Value element) const {
-  return split(function, element, laneExtent);
-}
-
-/// Both indices of a dim are below its extent, and so is their sum with a carry less than twice it: one comparison takes it back. Neither wraps
-/// the outermost, which is left to grow beyond the last element.
-ChunkSpace::Place ChunkSpace::advance(GpuFunction &function, const Place &place, const Place &distance) const {
-  OpBuilder &builder = function.getBuilder();
-  Location loc = function.getLoc();
-  Place next(place.size());
-  Value carry;
-  for (size_t i = place.size(); i-- > 0;) {
-    next[i] = function.add(place[i], distance[i]);
-    if (carry) {
-      next[i] = function.add(next[i], arith::ExtUIOp::create(builder, loc, function.getIndexType(), carry));
-    }
-    if (i > 0) {
-      Value extent = function.size(i + 1 == place.size() ? laneExtent : program.getDomain()[dims[i]]);
-      carry = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, next[i], extent);
-      next[i] = arith::SelectOp::create(builder, loc, carry, function.sub(next[i], extent), next[i]);
-    }
-  }
-  return next;
-}
-
-void ChunkSpace::bindPlace(Frame &frame, const Place &place) const {
-  bindOuter(frame, place);
-  frame.bindLanes(getLaneDim(), place.back(), 1, Value());
+void ChunkSpace::bindElement(Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const {
+  odometer.bind(frame, place);
+  frame.bindLanes(getLaneDim(), place[dims.size() - 1], 1, Value());
 }
 
 void ChunkSpace::bindElement(GpuFunction &function, Frame &frame, Value element) const {
-  bindPlace(frame, getPlace(function, element));
+  Odometer odometer = countElements(function);
+  bindElement(frame, odometer, odometer.split(element));
 }

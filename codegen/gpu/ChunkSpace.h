@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/gpu/GpuFunction.h"
+#include "codegen/gpu/Odometer.h"
 
 /// Domain dims walked in chunks of `width` elements along the lane dim.
 ///
@@ -42,24 +42,20 @@ public:
   /// Binds the frame to a chunk of full width without a mask; returns its first
   /// position along the lane dim.
   Value bindChunk(GpuFunction &function, Frame &frame, Value chunk) const;
-  /// The same with a mask of the lanes inside of the lane dim.
-  void bindMaskedChunk(GpuFunction &function, Frame &frame, Value chunk) const;
   /// Binds the frame to one element, counted row by row.
   void bindElement(GpuFunction &function, Frame &frame, Value element) const;
 
-  /// An element as one index a dim, outermost first and the lane dim's last: a walk that carries it divides in front of its loop only.
-  using Place = SmallVector<Value>;
-  /// Whether looking for an element divides by sizes that are not known: by others it is a multiplication, and no place need be kept.
-  bool dividesByUnknown() const;
-  Place getPlace(GpuFunction &function, Value element) const;
-  /// The element `distance`, also a place, behind another.
-  Place advance(GpuFunction &function, const Place &place, const Place &distance) const;
-  void bindPlace(Frame &frame, const Place &place) const;
+  /// What carries the place of a chunk, or of an element, through a loop.
+  Odometer countChunks(GpuFunction &function) const { return count(function, chunksPerRow, width); }
+  Odometer countElements(GpuFunction &function) const { return count(function, laneExtent, 1); }
+  /// The same for a place that was carried.
+  Value bindChunk(GpuFunction &function, Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const;
+  void bindElement(Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const;
+  /// A step of a sweep over chunks: its number, or its place if that is carried. `isMasked`: with a mask of the lanes inside of the lane dim.
+  void bindStep(GpuFunction &function, Frame &frame, const Odometer &odometer, Value chunk, ArrayRef<Value> place, bool isMasked) const;
 
 private:
-  /// A number, counted row by row, as one index a dim; a row has `perRow`.
-  Place split(GpuFunction &function, Value number, SizeExpr perRow) const;
-  void bindOuter(Frame &frame, const Place &place) const;
+  Odometer count(GpuFunction &function, SizeExpr perRow, int64_t unit) const;
 
   const KernelProgram &program;
   SmallVector<unsigned> dims;

@@ -2,7 +2,8 @@
 //
 // A block of 256 threads takes `lanes` chunks of neighbouring columns, 32 of them or fewer where there are few: thread (y, x) sweeps every
 // rows-th reduced index (rows = 256 / lanes) of its chunk of columns, so that a warp reads whole lines. A thread takes `unroll` rows at a
-// time: all of their loads are asked for before the first is used, then they are added in order. The partial sums of a column meet by
+// time: all of their loads are asked for before the first is used, then they are added in order; rows of several dims of unknown sizes are
+// counted by a place that is carried (Odometer.h). The partial sums of a column meet by
 // shuffles where a warp has several rows, then one a warp in shared memory, and are combined in fixed order by every thread that goes on
 // with them. Results on the full domain that need them (a softmax over dim 0) sweep the columns again; those that do not (a gradient
 // beside the sum of it) are written by the first sweep.
@@ -172,12 +173,24 @@ private:
 
   SmallVector<Value> overRows(Frame &column, ValueRange carried, ArrayRef<unsigned> loads,
                               llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
-    UnrolledSweep rows{program.getExtent(program.numParallel(), program.getRank()), y, shape.rows(), shape.unroll, part, parts};
+    unsigned begin = program.numParallel(), end = program.getRank();
+    SmallVector<Odometer::Digit> digits;
+    for (unsigned dim = begin; dim < end; ++dim) {
+      digits.push_back({dim, program.getDomain()[dim]});
+    }
+    Odometer odometer(function, digits);
+    UnrolledSweep rows{program.getExtent(begin, end), y, shape.rows(), shape.unroll, part, parts, /*isRolled=*/false, &odometer};
     return emitUnrolledSweep(
         function, rows, column, loads, carried,
-        [&](Frame &frame, Value row) { emitter.bindLinear(frame, row, program.numParallel(), program.getRank()); }, body);
+        [&](Frame &frame, Value row, ArrayRef<Value> place) {
+          if (place.empty()) {
+            return emitter.bindLinear(frame, row, begin, end);
+          }
+          odometer.bind(frame, place);
+          frame.bind(end - 1, place[digits.size() - 1]);
+        },
+        body);
   }
-
   Value equals(Value a, Value b) {
     return arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq, a, b);
   }

@@ -5,8 +5,9 @@
 //
 // The number of blocks of a row is a function of its length alone: as many as the schedule says (`split`, about four a processor for all
 // rows), but four chunks a thread at least. A thread takes `unroll` chunks at a time and asks for all of them before it uses the first
-// (UnrolledSweep.h), in the registers that leave room for `resident` blocks a processor; element by element, where accesses cannot be vectors, it takes them in the same order (one by
-// one, but where a tile of them is one step of the reduction). A small reduction (what
+// (UnrolledSweep.h), in the registers that leave room for `resident` blocks a processor; element by element, where accesses cannot be vectors,
+// it takes them in the same order (one by one, but where a tile of them is one step of the reduction). Places in several dims of unknown
+// sizes are carried from chunk to chunk (Odometer.h). A small reduction (what
 // one block sweeps in sixteen rounds) is a single row instead, see RowReduction.cpp; rows are split where the schedule says so: they
 // do not fill the device, and are longer than what a block would be done with at once.
 //
@@ -110,17 +111,11 @@ private:
   SmallVector<Value> sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ArrayRef<unsigned> roots, ValueRange carried,
                            llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-    UnrolledSweep chunks{space.getChunks(), function.threadId(), kThreads, unroll, part, parts, /*isRolled=*/!vectors && !takesTiles};
+    Odometer odometer = space.countChunks(function);
+    UnrolledSweep chunks{space.getChunks(), function.threadId(), kThreads, unroll, part, parts, /*isRolled=*/!vectors && !takesTiles, &odometer};
     auto totals = emitUnrolledSweep(
         function, chunks, row, getSweptLoads(program, roots), carried,
-        [&](Frame &frame, Value chunk) {
-          if (vectors) {
-            space.bindChunk(function, frame, chunk);
-          } else {
-            space.bindMaskedChunk(function, frame, chunk);
-          }
-        },
-        body);
+        [&](Frame &frame, Value chunk, ArrayRef<Value> place) { space.bindStep(function, frame, odometer, chunk, place, !vectors); }, body);
     function.setVectorAddresses(nullptr);
     return totals;
   }

@@ -45,14 +45,19 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
     return llvm::all_of(bounds, [&](const Bound &bound) { return fits(bound.expr) && fits(bound.low) && fits(bound.high); });
   };
   bool all = fits(program.getExtent(0, program.getRank()));
+  // What is divided, and by what, has to be what it is: other parts of an address may wrap where their sum does not.
+  program.forEachQuotient([&](SizeExpr, SizeExpr left, SizeExpr right) { all = all && fits(left) && fits(right); });
   for (const Node &node : program.getNodes()) {
     all = all && allFit(node.bounds);
     if (node.kind == NodeKind::Load) {
-      // An index value that was read may be anything in its range, which the places from the first element to the last one cover.
-      bool indexed = false;
-      node.expr.forEachSymbol([&](StringRef name) { indexed |= name.starts_with("v"); });
+      // An index value that was read may be anything in its range, which the places from the first element to the last one cover. So do
+      // addresses with quotients.
+      bool spans = false;
+      node.expr.forEachSymbol([&](StringRef name) { spans |= name.starts_with("v"); });
+      bool divides = false;
+      forEachQuotient(node.expr, [&](SizeExpr, SizeExpr, SizeExpr) { divides = true; });
       auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[node.argument]);
-      all = all && fits(getNumElements(type)) && fits(indexed ? spanOf(type, node.argument) : node.expr);
+      all = all && fits(getNumElements(type)) && ((!spans && fits(node.expr)) || ((spans || divides) && fits(spanOf(type, node.argument))));
     } else if (node.kind == NodeKind::Index || node.kind == NodeKind::Check) {
       all = all && fits(node.expr);
     }

@@ -100,6 +100,7 @@ public:
 
   // EmitterTarget
   Type getIndexType() override { return indexType; }
+  bool countsQuotients() override { return true; }
   Value getParameter(OpBuilder &builder, StringRef name) override;
   Value getScalar(OpBuilder &builder, unsigned argument) override;
   Value load(OpBuilder &builder, Location loc, const Access &access) override;

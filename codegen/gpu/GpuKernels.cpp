@@ -210,6 +210,10 @@ static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 
   if (failed(program)) {
     return failure();
   }
+  // A list's kernel knows one chunk of a tensor, which has one dim.
+  if (!kernel->hasAttr(kListAttr)) {
+    program->splitUnknownDims();
+  }
   program->assumeRanges();
   if (failed(emitFamily(destination, *program, desc, isInPlace)) || failed(emitVariants(destination, *program, desc, isInPlace)) ||
       failed(checkLimits(kernel, destination, desc))) {

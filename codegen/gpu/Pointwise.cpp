@@ -3,13 +3,13 @@
 // The domain is walked in chunks of up to 8 elements along the dim in which most bytes are contiguous; a thread takes one
 // chunk, a block 256 neighbouring ones, so a warp reads and writes whole lines with 16-byte accesses. Where the schedule says so (there
 // is one operand, and one chunk of it a thread would not keep memory busy) a thread takes several chunks (`unroll`), a block apart, and
-// asks for all of them before it computes with the first. One division a chunk finds the row when
-// the domain has more than one dim; none is needed when it has one.
+// asks for all of them before it computes with the first. One division a chunk finds the row when the domain has more than one dim; none
+// is needed when it has one. What addresses divide by sizes that are not known is divided for the first lane of a chunk alone (Emitter.h).
 //
 // Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple) the same block does the same
 // elements one by one, neighbouring threads on neighbouring elements. The choice is one test on sizes and pointers, equal for all
-// threads. A last partial chunk (one dim only) goes through the same scalar loop. Where rows are of unknown length that loop carries an
-// index a dim, from element to element, by comparisons: it divides in front, not once an element.
+// threads. A last partial chunk (one dim only) goes through the same scalar loop. Where finding an element divides by sizes that are not known
+// that loop carries its place, from element to element, by comparisons: it divides in front, not once an element (Odometer.h).
 //
 // A kernel over a list (ir/KernelLists.h) runs several tensors at once: a block takes a chunk of one of them, up to 16 times what it
 // takes at a time, and finds it by a search in the table of first blocks, a few loads of constant memory. Whether accesses can be
@@ -83,23 +83,29 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
   // What is left to this thread element by element: first, how many at most, distance.
   auto sweepElements = [&](Value first, Value count, Value distance) {
     Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
-    auto sweep = [&](ValueRange place, ValueRange step) {
+    auto sweepFrom = [&](ValueRange place, const Odometer &odometer, const Odometer::Step &step) {
       function.loop(first, limit, distance, place, [&](Value element, ValueRange at) -> SmallVector<Value> {
         Frame frame(outer);
         if (at.empty()) {
           space.bindElement(function, frame, element);
-        } else {
-          space.bindPlace(frame, ChunkSpace::Place(at));
+          emitStores(function, frame, stores);
+          return {};
         }
+        SmallVector<Value> now(at);
+        space.bindElement(frame, odometer, now);
         emitStores(function, frame, stores);
-        return at.empty() ? SmallVector<Value>() : space.advance(function, ChunkSpace::Place(at), ChunkSpace::Place(step));
+        return odometer.advance(now, step);
       });
     };
-    if (!space.dividesByUnknown()) {
-      return sweep({}, {});
+    Odometer odometer = space.countElements(function);
+    if (!odometer.divides()) {
+      return sweepFrom({}, odometer, {});
     }
     // Whose chunks were vectors has nothing left, and divides no more; nor does anyone where a size is 0.
-    function.when(function.less(first, limit), [&] { sweep(space.getPlace(function, first), space.getPlace(function, distance)); });
+    function.when(function.less(first, limit), [&] {
+      Frame top(outer);
+      sweepFrom(odometer.find(top, first), odometer, odometer.getStep(distance));
+    });
   };
   if (width == 1 && unroll == 1) {
     Value element = function.add(blockStart, thread);

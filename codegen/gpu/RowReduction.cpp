@@ -13,6 +13,7 @@
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
 // what was loaded twice is left out of accumulation and stores (in place those loads are masked: their owner may be writing).
 // Full results that wait for no reduction are written by the first sweep where the row is not kept.
+// Chunks of a swept row that lies in several dims of unknown sizes carry their places (Odometer.h).
 // Where accesses cannot be vectors the same chunks are read element by element, so the order of combination is a function of sizes
 // alone.
 //
@@ -178,17 +179,13 @@ private:
         llvm::transform(chunks, std::back_inserter(frames), [](const auto &chunk) { return chunk.get(); });
         totals = sums.accumulate(frames, totals, inside);
       } else {
-        totals = function.loop(lane, function.size(space.getChunks()),
-                               function.index(shape.threads), totals,
-                               [&](Value chunk, ValueRange carried) {
-                                 Frame frame(&row);
-                                 bind(frame, chunk, vectors);
-                                 auto next = sums.accumulate(frame, carried);
-                                 if (level == 0 && !earlyStores.empty()) {
-                                   function.when(active, [&] { writeChunk(frame, earlyStores); });
-                                 }
-                                 return next;
-                               });
+        totals = sweepChunks(row, vectors, totals, [&](Frame &frame, ValueRange carried) {
+          auto next = sums.accumulate(frame, carried);
+          if (level == 0 && !earlyStores.empty()) {
+            function.when(active, [&] { writeChunk(frame, earlyStores); });
+          }
+          return next;
+        });
       }
       totals = sums.foldThreads(sums.foldLanes(sums.leave(totals, space.getWidth())), shape.threads);
       sums.supply(row, sums.foldCluster(totals, isFirst));
@@ -209,27 +206,29 @@ private:
       }
     } else if (!lateStores.empty()) {
       function.when(active, [&] {
-        function.loop(lane, function.size(space.getChunks()), function.index(shape.threads), {},
-                      [&](Value chunk, ValueRange) -> SmallVector<Value> {
-                        Frame frame(&row);
-                        bind(frame, chunk, vectors);
-                        writeChunk(frame, lateStores);
-                        return {};
-                      });
+        sweepChunks(row, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
+          writeChunk(frame, lateStores);
+          return {};
+        });
       });
     }
     function.setVectorAddresses(nullptr);
   }
 
-  void bind(Frame &frame, Value chunk, bool vectors) {
-    if (vectors) {
-      space.bindChunk(function, frame, chunk);
-    } else {
-      space.bindMaskedChunk(function, frame, chunk);
-    }
-    if (isInPlace) {
-      frame.mask = emitter.conjunction(function.getLoc(), frame.mask, active, frame.lanes);
-    }
+  /// The chunks of a row that are a thread's, one after the other.
+  SmallVector<Value> sweepChunks(Frame &row, bool vectors, ValueRange carried,
+                                 llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
+    Odometer odometer = space.countChunks(function);
+    UnrolledSweep chunks{.extent = space.getChunks(), .thread = lane, .threads = shape.threads, .odometer = &odometer};
+    return emitUnrolledSweep(
+        function, chunks, row, {}, carried,
+        [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
+          space.bindStep(function, frame, odometer, chunk, place, !vectors);
+          if (isInPlace) {
+            frame.mask = emitter.conjunction(function.getLoc(), frame.mask, active, frame.lanes);
+          }
+        },
+        [&](ArrayRef<Frame *> frames, ValueRange now) { return body(*frames.front(), now); });
   }
 
   void writeChunk(Frame &frame, ArrayRef<Store> stores) {

@@ -349,37 +349,6 @@ def strided_rows(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 8192))[:, :4096]]
 
 
-@kind(dynamic=True)
-def dynamic_gelu(s):
-    return lambda x, b: F.gelu(x + b), [s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
-
-
-@kind(dynamic=True)
-def dynamic_channels(s):
-    """Rows of odd length, a number for each: a place has three indices."""
-    return lambda x, w: F.relu(x * w[None, :, None]), [s.randn(8 if s.small else 256, 64, 55 * 55), s.randn(64)]
-
-
-@kind(dynamic=True)
-def dynamic_softmax(s):
-    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4096))]
-
-
-@kind(dynamic=True)
-def dynamic_sums(s):
-    return lambda x: (x.sum(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
-
-
-@kind(dynamic=True, **BLOCKS)
-def dynamic_column_sum(s):
-    return lambda x: x.sum(0), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
-
-
-@kind(dynamic=True, **BLOCKS)
-def dynamic_argmax(s):
-    return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
-
-
 def is_few(s):
     return s.small and s.device == "cpu"
 
@@ -597,3 +566,6 @@ def assembled(one):
                     name += "+"
                 entries[name] = [registers, launched["shared_bytes"]]
     return table
+
+
+import gpu_dynamic_kinds  # noqa: E402, F401

@@ -242,6 +242,37 @@ def test_rows_of_any_length():
         agree(function, values((3, columns)))
 
 
+CARRIED = {
+    "pairs": lambda x, b, w: (x[:, None] + x.flip(0)).flatten(0, 1) * 2,
+    "repeated": lambda x, b, w: (x.flatten(1).repeat(1, x.shape[0]) + 1, x.repeat(x.shape[0], 1, 1)),
+    "flat": lambda x, b, w: (x * b[:, None]).flatten() * w + torch.arange(w.shape[0]),
+    "turned": lambda x, b, w: x.permute(2, 0, 1).flatten() + w,
+    "sum": lambda x, b, w: ((x * b[:, None]).sum(), (x * b[:, None]).flatten(1).argmax()),
+    "rows": lambda x, b, w: ((x * b[:, None]).sum((0, 2)), (x + 1).square().sum((0, 2))),
+    "columns": lambda x, b, w: (x * b[:, None]).sum((0, 1)),
+    "softmax": lambda x, b, w: torch.softmax((x * b[:, None]).flatten(1), -1),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_places_that_are_carried(name):
+    """The same kernel over dims of many sizes that it may not divide by in a loop: around a vector, a block and what a thread takes."""
+    function = CARRIED[name]
+
+    def of(*shape):
+        x = values(shape)
+        return x, values(shape[1]), values(x.numel(), seed=1)
+
+    compiled = agree(function, *of(5, 9, 33), dynamic=True)
+    shapes = [(2, 2, 2), (2, 3, 4), (3, 2, 257), (33, 40, 2), (3, 31, 32), (2, 2, 1023), (2, 1025, 4), (40, 3, 64), (0, 3, 4), (3, 0, 4), (3, 4, 0)]
+    for shape in shapes if name != "sum" else shapes[:-3]:
+        # Off 16 bytes as well.
+        x, b, w = of(*shape)
+        compare(compiled(x, b, w), function(x, b, w))
+        apart = values(x.numel() + 1)[1:].view(shape)
+        compare(compiled(apart, b, w), function(apart, b, w))
+
+
 def test_moving():
     def function(x, y):
         return [

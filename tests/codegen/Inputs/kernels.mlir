@@ -369,3 +369,98 @@ frit.kernel @both_ways(%x: tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>, %m: tens
   %2 = arith.truncf %1 : tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>> to tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>
   frit.yield %2, %1 : tensor<3x?x?xbf16, #frit.dims<[3, p0, p1]>>, tensor<3x?x?xf32, #frit.dims<[3, p0, p1]>>
 }
+
+// Rows that were flattened, and are one dim with what else has no rows: a number for each is looked for once a vector.
+frit.kernel @flat(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %b: tensor<?xf32, #frit.dims<[p0]>>, %w: tensor<?xf32, #frit.dims<[p0 * p1]>>)
+    -> tensor<?xf32, #frit.dims<[p0 * p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %bb = frit.reindex %b <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.mulf %x, %bb : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %1 = frit.reshape %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0 * p1]>>
+  %2 = arith.subf %1, %w : tensor<?xf32, #frit.dims<[p0 * p1]>>
+  frit.yield %2 : tensor<?xf32, #frit.dims<[p0 * p1]>>
+}
+
+// All sums of two rows, flattened: the dim of all pairs is parted.
+frit.kernel @pairs(%x: tensor<?x?xf32, #frit.dims<[p0, p2]>>, %y: tensor<?x?xf32, #frit.dims<[p1, p2]>>, %z: tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>)
+    -> tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %a = frit.reindex %x <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %b = frit.reindex %y <(d0, d1, d2) -> (d1, d2)> : tensor<?x?xf32, #frit.dims<[p1, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.addf %a, %b : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %1 = frit.reshape %0 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+  %2 = arith.mulf %1, %z : tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+  frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+}
+
+// A row several times over, and a transposed tensor as one row: with the dim parted both are read as they lie.
+frit.kernel @repeated(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %0 = frit.reindex %x <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p2, p1]>>
+  %1 = frit.reshape %0 : tensor<?x?x?xf32, #frit.dims<[p0, p2, p1]>> -> tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+  %2 = arith.negf %1 : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+  frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+}
+frit.kernel @flat_transpose(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?xf32, #frit.dims<[p0 * p1]>>) -> tensor<?xf32, #frit.dims<[p0 * p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?xf32, #frit.dims<[p1, p0]>>
+  %0 = frit.reshape %t : tensor<?x?xf32, #frit.dims<[p1, p0]>> -> tensor<?xf32, #frit.dims<[p0 * p1]>>
+  %1 = arith.addf %0, %y : tensor<?xf32, #frit.dims<[p0 * p1]>>
+  frit.yield %1 : tensor<?xf32, #frit.dims<[p0 * p1]>>
+}
+
+// Divided by what divides nothing, twice over, in rows that end anywhere between.
+frit.kernel @enlarged(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>, #frit.symbol<"p2", min = 1, max = 64>, #frit.symbol<"p3", min = 1, max = 64>]} {
+  %0 = frit.reindex %x <(d0, d1) -> (d0, floordiv(d1, p2))> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %1 = frit.reindex %x <(d0, d1) -> (d0, floordiv(floordiv(d1, p2) + p3, p3 + 1))> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %2 = frit.reindex %r <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %3 = arith.mulf %0, %2 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %4 = arith.subf %3, %1 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %4 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Reductions whose place is one of several dims: of everything, of rows on both sides of what is kept, down columns, along flattened rows.
+frit.kernel @channels_full(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: tensor<?xf32, #frit.dims<[p1]>>) -> (tensor<f32>, tensor<i64>)
+    attributes {schedule = #frit.schedule<full_reduction, <[p0, p1, p2]>, reduced 3, {split = 3 : i64, unroll = 4 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %bb = frit.reindex %b <(d0, d1, d2) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.mulf %x, %bb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %s = frit.reduce <sum> %0 dims [0, 1, 2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<f32>
+  %a = frit.reduce <argmax> %0 dims [0, 1, 2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<i64>
+  frit.yield %s, %a : tensor<f32>, tensor<i64>
+}
+frit.kernel @channels_one(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %b: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<f32>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>]} {
+  %bb = frit.reindex %b <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %0 = arith.mulf %x, %bb : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %s = frit.reduce <sum> %0 dims [0, 1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<f32>
+  frit.yield %s : tensor<f32>
+}
+frit.kernel @channels_kept(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>) -> (tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?xi64, #frit.dims<[p1]>>)
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %s = frit.reduce <sum> %x dims [0, 2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  %a = frit.reduce <argmin> %x dims [0, 2] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?xi64, #frit.dims<[p1]>>
+  %ss = frit.reindex %s <(d0, d1, d2) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.subf %x, %ss : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  frit.yield %0, %a : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?xi64, #frit.dims<[p1]>>
+}
+frit.kernel @channels_columns(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: tensor<?x?xf32, #frit.dims<[p0, p2]>>) -> (tensor<?xf32, #frit.dims<[p2]>>, tensor<?xi64, #frit.dims<[p2]>>)
+    attributes {schedule = #frit.schedule<column_reduction, <[p2, p0, p1]>, reduced 2, {lanes = 8 : i64, rows_of_part = 128 : i64, split = 4 : i64, unroll = 4 : i64, vector = 4 : i64}>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %bb = frit.reindex %b <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.mulf %x, %bb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %s = frit.reduce <sum> %0 dims [0, 1] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?xf32, #frit.dims<[p2]>>
+  %a = frit.reduce <argmax> %0 dims [0, 1] : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?xi64, #frit.dims<[p2]>>
+  frit.yield %s, %a : tensor<?xf32, #frit.dims<[p2]>>, tensor<?xi64, #frit.dims<[p2]>>
+}
+frit.kernel @channels_flat(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: tensor<?xf32, #frit.dims<[p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
+  %bb = frit.reindex %b <(d0, d1, d2) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %0 = arith.mulf %x, %bb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %1 = frit.reshape %0 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>> -> tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+  %m = frit.reduce <max> %1 dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>> -> tensor<?xf32, #frit.dims<[p0]>>
+  %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+  %2 = arith.subf %1, %mm : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+  frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
+}

@@ -11,7 +11,7 @@ using namespace mlir::frit;
 namespace {
 
 /// The program's text, or the first diagnostic.
-std::string analyse(StringRef text, bool joinReads = false) {
+std::string analyse(StringRef text, bool joinReads = false, bool splits = false) {
   DialectRegistry registry;
   registry.insert<FritDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -27,6 +27,9 @@ std::string analyse(StringRef text, bool joinReads = false) {
   }
   auto program = KernelProgram::build(*module->getOps<KernelOp>().begin(), joinReads);
   if (succeeded(program)) {
+    if (splits) {
+      program->splitUnknownDims();
+    }
     llvm::raw_string_ostream os(result);
     program->print(os);
   }
@@ -98,6 +101,53 @@ TEST(KernelPrograms, EqualPiecesAreStoredAtEveryPoint) {
             "%1 = apply arith.negf %0 : f32 dims {0,1} level 0\n"
             "store %0 -> result 0[8 * d0 + d1]\n"
             "store %1 -> result 0[8 * d0 + d1 + 4]\n");
+}
+
+TEST(KernelPrograms, DimsThatAreDividedByUnknownSizesAreParted) {
+  auto split = [](StringRef text) { return analyse(text, false, true); };
+  std::string head = "attributes {symbols = [#frit.symbol<\"p0\", min = 2>, #frit.symbol<\"p1\", min = 2>, #frit.symbol<\"p2\", min = 2>]} {";
+  // Rows of all pairs, and copies of rows, of which only one number is left to divide.
+  EXPECT_EQ(split(R"(
+    frit.kernel @k(%x: tensor<?x?xf32, #frit.dims<[p0, p2]>>) -> tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>> )" + head + R"(
+      %a = frit.reindex %x <(d0, d1) -> (floordiv(d0, p1), d1)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+      frit.yield %a : tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>>
+    })"),
+            "domain [p0, p1, p2]\n"
+            "%0 = load arg0[d0 * p2 + d2] : f32 dims {0,2} level 0\n"
+            "store %0 -> result 0[d0 * p1 * p2 + d1 * p2 + d2]\n");
+  EXPECT_EQ(split(R"(
+    frit.kernel @k(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0 * p2, p1]>> )" + head + R"(
+      %a = frit.reindex %x <(d0, d1) -> (mod(d0, p0), d1)> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x?xf32, #frit.dims<[p0 * p2, p1]>>
+      frit.yield %a : tensor<?x?xf32, #frit.dims<[p0 * p2, p1]>>
+    })"),
+            "domain [p2, p0 * p1]\n"
+            "%0 = load arg0[d1] : f32 dims {1} level 0\n"
+            "store %0 -> result 0[d0 * p0 * p1 + d1]\n");
+  // Two divisors, of which one divides the other.
+  EXPECT_EQ(split(R"(
+    frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %z: tensor<3xf32>) -> tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>> )" + head + R"(
+      %a = frit.reindex %x <(d0, d1) -> (floordiv(d0, p1 * p2))> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+      %b = frit.reindex %y <(d0, d1) -> (floordiv(d0, p1 * p2), mod(floordiv(d0, p2), p1))> : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+      %c = frit.reindex %z <(d0, d1) -> (d1)> : tensor<3xf32> -> tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+      %d = arith.addf %a, %b : tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+      %e = arith.addf %d, %c : tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+      frit.yield %e : tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>>
+    })").substr(0, 25),
+            "domain [p0, p1, p2, 3]\n%0");
+  // Not: along the lanes, for a number a row; by what does not divide the dim; by a known size. Copies of a row along the lanes, but of long ones.
+  auto domainOf = [&](std::string size, std::string from, std::string index, std::string hint) {
+    std::string type = "tensor<?xf32, #frit.dims<[" + size + "]>>", source = "tensor<?xf32, #frit.dims<[" + from + "]>>";
+    std::string text = split("frit.kernel @k(%x: " + source + ", %y: " + type + ") -> " + type +
+                             " attributes {symbols = [#frit.symbol<\"p0\", min = 2, hint = 1000>, #frit.symbol<\"p1\", min = 2, hint = " + hint +
+                             ">]} {\n%a = frit.reindex %x <(d0) -> (" + index + ")> : " + source + " -> " + type + "\n%b = arith.addf %a, %y : " + type +
+                             "\nfrit.yield %b : " + type + "\n}");
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(domainOf("p0 * p1", "p0", "floordiv(d0, p1)", "1000"), "domain [p0 * p1]");
+  EXPECT_EQ(domainOf("p0", "p0", "floordiv(d0, p1)", "1000"), "domain [p0]");
+  EXPECT_EQ(domainOf("3 * p0", "p0", "floordiv(d0, 3)", "1000"), "domain [3 * p0]");
+  EXPECT_EQ(domainOf("p0 * p1", "p1", "mod(d0, p1)", "1000"), "domain [p0, p1]");
+  EXPECT_EQ(domainOf("p0 * p1", "p1", "mod(d0, p1)", "16"), "domain [p0 * p1]");
 }
 
 TEST(KernelPrograms, ReductionsAreLevelled) {

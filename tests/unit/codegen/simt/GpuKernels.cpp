@@ -344,6 +344,15 @@ const std::vector<std::vector<int64_t>> kNone(1);
 const std::vector<std::vector<int64_t>> kOne = {{0}, {1}, {2}, {3}, {4}, {7}, {31}, {32}, {33}, {1023}, {1024}, {1025}, {2047}, {4099}};
 const std::vector<std::vector<int64_t>> kTwo = {{0, 5}, {5, 0}, {1, 1}, {3, 8}, {4, 7}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}};
 
+const std::vector<std::vector<int64_t>> kThree = {
+    {0, 3, 5}, {3, 0, 5}, {3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {1, 2, 3}, {3, 1, 5}, {5, 7, 33}, {2, 3, 256}, {3, 5, 257}, {2, 2, 511},
+    {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {171, 3, 2}, {9, 16, 16}, {40, 40, 4}, {33, 3, 64}, {3, 300, 8}};
+
+std::vector<std::vector<int64_t>> both(std::vector<std::vector<int64_t>> sizes, const std::vector<std::vector<int64_t>> &more) {
+  sizes.insert(sizes.end(), more.begin(), more.end());
+  return sizes;
+}
+
 const Case kCases[] = {
     {"mul_add", kOne},
     {"unbounded", kOne},
@@ -352,6 +361,17 @@ const Case kCases[] = {
     {"broadcasts", {{0, 3, 5}, {3, 0, 5}, {3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {1, 2, 3}, {2, 3, 1}, {3, 1, 5}, {7, 5, 3}, {5, 7, 33},
                     {3, 5, 255}, {3, 5, 256}, {3, 5, 257}, {2, 2, 511}, {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {3, 343, 1}, {171, 3, 2},
                     {2, 2, 1023}, {9, 16, 16}, {5, 128, 2}}},
+    {"flat", both(kTwo, {{300, 7}, {7, 300}, {1, 5000}, {5000, 1}, {1023, 3}})},
+    {"pairs", kThree},
+    {"repeated", kThree},
+    {"flat_transpose", kTwo},
+    {"enlarged", {{3, 0, 1, 1}, {1, 1, 1, 1}, {2, 9, 3, 2}, {7, 33, 5, 1}, {3, 257, 1, 7}, {5, 1024, 7, 3}, {40, 31, 64, 5}, {3, 255, 2, 64}}},
+    // Eager refuses the position of the greatest of no elements.
+    {"channels_full", {{1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {3, 5, 257}, {1, 1025, 1}, {40, 40, 4}, {3, 7, 1024}, {7, 9, 333}, {70, 3, 128}, {900, 3, 5}}, 1e-4},
+    {"channels_one", both(kTwo, {{70, 1001}, {1000, 72}, {900, 4}, {4, 5000}}), 1e-4},
+    {"channels_kept", {{3, 0, 5}, {1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {2, 3, 256}, {3, 5, 257}, {171, 3, 2}, {9, 16, 16}, {40, 4, 40}}, 1e-4},
+    {"channels_columns", {{3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {3, 43, 32}, {43, 3, 40}, {300, 1, 8}, {1, 300, 8}, {9, 90, 36}}, 1e-4},
+    {"channels_flat", kThree},
     {"strides", kTwo},
     {"moves", {{0, 0}, {1, 0}, {0, 1}, {5, 9}, {40, 257}, {1000, 31}}},
     {"difference", kOne},
@@ -423,8 +443,8 @@ TEST(GpuKernel, unboundedSizesHaveAVariantOf32BitIndices) {
     }
     EXPECT_TRUE(!isStatic || kernel.variants.empty()) << kernel.name;
   }
-  // What is assumed here says nothing of strides of three, nor of an iota in steps of two.
-  EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed"}));
+  // What is assumed here says nothing of strides of three, nor of an iota in steps of two, nor of a divisor that is no size.
+  EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed", "enlarged"}));
   for (const mlir::frit::KernelDesc &kernel : Kernels::get().image.kernels) {
     EXPECT_TRUE(kernel.variants.empty()) << kernel.name;
   }
@@ -442,7 +462,7 @@ const Moved kMoved[] = {
     {"layer_norm", {1}},       {"siblings", {96}},         {"around", {40, 33}},    {"column_sum", {40, 256}}, {"column_sum", {33, 255}},
     {"full_sum", {70000}},     {"full_small", {}},        {"split_rows", {3, 32768}}, {"split_sum", {2048, 256}},
     {"both_ways", {33, 70}},   {"cluster_softmax", {3}},    {"cluster_odd", {2}},    {"cluster_norm", {1}},     {"unrolled", {10001}},
-    {"unrolled_rows", {65, 128}}, {"lanes", {32}},          {"unrolled_columns", {100, 64}},
+    {"unrolled_rows", {65, 128}}, {"lanes", {32}},          {"flat_transpose", {33, 70}},          {"unrolled_columns", {100, 64}},
 };
 
 TEST(GpuKernel, movesNoByteTwice) {

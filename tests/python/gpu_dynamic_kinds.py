@@ -1,0 +1,85 @@
+"""The kinds of GPU kernels over unknown sizes (gpu_kinds.py, which has the others, and what is done with all of them)."""
+
+import torch
+import torch.nn.functional as F
+from gpu_kinds import BLOCKS, F32, kind, shape
+
+
+@kind(dynamic=True)
+def dynamic_gelu(s):
+    return lambda x, b: F.gelu(x + b), [s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
+
+
+@kind(dynamic=True)
+def dynamic_channels(s):
+    """Rows of odd length, a number for each: a place has three indices."""
+    return lambda x, w: F.relu(x * w[None, :, None]), [s.randn(8 if s.small else 256, 64, 55 * 55), s.randn(64)]
+
+
+@kind(dynamic=True, **BLOCKS)
+def dynamic_pairs(s):
+    """Sums of all pairs of rows, flattened: rows of the result are two indices."""
+    rows = 40 if s.small else 512
+    return lambda x, y, z: (x[:, None] + y).flatten(0, 1) * z, [s.randn(rows, 257), s.randn(rows + 1, 257), s.randn(rows * (rows + 1), 257)]
+
+
+@kind(dynamic=True)
+def dynamic_repeat(s):
+    """Rows of copies, so many that it is nothing to read a row again for each."""
+    rows = s.rows(16384)
+    return lambda x, y, n: x.repeat(1, n.shape[0]) * y, [s.randn(rows, 63), s.randn(rows, 63 * 65), s.randn(65)]
+
+
+@kind(dynamic=True)
+def dynamic_flat(s):
+    """A number for each row beside what has no rows: what is divided is the only index."""
+    rows, columns = shape(s, 16384, 4095)
+    return lambda x, b, w: F.relu(x * b[:, None]).flatten() * w, [s.randn(rows, columns), s.randn(rows), s.randn(rows * columns)]
+
+
+@kind(dynamic=True)
+def dynamic_flat_transpose(s):
+    rows, columns = shape(s, 8192, 4096)
+    return lambda x, y: x.t().flatten() + y, [s.randn(rows, columns, dtype=F32), s.randn(rows * columns, dtype=F32)]
+
+
+@kind(dynamic=True)
+def dynamic_softmax(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4096))]
+
+
+@kind(dynamic=True)
+def dynamic_sums(s):
+    return lambda x: (x.sum(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+@kind(dynamic=True, **BLOCKS)
+def dynamic_column_sum(s):
+    return lambda x: x.sum(0), [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+
+
+@kind(dynamic=True, **BLOCKS)
+def dynamic_full_channels(s):
+    """Places of three indices in a reduction of everything."""
+    return lambda x, w: (x * w[None, :, None]).sum(), [s.randn(8 if s.small else 256, 64, 55 * 55, dtype=F32), s.randn(64, dtype=F32)]
+
+
+@kind(dynamic=True)
+def dynamic_rows_of_channels(s):
+    """Rows on both sides of what is kept."""
+    return lambda x, w: (x * w[:, None]).sum((0, 2)), [s.randn(16, s.rows(16384), 255, dtype=F32), s.randn(s.rows(16384), dtype=F32)]
+
+
+@kind(dynamic=True)
+def dynamic_softmax_of_channels(s):
+    return lambda x, w: torch.softmax((x * w[:, None]).flatten(1), -1), [s.randn(s.rows(16384), 64, 63, dtype=F32), s.randn(64, dtype=F32)]
+
+
+@kind(dynamic=True, **BLOCKS)
+def dynamic_column_sum_of_channels(s):
+    return lambda x, w: (x * w[:, None]).sum((0, 1)), [s.randn(s.rows(256), 64, 4096, dtype=F32), s.randn(s.rows(256), 4096, dtype=F32)]
+
+
+@kind(dynamic=True, **BLOCKS)
+def dynamic_argmax(s):
+    return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
