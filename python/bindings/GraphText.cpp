@@ -4,8 +4,13 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <structmember.h>
+
+#include <charconv>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace frit {
 
@@ -14,9 +19,9 @@ namespace {
 /// A reference that is given back.
 class Owned {
 public:
-  explicit Owned(PyObject *object) : object(object) {}
-  Owned(const Owned &) = delete;
-  Owned &operator=(const Owned &) = delete;
+  explicit Owned(PyObject *object = nullptr) : object(object) {}
+  Owned(Owned &&other) noexcept : object(std::exchange(other.object, nullptr)) {}
+  Owned &operator=(Owned &&) = delete;
   ~Owned() { Py_XDECREF(object); }
   explicit operator bool() const { return object != nullptr; }
   PyObject *get() const { return object; }
@@ -30,6 +35,8 @@ struct Names {
            *target = PyUnicode_InternFromString("target"), *args = PyUnicode_InternFromString("_args"),
            *kwargs = PyUnicode_InternFromString("_kwargs"), *meta = PyUnicode_InternFromString("meta"), *val = PyUnicode_InternFromString("val"),
            *device = PyUnicode_InternFromString("device"), *fakeDevice = PyUnicode_InternFromString("fake_device"),
+           *ownFakeDevice = PyUnicode_InternFromString("_fake_device"),
+           *space = PyUnicode_InternFromString("_namespace"), *fullName = PyUnicode_InternFromString("_name"),
            *call = PyUnicode_InternFromString("call_function"), *placeholder = PyUnicode_InternFromString("placeholder"),
            *output = PyUnicode_InternFromString("output");
 };
@@ -48,13 +55,50 @@ bool appendText(PyObject *text, std::string &out) {
   return bytes != nullptr;
 }
 
+void appendNumber(int64_t number, std::string &out) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
+}
+
+/// Asks for the memory of an object that will be read soon.
+void ask(const void *object, size_t bytes = 128) {
+  for (size_t at = 0; at < bytes; at += 64) {
+    __builtin_prefetch(static_cast<const char *>(object) + at);
+  }
+}
+
+/// An attribute of a type's objects, read in place where it is a plain member of theirs: to look up those of all nodes by name would take
+/// a fifth of the time.
+class Attribute {
+public:
+  Attribute(PyTypeObject *type, PyObject *name) : type(type), name(name) {
+    Owned descriptor(type->tp_getattro == PyObject_GenericGetAttr ? PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name) : nullptr);
+    PyErr_Clear(); // an attribute of the object alone
+    if (descriptor && Py_IS_TYPE(descriptor.get(), &PyMemberDescr_Type)) {
+      const PyMemberDef *member = reinterpret_cast<PyMemberDescrObject *>(descriptor.get())->d_member;
+      place = member->type == T_OBJECT_EX ? member->offset : 0;
+    }
+  }
+
+  Owned of(PyObject *object) const {
+    bool isPlain = place != 0 && Py_TYPE(object) == type;
+    PyObject *found = isPlain ? *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + place) : nullptr;
+    return Owned(found ? Py_NewRef(found) : PyObject_GetAttr(object, name));
+  }
+
+private:
+  PyTypeObject *type;
+  PyObject *name;
+  Py_ssize_t place = 0;
+};
+
 class Writer {
 public:
-  Writer(PyTypeObject *nodeType, std::string &out) : nodeType(nodeType), out(out) {}
+  Writer(PyTypeObject *nodeType, const Attribute &name, std::string &out) : nodeType(nodeType), name(name), out(out) {}
 
   bool value(PyObject *object) {
     if (Py_TYPE(object) == nodeType) {
-      return appendText(Owned(PyObject_GetAttr(object, names().name)).get(), out);
+      return appendText(name.of(object).get(), out);
     }
     bool good = true;
     if (PyTuple_Check(object) || PyList_Check(object)) {
@@ -77,7 +121,8 @@ public:
         Py_ssize_t position = 0;
         PyObject *key, *item;
         out += '{';
-        while (good && PyDict_Next(object, &position, &key, &item)) {
+        // Most have nothing: then their table is not looked at.
+        while (good && PyDict_GET_SIZE(object) != 0 && PyDict_Next(object, &position, &key, &item)) {
           good = value(key) && (out += ':', value(item));
           out += ',';
         }
@@ -90,7 +135,7 @@ public:
       int overflow = 0;
       long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
       if (!overflow) {
-        out += std::to_string(number);
+        appendNumber(number, out);
         return true;
       }
     }
@@ -99,6 +144,7 @@ public:
 
 private:
   PyTypeObject *nodeType;
+  const Attribute &name;
   std::string &out;
 };
 
@@ -122,117 +168,236 @@ bool describeClass(PyObject *type, std::string &out) {
   return module && name && appendText(module.get(), out) && (out += '.', appendText(name.get(), out));
 }
 
-/// The text of one graph.
+/// The text of one graph: a line for each node, the values of placeholders and results, the targets.
+///
+/// Tracing has left the nodes all over the memory, and most of the time would be waiting for one piece after the other. So all pieces of a
+/// kind are asked for before the first of them is read.
 class GraphText {
 public:
-  PyObject *nodes, *nodeType, *fakeType, *describeTarget, *describeValue, *others;
+  /// The arguments of `describe_graph`.
+  struct Given {
+    PyObject *nodes, *nodeType, *fakeType, *overloadType, *describeTarget, *describeValue, *others;
+  };
+  explicit GraphText(const Given &given) : given(given) {}
 
   PyObject *write() {
-    Owned iterator(PyObject_GetIter(nodes));
-    if (!iterator) {
+    if (!gather()) {
       return nullptr;
     }
-    while (PyObject *next = PyIter_Next(iterator.get())) {
-      Owned node(next);
-      Owned op(PyObject_GetAttr(next, names().op));
-      if (!op || !describe(next, op.get())) {
+    out.reserve(128 * parts.size());
+    for (const Parts &node : parts) {
+      if (!describe(node)) {
         return nullptr;
       }
+    }
+    out += "values\n";
+    if (!describeValues()) {
+      return nullptr;
     }
     out += "targets\n" + targets;
     return PyErr_Occurred() ? nullptr : PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
   }
 
 private:
-  bool describe(PyObject *node, PyObject *op) {
-    auto is = [&](PyObject *name) { return op == name || PyObject_RichCompareBool(op, name, Py_EQ) == 1; };
-    bool isCall = is(names().call), isPlaceholder = !isCall && is(names().placeholder);
-    if (!isCall && !isPlaceholder && !is(names().output)) {
-      return PyList_Append(others, node) == 0;
-    }
-    Owned name(PyObject_GetAttr(node, names().name)), args(PyObject_GetAttr(node, names().args));
-    if (!name || !args || !appendText(name.get(), out)) {
+  /// A node, and what its line is made of.
+  struct Parts {
+    Owned node, op, name, args, kwargs, target;
+  };
+
+  bool gather() {
+    Owned list(PySequence_List(given.nodes));
+    if (!list) {
       return false;
     }
-    bool good = isCall          ? call(node, args.get())
-                : isPlaceholder ? (out += ':', valueOf(node))
-                                : writer().value(args.get()) && results(args.get());
+    auto count = PyList_GET_SIZE(list.get());
+    for (Py_ssize_t at = 0; at < count; ++at) {
+      ask(PyList_GET_ITEM(list.get(), at), static_cast<size_t>(nodeType()->tp_basicsize));
+    }
+    std::vector<PyObject *> arguments;
+    parts.reserve(static_cast<size_t>(count));
+    for (Py_ssize_t at = 0; at < count; ++at) {
+      PyObject *node = PyList_GET_ITEM(list.get(), at);
+      const Parts &of = parts.emplace_back(Parts{Owned(Py_NewRef(node)), op.of(node), name.of(node), args.of(node), kwargs.of(node),
+                                                 target.of(node)});
+      if (!of.op || !of.name || !of.args || !of.kwargs || !of.target) {
+        return false;
+      }
+      for (const Owned *one : {&of.name, &of.args, &of.kwargs}) {
+        ask(one->get());
+      }
+      arguments.push_back(of.args.get());
+    }
+    // Arguments, and what lists among them hold.
+    askItems(askItems(arguments));
+    return true;
+  }
+
+  /// Asks for the items of those that are tuples or lists; gives the items.
+  static std::vector<PyObject *> askItems(const std::vector<PyObject *> &lists) {
+    std::vector<PyObject *> items;
+    for (PyObject *list : lists) {
+      if (PyTuple_Check(list) || PyList_Check(list)) {
+        for (Py_ssize_t at = 0; at < Py_SIZE(list); ++at) {
+          items.push_back(PyTuple_Check(list) ? PyTuple_GET_ITEM(list, at) : PyList_GET_ITEM(list, at));
+          ask(items.back(), 64);
+        }
+      }
+    }
+    return items;
+  }
+
+  bool describe(const Parts &node) {
+    auto is = [&](PyObject *kind) { return node.op.get() == kind || PyObject_RichCompareBool(node.op.get(), kind, Py_EQ) == 1; };
+    bool isCall = is(names().call), isPlaceholder = !isCall && is(names().placeholder);
+    if (!isCall && !isPlaceholder && !is(names().output)) {
+      return PyList_Append(given.others, node.node.get()) == 0;
+    }
+    if (!appendText(node.name.get(), out)) {
+      return false;
+    }
+    if (isPlaceholder) {
+      valued.emplace_back(Py_NewRef(node.node.get()));
+    }
+    bool good = isCall ? call(node) : isPlaceholder || (writer().value(node.args.get()) && results(node.args.get()));
     out += '\n';
     return good;
   }
 
-  bool call(PyObject *node, PyObject *args) {
-    Owned target(PyObject_GetAttr(node, names().target)), kwargs(PyObject_GetAttr(node, names().kwargs));
-    if (!target || !kwargs) {
-      return false;
-    }
+  bool call(const Parts &node) {
     // By number: the schemas of operators are most of the text otherwise.
-    auto [place, isNew] = numbers.try_emplace(target.get(), numbers.size());
+    auto [place, isNew] = numbers.try_emplace(node.target.get(), numbers.size());
     if (isNew) {
-      const std::string *text = textOnce(target.get(), [&](PyObject *object, std::string &to) {
-        return appendText(Owned(PyObject_CallOneArg(describeTarget, object)).get(), to);
-      });
+      const std::string *text = textOnce(node.target.get(), [&](PyObject *object, std::string &to) { return describeOperator(object, to); });
       if (!text) {
         return false;
       }
       targets += *text + '\n';
     }
-    out += '=' + std::to_string(place->second);
-    return writer().value(args) && writer().value(kwargs.get());
+    out += '=';
+    appendNumber(static_cast<int64_t>(place->second), out);
+    return writer().value(node.args.get()) && writer().value(node.kwargs.get());
   }
 
-  /// The values of the nodes that a graph gives back.
+  /// torch's version settles what its own operators are: for them the name is enough. All others are for Python to describe, and these too
+  /// where a torch has no such attributes.
+  bool describeOperator(PyObject *target, std::string &to) {
+    if (reinterpret_cast<PyObject *>(Py_TYPE(target)) == given.overloadType) {
+      Owned space(PyObject_GetAttr(target, names().space)), name(space ? PyObject_GetAttr(target, names().fullName) : nullptr);
+      PyErr_Clear();
+      auto isOf = [&](const char *library) { return PyUnicode_CompareWithASCIIString(space.get(), library) == 0; };
+      if (name && PyUnicode_Check(name.get()) && PyUnicode_Check(space.get()) && (isOf("aten") || isOf("prims"))) {
+        return appendText(name.get(), to);
+      }
+    }
+    return appendText(Owned(PyObject_CallOneArg(given.describeTarget, target)).get(), to);
+  }
+
+  /// Notes the nodes that a graph gives back.
   bool results(PyObject *args) {
     PyObject *only = PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
     Owned list(PySequence_Fast(PyTuple_Check(only) || PyList_Check(only) ? only : args, "results are a sequence"));
     for (Py_ssize_t at = 0; list && at < PySequence_Fast_GET_SIZE(list.get()); ++at) {
       PyObject *node = PySequence_Fast_GET_ITEM(list.get(), at);
-      if (reinterpret_cast<PyObject *>(Py_TYPE(node)) == nodeType && !(out += ',', valueOf(node))) {
-        return false;
+      if (Py_TYPE(node) == nodeType()) {
+        valued.emplace_back(Py_NewRef(node));
       }
     }
     return static_cast<bool>(list);
   }
 
-  /// What tracing knows of a node's value.
-  bool valueOf(PyObject *node) {
-    Owned meta(PyObject_GetAttr(node, names().meta));
-    PyObject *value = meta && PyDict_Check(meta.get()) ? PyDict_GetItemWithError(meta.get(), names().val) : nullptr;
-    if (!meta || PyErr_Occurred()) {
-      return false;
+  /// What tracing knows of the values of placeholders and results.
+  bool describeValues() {
+    std::vector<Owned> metas, values, devices;
+    for (const Owned &node : valued) {
+      metas.push_back(meta.of(node.get()));
+      if (!metas.back()) {
+        return false;
+      }
+      ask(metas.back().get(), 64);
     }
-    if (value && THPVariable_Check(value)) {
-      const at::Tensor &tensor = THPVariable_Unpack(value);
-      if (tensor.layout() == at::kStrided && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
-        return tensorText(value, tensor);
+    for (const Owned &known : metas) {
+      PyObject *value = PyDict_Check(known.get()) ? PyDict_GetItemWithError(known.get(), names().val) : nullptr;
+      if (PyErr_Occurred()) {
+        return false;
+      }
+      values.emplace_back(Py_NewRef(value ? value : Py_None));
+      ask(values.back().get(), 64);
+    }
+    for (const Owned &value : values) {
+      if (THPVariable_Check(value.get())) {
+        ask(THPVariable_Unpack(value.get()).unsafeGetTensorImpl(), sizeof(at::TensorImpl));
+        devices.push_back(deviceOf(value.get()));
+        if (!devices.back()) {
+          return false;
+        }
+      } else {
+        devices.emplace_back();
       }
     }
-    return appendText(Owned(PyObject_CallOneArg(describeValue, value ? value : Py_None)).get(), out);
+    for (size_t at = 0; at < values.size(); ++at) {
+      if (!describeOne(values[at].get(), devices[at].get())) {
+        return false;
+      }
+      out += '\n';
+    }
+    return true;
   }
 
-  bool tensorText(PyObject *object, const at::Tensor &tensor) {
-    auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object));
+  /// A fake tensor calls itself one of the meta device everywhere but here. Since torch 2.13 that is a property over an attribute.
+  Owned deviceOf(PyObject *value) const {
+    if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != given.fakeType) {
+      return Owned(PyObject_GetAttr(value, names().device));
+    }
+    if (PyObject *device = PyObject_GetAttr(value, names().ownFakeDevice)) {
+      return Owned(device);
+    }
+    PyErr_Clear();
+    return Owned(PyObject_GetAttr(value, names().fakeDevice));
+  }
+
+  bool describeOne(PyObject *value, PyObject *device) {
+    if (device) {
+      const at::Tensor &tensor = THPVariable_Unpack(value);
+      if (tensor.layout() == at::kStrided && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+        return tensorText(reinterpret_cast<PyObject *>(Py_TYPE(value)), tensor, device);
+      }
+    }
+    return appendText(Owned(PyObject_CallOneArg(given.describeValue, value)).get(), out);
+  }
+
+  bool tensorText(PyObject *type, const at::Tensor &tensor, PyObject *device) {
     const std::string *className = textOnce(type, describeClass);
-    // A fake tensor calls itself one of the meta device everywhere but here.
-    Owned device(PyObject_GetAttr(object, type == fakeType ? names().fakeDevice : names().device));
-    if (!className || !device || !THPDevice_Check(device.get())) {
-      return device && className && (PyErr_SetString(PyExc_TypeError, "a tensor's device is none"), false);
+    if (!className || !THPDevice_Check(device)) {
+      return className && (PyErr_SetString(PyExc_TypeError, "a tensor's device is none"), false);
     }
     out += c10::toString(tensor.scalar_type());
     for (at::IntArrayRef list : {tensor.sizes(), tensor.strides()}) {
       out += '[';
       for (int64_t value : list) {
-        out += std::to_string(value) + ',';
+        appendNumber(value, out);
+        out += ',';
       }
       out += ']';
     }
-    out += std::to_string(tensor.storage_offset()) + (tensor.requires_grad() ? " grad " : " ");
-    out += reinterpret_cast<THPDevice *>(device.get())->device.str() + ' ' + *className;
+    appendNumber(tensor.storage_offset(), out);
+    out += tensor.requires_grad() ? " grad " : " ";
+    out += reinterpret_cast<THPDevice *>(device)->device.str();
+    out += ' ';
+    out += *className;
     return true;
   }
 
-  Writer writer() { return Writer(reinterpret_cast<PyTypeObject *>(nodeType), out); }
+  PyTypeObject *nodeType() const { return reinterpret_cast<PyTypeObject *>(given.nodeType); }
+  Writer writer() { return Writer(nodeType(), name, out); }
 
+  Given given;
+  Attribute op = of(names().op), name = of(names().name), target = of(names().target), args = of(names().args), kwargs = of(names().kwargs),
+            meta = of(names().meta);
+  Attribute of(PyObject *attribute) const { return Attribute(nodeType(), attribute); }
+
+  std::vector<Parts> parts;
+  /// Placeholders and results, in their order.
+  std::vector<Owned> valued;
   std::string out, targets;
   std::unordered_map<PyObject *, size_t> numbers;
 };
@@ -241,12 +406,12 @@ private:
 
 PyObject *describeGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
-  GraphText text;
-  if (!PyArg_ParseTuple(arguments, "OO!O!OOO!:describe_graph", &text.nodes, &PyType_Type, &text.nodeType, &PyType_Type, &text.fakeType,
-                        &text.describeTarget, &text.describeValue, &PyList_Type, &text.others)) {
+  GraphText::Given given;
+  if (!PyArg_ParseTuple(arguments, "OO!O!O!OOO!:describe_graph", &given.nodes, &PyType_Type, &given.nodeType, &PyType_Type, &given.fakeType,
+                        &PyType_Type, &given.overloadType, &given.describeTarget, &given.describeValue, &PyList_Type, &given.others)) {
     return nullptr;
   }
-  return text.write();
+  return GraphText(given).write();
   END_HANDLE_TH_ERRORS
 }
 

@@ -287,8 +287,8 @@ PyMethodDef functions[] = {
     {"load", load, METH_VARARGS,
      "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
     {"describe_graph", describeGraph, METH_VARARGS,
-     "describe_graph(nodes, node_type, fake_type, describe_target, describe_value, others) -> str\n\nThe text of an FX graph; nodes that are "
-     "neither calls nor placeholders nor outputs go to `others`."},
+     "describe_graph(nodes, node_type, fake_type, overload_type, describe_target, describe_value, others) -> str\n\nThe text of an FX graph; "
+     "nodes that are neither calls nor placeholders nor outputs go to `others`."},
     {"capture_with", captureWith, METH_VARARGS,
      "capture_with(recorder, body) -> (address, error, is_memory)\n\nCaptures and launches what body() launches, as an executable would."},
     {"capture_traits", captureTraits, METH_VARARGS,

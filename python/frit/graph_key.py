@@ -17,7 +17,7 @@ import os
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-_FORMAT = "frit graph key 6"
+_FORMAT = "frit graph key 7"
 
 
 class Uncacheable(Exception):
@@ -89,7 +89,7 @@ def _flags():
 def _graph_lines(gm, lines, symbols):
     others = []
     describe = functools.partial(_description, symbols=symbols)
-    lines.append(_native().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, _target, describe, others))
+    lines.append(_native().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
     for node in others:
         if node.op != "get_attr":
             raise Uncacheable(f"it has a node of kind {node.op}")
@@ -107,9 +107,10 @@ def _graph_lines(gm, lines, symbols):
 
 
 def _target(target):
+    """What is called, where it is none of torch's own operators: those are their names, as torch's version settles what they are, and are read
+    natively."""
     if isinstance(target, torch._ops.OpOverload):
-        # torch's version settles what its own operators are, and writing a schema takes as long as ten nodes of a graph.
-        return str(target) if target.namespace in ("aten", "prims") else f"{target._schema}"
+        return f"{target._schema}"
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 

@@ -40,6 +40,10 @@ class FritCacheArtifact(CacheArtifact):
         if store is not None:
             _note_write(store.write(self.key, self.content))
 
+    # torch keeps those it has seen in a set; to hash the content as well is one more pass over all of it.
+    def __hash__(self):
+        return hash(self.key)
+
     @staticmethod
     def type():
         return "frit"

@@ -5,6 +5,7 @@ FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each o
 artifacts, off unless asked for. TORCH_LOGS itself is parsed while torch imports, before frit exists.
 """
 
+import functools
 import logging
 import os
 import sys
@@ -23,6 +24,7 @@ ARTIFACTS = {
 log = logging.getLogger("frit")
 
 
+@functools.cache
 def artifact(name):
     """The logger of an artifact."""
     return logging.getLogger(f"frit.artifact.{name}")

@@ -255,6 +255,24 @@ def test_hints_count_by_their_power_of_two():
     assert sizes[17] == sizes[30] != sizes[33]
 
 
+def test_operators_are_known_by_name_or_by_schema():
+    """torch's own by a name that tells overloads apart, all others by the whole schema."""
+    library = torch.library.Library("frit_key", "DEF")
+    library.define("twice(Tensor x, int by=2) -> Tensor")
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    y = graph.call_function(torch.ops.aten.add.Tensor, (x, x))
+    y = graph.call_function(torch.ops.aten.add.Scalar, (y, 2), {"alpha": 3})
+    y = graph.call_function(torch.ops.aten.sum.default, (y,))
+    y = graph.call_function(torch.ops.frit_key.twice.default, (y,))
+    graph.output((y, [x]))
+    lines = []
+    graph_key._graph_lines(torch.fx.GraphModule(torch.nn.Module(), graph), lines, graph_key._Symbols())
+    nodes, targets = lines[0].split("targets\n")
+    assert targets.splitlines() == ["aten::add.Tensor", "aten::add.Scalar", "aten::sum", "frit_key::twice(Tensor x, int by=2) -> Tensor"]
+    assert nodes.splitlines()[:3] == ["x", "add_tensor=0(x,x,]{}", "add_scalar=1(add_tensor,2,]{'alpha':3,}"]
+
+
 def test_constants_are_known_by_their_description():
     def with_constant(value):
         gm = graph(lambda x: x + 1, shapes=((3,),))
