@@ -30,7 +30,8 @@ std::vector<std::pair<std::string, uint64_t>> CudaBackend::counters() const {
   return {{"modules_cubin", counts.cubins.load()},
           {"modules_linked", counts.linked.load()},
           {"modules_compiled", counts.compiled.load()},
-          {"modules_refused", counts.refused.load()}};
+          {"modules_refused", counts.refused.load()},
+          {"modules_completed", counts.completed.load()}};
 }
 
 Status CudaBackend::failed(DriverCode code, const std::string &what) const {
@@ -134,6 +135,14 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
     parameters.push_back(&workspace);
   }
   uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);
+  loaded = modules.with(*loaded, first, arguments.variant->launches.size(), stream, host);
+  if (!loaded.isOk() && loaded.status().kind() == ErrorKind::OutOfMemory && freedMemory(stream, host)) {
+    loaded = modules.in(context, stream, host);
+    loaded = loaded.isOk() ? modules.with(*loaded, first, arguments.variant->launches.size(), stream, host) : loaded;
+  }
+  if (!loaded.isOk()) {
+    return loaded.status();
+  }
   for (size_t at = 0; at < arguments.variant->launches.size(); ++at) {
     const CudaModules::Launch &launched = modules.launches()[first + at];
     int64_t grid[3];

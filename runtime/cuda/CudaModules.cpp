@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 namespace frit {
 
@@ -42,6 +43,7 @@ CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_pt
         if (variant->launches()) {
           for (const format::KernelLaunch *launch : *variant->launches()) {
             all.push_back({kernel, launch});
+            isUsual.push_back(ofKernel.size() == 1);
           }
         }
       }
@@ -180,15 +182,15 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
     return std::tuple(one.kind() != GpuCodeKind::Cubin, -static_cast<int64_t>(one.arch()), number);
   };
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
-  loaded.functions.assign(all.size(), nullptr);
+  loaded.functions.resize(all.size(), nullptr);
   Status lastFailure;
   for (uint32_t number : order) {
     const GpuModule &one = *modules->Get(number);
     bool useful = false;
     for (size_t at = 0; at < all.size(); ++at) {
-      useful |= !loaded.functions[at] && hasEntry(one, all[at].source->entry()->string_view());
+      useful |= isWanted(loaded, at) && hasEntry(one, all[at].source->entry()->string_view());
     }
-    if (!useful) {
+    if (!useful || std::count(loaded.refused.begin(), loaded.refused.end(), number) != 0) {
       continue;
     }
     Result<DriverModule> module = loadCode(number, capability, host);
@@ -204,10 +206,14 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
       return lastFailure;
     }
     counts.refused.fetch_add(1);
+    loaded.refused.push_back(number);
     host.note(lastFailure.message());
   }
-  auto missing = std::find(loaded.functions.begin(), loaded.functions.end(), nullptr);
-  if (missing == loaded.functions.end()) {
+  size_t missing = 0;
+  while (missing < all.size() && !isWanted(loaded, missing)) {
+    ++missing;
+  }
+  if (missing == all.size()) {
     return Status::ok();
   }
   if (!lastFailure.isOk()) {
@@ -216,7 +222,7 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
   }
   return Status::error(ErrorKind::Unsupported,
                        "the artifact's code (" + offered + ") has no kernel '" +
-                           all[static_cast<size_t>(missing - loaded.functions.begin())].source->entry()->str() +
+                           all[missing].source->entry()->str() +
                            "' for this device of sm_" + std::to_string(capability) + "; compile it for this device");
 }
 
@@ -229,14 +235,13 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
     if (loaded->context != context) {
       continue;
     }
-    if (!loaded->failure.isOk()) {
+    if (!loaded->failure.isOk() && loaded->functions.empty()) {
       return loaded->failure;
     }
     last.store(loaded.get(), std::memory_order_release);
     return loaded.get();
   }
-  int capturing = 0;
-  if (driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0) {
+  if (isCapturing(stream)) {
     return Status::error(ErrorKind::Runtime, graph() + " is called for the first time inside of a CUDA graph capture, where its "
                                                        "kernels cannot be loaded; call it once before capturing");
   }
@@ -249,6 +254,7 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
     }
     if (status.kind() == ErrorKind::Unsupported) {
       loaded->failure = status;
+      loaded->functions.clear();
       contexts.push_back(std::move(loaded));
     }
     return status;
@@ -256,6 +262,45 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
   contexts.push_back(std::move(loaded));
   last.store(contexts.back().get(), std::memory_order_release);
   return contexts.back().get();
+}
+
+bool CudaModules::isCapturing(DriverStream stream) const {
+  int capturing = 0;
+  return driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
+}
+
+Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context, DriverStream stream, TensorHost &host) {
+  ForkSafeGuard guard(lock);
+  if (!guard.held) {
+    return driver->usable();
+  }
+  auto place = std::find_if(contexts.begin(), contexts.end(), [&](const auto &loaded) { return loaded->context == context; });
+  if ((*place)->isComplete) {
+    return (*place)->failure.isOk() ? Result<const Loaded *>(place->get()) : (*place)->failure;
+  }
+  if (isCapturing(stream)) {
+    return Status::error(ErrorKind::Runtime, graph() + " is called with other alignments or sizes than before inside of a CUDA graph "
+                                                       "capture, where the kernels for them cannot be loaded; call it once with such "
+                                                       "arguments before capturing");
+  }
+  auto successor = std::make_unique<Loaded>(**place);
+  successor->isComplete = true;
+  Status status = load(*successor, host);
+  if (!status.isOk() && status.kind() != ErrorKind::Unsupported) {
+    // Memory may be there the next time; what has been loaded now is loaded again then.
+    if (driver->usable().isOk()) {
+      for (size_t at = (*place)->modules.size(); at < successor->modules.size(); ++at) {
+        driver->call().cuModuleUnload(successor->modules[at]);
+      }
+    }
+    return status;
+  }
+  counts.completed.fetch_add(1);
+  successor->failure = status;
+  (*place)->modules.clear();
+  replaced.push_back(std::exchange(*place, std::move(successor)));
+  last.store(place->get(), std::memory_order_release);
+  return status.isOk() ? Result<const Loaded *>(place->get()) : status;
 }
 
 } // namespace frit

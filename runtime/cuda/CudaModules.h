@@ -1,7 +1,7 @@
-// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context, when the first kernel is launched there. For each
-// kernel the first of these that the device takes: a cubin of its architecture; PTX of an older or equal one made a cubin by nvJitLink;
-// the same PTX, which the driver compiles; older PTX. Which it was is told to the host and counted; code that was refused is not
-// offered again in the same context.
+// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context: what kernels' first variants need when the first
+// kernel is launched there, and the rest when a variant is launched that it holds. For each kernel the first of these that the device
+// takes: a cubin of its architecture; PTX of an older or equal one made a cubin by nvJitLink; the same PTX, which the driver compiles;
+// older PTX. Which it was is told to the host and counted; code that was refused is not offered again in the same context.
 
 #pragma once
 
@@ -20,6 +20,8 @@ struct ModuleCounters {
   std::atomic<uint64_t> cubins{0}, linked{0}, compiled{0};
   /// Pieces of code that nvJitLink or the driver would not take.
   std::atomic<uint64_t> refused{0};
+  /// Contexts that needed more than first variants.
+  std::atomic<uint64_t> completed{0};
 };
 
 /// Where nvJitLink is to be had; null: nowhere.
@@ -32,13 +34,17 @@ public:
     const format::Kernel *kernel;
     const format::KernelLaunch *source;
   };
-  /// The modules of one context; `functions` in the order of the launches.
+  /// The modules of one context; `functions` in the order of the launches, null for what is not loaded. Nothing of it changes once it was
+  /// handed out: what loads the rest makes another.
   struct Loaded {
-    DriverContext context;
+    DriverContext context = nullptr;
     std::vector<DriverModule> modules;
     std::vector<DriverFunction> functions;
-    /// Why there are none.
+    /// Modules that the device would not take.
+    std::vector<uint32_t> refused;
+    /// Why there are none, or (of the rest) no others.
     Status failure;
+    bool isComplete = false;
   };
 
   CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker);
@@ -56,11 +62,23 @@ public:
     }
     return find(context, stream, host);
   }
+  /// `loaded` if it has `count` functions from the launch `first` on, or its successor with the rest of the modules.
+  Result<const Loaded *> with(const Loaded *loaded, uint32_t first, size_t count, DriverStream stream, TensorHost &host) {
+    for (size_t at = first; at < first + count; ++at) {
+      if (!loaded->functions[at]) {
+        return complete(loaded->context, stream, host);
+      }
+    }
+    return loaded;
+  }
   const ModuleCounters &counters() const { return counts; }
 
 private:
   Result<const Loaded *> find(DriverContext context, DriverStream stream, TensorHost &host);
+  Result<const Loaded *> complete(DriverContext context, DriverStream stream, TensorHost &host);
   Status load(Loaded &loaded, TensorHost &host);
+  bool isWanted(const Loaded &loaded, size_t launch) const { return !loaded.functions[launch] && (loaded.isComplete || isUsual[launch]); }
+  bool isCapturing(DriverStream stream) const;
   Result<DriverModule> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
   Result<DriverModule> loadImage(const char *image, const std::string &what);
   Result<DriverModule> loadLinked(uint32_t number, const std::string &text, uint32_t capability);
@@ -73,9 +91,13 @@ private:
   std::shared_ptr<Driver> driver;
   JitLinkerSource linkerSource;
   std::vector<Launch> all;
+  /// Of each launch, whether its variant is its kernel's first.
+  std::vector<bool> isUsual;
   std::vector<std::vector<uint32_t>> first;
   ForkSafeLock lock;
   std::vector<std::unique_ptr<Loaded>> contexts;
+  /// What successors replaced; a launch on another thread may still read it.
+  std::vector<std::unique_ptr<Loaded>> replaced;
   /// By piece of code and architecture, for further contexts.
   std::map<std::pair<uint32_t, uint32_t>, Result<std::string>> linkedCubins;
   std::atomic<const Loaded *> last{nullptr};

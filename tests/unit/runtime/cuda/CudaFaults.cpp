@@ -62,7 +62,7 @@ TEST_F(CudaFaults, Row02RefusedCubinFallsBackToPtx) {
     EXPECT_EQ(fake.log[0], "load cubin90");
     EXPECT_EQ(fake.log[1], "load ptx90");
     EXPECT_EQ(session.backend->counters(), (std::vector<std::pair<std::string, uint64_t>>{
-                                               {"modules_cubin", 0}, {"modules_linked", 0}, {"modules_compiled", 1}, {"modules_refused", 1}}));
+                                               {"modules_cubin", 0}, {"modules_linked", 0}, {"modules_compiled", 1}, {"modules_refused", 1}, {"modules_completed", 0}}));
   }
 }
 
