@@ -81,7 +81,7 @@ Result<JitLinkerTable> JitLinker::open(const std::string &library) {
 std::string JitLinker::name() const {
   unsigned major = 0, minor = 0;
   call.nvJitLinkVersion(&major, &minor);
-  return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")";
+  return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")" + (isSerial.load() ? ", on one thread" : "");
 }
 
 /// Whether there is more than one kernel to share between threads.
@@ -95,13 +95,18 @@ Result<std::string> JitLinker::link(const std::string &ptx, uint32_t arch) const
   // What ptxas does to a kernel is most of the time of a first call, and the same on any thread. More of them would only wait.
   constexpr uint32_t mostThreads = 16;
   uint32_t threads = std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads);
-  if (threads > 1 && hasSeveralEntries(ptx)) {
-    // Libraries of CUDA 12.0 do not know how.
+  bool isShared = threads > 1 && !isSerial.load() && hasSeveralEntries(ptx);
+  if (isShared) {
     if (Result<std::string> cubin = linkOn(threads, ptx, arch); cubin.isOk()) {
       return cubin;
     }
   }
-  return linkOn(1, ptx, arch);
+  Result<std::string> cubin = linkOn(1, ptx, arch);
+  if (isShared && cubin.isOk()) {
+    // Libraries of CUDA 12.0 do not know how to share. They are not asked again.
+    isSerial.store(true);
+  }
+  return cubin;
 }
 
 Result<std::string> JitLinker::linkOn(uint32_t threads, const std::string &ptx, uint32_t arch) const {

@@ -6,6 +6,7 @@
 
 #include "runtime/artifact/Status.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,7 +33,7 @@ public:
 
   /// PTX to a cubin for sm_`arch`, several kernels side by side. Several threads may call.
   Result<std::string> link(const std::string &ptx, uint32_t arch) const;
-  /// "nvJitLink 13.0 (libnvJitLink.so.13)".
+  /// "nvJitLink 13.0 (libnvJitLink.so.13)"; ", on one thread" follows once it has refused to share kernels between several.
   std::string name() const;
 
 private:
@@ -40,6 +41,7 @@ private:
 
   JitLinkerTable call;
   std::string shown;
+  mutable std::atomic<bool> isSerial{false};
 };
 
 } // namespace frit
