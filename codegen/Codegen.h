@@ -3,6 +3,7 @@
 #include "ir/FritOps.h"
 #include "ir/SizeExpr.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,22 +31,32 @@ struct LaunchDesc {
   uint32_t listItems = 0;
 };
 
-/// Code for one of the variants a kernel lists in `frit.variants`.
-struct VariantDesc {
-  /// Which of them.
+/// The address of the tensor with this number (operands, then results) is a multiple of `bytes`, a power of two.
+struct AlignedTensor {
   unsigned number = 0;
+  uint32_t bytes = 1;
+};
+
+/// Code for a part of the calls: for sizes of one of the variants a kernel lists in `frit.variants`, for aligned pointers, or for both.
+struct VariantDesc {
+  /// Which of them; none where it serves all sizes.
+  std::optional<unsigned> number;
+  std::vector<AlignedTensor> aligned;
   std::vector<LaunchDesc> launches;
   SizeAttr workspaceBytes;
 };
 
 struct KernelDesc {
   std::string name;
-  /// Of the generic kernel, which assumes nothing.
+  /// Of the generic kernel, which runs whatever the sizes and pointers are.
   std::vector<LaunchDesc> launches;
   /// Scratch shared by the launches of one call; the constant 0 if none.
   SizeAttr workspaceBytes;
-  /// In the kernel's order; those that would be the generic one again are left out.
+  /// In the order they are tried; those that would be the generic one again are left out.
   std::vector<VariantDesc> variants;
+
+  /// What is tried first, and runs in most calls.
+  const std::vector<LaunchDesc> &getUsual() const { return variants.empty() ? launches : variants.front().launches; }
 
   /// Variants' launches, then the generic kernel's.
   template <typename F> void forEachLaunch(F &&visit) {
@@ -112,13 +123,16 @@ struct PtxImages {
     /// Compute capability times ten.
     unsigned arch;
     std::string ptx;
+    /// Of the launches that are not their kernel's usual ones: a driver need not compile them before one of them runs.
+    bool isSeldom = false;
   };
+  /// The usual launches for each architecture, then the others where there are any.
   std::vector<Text> texts;
   std::vector<KernelDesc> kernels;
   KernelCounts counts;
 };
 
-/// All kernels as PTX, one text for each architecture (80, 90, 100).
+/// All kernels as PTX, for each architecture (80, 90, 100).
 LogicalResult generatePtx(ModuleOp module, llvm::ArrayRef<unsigned> architectures,
                           PtxImages &images);
 

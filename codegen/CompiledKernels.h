@@ -16,8 +16,10 @@ namespace mlir::frit {
 
 /// What a kernel became for one target.
 struct KernelCode {
-  /// Machine code that may lie anywhere, or PTX.
+  /// Machine code that may lie anywhere, or PTX of the usual launches,
   std::string bytes;
+  /// and PTX of the others.
+  std::string seldom;
   /// Of machine code: where its public functions begin.
   llvm::StringMap<uint64_t> entries;
 };
@@ -42,7 +44,7 @@ private:
   struct Entry {
     std::string key;
     std::shared_ptr<const KernelCode> code;
-    size_t size() const { return key.size() + code->bytes.size(); }
+    size_t size() const { return key.size() + code->bytes.size() + code->seldom.size(); }
   };
   const size_t mostBytes;
   std::mutex mutex;

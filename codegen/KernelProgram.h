@@ -114,6 +114,16 @@ struct Group {
   SizeExpr base;
 };
 
+/// What code may take for granted of the addresses it is given.
+enum class PointerAlignment {
+  /// Nothing: it looks for itself whether vectors can be used.
+  Tested,
+  /// They are what vectors need.
+  Aligned,
+  /// They are not, so that it has no vectors.
+  Any
+};
+
 class KernelProgram {
 public:
   /// Analyses a kernel. Diagnoses, at the operation's location, what does not
@@ -151,6 +161,8 @@ public:
   /// What a variant may rely on beside the facts; a range of a parameter becomes a fact.
   void assume(ArrayRef<AssumptionAttr> more);
   ArrayRef<AssumptionAttr> getAssumptions() const { return assumptions; }
+  void setPointers(PointerAlignment alignment) { pointers = alignment; }
+  PointerAlignment getPointers() const { return pointers; }
   /// Assumes the ranges of sizes that the kernel is only run for (`frit.ranges`). After everything that rewrites expressions: the
   /// operations stay those of the kernel for all sizes.
   void assumeRanges();
@@ -215,6 +227,7 @@ private:
   SmallVector<unsigned> reduces, across;
   SizeFacts facts;
   SmallVector<AssumptionAttr> assumptions;
+  PointerAlignment pointers = PointerAlignment::Tested;
 };
 
 /// Calls `visit(quotient, left, right)` for every `floordiv(left, right)` in an expression, inner ones first.

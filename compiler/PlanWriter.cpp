@@ -352,8 +352,14 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
       continue;
     }
     for (const VariantDesc &variant : desc->variants) {
-      auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[variant.number]);
-      writeVariantGuard(kernel, proposed, parameters, add(variant.launches, variant.workspaceBytes));
+      format::VariantSizesT &sizes = add(variant.launches, variant.workspaceBytes);
+      if (variant.number) {
+        auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[*variant.number]);
+        writeVariantGuard(kernel, proposed, parameters, sizes);
+      }
+      for (const AlignedTensor &one : variant.aligned) {
+        sizes.aligned.emplace_back(one.number, one.bytes - 1);
+      }
     }
     add(desc->launches, desc->workspaceBytes);
   }

@@ -13,11 +13,15 @@
 
 namespace frit {
 
-/// What is launched, of all variants one after the other.
+/// What is launched, of all variants one after the other; what several of them launch once.
 static void writeEntries(llvm::json::OStream &json, const format::KernelT &kernel) {
+  llvm::StringSet<> known;
   json.attributeArray("entries", [&] {
     for (const auto &variant : kernel.variants) {
       for (const auto &launch : variant->launches) {
+        if (!known.insert(launch->entry).second) {
+          continue;
+        }
         json.object([&] {
           json.attribute("entry", launch->entry);
           json.attribute("threads", launch->block_x * launch->block_y * launch->block_z);

@@ -55,6 +55,9 @@ static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, forma
   entry->bytes.assign(image.bytes.begin(), image.bytes.end());
   for (const KernelDesc &kernel : image.kernels) {
     kernel.forEachLaunch([&](const LaunchDesc &launch) {
+      if (llvm::any_of(entry->entries, [&](const auto &known) { return known->name == launch.entry; })) {
+        return; // variants share it
+      }
       auto one = std::make_unique<format::EntryT>();
       one->name = launch.entry;
       one->offset = launch.offset;
@@ -85,7 +88,8 @@ unsigned oldestArchitecture(const CompileOptions &options) {
   return architectures.empty() ? 90 : architectures.front();
 }
 
-/// One PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run.
+/// PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run. What runs seldom is code of its own,
+/// which is loaded when it is first needed.
 static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
   std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
@@ -98,7 +102,12 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     one->arch = text.arch;
     one->bytes.assign(text.ptx.begin(), text.ptx.end());
     for (const KernelDesc &kernel : images.kernels) {
-      kernel.forEachLaunch([&](const LaunchDesc &launch) { one->entries.push_back(launch.entry); });
+      kernel.forEachLaunch([&](const LaunchDesc &launch) {
+        bool isUsual = llvm::any_of(kernel.getUsual(), [&](const LaunchDesc &usual) { return usual.entry == launch.entry; });
+        if (isUsual != text.isSeldom && !llvm::is_contained(one->entries, launch.entry)) {
+          one->entries.push_back(launch.entry);
+        }
+      });
     }
     code.modules.push_back(std::move(one));
   }

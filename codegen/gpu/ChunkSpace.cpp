@@ -105,11 +105,24 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   if (wholeChunks && !dividesEvenly()) {
     multiples.push_back(laneExtent);
   }
+  bool isNever = wholeChunks && !dividesEvenly() && laneExtent.getConstant();
+  if (isNever || program.getPointers() == PointerAlignment::Any) {
+    return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+  }
   Value all;
   for (SizeExpr expr : multiples) {
     Value rest = arith::AndIOp::create(builder, loc, function.size(expr), function.index(width - 1));
     all = function.both(all, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest,
                                                    function.index(0)));
+  }
+  if (program.getPointers() == PointerAlignment::Aligned) {
+    for (const auto &[tensor, bytes] : pointers) {
+      function.assumeAligned(tensor.first, tensor.second, bytes);
+    }
+    if (all) {
+      function.noteSizePaths();
+    }
+    return all;
   }
   Value bits;
   Type i64 = builder.getI64Type();

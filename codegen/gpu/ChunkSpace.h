@@ -7,7 +7,7 @@
 /// The lane dim is the innermost; the others keep their order outside of it. Chunks
 /// are numbered row by row, so neighbouring threads take neighbouring chunks. An
 /// access is made as one vector where three things hold, and `isAligned` is their
-/// test at run time (one value, the same for all threads of the grid):
+/// test (one value, the same for all threads of the grid; pointers are left out where the program assumes them to be aligned):
 ///
 ///   * the lane dim's size is a multiple of the width, so that no chunk is partial
 ///     (skipped where there is one dim and the caller treats the tail itself);
@@ -35,7 +35,7 @@ public:
   SizeExpr getChunks() const { return outer * chunksPerRow; }
   bool dividesEvenly() const { return laneExtent.getContentDivisor() % width == 0; }
 
-  /// Null if the width is 1: then it always holds.
+  /// Null if it always holds, as for a width of 1; a constant if it never does.
   Value isAligned(GpuFunction &function, bool wholeChunks) const;
   const llvm::DenseSet<Attribute> &getVectorAddresses() const { return vectorAddresses; }
 

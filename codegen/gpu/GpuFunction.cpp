@@ -249,7 +249,18 @@ Value GpuFunction::both(Value a, Value b) {
   if (!a || !b) {
     return a ? a : b;
   }
+  if (matchPattern(a, m_Zero()) || matchPattern(b, m_Zero())) {
+    return matchPattern(a, m_Zero()) ? a : b;
+  }
   return arith::AndIOp::create(builder, loc, a, b);
+}
+
+void GpuFunction::assumeAligned(unsigned number, bool isResult, unsigned bytes) {
+  unsigned argument = cast<BlockArgument>(getPointer(number, isResult)).getArgNumber();
+  auto known = function.getArgAttrOfType<IntegerAttr>(argument, LLVM::LLVMDialect::getAlignAttrName());
+  if (!known || known.getInt() < bytes) {
+    function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
+  }
 }
 
 void GpuFunction::when(Value condition, llvm::function_ref<void()> body) {
@@ -265,6 +276,9 @@ void GpuFunction::when(Value condition, llvm::function_ref<void()> body) {
 SmallVector<Value> GpuFunction::choose(Value condition, TypeRange types,
                                        llvm::function_ref<SmallVector<Value>()> yes,
                                        llvm::function_ref<SmallVector<Value>()> no) {
+  if (!condition || matchPattern(condition, m_Zero())) {
+    return condition ? no() : yes();
+  }
   auto op = scf::IfOp::create(builder, loc, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   auto fill = [&](Block *block, llvm::function_ref<SmallVector<Value>()> body) {

@@ -22,6 +22,9 @@
 /// first blocks of all, and moves that item's pointers to its chunk: what is emitted then is a kernel over one chunk, in 32 bits.
 namespace mlir::frit {
 
+/// On an entry that has code for sizes that vectors are of use for, and for others.
+inline constexpr llvm::StringLiteral kSizePathsAttr = "frit.size_paths";
+
 class GpuFunction : public EmitterTarget {
 public:
   struct Options {
@@ -64,9 +67,14 @@ public:
   /// Null stands for true.
   Value both(Value a, Value b);
 
+  /// The address of a tensor is a multiple of so many bytes, a power of two; whoever launches has seen to it.
+  void assumeAligned(unsigned number, bool isResult, unsigned bytes);
+  /// Sizes decide at run time between vectors and single elements.
+  void noteSizePaths() { function->setAttr(kSizePathsAttr, builder.getUnitAttr()); }
+
   /// Runs `body` where `condition` (null: always) holds.
   void when(Value condition, llvm::function_ref<void()> body);
-  /// if condition then yes else no, both yielding values.
+  /// if condition then yes else no, both yielding values; one of them alone if the condition is null (true) or a constant.
   SmallVector<Value> choose(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> yes,
                             llvm::function_ref<SmallVector<Value>()> no);

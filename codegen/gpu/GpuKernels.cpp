@@ -16,16 +16,29 @@
 #include "codegen/cpu/ObjectImage.h"
 #include "ir/KernelLists.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
+namespace {
+/// Where the entries of a kernel go; one module may be both.
+struct Destination {
+  gpu::GPUModuleOp usual, seldom;
+
+  gpu::GPUFuncOp find(StringRef entry) const {
+    gpu::GPUModuleOp first = usual, second = seldom;
+    auto function = first.lookupSymbol<gpu::GPUFuncOp>(entry);
+    return function ? function : second.lookupSymbol<gpu::GPUFuncOp>(entry);
+  }
+};
+} // namespace
+
 /// Where every float that a kernel writes is a half type, its math may be
 /// approximate: the error disappears in the last rounding. tanh.approx (2^-11) is
 /// good enough for bf16 only.
-static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
-                                 const KernelDesc &desc) {
+static void allowApproximateMath(KernelOp kernel, const Destination &destination, const KernelDesc &desc) {
   bool half = true, bfloat = true, any = false;
   for (Type type : kernel.getResultTypes()) {
     Type element = getElementTypeOrSelf(type);
@@ -41,7 +54,7 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
     return;
   }
   desc.forEachLaunch([&](const LaunchDesc &launch) {
-    module.lookupSymbol(launch.entry)->walk([&](Operation *op) {
+    destination.find(launch.entry)->walk([&](Operation *op) {
       if (!isa<math::ExpOp>(op) && !(bfloat && isa<math::TanhOp>(op))) {
         return;
       }
@@ -58,7 +71,7 @@ static void allowApproximateMath(KernelOp kernel, gpu::GPUModuleOp module,
 }
 
 /// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of sm_80 to sm_120.
-static LogicalResult checkLimits(KernelOp kernel, gpu::GPUModuleOp module, const KernelDesc &desc) {
+static LogicalResult checkLimits(KernelOp kernel, const Destination &destination, const KernelDesc &desc) {
   constexpr uint32_t mostSharedBytes = 99 << 10, mostParameterBytes = 4096;
   for (const LaunchDesc &launch : desc.launches) {
     // Variants take what the generic kernel takes.
@@ -66,7 +79,7 @@ static LogicalResult checkLimits(KernelOp kernel, gpu::GPUModuleOp module, const
       return kernel.emitError("kernel '") << desc.name << "' needs " << launch.sharedBytes << " bytes of shared memory a block, a GPU has "
                                           << mostSharedBytes << "; compile with fewer reductions in one kernel (fusion=False)";
     }
-    auto function = module.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
+    gpu::GPUFuncOp function = destination.find(launch.entry);
     int64_t bytes = getListAttr(function, kTableAttr).value_or(8 * static_cast<int64_t>(function.getNumArguments()));
     int64_t most = launch.listItems ? kMostListBytes : mostParameterBytes;
     if (bytes > most) {
@@ -179,30 +192,105 @@ static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &pr
   return success();
 }
 
-/// The variants that differ from the generic kernel: same skeleton, same order of combination, narrower indices. One whose
-/// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
-static LogicalResult emitVariants(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
+namespace {
+/// Emits the ways to run one kernel.
+class WaysEmitter {
+public:
+  WaysEmitter(Destination to, bool isInPlace) : to(to), isInPlace(isInPlace) {}
+
+  /// In the order they are tried; the last one runs always.
+  std::vector<VariantDesc> ways;
+
+  /// A skeleton emitted for what `program` says of sizes and pointers.
+  LogicalResult emit(const KernelProgram &program, std::string name, std::optional<unsigned> number) {
+    gpu::GPUModuleOp module = ways.empty() ? to.usual : to.seldom;
+    KernelDesc one;
+    one.name = std::move(name);
+    if (failed(emitFamily(module, program, one, isInPlace))) {
+      return failure();
+    }
+    ways.push_back({number, {}, std::move(one.launches), one.workspaceBytes});
+    for (const LaunchDesc &launch : ways.back().launches) {
+      noteAlignment(module.lookupSymbol<gpu::GPUFuncOp>(launch.entry), ways.back().aligned);
+    }
+    return success();
+  }
+
+  /// One way for pointers that vectors need, and one for others. Where sizes decide at run time whether vectors are of use, the code has both
+  /// already, and looks at the pointers too: sizes vary from call to call, and a call is no time to compile.
+  LogicalResult emitByPointers(KernelProgram program, const std::string &name, std::optional<unsigned> number) {
+    program.setPointers(PointerAlignment::Aligned);
+    if (failed(emit(program, name, number))) {
+      return failure();
+    }
+    if (ways.back().aligned.empty()) {
+      return success();
+    }
+    auto hasSizePaths = [&](const LaunchDesc &launch) { return to.find(launch.entry)->hasAttr(kSizePathsAttr); };
+    if (llvm::any_of(ways.back().launches, hasSizePaths)) {
+      for (const LaunchDesc &launch : ways.back().launches) {
+        to.find(launch.entry).erase();
+      }
+      ways.pop_back();
+      program.setPointers(PointerAlignment::Tested);
+      return emit(program, name, number);
+    }
+    program.setPointers(PointerAlignment::Any);
+    if (failed(emit(program, name + "_u", number))) {
+      return failure();
+    }
+    // Launches without such pointers, which fold what others leave in the workspace, are the same.
+    for (auto [usual, any] : llvm::zip_equal(ways[ways.size() - 2].launches, ways.back().launches)) {
+      std::vector<AlignedTensor> aligned;
+      noteAlignment(to.find(usual.entry), aligned);
+      if (aligned.empty()) {
+        to.find(any.entry).erase();
+        any.entry = usual.entry;
+      }
+    }
+    return success();
+  }
+
+private:
+  /// Pointers are the first arguments.
+  static void noteAlignment(gpu::GPUFuncOp function, std::vector<AlignedTensor> &aligned) {
+    for (unsigned number = 0; number < function.getNumArguments(); ++number) {
+      auto bytes = function.getArgAttrOfType<IntegerAttr>(number, LLVM::LLVMDialect::getAlignAttrName());
+      if (!bytes) {
+        continue;
+      }
+      auto known = llvm::find_if(aligned, [&](const AlignedTensor &one) { return one.number == number; });
+      AlignedTensor &one = known == aligned.end() ? aligned.emplace_back(AlignedTensor{number, 1}) : *known;
+      one.bytes = std::max(one.bytes, static_cast<uint32_t>(bytes.getInt()));
+    }
+  }
+
+  Destination to;
+  bool isInPlace;
+};
+} // namespace
+
+/// Variants have the same skeleton, the same order of combination and narrower indices. One whose addresses do not provably follow from
+/// what it assumes is left out, and the generic kernel runs.
+static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program, const std::string &name) {
+  if (program.getKernel()->hasAttr(kListAttr)) {
+    return emitter.emit(program, name, std::nullopt);
+  }
   auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
   if (!proposed || fitsIn32Bits(program)) {
-    return success();
+    return emitter.emitByPointers(program, name, std::nullopt);
   }
   for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
     KernelProgram narrow = program;
     narrow.assume(variant.getAssumptions());
-    if (!fitsIn32Bits(narrow)) {
-      continue;
-    }
-    KernelDesc one;
-    one.name = desc.name + "_v" + std::to_string(number);
-    if (failed(emitFamily(module, narrow, one, isInPlace))) {
+    if (fitsIn32Bits(narrow) && failed(emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number))) {
       return failure();
     }
-    desc.variants.push_back({static_cast<unsigned>(number), std::move(one.launches), one.workspaceBytes});
   }
-  return success();
+  return emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt) : emitter.emit(program, name, std::nullopt);
 }
 
-static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers, gpu::GPUModuleOp destination,
+static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers, Destination destination,
                                 KernelDesc &desc) {
   desc.name = kernel.getName().str();
   bool isInPlace = !sharedPointers.empty();
@@ -215,13 +303,20 @@ static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 
     program->splitUnknownDims();
   }
   program->assumeRanges();
-  if (failed(emitFamily(destination, *program, desc, isInPlace)) || failed(emitVariants(destination, *program, desc, isInPlace)) ||
-      failed(checkLimits(kernel, destination, desc))) {
+  WaysEmitter emitter(destination, isInPlace);
+  if (failed(emitWays(emitter, *program, desc.name))) {
+    return failure();
+  }
+  desc.launches = std::move(emitter.ways.back().launches);
+  desc.workspaceBytes = emitter.ways.back().workspaceBytes;
+  emitter.ways.pop_back();
+  desc.variants = std::move(emitter.ways);
+  if (failed(checkLimits(kernel, destination, desc))) {
     return failure();
   }
   allowApproximateMath(kernel, destination, desc);
   desc.forEachLaunch([&](const LaunchDesc &launch) {
-    auto function = destination.lookupSymbol<gpu::GPUFuncOp>(launch.entry);
+    gpu::GPUFuncOp function = destination.find(launch.entry);
     for (unsigned pointer : sharedPointers) {
       function.removeArgAttr(pointer, "llvm.noalias");
       function.removeArgAttr(pointer, "llvm.readonly");
@@ -234,7 +329,7 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
                                          std::vector<KernelDesc> &kernels) {
   auto shared = findSharedPointers(source);
   for (auto kernel : source.getOps<KernelOp>()) {
-    if (failed(emitKernel(kernel, shared.lookup(kernel.getName()), destination, kernels.emplace_back()))) {
+    if (failed(emitKernel(kernel, shared.lookup(kernel.getName()), {destination, destination}, kernels.emplace_back()))) {
       return failure();
     }
   }
@@ -245,15 +340,15 @@ namespace {
 /// One kernel on its way to code.
 struct Emitted {
   KernelOp kernel;
-  /// A gpu.module named like the kernel.
-  gpu::GPUModuleOp module;
+  /// gpu.modules; one and the same where all launches become code together.
+  Destination modules;
   /// Which pointers share storage: what the code depends on and the kernel does not tell.
   std::string sharing;
 };
 } // namespace
 
-/// Emits the kernels of `source` side by side, each into a module of its own, and hands them to `compile` with their numbers.
-static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs,
+/// Emits the kernels of `source` side by side, each into modules of its own, and hands them to `compile` with their numbers.
+static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, bool isApart,
                               llvm::function_ref<LogicalResult(size_t, const Emitted &)> compile) {
   DialectRegistry registry;
   registerGpuTargetDialects(registry);
@@ -267,7 +362,9 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs,
     KernelOp kernel = kernels[number];
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(source.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
-    Emitted emitted = {kernel, gpu::GPUModuleOp::create(builder, source.getLoc(), kernel.getName()), ""};
+    auto module = gpu::GPUModuleOp::create(builder, source.getLoc(), kernel.getName());
+    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, source.getLoc(), (kernel.getName() + "_seldom").str()) : module;
+    Emitted emitted = {kernel, {module, seldom}, ""};
     auto pointers = shared.find(kernel.getName());
     if (pointers != shared.end()) {
       SmallVector<unsigned> numbers(pointers->second.begin(), pointers->second.end());
@@ -275,7 +372,7 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs,
       llvm::raw_string_ostream stream(emitted.sharing);
       llvm::interleave(numbers, stream << " shared ", ",");
     }
-    if (failed(emitKernel(kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second, emitted.module,
+    if (failed(emitKernel(kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second, emitted.modules,
                           descs[number]))) {
       return failure();
     }
@@ -293,15 +390,20 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
-        if (!isLowered && failed(lowerToNvvm(emitted.module))) {
-          return failure();
+        for (auto [module, to] : {std::pair(emitted.modules.usual, &made.bytes), std::pair(emitted.modules.seldom, &made.seldom)}) {
+          if (module.getBody()->empty()) {
+            continue; // there is one way to run the kernel
+          }
+          if (!isLowered && failed(lowerToNvvm(module))) {
+            return failure();
+          }
+          auto text = emitPtx(module, arch);
+          if (failed(text)) {
+            return failure();
+          }
+          *to = std::move(*text);
         }
         isLowered = true;
-        auto text = emitPtx(emitted.module, arch);
-        if (failed(text)) {
-          return failure();
-        }
-        made.bytes = std::move(*text);
         return success();
       };
       if (failed(requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel, ofArch[number], compileFor))) {
@@ -310,18 +412,25 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
     }
     return success();
   };
-  if (failed(emitEach(module, images.kernels, compile))) {
+  if (failed(emitEach(module, images.kernels, /*isApart=*/true, compile))) {
     return failure();
   }
-  for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
-    SmallVector<StringRef> texts;
-    for (const auto &code : ofArch) {
-      texts.push_back(code->bytes);
-    }
-    PtxImages::Text &text = images.texts.emplace_back();
-    text.arch = arch;
-    if (std::string problem = joinPtx(texts, text.ptx); !problem.empty()) {
-      return module.emitError(problem);
+  for (bool isSeldom : {false, true}) {
+    for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
+      SmallVector<StringRef> texts;
+      for (const auto &code : ofArch) {
+        const std::string &text = isSeldom ? code->seldom : code->bytes;
+        if (!isSeldom || !text.empty()) {
+          texts.push_back(text);
+        }
+      }
+      if (isSeldom && texts.empty()) {
+        continue;
+      }
+      PtxImages::Text &text = images.texts.emplace_back(PtxImages::Text{arch, "", isSeldom});
+      if (std::string problem = joinPtx(texts, text.ptx); !problem.empty()) {
+        return module.emitError(problem);
+      }
     }
   }
   images.counts = requests.counts();
@@ -335,10 +444,10 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number], [&](KernelCode &made) {
       OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
-      return failure(failed(lowerToSimt(emitted.module, *host)) || failed(compileToImage(*host, target, made)));
+      return failure(failed(lowerToSimt(emitted.modules.usual, *host)) || failed(compileToImage(*host, target, made)));
     });
   };
-  if (failed(emitEach(module, image.kernels, compile))) {
+  if (failed(emitEach(module, image.kernels, /*isApart=*/false, compile))) {
     return failure();
   }
   image.counts = requests.counts();

@@ -1,16 +1,23 @@
 // RUN: frit-opt %s --frit-generate-gpu-kernels | FileCheck %s
 // RUN: frit-opt %s --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 
-// Pointwise: one test chooses between 16-byte vectors and single elements; no division where there is one dim.
+// Pointwise: 16-byte vectors and a loop over what is left, for pointers that are assumed to be aligned, and single elements for others; no
+// division where there is one dim.
 // CHECK-LABEL: gpu.func @add(
-// CHECK-SAME: !llvm.ptr<1> {llvm.noalias, llvm.readonly}
+// CHECK-SAME: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}
 // CHECK-SAME: frit.grid = [#frit.size<floordiv(p0 + 1023, 1024)>
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // CHECK: scf.for
 // CHECK-NOT: divui
+// CHECK-LABEL: gpu.func @add_u(
+// CHECK-SAME: !llvm.ptr<1> {llvm.noalias, llvm.readonly}
+// CHECK-NOT: vector<
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: vector<
 // PTX-LABEL: .entry add(
+// PTX-NEXT: .align 16
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
@@ -66,8 +73,8 @@ frit.kernel @bias(%x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %b: tensor<768xf
   frit.yield %0 : tensor<?x768xf32, #frit.dims<[p0, 768]>>
 }
 
-// The row stays in registers over both reductions and the results, four loads a thread and no fifth, exp once an element; read by
-// single elements where its pointer is not aligned, and still once.
+// The row stays in registers over both reductions and the results, four loads a thread and no fifth, exp once an element; where its
+// pointer is not aligned it is read by single elements, and still once.
 // CHECK-LABEL: gpu.func @softmax(
 // CHECK-SAME: frit.shared_bytes = 64
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
@@ -77,7 +84,7 @@ frit.kernel @bias(%x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %b: tensor<768xf
 // CHECK: gpu.barrier
 // CHECK-NOT: math.exp
 // CHECK-COUNT-4: llvm.store {{.*}} : vector<4xf32>
-// CHECK: } else {
+// CHECK-LABEL: gpu.func @softmax_u(
 // CHECK: llvm.load {{.*}} -> f32
 // CHECK-NOT: scf.for
 // PTX-COUNT-4: shfl.sync.bfly

@@ -2,4 +2,4 @@
 // REQUIRES: ptxas
 // RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes=--frit-generate-gpu-kernels \
 // RUN:   --architectures 90,100 %S/Inputs/cluster-kernels.mlir | FileCheck %s
-// CHECK: 7 kernels, 2 architectures, 0 spills
+// CHECK: 12 kernels, 2 architectures, 0 spills

@@ -7,7 +7,6 @@
 // The weight once, in front of the loop over rows; in it two tensors once each, in two vectors; partial results behind it.
 // CHECK-LABEL: gpu.func @norm_block_0(
 // CHECK-SAME: frit.grid = [#frit.size<max(min(p0, 3), 1)>
-// CHECK: scf.if
 // CHECK-COUNT-2: llvm.load {{.*}} -> vector<8xbf16>
 // CHECK: scf.for
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xbf16>
@@ -26,7 +25,7 @@
 
 // PTX-LABEL: .entry norm_block_0(
 // PTX-NOT: {{div\.|rem\.|\.local}}
-// The aligned path: the weight, then a row.
+// The weight, then a row.
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: bar.sync

@@ -2,4 +2,4 @@
 // REQUIRES: ptxas
 // RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes=--frit-generate-gpu-kernels \
 // RUN:   %S/Inputs/variance-kernels.mlir | FileCheck %s
-// CHECK: 11 kernels, 3 architectures, 0 spills
+// CHECK: 12 kernels, 3 architectures, 0 spills

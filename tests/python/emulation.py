@@ -44,6 +44,12 @@ def ptx_of(artifact):
     return texts
 
 
+def usual_ptx_of(artifact, report):
+    """Of those texts the ones that a device compiles before its first launch: with what each kernel tries first."""
+    first = {kernel["entries"][0]["entry"] for kernel in report["kernels"]}
+    return [text for text in ptx_of(artifact) if first & set(re.findall(r"\.entry (\w+)", text))]
+
+
 def assemble(text):
     """[(kernel, architecture, registers, bytes of local memory)] of one PTX text; ptxas' words if it refuses."""
     arch = re.search(r"^\.target sm_(\d+)", text, re.M).group(1)
@@ -65,12 +71,12 @@ def assemble(text):
 
 def without_digest(entry):
     """The name of an entry without the digest of its kernel's text."""
-    return re.sub(r"_[0-9a-f]{8}(?=(_v\d+)?(_\d+)?$)", "", entry)
+    return re.sub(r"_[0-9a-f]{8}(?=(_v\d+)?(_u)?(_\d+)?$)", "", entry)
 
 
 def family(kernel):
     """The name without the digest of the kernel's text and the number of its variant."""
-    return re.sub(r"_[0-9a-f]{8}(_v\d+)?(?=(_\d+)?$)", "", kernel)
+    return re.sub(r"_[0-9a-f]{8}(_v\d+)?(_u)?(?=(_\d+)?$)", "", kernel)
 
 
 @functools.cache

@@ -443,7 +443,7 @@ def test_every_kernel_of_this_file_assembles(emulation):
     """The last test of the file: what all the others compiled."""
     rows = emulation.assemble()
     # A kernel of several variants and launches is several entries, numbered.
-    assembled = {name if name in emulation.seen else re.sub(r"(_v\d+)?(_\d+)?$", "", name) for name, *_ in rows}
+    assembled = {name if name in emulation.seen else re.sub(r"(_v\d+)?(_u)?(_\d+)?$", "", name) for name, *_ in rows}
     assert assembled == emulation.seen
     emulator.check_ledger(rows)
     if len(emulation.seen) > 300:

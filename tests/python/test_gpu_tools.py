@@ -88,7 +88,7 @@ def test_one_artifact_for_all_targets(name, tmp_path):
         for path, want in zip(outputs, expected):
             torch.testing.assert_close(torch.from_numpy(np.load(path)), want, rtol=2e-5, atol=2e-5, check_stride=False)
     texts = emulation.ptx_of((tmp_path / "m.frit").read_bytes())
-    assert len(texts) == 3
+    assert len(texts) in (3, 6)  # what runs seldom is apart, where there is such
     if emulation.PTXAS:
         rows = [row for text in texts for row in emulation.assemble(text)]
         assert {arch for _, arch, *_ in rows} == {80, 90, 100}

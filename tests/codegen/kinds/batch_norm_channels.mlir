@@ -12,6 +12,8 @@
 // PTX: .entry {{.*}}_2(
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
+// PTX: .entry {{.*}}_u_0(
+// PTX: .entry {{.*}}_u_2(
 // PTX-NOT: .entry
 // From batch_norm_channels of tests/python/gpu_kinds.py: `scripts/gpu-table batch_norm_channels` writes what follows.
 module {

@@ -16,8 +16,12 @@
 // PTX: mapa.shared::cluster
 // ROWS: .entry
 // ROWS-COUNT-2: st.global.b32
+// ROWS: .entry {{.*}}_u(
+// ROWS-COUNT-2: st.global.b32
 // ROWS: .entry
 // ROWS: st.global.v4.b32
+// ROWS: st.global.b16
+// ROWS: .entry {{.*}}_u(
 // ROWS: st.global.b16
 // From cross_entropy of tests/python/gpu_kinds.py: `scripts/gpu-table cross_entropy` writes what follows.
 module {

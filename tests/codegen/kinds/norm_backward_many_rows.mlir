@@ -12,6 +12,7 @@
 // CHECK: llvm.store {{.*}} !llvm.ptr<3>
 // CHECK: gpu.barrier
 // CHECK: gpu.func @{{.*}}_1(
+// CHECK: gpu.func @{{.*}}_u_0(
 // CHECK-NOT: gpu.func
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32

@@ -9,6 +9,7 @@
 // CHECK-COUNT-2: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // CHECK: scf.yield
 // CHECK: gpu.func @{{.*}}_1(
+// CHECK: gpu.func @{{.*}}_u_0(
 // CHECK-NOT: gpu.func
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32

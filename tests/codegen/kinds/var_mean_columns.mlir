@@ -14,6 +14,7 @@
 // PTX-NOT: ld.global
 // PTX: st.shared
 // PTX: .entry frit_sum_div_deviations_{{.*}}_1(
+// PTX: .entry frit_sum_div_deviations_{{.*}}_u_0(
 // PTX-NOT: .entry
 // From var_mean_columns of tests/python/gpu_kinds.py: `scripts/gpu-table var_mean_columns` writes what follows.
 module {

@@ -9,6 +9,7 @@
 // PTX: .entry frit_deviations_div_{{.*}}_0(
 // PTX: ld.global.nc.v4.b32
 // PTX: .entry frit_deviations_div_{{.*}}_1(
+// PTX: .entry frit_deviations_div_{{.*}}_u_0(
 // PTX-NOT: .entry
 // From var_of_all of tests/python/gpu_kinds.py: `scripts/gpu-table var_of_all` writes what follows.
 module {
