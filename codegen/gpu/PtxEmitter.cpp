@@ -197,6 +197,24 @@ void nameAfterModule(llvm::Module &module, StringRef name) {
   }
 }
 
+/// PTX without the numbers that LLVM writes beside calls ("// callseq 12, 0"): it counts them for as long as a target machine lives, and machines
+/// are used again, so they would tell what else the process has compiled.
+std::string withoutCallNumbers(StringRef text) {
+  std::string result;
+  result.reserve(text.size());
+  for (constexpr StringLiteral number = " // callseq "; !text.empty();) {
+    size_t at = std::min(text.find(number), text.size());
+    result += text.take_front(at);
+    text = text.drop_front(at);
+    text = text.drop_front(std::min(text.find('\n'), text.size()));
+    if (!text.empty()) {
+      result += '\n';
+      text = text.drop_front();
+    }
+  }
+  return result;
+}
+
 } // namespace
 
 FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
@@ -254,5 +272,5 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
     return module.emitError("LLVM's NVPTX target prints no assembly");
   }
   passes.run(*translated);
-  return std::string(text.str());
+  return withoutCallNumbers(text);
 }

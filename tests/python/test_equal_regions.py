@@ -230,6 +230,18 @@ def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotte
         assert entries(one) and entries(one) < entries(more)
 
 
+def test_calls_of_functions_do_not_tell_what_was_compiled_before(forgotten):
+    """LLVM counts calls over all that a target machine has compiled."""
+    from frit import backend
+
+    text, made = text_of(lambda x: x.cos().sum(-1), torch.randn(64, 100, dtype=torch.float64)), []
+    for _ in range(3):
+        backend._native().release_memory()
+        made.append(compiled_for("sm_90", text).artifact)
+    assert made[0] == made[1] == made[2]
+    assert any("call.uni" in ptx for ptx in emulation.ptx_of(made[0]))
+
+
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100"])
 def test_functions_tables_and_shared_memory_of_several_kernels_assemble_as_one_module(forgotten, target):

@@ -233,7 +233,9 @@ def test_a_gpu_kernel_of_unbounded_sizes_counts_its_variants(tmp_path):
     run = _C.load(model.read_bytes(), [])
     for _ in range(3):
         run([torch.zeros(8)])
-    assert json.loads(run.stats())["variants"] == {variant["kernel"]: [3, 0]}
+    run([torch.zeros(9)[1:]])  # no multiple of 16 bytes
+    # Aligned pointers, any pointers, and sizes beyond 32 bits.
+    assert json.loads(run.stats())["variants"] == {variant["kernel"]: [3, 1, 0]}
 
 
 def test_explain_shows_guards():
