@@ -70,13 +70,8 @@ std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch, const int
   return what;
 }
 
-bool CudaBackend::isCapturing(DriverStream stream) const {
-  int capturing = 0;
-  return driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
-}
-
 bool CudaBackend::freedMemory(DriverStream stream, TensorHost &host) const {
-  return !isCapturing(stream) && host.releaseCachedMemory();
+  return !driver->isCapturing(stream) && host.releaseCachedMemory();
 }
 
 /// Until everything on the stream has ended. Asks, and so can give up.
@@ -108,14 +103,19 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
                 : Status::error(ErrorKind::Runtime, "no CUDA context is current on this thread; allocate a CUDA tensor first");
   }
   DriverStream stream = host.currentStream();
-  Result<const CudaModules::Loaded *> loaded = modules.in(context, stream, host);
+  const LaunchSite &site = *arguments.site;
+  uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);
+  auto load = [&] {
+    auto usual = modules.in(context, stream, host);
+    return usual.isOk() ? modules.with(*usual, first, site.launchesOf(*arguments.variant), stream, host) : usual;
+  };
+  Result<const CudaModules::Loaded *> loaded = load();
   if (!loaded.isOk() && loaded.status().kind() == ErrorKind::OutOfMemory && freedMemory(stream, host)) {
-    loaded = modules.in(context, stream, host);
+    loaded = load();
   }
   if (!loaded.isOk()) {
     return loaded.status();
   }
-  const LaunchSite &site = *arguments.site;
   if (site.room != 0) {
     return launchList(sink, arguments, **loaded, stream, host);
   }
@@ -133,15 +133,6 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
   void *workspace = arguments.workspace;
   if (arguments.variant->workspace != kNoRegister) {
     parameters.push_back(&workspace);
-  }
-  uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);
-  loaded = modules.with(*loaded, first, arguments.variant->launches.size(), stream, host);
-  if (!loaded.isOk() && loaded.status().kind() == ErrorKind::OutOfMemory && freedMemory(stream, host)) {
-    loaded = modules.in(context, stream, host);
-    loaded = loaded.isOk() ? modules.with(*loaded, first, arguments.variant->launches.size(), stream, host) : loaded;
-  }
-  if (!loaded.isOk()) {
-    return loaded.status();
   }
   for (size_t at = 0; at < arguments.variant->launches.size(); ++at) {
     const CudaModules::Launch &launched = modules.launches()[first + at];
@@ -188,7 +179,7 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
   if (code != 0) {
     return failed(code, wordLaunch(launched, grid));
   }
-  return synchronous && !isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid)) : Status::ok();
+  return synchronous && !driver->isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid)) : Status::ok();
 }
 
 /// The items that have blocks fill the table from its beginning; the driver copies it, into a graph too where one is captured.

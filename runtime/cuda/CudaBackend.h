@@ -38,7 +38,7 @@ public:
   Status failed(DriverCode code, const std::string &what) const;
   /// Whether asking for memory again is worth it. What is cached cannot be given back while a stream is captured: that would break the capture.
   bool freedMemory(DriverStream stream, TensorHost &host) const;
-  bool isCapturing(DriverStream stream) const;
+  bool isCapturing(DriverStream stream) const { return driver->isCapturing(stream); }
   const DriverTable &call() const { return driver->call(); }
   /// How messages call kernel `number` of the plan.
   std::string kernelName(uint32_t number) const;

@@ -241,7 +241,7 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
     last.store(loaded.get(), std::memory_order_release);
     return loaded.get();
   }
-  if (isCapturing(stream)) {
+  if (driver->isCapturing(stream)) {
     return Status::error(ErrorKind::Runtime, graph() + " is called for the first time inside of a CUDA graph capture, where its "
                                                        "kernels cannot be loaded; call it once before capturing");
   }
@@ -264,11 +264,6 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
   return contexts.back().get();
 }
 
-bool CudaModules::isCapturing(DriverStream stream) const {
-  int capturing = 0;
-  return driver->call().cuStreamIsCapturing(stream, &capturing) == 0 && capturing != 0;
-}
-
 Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context, DriverStream stream, TensorHost &host) {
   ForkSafeGuard guard(lock);
   if (!guard.held) {
@@ -278,7 +273,7 @@ Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context,
   if ((*place)->isComplete) {
     return (*place)->failure.isOk() ? Result<const Loaded *>(place->get()) : (*place)->failure;
   }
-  if (isCapturing(stream)) {
+  if (driver->isCapturing(stream)) {
     return Status::error(ErrorKind::Runtime, graph() + " is called with other alignments or sizes than before inside of a CUDA graph "
                                                        "capture, where the kernels for them cannot be loaded; call it once with such "
                                                        "arguments before capturing");

@@ -78,7 +78,6 @@ private:
   Result<const Loaded *> complete(DriverContext context, DriverStream stream, TensorHost &host);
   Status load(Loaded &loaded, TensorHost &host);
   bool isWanted(const Loaded &loaded, size_t launch) const { return !loaded.functions[launch] && (loaded.isComplete || isUsual[launch]); }
-  bool isCapturing(DriverStream stream) const;
   Result<DriverModule> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
   Result<DriverModule> loadImage(const char *image, const std::string &what);
   Result<DriverModule> loadLinked(uint32_t number, const std::string &text, uint32_t capability);

@@ -52,6 +52,11 @@ public:
 
   /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the context, or the end of the process.
   Status usable() const;
+  /// Whether what is launched on the stream is recorded, by whomever, and not run.
+  bool isCapturing(DriverStream stream) const {
+    int status = 0;
+    return call().cuStreamIsCapturing(stream, &status) == 0 && status != 0;
+  }
   /// Errors after which every call fails until the process ends.
   static bool isSticky(DriverCode code);
   void markLost(std::string reason);
