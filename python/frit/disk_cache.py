@@ -105,7 +105,7 @@ class DiskCache:
         self._written = 0  # bytes since then
 
     def path(self, key):
-        return os.path.join(self.root, key[:2], key)
+        return f"{self.root}/{key[:2]}/{key}"
 
     def read(self, key):
         """The bytes of an entry as written, None where there is none, or BadEntry."""
@@ -122,10 +122,12 @@ class DiskCache:
             while left and (chunk := os.read(handle, left)):
                 chunks.append(chunk)
                 left -= len(chunk)
-            try:
-                os.utime(handle)  # least recently used go first
-            except OSError:
-                pass
+            # Least recently used go first, as minutes know it: to write a time costs more than to read one.
+            if time.time() - status.st_mtime > _SWEEP_SECONDS:
+                try:
+                    os.utime(handle)
+                except OSError:
+                    pass
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         except OSError as error:
             raise BadEntry(f"it cannot be read: {error.strerror}") from error
@@ -244,7 +246,7 @@ class DiskCache:
 
     def _trusted_folders(self, key):
         try:
-            return all(_trusted(os.stat(folder)) for folder in (self.root, os.path.join(self.root, key[:2])))
+            return _trusted(os.stat(self.root)) and _trusted(os.stat(f"{self.root}/{key[:2]}"))
         except OSError:
             return False
 
