@@ -281,6 +281,26 @@ def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
   let assemblyFormat = "$expr attr-dict `:` type($result)";
 }
 
+def Frit_RandomOp : Frit_Op<"random", [Pure]> {
+  let summary = "random bits: Philox4x32-10 at each element's own place";
+  let description = [{
+    The key is the seed, the counter is (i / n, stream, 0) with i the linear index of the element over the result's sizes and n = 4
+    elements of 32 bits, or 2 of 64, a block; element i is word i mod 4 of its block, or words 2 (i mod 2) and 2 (i mod 2) + 1, the
+    lower one first. So the bits follow from the seed, the number and the place alone: layout, padding, schedule and target do not
+    change them, and as the operation is pure it may be computed again wherever it is read. The seed is a draw of torch's generator
+    (passes/ReplaceRandom.cpp), one a graph; the stream tells the draws of a graph apart. It is an operand, so that equal formulas share
+    a kernel whatever their streams.
+
+    ```mlir
+    %bits = frit.random %seed, %stream : tensor<i64> -> tensor<?x128xi32, #frit.dims<[s0, 128]>>
+    ```
+  }];
+  let arguments = (ins TensorOf<[I64]>:$seed, I64:$stream);
+  let results = (outs TensorOf<[I32, I64]>:$result);
+  let assemblyFormat = "$seed `,` $stream attr-dict `:` type($seed) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions and data-dependent reads
 //===----------------------------------------------------------------------===//

@@ -52,6 +52,11 @@ static LogicalResult checkMap(Operation *op, MapAttr map, RankedTensorType opera
   return success();
 }
 
+LogicalResult RandomOp::verify() {
+  auto seed = cast<RankedTensorType>(getSeed().getType());
+  return seed.getRank() == 0 ? success() : emitOpError("takes a seed of rank 0, found ") << seed;
+}
+
 LogicalResult GraphOp::verify() {
   llvm::StringSet<> names;
   for (Attribute attr : getSymbols()) {

@@ -409,3 +409,19 @@ frit.graph @unpad(%x: tensor<4xf32>) {
   %y = frit.unpad %x : tensor<4xf32> -> tensor<2x2xf32>
   frit.return
 }
+
+// -----
+
+frit.graph @seed(%seed: tensor<1xi64>, %stream: i64) {
+  // expected-error@+1 {{takes a seed of rank 0, found 'tensor<1xi64>'}}
+  %bits = frit.random %seed, %stream : tensor<1xi64> -> tensor<8xi32>
+  frit.return
+}
+
+// -----
+
+frit.graph @words(%seed: tensor<i64>, %stream: i64) {
+  // expected-error@+1 {{result #0 must be tensor of 32-bit signless integer or 64-bit signless integer values}}
+  %bits = frit.random %seed, %stream : tensor<i64> -> tensor<8xf32>
+  frit.return
+}

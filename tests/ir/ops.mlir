@@ -62,7 +62,7 @@ frit.graph @callee(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<?x4xf32, 
 }
 
 // CHECK-LABEL: frit.graph @moves
-frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>, %t: tensor<100x3xf32>) {
+frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>, %t: tensor<100x3xf32>, %seed: tensor<i64>, %stream: i64) {
   // CHECK: frit.reindex %{{.*}} <(d0, d1) -> (d1, d0)> : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<?x8xf32, #frit.dims<[s0, 8]>>
   %t0 = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<?x8xf32, #frit.dims<[s0, 8]>>
   // CHECK: frit.reindex %{{.*}} <(d0, d1) -> (d0 - 1, d1) where [d0 - 1 in 0 to 8]> fill 0.000000e+00 : f32
@@ -74,6 +74,8 @@ frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>,
   %cat = frit.concat %i, %i dim 0 : tensor<8x3xi64>, tensor<8x3xi64> -> tensor<16x3xi64>
   // CHECK: frit.iota <2 * d0 + 1> : tensor<?xi64, #frit.dims<[s0]>>
   %iota = frit.iota <2 * d0 + 1> : tensor<?xi64, #frit.dims<[s0]>>
+  // CHECK: frit.random %{{.*}}, %{{.*}} : tensor<i64> -> tensor<?x8xi32, #frit.dims<[s0, 8]>>
+  %random = frit.random %seed, %stream : tensor<i64> -> tensor<?x8xi32, #frit.dims<[s0, 8]>>
   // CHECK: frit.reduce <sum> %{{.*}} dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
   %sum = frit.reduce <sum> %x dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
   // CHECK: frit.reduce <max> %{{.*}} dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
