@@ -215,6 +215,7 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     return at.getType() == type ? at
                                 : Value(arith::ExtSIOp::create(builder, node.loc, type, at));
   }
+  case NodeKind::Random: return emitRandom(frame, node);
   case NodeKind::Load: return emitLoad(frame, node);
   case NodeKind::Check: return emitCheck(frame, id, node);
   case NodeKind::Apply: return emitApply(frame, node);

@@ -166,6 +166,7 @@ private:
   /// Whether an expression differs between the lanes of a frame.
   bool varies(Frame &frame, SizeExpr expr);
   Value emit(Frame &frame, unsigned node);
+  Value emitRandom(Frame &frame, const Node &node);
   Value emitLoad(Frame &frame, const Node &node);
   Value emitGroupMember(Frame &frame, const Node &node);
   bool storeGroup(Frame &frame, ArrayRef<Store> stores);

@@ -318,6 +318,7 @@ void KernelProgram::print(raw_ostream &os) const {
     case NodeKind::Constant: os << "constant " << node.value; break;
     case NodeKind::Scalar: os << "scalar arg" << node.argument; break;
     case NodeKind::Index: os << "index " << node.expr.str(); break;
+    case NodeKind::Random: os << "random at " << node.expr.str(); break;
     case NodeKind::Load: os << "load arg" << node.argument << '[' << node.expr.str() << ']'; break;
     case NodeKind::Check:
       os << "check " << stringifyIndexCheck(node.check) << " < " << node.expr.str();

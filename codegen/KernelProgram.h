@@ -52,6 +52,8 @@ enum class NodeKind {
   Scalar,
   /// The i64 value of `expr`.
   Index,
+  /// Random bits (`op` is a RandomOp) of the element at linear index `expr`, from a seed and a stream.
+  Random,
   /// Element `expr` (an address in elements; `v<k>` in it is the value of the
   /// Check node k, also an operand) of tensor `argument`; read only where
   /// `bounds` and those checks hold, any value elsewhere.

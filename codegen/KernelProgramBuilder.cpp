@@ -190,13 +190,11 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
     auto iota = dyn_cast<IotaOp>(op);
     SizeExpr expr = iota ? SizeExpr(iota.getExpr()) : SizeExpr(cast<SizeOp>(op).getSize());
     node.expr = program.facts.simplify(expr.substituteDims(unpack(request.index)));
-    node.expr.forEachSymbol([&](StringRef name) {
-      unsigned id;
-      if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id)) {
-        node.operands.push_back(id);
-      }
-    });
+    addIndexOperands(node);
     return Result(add(std::move(node)));
+  }
+  if (auto random = dyn_cast<RandomOp>(op)) {
+    return Result(makeRandom(request, random));
   }
   if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
     if (elements.getElements().size() == 1) {
@@ -209,6 +207,16 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
   }
   op->emitError("no element form of '") << op->getName() << "' inside a kernel";
   return failure();
+}
+
+/// Values that were read and take part in the node's expression.
+void KernelProgramBuilder::addIndexOperands(Node &node) {
+  node.expr.forEachSymbol([&](StringRef name) {
+    unsigned id;
+    if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id) && !llvm::is_contained(node.operands, id)) {
+      node.operands.push_back(id);
+    }
+  });
 }
 
 unsigned KernelProgramBuilder::addConstant(Location loc, TypedAttr value) {
@@ -241,13 +249,25 @@ std::optional<unsigned> KernelProgramBuilder::makeLoad(const Request &request,
   }
   node.expr = program.facts.simplify(address);
   node.bounds = unpackGuards(request.guards);
-  node.expr.forEachSymbol([&](StringRef name) {
-    unsigned id;
-    if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id) &&
-        !llvm::is_contained(node.operands, id)) {
-      node.operands.push_back(id);
-    }
-  });
+  addIndexOperands(node);
+  return add(std::move(node));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeRandom(const Request &request, RandomOp op) {
+  // Seed and stream are there at every point, whatever bounds the bits are read in.
+  ArrayAttr everywhere = ArrayAttr::get(context, {});
+  auto seed = need(op.getSeed(), {}, everywhere), stream = need(op.getStream(), {}, everywhere);
+  if (missing) {
+    return std::nullopt;
+  }
+  auto type = cast<RankedTensorType>(op.getType());
+  Node node(op.getLoc());
+  node.kind = NodeKind::Random;
+  node.type = type.getElementType();
+  node.op = op;
+  node.operands = {*seed, *stream};
+  node.expr = linearise(unpack(request.index), getSizes(type));
+  addIndexOperands(node);
   return add(std::move(node));
 }
 

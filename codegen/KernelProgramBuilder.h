@@ -49,6 +49,7 @@ private:
     return program.nodes.size() - 1;
   }
   unsigned addConstant(Location loc, TypedAttr value);
+  void addIndexOperands(Node &node);
   ArrayAttr pack(ArrayRef<SizeExpr> exprs);
   Exprs unpack(ArrayAttr exprs);
   SmallVector<Bound> unpackGuards(ArrayAttr guards);
@@ -57,6 +58,7 @@ private:
   bool simplify(SmallVectorImpl<Bound> &bounds);
 
   std::optional<unsigned> makeLoad(const Request &request, BlockArgument argument);
+  std::optional<unsigned> makeRandom(const Request &request, RandomOp op);
   std::optional<unsigned> makeReindex(const Request &request, ReindexOp op);
   std::optional<unsigned> makeConcat(const Request &request, ConcatOp op);
   std::optional<unsigned> makeGather(const Request &request, GatherOp op);

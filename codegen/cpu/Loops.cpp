@@ -261,8 +261,14 @@ void mlir::frit::hoistProducts(func::FuncOp function) {
   });
 }
 
+/// Ten rounds of Philox for every fourth element.
+static constexpr unsigned kRandomLength = 25;
+
 /// Instructions, roughly, of one vector.
 static unsigned lengthOf(const Node &node) {
+  if (node.kind == NodeKind::Random) {
+    return kRandomLength;
+  }
   if (node.kind != NodeKind::Apply) {
     return node.kind == NodeKind::Constant ? 0 : 2;
   }
@@ -305,6 +311,8 @@ int64_t mlir::frit::chooseGrain(const KernelProgram &program, int64_t elements) 
   for (const Node &node : program.getNodes()) {
     if (node.kind == NodeKind::Apply) {
       weight += isa<math::MathDialect>(node.op->getDialect()) ? 8 : 1;
+    } else if (node.kind == NodeKind::Random) {
+      weight += kRandomLength;
     } else if (node.kind == NodeKind::Load || node.kind == NodeKind::Reduce) {
       weight += 2;
     }

@@ -58,7 +58,7 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
       forEachQuotient(node.expr, [&](SizeExpr, SizeExpr, SizeExpr) { divides = true; });
       auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[node.argument]);
       all = all && fits(getNumElements(type)) && ((!spans && fits(node.expr)) || ((spans || divides) && fits(spanOf(type, node.argument))));
-    } else if (node.kind == NodeKind::Index || node.kind == NodeKind::Check) {
+    } else if (node.kind == NodeKind::Index || node.kind == NodeKind::Random || node.kind == NodeKind::Check) {
       all = all && fits(node.expr);
     }
   }

@@ -71,6 +71,11 @@ static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<S
   return loads;
 }
 
+/// Random bits take so many instructions that a load behind them would wait for nothing.
+static bool drawsRandom(const KernelProgram &program) {
+  return llvm::any_of(program.getNodes(), [](const Node &node) { return node.kind == NodeKind::Random; });
+}
+
 /// All elements of `space`, `unroll` chunks a thread; `outer` holds what was computed before.
 static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll, Frame *outer = nullptr) {
   uint32_t threads = function.getBlockThreads();
@@ -138,6 +143,9 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
         [&]() -> SmallVector<Value> {
           Frame frame(outer);
           space.bindChunk(function, frame, chunk);
+          if (drawsRandom(function.getProgram())) {
+            llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(frame, id); });
+          }
           emitStores(function, frame, stores);
           return nothing();
         },
