@@ -55,7 +55,8 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   for (Operation &op : body.without_terminator()) {
     bool scalar = isa<tensor::FromElementsOp>(op);
     bool math = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
-    if ((!scalar && !math && !isSplat(&op)) || op.getNumResults() != 1 ||
+    // Random bits follow from the linear index, which stays.
+    if ((!scalar && !math && !isSplat(&op) && !isa<RandomOp>(op)) || op.getNumResults() != 1 ||
         !fits(op.getResult(0).getType())) {
       return std::nullopt;
     }

@@ -54,7 +54,9 @@ public:
   Stretch(ArrayRef<Operation *> ops, const SizeEstimate &estimate) : ops(ops), keys(ops.size()) {
     for (auto [i, op] : llvm::enumerate(ops)) {
       numbers[op] = i;
-      if (auto region = dyn_cast<RegionOp>(op); region && mayWait(region, estimate)) {
+      auto region = dyn_cast<RegionOp>(op);
+      // In a kernel over a list elements are counted from where a block begins, not from their tensor's first.
+      if (region && region.getBody().getOps<RandomOp>().empty() && mayWait(region, estimate)) {
         if (auto formula = FlatRegions::getFormula(region)) {
           llvm::raw_string_ostream os(keys[i] = formula->text);
           if (ScheduleAttr schedule = region.getScheduleAttr()) {

@@ -267,6 +267,9 @@ private:
         extents.push_back(ends->second);
       }
     }
+    for (auto random : region.getBody().getOps<RandomOp>()) {
+      extents.push_back(getNumElements(cast<RankedTensorType>(random.getType())));
+    }
     std::string origin = originOf(region);
     SmallVector<AssumptionAttr> assumptions;
     for (SizeExpr extent : extents) {

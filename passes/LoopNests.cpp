@@ -32,7 +32,7 @@ bool mlir::frit::isFusible(Operation *op) {
     return false;
   }
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, ReduceOp, GatherOp, tensor::FromElementsOp>(op);
+         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, RandomOp, ReduceOp, GatherOp, tensor::FromElementsOp>(op);
 }
 
 unsigned mlir::frit::getWeight(Operation *op) {
@@ -45,6 +45,9 @@ unsigned mlir::frit::getWeight(Operation *op) {
   }
   if (isa<math::MathDialect>(op->getDialect())) {
     return 12;
+  }
+  if (isa<RandomOp>(op)) {
+    return 16; // ten rounds for every fourth element
   }
   if (isa<arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
@@ -259,6 +262,8 @@ void LoopNests::collect(OpOperand &use, Demands &out) {
     } else if (isa<GatherOp>(user) && use.getOperandNumber() == 0) {
       demand.place = ReadPlace::elsewhere();
       demand.path = llvm::hash_combine(demand.path, user);
+    } else if (isa<RandomOp>(user)) {
+      demand.place = demand.place.through(use);
     }
     push(std::move(demand));
   };

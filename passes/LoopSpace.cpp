@@ -180,6 +180,9 @@ ReadPlace ReadPlace::through(OpOperand &operand) const {
   if (auto view = dyn_cast<ReshapeOp>(op)) {
     return through(view);
   }
+  if (isa<RandomOp>(op)) {
+    return rowMajor({}, op->getContext()); // one seed for all elements
+  }
   bool chosenByData = isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0);
   return chosenByData ? elsewhere() : *this;
 }

@@ -188,3 +188,26 @@ frit.graph @taken_over(%x: !v) -> !v {
   }
   frit.return %5 : !v
 }
+
+// -----
+
+// Random bits follow from an element's place in its tensor, which a kernel over a list does not know.
+// CHECK-LABEL: frit.graph @random
+// CHECK-NOT: frit.group
+// CHECK: frit.return
+!v = tensor<4x8xi32>
+frit.graph @random(%s: tensor<i64>) -> (!v, !v) {
+  %i = arith.constant 0 : i64
+  %j = arith.constant 1 : i64
+  %0 = frit.region(%s, %i) {frit.layouts = [#frit.layout<[8, 1]>]} : (tensor<i64>, i64) -> !v {
+  ^bb0(%a: tensor<i64>, %k: i64):
+    %e = frit.random %a, %k : tensor<i64> -> !v
+    frit.yield %e : !v
+  }
+  %1 = frit.region(%s, %j) {frit.layouts = [#frit.layout<[8, 1]>]} : (tensor<i64>, i64) -> !v {
+  ^bb0(%a: tensor<i64>, %k: i64):
+    %e = frit.random %a, %k : tensor<i64> -> !v
+    frit.yield %e : !v
+  }
+  frit.return %0, %1 : !v, !v
+}

@@ -71,3 +71,18 @@ frit.graph @variants(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?xf32,
   }
   frit.return %0, %1 : tensor<?x4xf32, #frit.dims<[s0, 4]>>, tensor<?xf32, #frit.dims<[s1]>>
 }
+
+// The linear index of random bits reaches farther than what is read of them.
+// GPU-LABEL: frit.graph @random
+// GPU: frit.region(%arg0, %{{.*}}) {frit.variants = [#frit.variant<<pointwise, <[s0]>, reduced 0, {index = 32 : i64}>,
+// GPU-SAME: <index32, sizes [2 * s0], origin {{.*}}, <index32, sizes [8192 * s0], origin
+frit.graph @random(%seed: tensor<i64>) -> tensor<?xi32, #frit.dims<[s0]>> attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  %k = arith.constant 0 : i64
+  %0 = frit.region(%seed, %k) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, {}>} : (tensor<i64>, i64) -> tensor<?xi32, #frit.dims<[s0]>> {
+  ^bb0(%a: tensor<i64>, %b: i64):
+    %bits = frit.random %a, %b : tensor<i64> -> tensor<?x4096xi32, #frit.dims<[s0, 4096]>>
+    %first = frit.reindex %bits <(d0) -> (d0, 0)> : tensor<?x4096xi32, #frit.dims<[s0, 4096]>> -> tensor<?xi32, #frit.dims<[s0]>>
+    frit.yield %first : tensor<?xi32, #frit.dims<[s0]>>
+  }
+  frit.return %0 : tensor<?xi32, #frit.dims<[s0]>>
+}

@@ -41,3 +41,25 @@ frit.graph @main(%x: !a, %y: !b, %z: !a {frit.layout = #frit.layout<[1, 4]>}, %c
   }
   frit.return %0, %1, %2, %3 : !a, !b, !a, !a
 }
+
+// Random bits follow from the linear index, which is the same over the number of elements; streams are operands.
+// CHECK: frit.kernel @[[$RANDOM:frit_random_[0-9a-f]+]](%arg0: tensor<i64>, %arg1: i64) -> tensor<?xi32, #frit.dims<[p0]>>
+// CHECK: frit.random %arg0, %arg1 : tensor<i64> -> tensor<?xi32, #frit.dims<[p0]>>
+// CHECK-LABEL: frit.graph @random
+// CHECK: frit.launch @[[$RANDOM]] [#frit.size<32>](%arg0, %{{.*}})
+// CHECK: frit.launch @[[$RANDOM]] [#frit.size<7>](%arg0, %{{.*}})
+frit.graph @random(%s: tensor<i64>) -> (tensor<4x8xi32>, tensor<7xi32>) {
+  %i = arith.constant 0 : i64
+  %j = arith.constant 1 : i64
+  %0 = frit.region(%s, %i) {frit.layouts = [#frit.layout<[8, 1]>], schedule = #frit.schedule<pointwise, <[4, 8]>, reduced 0, {}>} : (tensor<i64>, i64) -> tensor<4x8xi32> {
+  ^bb0(%a: tensor<i64>, %k: i64):
+    %e = frit.random %a, %k : tensor<i64> -> tensor<4x8xi32>
+    frit.yield %e : tensor<4x8xi32>
+  }
+  %1 = frit.region(%s, %j) {frit.layouts = [#frit.layout<[1]>], schedule = #frit.schedule<pointwise, <[7]>, reduced 0, {}>} : (tensor<i64>, i64) -> tensor<7xi32> {
+  ^bb0(%a: tensor<i64>, %k: i64):
+    %e = frit.random %a, %k : tensor<i64> -> tensor<7xi32>
+    frit.yield %e : tensor<7xi32>
+  }
+  frit.return %0, %1 : tensor<4x8xi32>, tensor<7xi32>
+}
