@@ -149,9 +149,9 @@ PASS = re.compile(r'^def\s+(\w+)\s*:\s*Pass<"([\w-]+)"', re.M)
 
 def declared_passes():
     for room in ("passes", "codegen"):
-        td = ROOT / room / "Passes.td"
-        for name, flag in PASS.findall(td.read_text()) if td.exists() else []:
-            yield room, name, flag
+        for td in sorted((ROOT / room).glob("*Passes.td")):
+            for name, flag in PASS.findall(td.read_text()):
+                yield room, name, flag
 
 
 @pytest.mark.parametrize("room, name, flag", list(declared_passes()), ids=lambda value: value)

@@ -1,0 +1,157 @@
+// The passes from ATen to the vocabulary; a part of Passes.td.
+#ifndef FRIT_ATEN_PASSES_TD
+#define FRIT_ATEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// From ATen to the vocabulary
+//===----------------------------------------------------------------------===//
+
+def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
+  let summary = "turn writes through tensors and views into values";
+  let description = [{
+    Graphs of torch.compile are functional already; an exported program may hold
+    `add_`, `copy_` and writes through views. Each write becomes the functional
+    operator and, for a view, the operator that puts the changed part back;
+    later reads see the new value. An argument that changed is written back by
+    one `frit.store` at the end. A write without functional form, or through a
+    view that cannot be inverted, is an error.
+
+    ```mlir
+    %v = frit.aten "aten.select.int"(%x) [#frit.operand<0>, 0, 1]
+    %w = frit.aten "aten.add_.Tensor"(%v, %y) [#frit.operand<0>, #frit.operand<1>, 1]
+    frit.return %w
+    // becomes
+    %v = frit.aten "aten.select.int"(%x) [#frit.operand<0>, 0, 1]
+    %w = frit.aten "aten.add.Tensor"(%v, %y) [#frit.operand<0>, #frit.operand<1>, 1]
+    %n = frit.aten "aten.select_scatter.default"(%x, %w) [#frit.operand<0>, #frit.operand<1>, 0, 1]
+    %r = frit.aten "aten.select.int"(%n) [#frit.operand<0>, 0, 1]
+    frit.store %n into %x
+    frit.return %r
+    ```
+  }];
+  let statistics = [Statistic<"numWrites", "writes", "writes turned into values">];
+}
+
+def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
+  let summary = "let kernels make their random numbers, from one seed a graph";
+  let description = [{
+    Operators that draw random numbers (dropout in training, `rand`, `rand_like`, `bernoulli`, `uniform`) become formulas of `frit.random`,
+    which fuse like any other. What is left to torch is one draw of a seed where the first of them stood, so that `torch.manual_seed`,
+    the order of a program's draws and CUDA graphs hold as before; the numbers themselves are other ones than eager's. Each draw has a
+    number of its own in the graph. Operators with a generator of their own, and arguments that eager refuses, stay calls.
+
+    ```mlir
+    %y, %mask = frit.aten "aten.native_dropout.default"(%x) [#frit.operand<0>, 0.1, true]
+    // becomes
+    %seed = frit.aten "aten.randint.low"() [-9223372036854775808, 9223372036854775807, [], ...] : () -> tensor<i64>
+    %k = arith.constant 0 : i64
+    %bits = frit.random %seed, %k : tensor<i64> -> tensor<4x8xi32>
+    %upper = arith.shrui %bits, %eight : tensor<4x8xi32>
+    %mask = arith.cmpi slt, %upper, %limit : tensor<4x8xi32>    // 0.9 * 2^24
+    %factor = arith.select %mask, %scale, %zero : tensor<4x8xi1>, tensor<4x8xf32>
+    %y = arith.mulf %x, %factor : tensor<4x8xf32>
+    ```
+
+    The graph's `frit.random` counts the operators that were replaced, by name.
+  }];
+  let options = [
+    Option<"eagerNumerics", "eager-numerics", "bool", "false",
+           "allow no contraction of a multiply and an add">,
+    Option<"markOperators", "mark-operators", "bool", "false",
+           "number the operations of each operator in 'frit.operator'">];
+  let statistics = [
+    Statistic<"numReplaced", "replaced", "operators whose numbers kernels make">,
+    Statistic<"numKept", "kept", "random operators left to the dispatcher">,
+    Statistic<"numSeeds", "seeds", "seeds drawn">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
+  let summary = "write ATen operators in the vocabulary of the dialect";
+  let description = [{
+    Each `frit.aten` with a rule (passes/legalize/) becomes `arith` and `math` on
+    tensors of one type, `frit.reindex`, `frit.reshape`, `frit.reduce` and so on.
+    Type promotion, broadcasting and roundings become explicit: half types are
+    computed in f32, and the rounding back carries `frit.implicit`, so that a
+    chain may skip it; a cast the program wrote never carries it. Every other
+    operator stays and gets a `reason`.
+
+    ```mlir
+    %0 = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1]
+         : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %1 = frit.reindex %b <(d0, d1) -> (d1)> : tensor<8xf32> -> tensor<4x8xf32>
+    %0 = arith.addf %a, %1 fastmath<contract> : tensor<4x8xf32>
+    ```
+
+    Integer division is the bare `divsi` or `divui`: a zero divisor raises at run
+    time as in eager, and the most negative number over -1 wraps; both are the
+    code generator's to guard.
+
+    The graph's `frit.legalized` counts the operators that became vocabulary, by
+    name; those that stay are there to be counted.
+  }];
+  let options = [
+    Option<"eagerNumerics", "eager-numerics", "bool", "false",
+           "allow no contraction of a multiply and an add">,
+    Option<"markOperators", "mark-operators", "bool", "false",
+           "number the operations of each operator in 'frit.operator'">,
+    Option<"listRules", "list-rules", "bool", "false",
+           "print the names of all operators with a rule">];
+  let statistics = [
+    Statistic<"numLegalized", "legalized", "operators written in the vocabulary">,
+    Statistic<"numKept", "kept", "operators left to the dispatcher">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp"> {
+  let summary = "keep constants at rank 0 and arithmetic on them out of tensors";
+  let description = [{
+    Runs after canonicalisation, which makes constants of whole tensors. A splat
+    becomes a rank-0 constant and a broadcast; an elementwise operation on
+    broadcast scalars happens at rank 0; and the identities upstream finds only on
+    static constants hold for every shape: x + -0.0, x - 0.0, x * 1, x / 1, the
+    integer ones, and a select of a known condition.
+
+    ```mlir
+    %b = frit.reindex %c <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    %y = math.exp %b : tensor<4xf32>
+    // becomes
+    %e = math.exp %c : tensor<f32>
+    %y = frit.reindex %e <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "constants made rank 0">,
+    Statistic<"numHoisted", "hoisted", "operations moved to rank 0">,
+    Statistic<"numIdentities", "identities", "operations that changed nothing">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::GraphOp"> {
+  let summary = "pass 0-d CPU tensors of a graph on a GPU to kernels by value";
+  let description = [{
+    Such an argument or result of an operator is a number that the host knows (with
+    dynamic shapes every Python float arrives as one): kernels take its value instead
+    of reading memory they cannot see. Operators left to the dispatcher keep the
+    tensor. Graphs on the CPU stay as they are.
+
+    ```mlir
+    // %x: tensor<4xf32> on "cuda:0", %s: tensor<f32> on "cpu"
+      %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    // becomes
+      %0 = tensor.extract %s[] : tensor<f32>
+      %1 = arith.extf %0 : f32 to f64
+      %2 = tensor.from_elements %1 : tensor<f64>
+      %3 = arith.truncf %2 : tensor<f64> to tensor<f32>
+      %b = frit.reindex %3 <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"passed", "passed", "tensors passed by value">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif // FRIT_ATEN_PASSES_TD

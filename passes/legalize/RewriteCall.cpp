@@ -1,0 +1,97 @@
+// Runs a rule and puts its values in the place of a call's results, or takes everything back.
+#include "passes/legalize/RewriteCall.h"
+
+#include "passes/legalize/Reasons.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// Remembers what a rule builds, to take it back.
+struct Recorder : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    built.push_back(op);
+  }
+  void undo() {
+    for (Operation *op : llvm::reverse(built)) {
+      op->erase();
+    }
+  }
+  SmallVector<Operation *> built;
+};
+} // namespace
+
+/// Kernels run on the graph's device: what lies elsewhere is the dispatcher's, but for numbers.
+static bool crossesDevices(AtenOp op) {
+  auto elsewhere = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.getRank() == 0) {
+      return false;
+    }
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
+      Attribute device = graph.getArgAttr(argument.getArgNumber(), "frit.device");
+      return device && device != graph->getAttr("frit.device");
+    }
+    return value.getDefiningOp()->hasAttr("frit.devices");
+  };
+  return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
+}
+
+static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
+  if (results.size() != op.getNumResults()) {
+    return "its rule gives " + std::to_string(results.size()) + " results";
+  }
+  for (auto [result, tensor, dtype] :
+       llvm::zip(op.getResults(), results, op.getResultDtypes())) {
+    if (!tensor.value) {
+      if (isa<RankedTensorType>(result.getType())) {
+        return "its rule leaves a result out";
+      }
+      continue;
+    }
+    DType wanted = cast<DTypeAttr>(dtype).getValue();
+    if (tensor.value.getType() != result.getType() || tensor.dtype != wanted) {
+      std::string text;
+      llvm::raw_string_ostream(text)
+          << "its rule gives " << tensor.value.getType() << " of " << stringifyDType(tensor.dtype)
+          << " for " << result.getType() << " of " << stringifyDType(wanted);
+      return text;
+    }
+  }
+  for (auto [result, tensor] : llvm::zip(op.getResults(), results)) {
+    if (tensor.value) {
+      result.replaceAllUsesWith(tensor.value);
+    } else if (!result.use_empty()) {
+      OpBuilder builder(op);
+      result.replaceAllUsesWith(NoneOp::create(builder, op.getLoc(), result.getType()));
+    }
+  }
+  return {};
+}
+
+std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options, llvm::function_ref<Values(AtenCall &)> rule) {
+  if (std::string why = reasonOfDtype(op); !why.empty()) {
+    return why;
+  }
+  if (crossesDevices(op)) {
+    return "its tensors lie on several devices";
+  }
+  Recorder recorder;
+  OpBuilder builder(op, &recorder);
+  TensorBuilder tensors(builder, op.getLoc(), facts, options.contract);
+  AtenCall call(op, tensors);
+  Values results = rule(call);
+  std::string reason = call.getReason();
+  if (reason.empty()) {
+    reason = replace(op, *results);
+  }
+  if (!reason.empty()) {
+    recorder.undo();
+  } else if (options.number) {
+    for (Operation *built : recorder.built) {
+      built->setAttr("frit.operator", builder.getI64IntegerAttr(options.number));
+    }
+  }
+  return reason;
+}

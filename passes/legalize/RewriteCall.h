@@ -1,0 +1,19 @@
+#pragma once
+
+#include "passes/legalize/AtenCall.h"
+
+/// One operator call in the vocabulary, by a rule. The rule builds in front of the call; what a refused rule has built is erased again, so a
+/// refusal leaves no trace but its reason.
+namespace mlir::frit {
+
+struct RewriteOptions {
+  /// A multiply and an add may become one.
+  bool contract = true;
+  /// Goes into `frit.operator` of everything that is built, if it is not 0: operators that share no kernel.
+  int64_t number = 0;
+};
+
+/// Returns why not, or nothing once all uses of the call's results are replaced.
+std::string rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options, llvm::function_ref<Values(AtenCall &)> rule);
+
+} // namespace mlir::frit
