@@ -40,6 +40,7 @@ weights:
 
 how:
   --numerics=MODE         default or eager
+  --random=auto|torch|philox  whose random numbers: eager's (torch) or those that kernels make (philox; auto where every target is a GPU)
   --no-fusion             one kernel an operator
   --buckets=KEY=LIST      sizes that a dimension rounds up to: --buckets='x[0]=8,16,32', 'x[0]=ramp' or 'x[0]=off'; repeat for several
   --bucket-policy=P       what other sizes that vary get: auto (the ramp where it gains), ramp or off
@@ -100,7 +101,7 @@ static std::string readSizes(CommandLine &line) {
 static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::StringRef value) {
   CompileOptions &options = line.options;
   for (auto [name, field] : {std::pair("-o", &line.output), std::pair("--model", &options.model), std::pair("--numerics", &options.numerics),
-                             std::pair("--fallback", &options.fallback), std::pair("--weights", &options.weights),
+                             std::pair("--fallback", &options.fallback), std::pair("--random", &options.random), std::pair("--weights", &options.weights),
                              std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
                              std::pair("--dump-phases-to", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
                              std::pair("--crash-in", &options.crashIn)}) {
@@ -132,7 +133,8 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
 
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
   constexpr llvm::StringRef valued[] = {"-o",        "--model",         "--target", "--cpu",          "--fallback",       "--weights", "--numerics",
-                                        "--buckets", "--bucket-policy", "--sizes",  "--bucket-count", "--dump-phases-to", "--emit",    "--crash-in"};
+                                        "--buckets", "--bucket-policy", "--sizes",  "--bucket-count", "--dump-phases-to", "--emit",    "--crash-in",
+                                        "--random"};
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef word = argv[i];
     auto [flag, value] = word.split('=');

@@ -30,6 +30,7 @@ std::string checkOptions(const CompileOptions &options) {
   std::string wrong = checkCpu("cpu", options.cpu);
   wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
+  wrong = !wrong.empty() ? wrong : choose("random", options.random, {"auto", "torch", "philox"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
   wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "specialize", "off"});
   wrong = !wrong.empty() ? wrong : choose("weights", options.weights, {"embed", "external", "none"});
@@ -57,7 +58,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
   }
   for (auto [name, field] : {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
                              std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
-                             std::pair("padding", &options.padding),
+                             std::pair("padding", &options.padding), std::pair("random", &options.random),
                              std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
                              std::pair("symbol_ranges", &options.symbolRanges), std::pair("schedule_choices", &options.scheduleChoices),
                              std::pair("stop_after", &options.stopAfter)}) {

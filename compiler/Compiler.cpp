@@ -45,6 +45,12 @@ static MLIRContext &threadContext() {
   return *context;
 }
 
+/// Whether kernels make their random numbers. A file for several targets has one set of operator calls, and the numbers of the CPU are eager's.
+static bool makesRandomNumbers(const CompileOptions &options) {
+  bool onlyGpus = llvm::all_of(options.targets, [](llvm::StringRef target) { return target.starts_with("sm_"); });
+  return options.random == "philox" || (options.random == "auto" && onlyGpus);
+}
+
 namespace {
 /// Whether it was a stage contract that a run of passes broke, which is frit's own mistake.
 struct FailureWatch : PassInstrumentation {
@@ -171,6 +177,7 @@ private:
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
     const FusionOptions fusion = {.eagerNumerics = options.numerics == "eager",
                                   .merge = options.fusion,
+                                  .philox = makesRandomNumbers(options),
                                   .padding = options.padding,
                                   .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
                                   .arch = oldestArchitecture(options),

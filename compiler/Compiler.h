@@ -44,6 +44,9 @@ struct CompileOptions {
   std::string fallback = "aten";
   /// Merge operators into kernels; without, each is a kernel of its own.
   bool fusion = true;
+  /// "auto", "torch" or "philox": whose random numbers. "auto" is "philox", numbers that kernels make from a seed of torch's generator, where
+  /// every target is a GPU, and torch's own elsewhere.
+  std::string random = "auto";
   /// "auto", "off" or "force": which library calls get padded operands.
   std::string padding = "auto";
   /// Padded lanes that nobody may depend on hold NaN, large numbers or the least integer.

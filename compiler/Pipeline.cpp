@@ -17,6 +17,9 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
 
   // ATen to the vocabulary.
   passes.addNestedPass<GraphOp>(createFunctionalizePass());
+  if (options.philox) {
+    passes.addNestedPass<GraphOp>(createReplaceRandomPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
+  }
   passes.addPass(createLegalizeAtenPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
@@ -80,6 +83,7 @@ struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
   Option<unsigned> arch{*this, "arch", llvm::cl::desc("the oldest GPU architecture: 80, 90 or 100"), llvm::cl::init(80)};
   Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
+  Option<bool> philox{*this, "philox", llvm::cl::desc("kernels make their random numbers"), llvm::cl::init(false)};
   Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"), llvm::cl::init("auto")};
   Option<std::string> buckets{*this, "buckets", llvm::cl::desc("sizes to round up to, as assign-buckets takes them")};
   Option<std::string> bucketPolicy{*this, "bucket-policy", llvm::cl::desc("auto, ramp or off"), llvm::cl::init("auto")};
@@ -93,6 +97,7 @@ void registerPipelines() {
       [](mlir::OpPassManager &passes, const GraphPipelineOptions &options) {
         const FusionOptions fusion = {.eagerNumerics = options.eagerNumerics,
                                       .merge = options.fusion,
+                                      .philox = options.philox,
                                       .padding = options.padding,
                                       .gpu = options.target == "gpu",
                                       .arch = options.arch,

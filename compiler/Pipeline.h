@@ -21,6 +21,8 @@ struct FusionOptions {
   bool eagerNumerics = false;
   /// Operators share kernels.
   bool merge = true;
+  /// Kernels make their random numbers.
+  bool philox = false;
   /// Which library calls get padded operands: "auto", "off" or "force".
   std::string padding = "auto";
   /// Every target is a GPU, or emulates one.

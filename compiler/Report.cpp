@@ -96,11 +96,11 @@ static void writeStepKinds(llvm::json::OStream &json, const format::PlanT &plan)
   }
 }
 
-/// What `legalize-aten` turned into vocabulary, by operator, over all graphs.
-static void writeLegalized(llvm::json::OStream &json, mlir::ModuleOp module) {
+/// What a pass turned into vocabulary, by operator, over all graphs.
+static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
   std::map<std::string, int64_t> counts;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
-    if (auto known = graph->getAttrOfType<mlir::DictionaryAttr>("frit.legalized")) {
+    if (auto known = graph->getAttrOfType<mlir::DictionaryAttr>(name)) {
       for (mlir::NamedAttribute entry : known) {
         counts[entry.getName().str()] += mlir::cast<mlir::IntegerAttr>(entry.getValue()).getInt();
       }
@@ -265,7 +265,8 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
       return llvm::any_of(one->steps, [](const auto &step) { return step->action.AsAten() != nullptr; });
     }));
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
-    json.attributeObject("legalized", [&] { writeLegalized(json, module); });
+    json.attributeObject("legalized", [&] { writeCounts(json, module, "frit.legalized"); });
+    json.attributeObject("random", [&] { writeCounts(json, module, "frit.random"); });
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
     json.attribute("copies", sumOf("frit.copies", module));
     json.attribute("relaid_weights", sumOf("frit.relaid_weights", module));
