@@ -215,6 +215,8 @@ def _count(name, stage, captured, report, short):
         tally[what] += number
     for op, number in short["calls"].items():
         tally[f"aten:{op}"] += number
+    for op, number in short["random"].items():
+        tally[f"philox:{op}"] += number
     for what, entries in (("kernels", "kernels"), ("guards", "guards"), ("fallbacks", "aten_calls")):
         if artifact(what).isEnabledFor(logging.DEBUG):  # nothing is written out for nobody
             for entry in report.get(entries, ()):

@@ -94,6 +94,14 @@ REGISTRY = {
             "fill padded lanes and fresh memory with NaN and large numbers, check what lies beside buffers: slow, to find errors",
             environment="FRIT_POISON",
         ),
+        Option(
+            "random",
+            str,
+            "auto",
+            "'torch' draws the random numbers eager draws, by calls; 'philox' lets kernels make them from a seed of torch's generator: fast, "
+            "reproducible by torch.manual_seed, other numbers than eager's; 'auto' is 'philox' on CUDA and 'torch' elsewhere",
+            ("auto", "torch", "philox"),
+        ),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
     )
 }

@@ -57,6 +57,8 @@ class Explanation:
             for call in graph["aten_calls"]:
                 lines.append(f"  aten {call['op']}: {call.get('reason', '')}".rstrip(": "))
                 lines.extend(f"    {source}" for source in [call.get("source")] if source)
+            if graph["random"]:
+                lines.append(f"  random numbers of kernels, other ones than eager's: {', '.join(graph['random'])}")
             lines.extend(_guards(graph))
             lines.extend(f"  {_bucket(entry)}" for entry in graph["buckets"])
             lines.extend(_padding(graph))
@@ -185,6 +187,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "guards": list(report.get("guards", ())),
                 "buckets": [dict(entry) for entry in report.get("buckets", ())],
                 "padding": list(report.get("padding", ())),
+                "random": dict(report.get("random", {})),
                 "callbacks": [step.name for step in captured.callbacks],
                 "autotune": report.get("autotune", ""),
             }

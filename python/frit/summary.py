@@ -6,7 +6,7 @@ import functools
 import json
 import re
 
-_KINDS = {"kernels": int, "guards": int, "calls": dict, "channels_last_results": list, "has_buckets": bool}
+_KINDS = {"kernels": int, "guards": int, "calls": dict, "random": dict, "channels_last_results": list, "has_buckets": bool}
 
 
 def summary(report):
@@ -14,6 +14,7 @@ def summary(report):
         "kernels": len(report.get("kernels", ())),
         "guards": len(report.get("guards", ())),
         "calls": dict(collections.Counter(call["op"] for call in report.get("aten_calls", ()))),
+        "random": report.get("random", {}),
         "channels_last_results": report["channels_last_results"],
         "has_buckets": bool(report.get("buckets")),
     }
@@ -24,7 +25,7 @@ def is_summary(value):
     return (
         type(value) is dict
         and {name: type(entry) for name, entry in value.items()} == _KINDS
-        and all(type(count) is int for count in value["calls"].values())
+        and all(type(count) is int for name in ("calls", "random") for count in value[name].values())
         and all(type(number) is int for number in value["channels_last_results"])
     )
 
