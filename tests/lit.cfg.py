@@ -21,7 +21,7 @@ config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%frit_source", config.frit_source))
 config.substitutions.append(("%ptxas", config.ptxas))
 # Kinds of GPU kernels (tests/codegen/kinds): from a graph to kernels, and what the PTX of none of them has.
-config.substitutions.append(("%gpu_kernels", '--frit-graph-pipeline="target=gpu arch=90" --frit-generate-gpu-kernels'))
+config.substitutions.append(("%gpu_kernels", '--frit-graph-pipeline="target=gpu arch=90 philox" --frit-generate-gpu-kernels'))
 config.substitutions.append(("%ptx_loops", f"{config.python} {config.frit_source}/tests/codegen/Inputs/ptx-loops.py"))
 config.substitutions.append(("%no_local", "--implicit-check-not=.local"))
 config.substitutions.append(("%no_division", "'--implicit-check-not={{(div|rem)[.][usb][0-9]}}'"))

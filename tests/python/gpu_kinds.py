@@ -54,6 +54,7 @@ class Kind:
     emulated: bool = True
     #: Whether it changes its arguments.
     writes: bool = False
+    calls: tuple = ()  # operators that stay torch's: the draw of a seed
 
 
 def apart(sizes, strides, dtype):
@@ -107,10 +108,10 @@ MORE = {
     "layer_norm_backward": NORM_BACKWARD,
     "cross_entropy": NO_CLUSTERS,
 }
-ELSEWHERE = ("index_add_random", "index_add_equal", "llama_block", "dropout_residual", "group_norm_silu")
+ELSEWHERE = ("index_add_random", "index_add_equal", "llama_block", "group_norm_silu")
 for _one in gpu_kernels.kernels().values():
     if _one.name not in ELSEWHERE:
-        _ALL[_one.name] = Kind(_one.name, _one.make, writes=_one.name == "foreach_adamw", **MORE.get(_one.name, {}))
+        _ALL[_one.name] = Kind(_one.name, _one.make, writes=_one.name == "foreach_adamw", calls=_one.calls, **MORE.get(_one.name, {}))
 
 
 def shape(s, rows, columns):
@@ -494,11 +495,11 @@ def captured_on_a_device(one):
     return graphs
 
 
-def compiled_for(graph, name, architecture):
+def compiled_for(graph, name, architecture, calls=()):
     """(descriptions of the kernels, {entry: what ptxas says}) of one graph."""
     result = backend._native().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
     report = json.loads(result.report)
-    assert report["kernels"] and not report["aten_calls"], f"{name}: torch runs a part of it"
+    assert report["kernels"] and {call["op"] for call in report["aten_calls"]} == set(calls), f"{name}: torch runs a part of it"
     return report["kernels"], {row[0]: row for text in emulation.ptx_of(result.artifact) for row in emulation.assemble(text)}
 
 
@@ -526,7 +527,7 @@ def written(before, arguments, results):
 
 
 def emulated(one, architecture=90):
-    """Runs a kind with the schedules of an architecture; (results, eager's results, Traffic)."""
+    """Runs a kind with the schedules of an architecture; (results, those it has to compute, Traffic)."""
     torch.manual_seed(0)
     function, arguments = one.make(Emulated())
     before = [x.clone() for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)] if one.writes else []
@@ -535,13 +536,18 @@ def emulated(one, architecture=90):
     backend._OBSERVERS.append(observe)
     try:
         with torch.no_grad(), mock.patch.object(backend, "_targets", lambda *_: ["simt", f"sm_{architecture}"]):
-            results = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, options={"target": "simt"})(*arguments)
+            compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, options={"target": "simt", "random": "philox"})
+            torch.manual_seed(1)
+            results = compiled(*arguments)
             bytes_written = written(before, arguments, results)
-            expected = function(*arguments)
     finally:
         backend._OBSERVERS.remove(observe)
+    with torch.no_grad():
+        # Numbers that kernels draw are those of a CPU's kernels (test_random.py) from the same seed.
+        torch.manual_seed(1)
+        expected = (torch.compile(function, backend="frit", options={"random": "philox"}) if one.calls else function)(*arguments)
     stats = [json.loads(executable.stats()) for executable in executables]
-    assert not any(each["aten"] for each in stats), f"{one.name}: torch runs a part of it"
+    assert {op for each in stats for op in each["aten"]} == set(one.calls), f"{one.name}: torch runs a part of it"
     moved, of_kernels, read = (sum(each[what] for each in stats) for what in ("bytes_moved", "bytes_mandatory", "bytes_read_first"))
     return results, expected, Traffic(moved, of_kernels, read + bytes_written)
 
@@ -551,7 +557,7 @@ def assembled(one):
     table = {}
     graphs = captured_on_a_device(one)
     with concurrent.futures.ThreadPoolExecutor(len(emulation.ARCHITECTURES)) as pool:
-        for_each = [(arch, [pool.submit(compiled_for, graph, one.name, arch) for graph in graphs]) for arch in emulation.ARCHITECTURES]
+        for_each = [(arch, [pool.submit(compiled_for, graph, one.name, arch, one.calls) for graph in graphs]) for arch in emulation.ARCHITECTURES]
     chosen = {architecture: [kernel["name"] for job in jobs for kernel in job.result()[0]] for architecture, jobs in for_each}
     assert bool(one.older) == (chosen[80] != chosen[90]), f"{one.name}: `older` is for kinds that have schedules of their own on sm_80"
     for architecture, jobs in for_each:

@@ -13,6 +13,7 @@ import emulation
 import pytest
 import torch
 import torch.utils._pytree as pytree
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -34,7 +35,8 @@ def test_benchmark_kernels_compile_and_assemble(name):
         function, arguments = kernel.make(gpu_kernels.Sizes("cpu"))
         flat, spec = pytree.tree_flatten(arguments)
         flattened = lambda *values: pytree.tree_leaves(function(*pytree.tree_unflatten(values, spec)))  # noqa: E731
-        graph = make_fx(flattened, decomposition_table=decomposition_table(), tracing_mode="real")(*flat)
+        with enable_python_dispatcher():  # operators that are others on each device stay whole, as under torch.compile
+            graph = make_fx(flattened, decomposition_table=decomposition_table(), tracing_mode="real")(*flat)
     captured = capture(graph)
     # Not every operator can be traced on a device that torch was not built for.
     captured.json = captured.json.replace('"type":"cpu"', '"type":"cuda"')
@@ -69,7 +71,9 @@ def test_benchmark_kernels_compute_what_eager_computes(name):
     counters.clear()
     function, arguments = kernel.make(gpu_kernels.Sizes("cpu", small=True))
     with torch.no_grad():
-        expected, actual = function(*arguments), torch.compile(function, backend="frit", fullgraph=True, dynamic=kernel.dynamic or None)(*arguments)
+        # Random numbers as on a GPU.
+        compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=kernel.dynamic or None, options={"random": "philox"})
+        expected, actual = function(*arguments), compiled(*arguments)
     assert counters["frit"]["kernels"] == (kernel.on_a_cpu or kernel.kernels) and {n[5:] for n in counters["frit"] if n.startswith("aten:")} == set(kernel.calls)
     assert gpu.bytes_of(kernel, arguments, expected) > 0
     if "rand" not in str(kernel.calls):

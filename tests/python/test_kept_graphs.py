@@ -68,13 +68,13 @@ def test_the_report_of_a_hit_is_read_when_somebody_asks(monkeypatch):
     assert "data" not in vars(report) and report["aten_calls"] == fresh["aten_calls"] and "data" in vars(report)
 
 
-_BAD_CALLS = {"kernels": 1, "guards": 0, "calls": {"a": "b"}, "channels_last_results": [], "has_buckets": False}
+_BAD_CALLS = {"kernels": 1, "guards": 0, "calls": {"a": "b"}, "random": {}, "channels_last_results": [], "has_buckets": False}
 
 
 @pytest.mark.parametrize("short", [None, {}, {"kernels": "1"}, _BAD_CALLS])
 def test_a_summary_of_other_kinds_is_none(short):
     assert not is_summary(short)
-    assert is_summary({"kernels": 1, "guards": 0, "calls": {"aten.mm.default": 2}, "channels_last_results": [0], "has_buckets": True})
+    assert is_summary({"kernels": 1, "guards": 0, "calls": {"aten.mm.default": 2}, "random": {"aten.rand.default": 1}, "channels_last_results": [0], "has_buckets": True})
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
