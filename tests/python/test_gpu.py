@@ -206,6 +206,22 @@ def test_cuda_graphs_with_operators_of_torch(dropout):
     assert counted["graph_replays"] >= 15 or counted["not_captured"], counted
 
 
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_kernels_draw_the_numbers_that_numpy_draws(mode):
+    """The default on CUDA: one seed a call from the generator of the device, also where a CUDA graph is launched again."""
+    from test_random import seed_of, uniforms
+
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: (torch.nn.functional.dropout(x, 0.25), torch.rand_like(x)), backend="frit", mode=mode)
+    x = torch.rand(33, 65, device="cuda") + 1
+    for seed in range(5):
+        torch.manual_seed(seed)
+        dropped, drawn = (one.cpu() for one in compiled(x))
+        key = seed_of(seed, "cuda")
+        assert torch.equal(drawn, uniforms(key, 1, x.shape)), seed
+        torch.testing.assert_close(dropped, x.cpu() * (uniforms(key, 0, x.shape) < 0.75) / 0.75)
+
+
 def test_an_operator_that_cannot_be_captured_leaves_the_allocator_as_it_was():
     import frit
 

@@ -50,10 +50,10 @@ def uniforms(seed, stream, shape, dtype=torch.float32):
     return torch.from_numpy(upper.astype(np.float64) * 2.0**-precision).to(dtype).reshape(shape)
 
 
-def seed_of(seed):
+def seed_of(seed, device="cpu"):
     """What a graph draws after `torch.manual_seed(seed)`."""
     torch.manual_seed(seed)
-    return int(torch.randint(-(2**63), 2**63 - 1, ()))
+    return int(torch.randint(-(2**63), 2**63 - 1, (), device=device))
 
 
 def run(compiled, *inputs, seed=5):
@@ -244,6 +244,19 @@ def test_equal_formulas_share_a_kernel(philoxed, reports):
     run(philoxed(function), torch.randn(8, 8), torch.randn(8, 8))
     assert len(reports[0]["kernels"]) == 1 and reports[0]["step_kinds"]["Launch"] == 2
     assert torch._dynamo.utils.counters["frit"]["philox:aten.native_dropout.default"] >= 2
+
+
+@pytest.mark.parametrize("rows", [1 << 22, 1 << 25])
+def test_counters_of_more_than_32_bits(philoxed, rows):
+    """A piece of numbers of which nobody could have all: the second word of the counter is 0, and 7."""
+    function = lambda x: torch.rand_like(x.expand(rows, 4096), memory_format=torch.contiguous_format)[-3:, 5:105] * 1  # noqa: E731
+    found = run(philoxed(function, dynamic=False), torch.ones(1, 4096))
+    at = (np.arange(rows - 3, rows)[:, None] * 4096 + np.arange(5, 105)).astype(np.uint64)
+    block, seed = at >> np.uint64(2), seed_of(5) & (1 << 64) - 1
+    assert block.max() >> np.uint64(32) == (0 if rows == 1 << 22 else 7)
+    words = philox([block & np.uint64(0xFFFFFFFF), block >> np.uint64(32), 0, 0], [seed & 0xFFFFFFFF, seed >> 32])
+    word = np.take_along_axis(words, (at & np.uint64(3)).astype(np.int64)[..., None], -1)[..., 0]
+    assert torch.equal(found, torch.from_numpy((word >> np.uint64(8)).astype(np.float64) * 2.0**-24).float())
 
 
 def test_many_tensors_of_other_shapes(philoxed, reports):
