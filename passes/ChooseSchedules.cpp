@@ -346,24 +346,21 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     }
     ReadTracer tracer(region, summary);
     summary.carriedValues = summary.carriedRegisters = 0;
-    bool takesTiles = false, isNarrow = true;
     for (ReduceOp reduce : body.getOps<ReduceOp>()) {
       tracer.trace(reduce);
       // A position beside the value.
       bool isArg = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
       unsigned registers = getElementBytes(reduce.getOperand()) > 4 ? 2 : 1;
-      isNarrow &= registers == 1 && !isArg;
       if (reduce.getKind() == ReduceKind::Deviations) {
         // Squares, a distance and what it is from; and a count for all lanes.
         summary.carriedValues += 4;
         summary.carriedRegisters += 3 * registers;
-        takesTiles = true;
         continue;
       }
       summary.carriedValues += isArg ? 2 : 1;
       summary.carriedRegisters += registers + (isArg ? 2 : 0);
     }
-    summary.slotBytes = takesTiles && isNarrow ? 4 : 8;
+    summary.slotBytes = getSlotBytes(body.getOps<ReduceOp>());
     summary.keptOperands = std::max(1u, tracer.countOperands());
   }
 

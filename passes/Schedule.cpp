@@ -76,14 +76,11 @@ static Candidates pointwise(const RegionSummary &region, ScheduleTarget target, 
   return list;
 }
 
-/// What a block and a thread of it can keep of a row: see codegen/gpu/KernelShapes.cpp.
-static constexpr int64_t kBlockThreads = 512, kKeptChunks = 16, kKeptRegisters = 64;
-
 /// Blocks that keep a row of known length in their registers together: 1, a cluster of 2 to 8, or 0 where none can.
 static int64_t blocksThatKeep(const RegionSummary &region, int64_t vector, ScheduleDevice device) {
   for (int64_t blocks = 1; blocks <= device.mostClusterBlocks(); blocks *= 2) {
-    int64_t share = kBlockThreads * blocks, each = ((region.knownColumns + vector - 1) / vector + share - 1) / share;
-    if (each <= kKeptChunks && each * vector * region.keptOperands <= kKeptRegisters) {
+    int64_t share = kMostRowThreads * blocks, each = ((region.knownColumns + vector - 1) / vector + share - 1) / share;
+    if (keepsChunks(each, vector, region.keptOperands)) {
       return region.knownColumns > 0 ? blocks : 0;
     }
   }
@@ -104,7 +101,7 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   }
   auto canBeMore = [&] {
     // Two chunks a thread at least.
-    return 2 * blocks <= device.mostClusterBlocks() && region.knownColumns >= 4 * blocks * kBlockThreads * vector;
+    return 2 * blocks <= device.mostClusterBlocks() && region.knownColumns >= 4 * blocks * kMostRowThreads * vector;
   };
   bool isLong = static_cast<double>(region.knownColumns) * region.widestBytes >= 64 << 10;
   while (isLong && region.rows * blocks < device.processors() && canBeMore()) {
@@ -112,7 +109,7 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   }
   Candidates list;
   auto add = [&] {
-    list.push_back({ScheduleKind::RowReduction, {{"threads", kBlockThreads}, {"rows", 1}, {"cluster", blocks}, {"vector", vector}}});
+    list.push_back({ScheduleKind::RowReduction, {{"threads", kMostRowThreads}, {"rows", 1}, {"cluster", blocks}, {"vector", vector}}});
   };
   if (blocks > 1) {
     add();
@@ -219,7 +216,7 @@ static Candidates rows(const RegionSummary &region, ScheduleTarget target, Sched
   // `lanes` is how many threads take a row, whatever its length.
   int64_t chunks = region.knownColumns / vector;
   for (int64_t lanes : {32, 128, 256}) {
-    if (list.size() < 3 && chunks >= 2 * lanes && chunks <= kKeptChunks * lanes) {
+    if (list.size() < 3 && chunks >= 2 * lanes && chunks <= kMostKeptChunks * lanes) {
       list.push_back({ScheduleKind::RowReduction, {{"lanes", lanes}, {"rows", 1}, {"vector", vector}}});
     }
   }
@@ -325,11 +322,11 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
   int64_t chunks = region.knownColumns / vector, accumulators = columns.results;
   // One more for what is computed on the way.
   int64_t values = region.keptOperands + accumulators + columns.common + 1, slot = region.widestBytes > 4 ? 8 : 4;
-  for (int64_t threads = 8; threads <= kBlockThreads && threads < std::max<int64_t>(2 * chunks, 16); threads *= 2) {
+  for (int64_t threads = 8; threads <= kMostRowThreads && threads < std::max<int64_t>(2 * chunks, 16); threads *= 2) {
     int64_t each = (chunks + threads - 1) / threads, block = std::max(threads, fewestThreads), rows = block / threads;
     int64_t registers = (kOwnRegisters + each * vector * values + 7) / 8 * 8;
     int64_t shared = 8 * (block / 32) * 8 + (rows > 1 ? block * vector * slot * accumulators : 0);
-    if (each > kKeptChunks || registers > kMostRegisters || shared > kMostShared) {
+    if (each > kMostKeptChunks || registers > kMostRegisters || shared > kMostShared) {
       continue;
     }
     int64_t resident = powerOfTwo(static_cast<double>(device.registers()) / static_cast<double>(registers * block), 1, kMostResident);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/FritOps.h"
+#include "ir/KernelBudgets.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -27,7 +27,7 @@ struct ScheduleDevice {
   int64_t registers() const { return 65536; }
   int64_t sharedBytes() const { return (arch == 80 || arch == 87 ? 164 : arch >= 90 && arch < 120 ? 228 : 100) << 10; }
   /// Blocks that run at once and share their memory.
-  unsigned mostClusterBlocks() const { return arch >= 90 ? 8 : 1; }
+  unsigned mostClusterBlocks() const { return arch >= 90 ? kMostRowBlocks : 1; }
 };
 
 /// Of a pass's option `arch`: an error at `graph` unless schedules know it.

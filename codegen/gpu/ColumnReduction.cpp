@@ -27,6 +27,8 @@
 #include "codegen/gpu/Schedules.h"
 #include "codegen/gpu/UnrolledSweep.h"
 
+#include "ir/KernelBudgets.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -99,13 +101,8 @@ public:
     return getSlotBytes(program) * kWarps * shape.lanes * width * Accumulators::countValues(program, program.numPhases());
   }
 
-  /// Of a value in shared memory: squares around a mean are four values, which would take more of it than the threads of a processor have.
   static uint32_t getSlotBytes(const KernelProgram &program) {
-    auto isNarrow = [&](unsigned id) {
-      bool isArg = llvm::is_contained({ReduceKind::ArgMax, ReduceKind::ArgMin}, cast<ReduceOp>(program[id].op).getKind());
-      return !isArg && program[id].type.getIntOrFloatBitWidth() <= 32;
-    };
-    return Accumulators::takesTiles(program) && llvm::all_of(program.getReduces(), isNarrow) ? 4 : 8;
+    return frit::getSlotBytes(llvm::map_range(program.getReduces(), [&](unsigned id) { return cast<ReduceOp>(program[id].op); }));
   }
 
 private:
