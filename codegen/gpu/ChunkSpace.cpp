@@ -95,6 +95,17 @@ ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned en
   }
 }
 
+/// Whether what `size` leaves over chunks is, or is not, nothing.
+static Value compareRest(GpuFunction &function, SizeExpr size, unsigned width, arith::CmpIPredicate predicate) {
+  OpBuilder &builder = function.getBuilder();
+  Value rest = arith::AndIOp::create(builder, function.getLoc(), function.size(size), function.index(width - 1));
+  return arith::CmpIOp::create(builder, function.getLoc(), predicate, rest, function.index(0));
+}
+
+Value ChunkSpace::hasPartialChunk(GpuFunction &function) const {
+  return compareRest(function, laneExtent, width, arith::CmpIPredicate::ne);
+}
+
 Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   if (width == 1) {
     return Value();
@@ -111,9 +122,7 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   }
   Value all;
   for (SizeExpr expr : multiples) {
-    Value rest = arith::AndIOp::create(builder, loc, function.size(expr), function.index(width - 1));
-    all = function.both(all, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest,
-                                                   function.index(0)));
+    all = function.both(all, compareRest(function, expr, width, arith::CmpIPredicate::eq));
   }
   if (program.getPointers() == PointerAlignment::Aligned) {
     for (const auto &[tensor, bytes] : pointers) {

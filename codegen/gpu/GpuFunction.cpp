@@ -418,6 +418,38 @@ static Value seeThroughSplat(Value mask) {
   return mask;
 }
 
+/// What is constant of an offset, apart: it becomes a part of the instruction, and neighbours share the address of the rest.
+static std::pair<Value, int64_t> splitConstant(OpBuilder &builder, Location loc, Value offset) {
+  llvm::APInt constant;
+  if (matchPattern(offset, m_ConstantInt(&constant))) {
+    return {Value(), constant.getSExtValue()};
+  }
+  auto add = offset.getDefiningOp<arith::AddIOp>();
+  if (!add) {
+    return {offset, 0};
+  }
+  auto [left, more] = splitConstant(builder, loc, add.getLhs());
+  auto [right, most] = splitConstant(builder, loc, add.getRhs());
+  if (more == 0 && most == 0) {
+    return {offset, 0};
+  }
+  return {left && right ? Value(arith::AddIOp::create(builder, loc, left, right)) : left ? left : right, more + most};
+}
+
+/// Where the first lane of an access lies.
+static Value firstPointer(OpBuilder &builder, Location loc, Value base, const Access &access) {
+  Type element = memoryType(access.element);
+  auto at = [&](Value start, LLVM::GEPArg offset) -> Value { return LLVM::GEPOp::create(builder, loc, start.getType(), element, start, offset); };
+  if (access.lanes > 1) {
+    return at(base, access.offset);
+  }
+  auto [rest, constant] = splitConstant(builder, loc, access.offset);
+  if (constant <= 0 || constant > std::numeric_limits<int32_t>::max()) {
+    return at(base, access.offset);
+  }
+  return at(rest ? at(base, rest) : base, static_cast<int32_t>(constant));
+}
+
 Value GpuFunction::loadFrom(Value pointer, Type element, unsigned lanes, Value guard) {
   Type memory = getLanesType(memoryType(element), lanes);
   unsigned alignment = std::min(16u, getElementBytes(element) * lanes);
@@ -464,9 +496,7 @@ Value GpuFunction::lanePointer(const Access &access, Value first, unsigned lane)
 
 Value GpuFunction::load(OpBuilder &, Location, const Access &access) {
   Value base = getPointer(access.tensor, access.isResult), mask = seeThroughSplat(access.mask);
-  Value first = access.shape == AccessShape::Gathered
-                    ? Value()
-                    : elementPointer(base, access.element, access.offset);
+  Value first = access.shape == AccessShape::Gathered ? Value() : firstPointer(builder, loc, base, access);
   bool uniformMask = !mask || !isa<VectorType>(mask.getType());
   if (access.lanes == 1) {
     return loadFrom(access.shape == AccessShape::Gathered ? lanePointer(access, first, 0) : first,
@@ -487,9 +517,7 @@ Value GpuFunction::load(OpBuilder &, Location, const Access &access) {
 
 void GpuFunction::store(OpBuilder &, Location, const Access &access, Value value) {
   Value base = getPointer(access.tensor, access.isResult), mask = seeThroughSplat(access.mask);
-  Value first = access.shape == AccessShape::Gathered
-                    ? Value()
-                    : elementPointer(base, access.element, access.offset);
+  Value first = access.shape == AccessShape::Gathered ? Value() : firstPointer(builder, loc, base, access);
   bool uniformMask = !mask || !isa<VectorType>(mask.getType());
   if (access.lanes == 1) {
     return storeTo(access.shape == AccessShape::Gathered ? lanePointer(access, first, 0) : first,

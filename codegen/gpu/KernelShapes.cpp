@@ -1,5 +1,7 @@
 #include "codegen/gpu/KernelShapes.h"
 
+#include "ir/KernelBudgets.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -17,9 +19,8 @@ unsigned mlir::frit::chooseLanes(const LaneAccesses &accesses) {
   return width;
 }
 
-static constexpr unsigned kKeptRegisters = 64, kMaxKeptChunks = 16;
-static constexpr unsigned kUnknownChunks = 4, kUnknownRegisters = 32;
-static constexpr uint32_t kMostThreads = 512, kMostBlocks = 8;
+/// Of a row of unknown length, where so few are enough.
+static constexpr int64_t kUnknownElements = 32;
 
 static uint32_t powerOfTwo(int64_t value, uint32_t low, uint32_t high) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(value, 0))), low, high));
@@ -30,7 +31,7 @@ static uint32_t threadsFor(int64_t chunks) {
   if (chunks <= 128) {
     return chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
   }
-  return powerOfTwo((chunks + 3) / 4, 64, kMostThreads);
+  return powerOfTwo((chunks + 3) / 4, 64, kMostRowThreads);
 }
 
 /// Of a row of known length: more threads than the length alone asks for, where several operands are to be kept, and more blocks than
@@ -38,20 +39,20 @@ static uint32_t threadsFor(int64_t chunks) {
 static bool keepKnown(const RowNumbers &row, RowShape &shape) {
   auto keepBy = [&](uint32_t threads, uint32_t cluster) {
     int64_t share = int64_t(threads) * cluster, each = (*row.chunks + share - 1) / share;
-    bool fits = each <= kMaxKeptChunks && each * row.width * std::max(row.loads, 1u) <= kKeptRegisters;
+    bool fits = keepsChunks(each, row.width, std::max(row.loads, 1u));
     if (fits) {
       shape = {threads, cluster > 1 ? threads : std::max(shape.block, threads), static_cast<unsigned>(each), cluster};
     }
     return fits;
   };
-  for (uint32_t blocks = powerOfTwo(row.cluster, 1, kMostBlocks); blocks > 1 && blocks <= kMostBlocks; blocks *= 2) {
-    for (uint32_t threads = std::max(128u, threadsFor((*row.chunks + blocks - 1) / blocks)); threads <= kMostThreads; threads *= 2) {
+  for (uint32_t blocks = powerOfTwo(row.cluster, 1, kMostRowBlocks); blocks > 1 && blocks <= kMostRowBlocks; blocks *= 2) {
+    for (uint32_t threads = std::max(128u, threadsFor((*row.chunks + blocks - 1) / blocks)); threads <= kMostRowThreads; threads *= 2) {
       if (keepBy(threads, blocks)) {
         return true;
       }
     }
   }
-  for (uint32_t threads = shape.threads; threads <= kMostThreads; threads *= 2) {
+  for (uint32_t threads = shape.threads; threads <= kMostRowThreads; threads *= 2) {
     if (keepBy(threads, 1)) {
       return true;
     }
@@ -59,26 +60,41 @@ static bool keepKnown(const RowNumbers &row, RowShape &shape) {
   return false;
 }
 
-static void keepUnknown(const RowNumbers &row, RowShape &shape) {
-  if (row.width * std::max(row.loads, 1u) * kUnknownChunks > kUnknownRegisters) {
-    return;
+static bool keepUnknown(const RowNumbers &row, RowShape &shape) {
+  int64_t operands = std::max({row.loads, row.values, 1u}) * (row.isWide ? 4 : 1), most = row.isWide ? kUnknownElements : kMostKeptElements;
+  auto keepBy = [&](uint32_t threads, int64_t chunks, int64_t mostElements) {
+    int64_t each = llvm::divideCeil(std::max<int64_t>(chunks, 1), threads);
+    bool fits = keepsChunks(each, row.width, operands, mostElements);
+    if (fits) {
+      shape.threads = threads;
+      shape.block = std::max(shape.block, threads);
+      shape.kept = static_cast<unsigned>(each);
+      int64_t elements = std::min({each * row.width, mostElements / operands, kUnknownElements / std::max(row.loads, 1u)});
+      shape.keptElements = row.hasWholeChunks || row.width == 1 ? 0 : static_cast<unsigned>(elements);
+    }
+    return fits;
+  };
+  if (row.mostChunks && keepBy(shape.threads, *row.mostChunks, kUnknownElements)) {
+    return true;
   }
-  if (row.mostChunks && *row.mostChunks <= int64_t(kUnknownChunks) * shape.threads) {
-    shape.kept = llvm::divideCeil(std::max<int64_t>(*row.mostChunks, 1), shape.threads);
-    return;
+  int64_t expected = llvm::divideCeil(4 * std::clamp<int64_t>(row.threads, 8, 1024) * row.vector, row.width);
+  int64_t wanted = row.mostChunks ? std::min(*row.mostChunks, 2 * expected) : 2 * expected;
+  for (int64_t mostElements : {kUnknownElements, most}) {
+    for (uint32_t threads = std::min(2 * shape.threads, kMostRowThreads); threads <= kMostRowThreads; threads *= 2) {
+      if (keepBy(threads, wanted, mostElements)) {
+        return true;
+      }
+    }
   }
-  // The schedule expects four chunks a thread; rows of twice that length are kept too.
-  shape.threads = std::min(2 * shape.threads, kMostThreads);
-  shape.block = std::max(shape.block, shape.threads);
-  shape.kept = kUnknownChunks;
+  return keepBy(kMostRowThreads, std::min(wanted, expected), most);
 }
 
 RowShape mlir::frit::shapeRows(const RowNumbers &row) {
   RowShape shape;
   if (row.chunks) {
-    shape.threads = row.lanes > 0 ? powerOfTwo(row.lanes, 8, kMostThreads) : threadsFor(*row.chunks);
+    shape.threads = row.lanes > 0 ? powerOfTwo(row.lanes, 8, kMostRowThreads) : threadsFor(*row.chunks);
   } else {
-    shape.threads = powerOfTwo(row.threads, 8, kMostThreads);
+    shape.threads = powerOfTwo(row.threads, 8, kMostRowThreads);
     if (row.mostChunks) {
       shape.threads = std::min(shape.threads, threadsFor(*row.mostChunks));
     }

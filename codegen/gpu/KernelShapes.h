@@ -33,8 +33,13 @@ struct RowNumbers {
   unsigned width = 1;
   /// Operands of the row's size that reductions read.
   unsigned loads = 1;
-  /// Of the schedule; `lanes`: threads of a row whatever its length, 0 for none asked for.
-  int64_t lanes = 0, threads = 256, cluster = 1;
+  /// Most values of an element that wait from one phase for a later one: what is computed of the operands, where that is more.
+  unsigned values = 1;
+  /// Some have elements of 64 bits.
+  bool isWide = false;
+  /// Of the schedule; `lanes`: threads of a row whatever its length, 0 for none asked for. `vector`: elements of what it takes for a chunk; four
+  /// a thread are the row that it expects.
+  int64_t lanes = 0, threads = 256, cluster = 1, vector = 1;
 };
 
 struct RowShape {
@@ -44,10 +49,13 @@ struct RowShape {
   unsigned kept = 0;
   /// Blocks of a row.
   uint32_t cluster = 1;
+  /// Elements a thread keeps, one by one, of a row of unknown length that is no whole number of chunks; 0: it keeps none.
+  unsigned keptElements = 0;
 };
 
 /// Threads by the length of the row; as many more, up to the blocks of a cluster, as keep what the reductions read in 64 registers a thread.
-/// Rows whose length is not known are kept in 32: short ones have as many bound and do without most.
+/// Of rows whose length is not known, twice what the schedule expects is kept, in 32: short ones have as many bound and do without most. Where
+/// no block has threads enough for that it is 64, and what is expected at least. Numbers of 64 bits are computed with in as many again.
 RowShape shapeRows(const RowNumbers &row);
 
 /// Tensors that are contiguous along another dim than the lanes', which go through shared memory.

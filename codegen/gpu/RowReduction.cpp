@@ -8,14 +8,15 @@
 // A row of known length whose chunks fit (64 registers of loaded values, of a width that divides the row) is read once and stays in registers through all
 // phases: every chunk has a frame that outlives its phase, so a later phase finds the loads and everything computed from them
 // instead of emitting them again. Longer rows are swept again by each phase, mostly from L2. Where the length is not known and a row is
-// read again, both are there: rows of a few chunks a thread are kept, longer ones swept, which is asked once, at run time.
+// read again, both are there: rows of a few chunks a thread are kept, longer ones swept, which is asked once, at run time. A row that is no whole
+// number of chunks is kept in chunks of one element: what no vector can be is read by neighbouring threads.
 //
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid one: loads need no mask, and
 // what was loaded twice is left out of accumulation and stores (in place those loads are masked: their owner may be writing).
 // Full results that wait for no reduction are written by the first sweep where the row is not kept.
 // Chunks of a swept row that lies in several dims of unknown sizes carry their places (Odometer.h).
-// Where accesses cannot be vectors the same chunks are read element by element, so the order of combination is a function of sizes
-// alone.
+// Where a row is whole chunks and accesses cannot be vectors the same chunks are read element by element, so the order of combination is a
+// function of sizes alone.
 //
 // Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so (sm_90 and newer): chunks go round all
 // threads of the cluster, and what a block has folded is folded over the blocks through their shared memory (Cluster.cpp). It is never
@@ -51,6 +52,52 @@ bool mlir::frit::isReadAgain(const KernelProgram &program) {
 
 namespace {
 
+/// Operands of the last sweep alone (a weight, a bias) are not held through the phases.
+SmallVector<unsigned> getKeptLoads(const KernelProgram &program) {
+  SmallVector<unsigned> reduced;
+  for (unsigned id : program.getReduces()) {
+    reduced.push_back(program[id].operands[0]);
+  }
+  return getSweptLoads(program, reduced);
+}
+
+/// The most values of an element of a kept row that wait from one phase for a later one.
+unsigned countWaiting(const KernelProgram &program) {
+  unsigned phases = program.numPhases();
+  SmallVector<unsigned> computed(program.getNodes().size(), phases + 1), used(program.getNodes().size(), 0);
+  for (unsigned phase = 0; phase <= phases; ++phase) {
+    SmallVector<unsigned> roots = phase < phases ? Accumulators::getOperands(program, phase) : SmallVector<unsigned>();
+    for (const Store &store : program.getStores()) {
+      if (phase == phases && program[store.node].kind != NodeKind::Reduce) {
+        roots.push_back(store.node);
+      }
+    }
+    std::vector<bool> needed;
+    program.reach(roots, needed, {});
+    for (unsigned id = 0; id < needed.size(); ++id) {
+      if (needed[id] && computed[id] > phases) {
+        computed[id] = phase;
+        for (unsigned operand : program[id].operands) {
+          used[operand] = phase;
+        }
+      }
+    }
+    for (unsigned root : roots) {
+      used[root] = phase;
+    }
+  }
+  unsigned most = 0;
+  for (unsigned phase = 1; phase <= phases; ++phase) {
+    unsigned waiting = 0;
+    for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+      bool isValue = llvm::is_contained({NodeKind::Load, NodeKind::Apply, NodeKind::Select}, node.kind);
+      waiting += isValue && (node.dims & program.reducedMask()) && computed[id] < phase && used[id] >= phase;
+    }
+    most = std::max(most, waiting);
+  }
+  return most;
+}
+
 RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   KernelOp kernel = program.getKernel();
   RowNumbers row;
@@ -60,23 +107,23 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
   row.hasWholeChunks = space.dividesEvenly();
   row.isReadAgain = isReadAgain(program);
   row.width = space.getWidth();
-  // Operands of the last sweep alone (a weight, a bias) are not held through the phases.
-  SmallVector<unsigned> reduced;
-  for (unsigned id : program.getReduces()) {
-    reduced.push_back(program[id].operands[0]);
-  }
-  row.loads = getSweptLoads(program, reduced).size();
+  SmallVector<unsigned> loads = getKeptLoads(program);
+  row.loads = loads.size();
+  row.values = countWaiting(program);
+  row.isWide = llvm::any_of(loads, [&](unsigned id) { return getElementBytes(program[id].type) > 4; });
   row.lanes = getScheduled(kernel, "lanes", 0);
   row.threads = getScheduled(kernel, "threads", row.threads);
+  row.vector = getScheduled(kernel, "vector", space.getWidth());
   row.cluster = getScheduled(kernel, "cluster", 1);
   return shapeRows(row);
 }
 
 class RowKernel {
 public:
-  RowKernel(GpuFunction &function, const ChunkSpace &space, RowShape shape, bool isInPlace)
-      : function(function), program(function.getProgram()), emitter(function.getEmitter()),
-        space(space), shape(shape), isInPlace(isInPlace) {
+  /// `elements`: the same as `space` in chunks of one.
+  RowKernel(GpuFunction &function, const ChunkSpace &space, const ChunkSpace &elements, RowShape shape, bool isInPlace)
+      : function(function), program(function.getProgram()), emitter(function.getEmitter()), space(space), elements(elements),
+        loads(getKeptLoads(program)), shape(shape), isInPlace(isInPlace) {
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : rowStores).push_back(store);
@@ -107,18 +154,26 @@ public:
     bool isKnown = space.getChunks().getConstant().has_value();
     Value aligned = space.isAligned(function, true);
     if (!aligned && isKnown) {
-      return sweepRow(top, space.getWidth() > 1 || shape.kept, shape.kept);
+      return sweepRow(top, space, space.getWidth() > 1 || shape.kept, shape.kept);
     }
     auto chooseKept = [&] {
       if (isKnown || !shape.kept) {
-        return sweepRow(top, true, shape.kept);
+        return sweepRow(top, space, true, shape.kept);
       }
-      either(isKept(), [&] { sweepRow(top, true, shape.kept); }, [&] { sweepRow(top, true, 0); });
+      either(isKept(space, shape.kept), [&] { sweepRow(top, space, true, shape.kept); }, [&] { sweepRow(top, space, true, 0); });
     };
     if (!aligned) {
       return chooseKept();
     }
-    either(aligned, chooseKept, [&] { sweepRow(top, false, isKnown ? shape.kept : 0); });
+    auto chooseElements = [&] {
+      if (!shape.keptElements) {
+        return sweepRow(top, space, false, isKnown ? shape.kept : 0);
+      }
+      // The order of combination is another: it has to follow from sizes alone.
+      Value isKeptSo = function.both(space.hasPartialChunk(function), isKept(elements, shape.keptElements));
+      either(isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, [&] { sweepRow(top, space, false, 0); });
+    };
+    either(aligned, chooseKept, chooseElements);
   }
 
 private:
@@ -128,16 +183,16 @@ private:
   }
 
   /// Whether a row of unknown length has no more chunks than its threads keep, and one at least.
-  Value isKept() {
+  Value isKept(const ChunkSpace &space, unsigned kept) {
     Value chunks = function.size(space.getChunks());
-    int64_t most = int64_t(shape.kept) * shape.threads;
+    int64_t most = int64_t(kept) * shape.threads;
     auto bound = program.sharedBound(space.getChunks());
     Value fits = bound && *bound <= most ? Value() : function.less(chunks, function.index(most + 1));
     return function.both(function.less(function.index(0), chunks), fits);
   }
 
-  /// One row, all phases. `vectors`: chunks are whole and aligned.
-  void sweepRow(Frame &top, bool vectors, unsigned kept) {
+  /// One row, all phases. `vectors`: chunks are whole and aligned. Of `elements` a row is kept.
+  void sweepRow(Frame &top, const ChunkSpace &steps, bool vectors, unsigned kept) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
     Frame row(&top);
     if (isInPlace) {
@@ -147,24 +202,29 @@ private:
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
     int64_t threads = int64_t(shape.threads) * shape.cluster;
+    auto known = steps.getChunks().getConstant();
+    Value own;
+    if (kept && !known) {
+      // How many chunks are a thread's, instead of a place to compare for each.
+      Value beyond = function.add(function.size(steps.getChunks()), function.index(threads - 1));
+      own = function.div(function.sub(beyond, lane), function.index(threads));
+    }
     for (unsigned k = 0; k < kept; ++k) {
       chunks.push_back(std::make_unique<Frame>(&row));
       Value chunk = function.add(lane, function.index(k * threads));
       inside.push_back(Value());
-      if (auto known = space.getChunks().getConstant(); !known || (k + 1) * threads > *known) {
-        Value count = function.size(space.getChunks()), last = function.sub(count, function.index(1));
+      if (!known) {
+        inside.back() = function.less(function.index(k), own);
+      } else if ((k + 1) * threads > *known) {
+        Value count = function.size(steps.getChunks());
         inside.back() = function.less(chunk, count);
-        if (known) {
-          chunk = function.minimum(chunk, last);
-        } else {
-          // Many of a short row may lie outside: each asks for a chunk of its own, so that a warp's loads there are broadcasts of different lines.
-          Value other = function.sub(last, function.minimum(function.index(k), last));
-          chunk = arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside.back(), chunk, other);
-        }
+        chunk = function.minimum(chunk, function.sub(count, function.index(1)));
       }
-      space.bindChunk(function, *chunks.back(), chunk);
+      steps.bindChunk(function, *chunks.back(), chunk);
       if (isInPlace) {
         chunks.back()->mask = function.both(active, inside.back());
+      } else if (!known) {
+        loadClamped(steps, k, chunk, inside.back(), *chunks.back());
       }
     }
     bool isFirst = true;
@@ -173,7 +233,7 @@ private:
       if (sums.isEmpty()) {
         continue;
       }
-      SmallVector<Value> totals = sums.start(space.getWidth(), /*isMasked=*/!kept && !vectors);
+      SmallVector<Value> totals = sums.start(steps.getWidth(), /*isMasked=*/!kept && !vectors);
       if (kept) {
         SmallVector<Frame *> frames;
         llvm::transform(chunks, std::back_inserter(frames), [](const auto &chunk) { return chunk.get(); });
@@ -187,7 +247,7 @@ private:
           return next;
         });
       }
-      totals = sums.foldThreads(sums.foldLanes(sums.leave(totals, space.getWidth())), shape.threads);
+      totals = sums.foldThreads(sums.foldLanes(sums.leave(totals, steps.getWidth())), shape.threads);
       sums.supply(row, sums.foldCluster(totals, isFirst));
       isFirst = false;
       emitter.hoist(row, level + 1 < program.numPhases() ? Accumulators::getOperands(program, level + 1) : roots);
@@ -213,6 +273,19 @@ private:
       });
     }
     function.setVectorAddresses(nullptr);
+  }
+
+  /// Loads what reductions read of a chunk that may lie outside of the row: another one then. Its place is that of the loads alone, so that it takes
+  /// no register behind them.
+  void loadClamped(const ChunkSpace &steps, unsigned k, Value chunk, Value inside, Frame &frame) {
+    // Many of a short row may lie outside: each asks for a chunk of its own, so that a warp's loads there are broadcasts of different lines.
+    Value last = function.sub(function.size(steps.getChunks()), function.index(1));
+    Value other = function.sub(last, function.minimum(function.index(k), last));
+    Frame place(frame.outer);
+    steps.bindChunk(function, place, arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside, chunk, other));
+    for (unsigned id : loads) {
+      frame.values[id] = emitter.value(place, id);
+    }
   }
 
   /// The chunks of a row that are a thread's, one after the other.
@@ -259,7 +332,8 @@ private:
   GpuFunction &function;
   const KernelProgram &program;
   Emitter &emitter;
-  const ChunkSpace &space;
+  const ChunkSpace &space, &elements;
+  SmallVector<unsigned> loads;
   RowShape shape;
   bool isInPlace;
   /// Of the full results, those that a sweep writes as it reads (where the row is not kept), and the others.
@@ -289,7 +363,7 @@ void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgra
   ChunkSpace space = spaceOf(isNarrower && chooseShape(program, spaceOf(whole)).kept ? whole : width);
   RowShape shape = chooseShape(program, space);
   GpuFunction function(module, desc.name, program, {shape.block, false, shape.cluster});
-  RowKernel(function, space, shape, isInPlace).emit();
+  RowKernel(function, space, spaceOf(1), shape, isInPlace).emit();
   function.finish();
 
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);

@@ -83,3 +83,44 @@ def dynamic_column_sum_of_channels(s):
 @kind(dynamic=True, **BLOCKS)
 def dynamic_argmax(s):
     return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
+
+
+# Rows that are read again: of odd length, of several operands, in more rounds.
+@kind(dynamic=True)
+def dynamic_softmax_odd(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4095))]
+
+
+@kind(dynamic=True)
+def dynamic_softmax_wide(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 16384))]
+
+
+@kind(dynamic=True)
+def dynamic_layer_norm_odd(s):
+    return lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [s.randn(*shape(s, 16384, 5001)), s.randn(5001), s.randn(5001)]
+
+
+@kind(dynamic=True)
+def dynamic_add_rms_norm(s):
+    def function(x, y, w):
+        z = x + y
+        return z, F.rms_norm(z, z.shape[-1:], w)
+
+    return function, [s.randn(*shape(s, 16384, 4096)), s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
+
+
+@kind(dynamic=True)
+def dynamic_add_rms_norm_odd(s):
+    def function(x, y, w):
+        z = x + y
+        return z, F.rms_norm(z, z.shape[-1:], w)
+
+    return function, [s.randn(*shape(s, 16384, 4095)), s.randn(*shape(s, 16384, 4095)), s.randn(4095)]
+
+
+@kind(dynamic=True)
+def dynamic_masked_softmax(s):
+    rows, columns = shape(s, 16384, 8192)
+    mask = torch.ones(rows, columns, dtype=torch.bool)
+    return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(rows, columns), mask]

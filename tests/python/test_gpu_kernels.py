@@ -27,7 +27,7 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_rows_of_several_operands_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
 
 
 @pytest.fixture(autouse=True)
@@ -236,10 +236,45 @@ def test_rows_of_any_length():
 
     compiled = agree(function, values((3, 40)), dynamic=True)
     # Around a vector, what one thread takes, and 1024: the longest row that is kept, where the first had 40 columns.
-    for shape in [(1, 8), (4, 2), (9, 31), (2, 252), (3, 256), (2, 260), (2, 1020), (2, 1024), (2, 1027), (2, 1028), (130, 5), (2, 5000), (0, 7)]:
+    shapes = [(1, 8), (4, 2), (9, 31), (2, 252), (3, 256), (2, 260), (2, 1020), (2, 1024), (2, 1027), (2, 1028), (130, 5), (2, 5000), (0, 7)]
+    # Kept by elements: around a warp, the threads of a row, and the longest.
+    for shape in [*shapes, (5, 33), (2, 63), (3, 65), (1, 1023), (2, 1025), (2, 5001)]:
         compare(compiled(values(shape)), function(values(shape)))
     for columns in (8, 64, 100, 768, 1024, 4096, 4100):
         agree(function, values((3, columns)))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+def test_rows_of_several_operands_of_any_length(dtype):
+    """What is read again is kept of both, in vectors, by elements, or not at all; also where it is written over."""
+
+    def function(x, y, m, w):
+        z = x + y
+        return z, F.rms_norm(z, z.shape[-1:]) * w, torch.softmax(x.masked_fill(m, float("-inf")), -1)
+
+    def inputs(rows, columns):
+        return values((rows, columns), dtype), values((rows, columns), dtype, 1), values((rows, columns), torch.bool), values((columns,), dtype, 2)
+
+    def in_place(x, y):
+        return x.copy_(F.layer_norm(x + y, x.shape[-1:]))
+
+    compiled, over = (torch.compile(one, backend="frit", dynamic=True) for one in (function, in_place))
+    for rows, columns in [(3, 40), (5, 7), (2, 33), (3, 127), (2, 129), (1, 255), (2, 1024), (3, 1031), (2, 2047), (2, 2048), (2, 2049), (1, 4096), (0, 9)]:
+        compare(compiled(*inputs(rows, columns)), function(*inputs(rows, columns)))
+        one, two = inputs(rows, columns)[:2], inputs(rows, columns)[:2]
+        compare(over(*one), in_place(*two))
+        compare(one, two)
+
+
+@pytest.mark.parametrize("columns", [63, 64])
+def test_rows_of_unknown_length_have_the_same_bits_from_any_pointer(columns):
+    compiled = torch.compile(lambda x: torch.softmax(x, -1), backend="frit", dynamic=True)
+    x = values((7 * columns + 1,))
+    beside, aligned = x[1:].view(7, columns), x[1:].clone().view(7, columns)
+    compare(compiled(beside), torch.softmax(beside, -1))
+    assert torch.equal(compiled(beside), compiled(aligned))
+    wide = values((7, columns + 9))[:, :columns]
+    assert torch.equal(compiled(wide), compiled(wide.clone(memory_format=torch.contiguous_format)))
 
 
 CARRIED = {

@@ -22,6 +22,7 @@ RowNumbers unknown(int64_t threads, unsigned width = 8, unsigned loads = 1) {
   RowNumbers row = known(0, width, loads);
   row.chunks.reset();
   row.threads = threads;
+  row.vector = width;
   return row;
 }
 
@@ -76,18 +77,65 @@ TEST(KernelShapes, RowsThatAreNotWholeOrEmptyAreNotKept) {
 
 TEST(KernelShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   expectShape(unknown(128), 256, 256, 4);
-  expectShape(unknown(512), 512, 512, 4);
+  expectShape(unknown(256), 512, 512, 4);
   RowNumbers once = unknown(128);
   once.isReadAgain = false;
   expectShape(once, 128, 128, 0);
-  // Two operands of eight elements are more than 32 registers hold; of four they are not.
-  expectShape(unknown(128, 8, 2), 128, 128, 0);
+  // No more threads for twice what is expected: more registers, and what is expected at least.
+  expectShape(unknown(512), 512, 512, 8);
+  expectShape(unknown(1024), 512, 512, 8);
+  // Several operands take more threads first, more registers then.
+  expectShape(unknown(128, 8, 2), 512, 512, 2);
+  expectShape(unknown(256, 8, 2), 512, 512, 4);
+  expectShape(unknown(512, 8, 2), 512, 512, 4);
+  expectShape(unknown(1024, 8, 2), 512, 512, 0);
   expectShape(unknown(128, 4, 2), 256, 256, 4);
+  expectShape(unknown(128, 8, 8), 512, 512, 1);
+  expectShape(unknown(128, 8, 9), 128, 128, 0);
+  // Values that wait count as operands do.
+  RowNumbers waiting = unknown(128);
+  waiting.values = 3;
+  expectShape(waiting, 512, 512, 2);
+  // Chunks that are narrower than the schedule's are more.
+  RowNumbers narrow = unknown(128, 1);
+  narrow.vector = 8;
+  expectShape(narrow, 512, 512, 16);
+  // Numbers of 64 bits.
+  RowNumbers wide = unknown(256, 2);
+  wide.isWide = true;
+  expectShape(wide, 512, 512, 4);
+  wide.threads = 512;
+  expectShape(wide, 512, 512, 4);
+  wide.loads = 2;
+  expectShape(wide, 512, 512, 0);
   RowNumbers bounded = unknown(256);
   bounded.mostChunks = 100;
   expectShape(bounded, 32, 128, 4);
   bounded.mostChunks = 0;
   expectShape(bounded, 8, 128, 1);
+}
+
+TEST(KernelShapes, RowsThatAreNoWholeChunksAreKeptByElements) {
+  RowNumbers row = unknown(128);
+  EXPECT_EQ(shapeRows(row).keptElements, 0u);
+  row.hasWholeChunks = false;
+  EXPECT_EQ(shapeRows(row).keptElements, 32u);
+  row.loads = 2;
+  EXPECT_EQ(shapeRows(row).keptElements, 16u);
+  // Twice what is expected in both ways.
+  EXPECT_EQ(shapeRows(row).keptElements * shapeRows(row).threads, 2u * 4096);
+  row.loads = 1;
+  row.threads = 512;
+  EXPECT_EQ(shapeRows(row).keptElements, 32u);
+  row.isReadAgain = false;
+  EXPECT_EQ(shapeRows(row).keptElements, 0u);
+  // A chunk that is an element is kept as one.
+  RowNumbers single = unknown(128, 1);
+  single.hasWholeChunks = false;
+  EXPECT_EQ(shapeRows(single).keptElements, 0u);
+  RowNumbers length = known(100);
+  length.hasWholeChunks = false;
+  EXPECT_EQ(shapeRows(length).keptElements, 0u);
 }
 
 TEST(KernelShapes, LanesAskedForAreTaken) {
@@ -110,6 +158,7 @@ TEST(KernelShapes, NoRowExceedsItsBudget) {
               row.rows = rows;
               row.lanes = asked;
               row.cluster = cluster;
+              row.hasWholeChunks = chunks >= 0 || rows % 2 == 0;
               if (chunks < 0 && asked) {
                 row.mostChunks = 8 * asked;
               }
@@ -120,6 +169,8 @@ TEST(KernelShapes, NoRowExceedsItsBudget) {
               EXPECT_TRUE(shape.threads >= 8 && shape.threads <= shape.block && shape.block <= 512 && shape.block >= 32);
               EXPECT_LE(shape.cluster, 8u);
               EXPECT_LE(shape.kept * width * std::max(loads, 1u), 64u);
+              EXPECT_LE(shape.keptElements * std::max(loads, 1u), 32u);
+              EXPECT_LE(shape.keptElements, shape.kept * width);
               if (shape.kept != 0 && row.chunks) {
                 EXPECT_GE(int64_t(shape.kept) * shape.threads * shape.cluster, *row.chunks);
               }
