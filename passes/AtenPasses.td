@@ -37,7 +37,7 @@ def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
 def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
   let summary = "let kernels make their random numbers, from one seed a graph";
   let description = [{
-    Operators that draw random numbers (dropout in training, `rand`, `rand_like`, `bernoulli`, `uniform`) become formulas of `frit.random`,
+    Operators that draw random numbers (dropout in training, `rand`, `randn`, `bernoulli`, `uniform` ...) become formulas of `frit.random`,
     which fuse like any other. What is left to torch is one draw of a seed where the first of them stood, so that `torch.manual_seed`,
     the order of a program's draws and CUDA graphs hold as before; the numbers themselves are other ones than eager's. Each draw has a
     number of its own in the graph. Operators with a generator of their own, and arguments that eager refuses, stay calls.
@@ -65,7 +65,7 @@ def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
     Statistic<"numReplaced", "replaced", "operators whose numbers kernels make">,
     Statistic<"numKept", "kept", "random operators left to the dispatcher">,
     Statistic<"numSeeds", "seeds", "seeds drawn">];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {

@@ -174,6 +174,42 @@ Values uniformBetween(AtenCall &call, Draws &draws) {
   return asResult(call, b.select(isTo, b.cast(b.constant(dtype, from), math), value));
 }
 
+/// Of the standard normal distribution, by Box and Muller: sqrt(-2 ln u) cos(2 pi v) with u in (0, 1], which reaches 6.7 in f32. An element takes
+/// the two words of its 64 bits; in f64, the bits of two draws.
+Tensor standardNormal(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DType math) {
+  TensorBuilder &b = call.build();
+  constexpr double twoPi = 6.283185307179586;
+  Tensor first, second, bits = draws.bits(call, sizes, DType::I64);
+  if (math == DType::F64) {
+    first = b.add(b.mul(b.cast(upperBits(b, bits, 53), math), std::ldexp(1.0, -53)), std::ldexp(1.0, -53));
+    second = b.mul(uniform(call, draws, sizes, math), twoPi);
+  } else {
+    Tensor low = b.bitAnd(bits, b.broadcast(b.constantInt(DType::I64, 0xFFFFFFFF), sizes));
+    first = b.add(b.mul(b.cast(low, math), std::ldexp(1.0, -32)), std::ldexp(1.0, -33));
+    second = b.mul(b.cast(upperBits(b, bits, 24), math), twoPi * std::ldexp(1.0, -24));
+  }
+  Tensor radius = b.math<math::SqrtOp>(b.mul(b.math<math::LogOp>(first), -2.0));
+  return b.mul(radius, b.math<math::CosOp>(second));
+}
+
+/// randn(size, ...), randn_like(self, ...)
+Values randn(AtenCall &call, Draws &draws) {
+  DType dtype = call.resultDtype();
+  return isFloating(dtype) ? asResult(call, standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)))
+                           : call.refuse("random numbers of integers");
+}
+
+/// normal_functional(self, mean, std)
+Values normal(AtenCall &call, Draws &draws) {
+  TensorBuilder &b = call.build();
+  double mean = call.number(1), deviation = call.number(2);
+  DType dtype = call.resultDtype();
+  if (call.refused() || !isFloating(dtype) || !(deviation >= 0)) {
+    return call.refuse("a deviation that eager refuses");
+  }
+  return asResult(call, b.add(b.mul(standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)), deviation), mean));
+}
+
 using RandomRule = Values (*)(AtenCall &, Draws &);
 
 struct RandomOperator {
@@ -186,7 +222,8 @@ struct RandomOperator {
 constexpr RandomOperator kOperators[] = {
     {"aten.native_dropout.default", dropout},       {"aten.dropout.default", dropout},         {"aten.rand.default", rand},
     {"aten.rand_like.default", rand},               {"aten.bernoulli.default", bernoulliOfSelf, 1},
-    {"aten.bernoulli.p", bernoulli, 2},             {"aten.uniform.default", uniformBetween, 3},
+    {"aten.bernoulli.p", bernoulli, 2},             {"aten.uniform.default", uniformBetween, 3}, {"aten.randn.default", randn},
+    {"aten.randn_like.default", randn},             {"aten.normal_functional.default", normal, 3},
 };
 
 struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> {

@@ -91,6 +91,23 @@ frit.graph @others(%p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8
 
 // -----
 
+// Normal numbers: two words of one draw, in f64 two draws.
+// CHECK-LABEL: frit.graph @normal
+// CHECK:         frit.random {{.+}} -> tensor<8xi64>
+// CHECK:         math.log {{.+}} : tensor<8xf32>
+// CHECK:         math.sqrt
+// CHECK:         math.cos
+// CHECK:         arith.truncf {{.+}} to tensor<8xbf16>
+// CHECK-COUNT-2: frit.random {{.+}} -> tensor<8xi64>
+// CHECK:         math.cos {{.+}} : tensor<8xf64>
+frit.graph @normal(%x: tensor<8xbf16>, %y: tensor<8xf64>) -> (tensor<8xbf16>, tensor<8xf64>) {
+  %0 = frit.aten "aten.randn_like.default"(%x) [#frit.operand<0>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<bf16>], result_dtypes = [#frit.dtype<bf16>]} : (tensor<8xbf16>) -> tensor<8xbf16>
+  %1 = frit.aten "aten.normal_functional.default"(%y) [#frit.operand<0>, 1.0, 2.0, unit] {operand_dtypes = [#frit.dtype<f64>], result_dtypes = [#frit.dtype<f64>]} : (tensor<8xf64>) -> tensor<8xf64>
+  frit.return %0, %1 : tensor<8xbf16>, tensor<8xf64>
+}
+
+// -----
+
 // Not: what eager refuses, integers, evaluation, and numbers that are drawn in another way.
 // CHECK-LABEL: frit.graph @left_to_torch
 // CHECK-NOT:     aten.randint.low

@@ -216,6 +216,38 @@ def test_bernoulli_and_uniform(philoxed):
     assert (half == 1).all()
 
 
+def normals(seed, stream, shape, dtype=torch.float32):
+    count = int(np.prod(shape))
+    words = bits(seed, stream, count, True)
+    if dtype == torch.float64:
+        first = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-53
+        second = (bits(seed, stream + 1, count, True) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    else:
+        first = (words & np.uint64(0xFFFFFFFF)).astype(np.float64) * 2.0**-32 + 2.0**-33
+        second = (words >> np.uint64(40)).astype(np.float64) * 2.0**-24
+    return torch.from_numpy(np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)).reshape(shape).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normal_numbers(philoxed, dtype):
+    compiled = philoxed(lambda x: (torch.randn_like(x), torch.empty_like(x).normal_(3, 0.5), torch.randn(x.shape, dtype=x.dtype)), dynamic=True)
+    each = 2 if dtype == torch.float64 else 1
+    for shape in [(0,), (1,), (5,), (33, 65)]:
+        found, seed = run(compiled, torch.ones(shape, dtype=dtype)), seed_of(5)
+        for turn, (drawn, scale, mean) in enumerate(zip(found, (1, 0.5, 1), (0, 3, 0))):
+            expected = (normals(seed, turn * each, shape, dtype).double() * scale + mean).to(dtype)
+            limit = {torch.float64: 1e-12, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+            torch.testing.assert_close(drawn, expected, atol=limit, rtol=limit)
+
+
+def test_the_normal_distribution(philoxed):
+    count = 1 << 14
+    drawn = run(philoxed(lambda x: torch.randn_like(x)), torch.empty(count), seed=1).double().numpy()
+    assert abs(drawn.mean()) < 6 / np.sqrt(count) and abs(drawn.var() - 1) < 6 * np.sqrt(2 / count)
+    assert abs((drawn**3).mean()) < 6 * np.sqrt(15 / count) and abs((drawn**4).mean() - 3) < 6 * np.sqrt(96 / count)
+    assert abs((drawn[1:] * drawn[:-1]).mean()) < 6 / np.sqrt(count)
+
+
 @pytest.mark.parametrize("p", [-0.5, 1.5])
 def test_what_eager_refuses_is_refused(philoxed, p):
     with pytest.raises(RuntimeError, match="p in|p to be"):
