@@ -24,7 +24,7 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from benchmarks import gpu_kernels
+from benchmarks import gpu_kernels, ptx
 from frit import backend
 from frit.capture import capture
 from frit.decompositions import decomposition_table
@@ -500,7 +500,7 @@ def compiled_for(graph, name, architecture, calls=()):
     result = backend._native().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
     report = json.loads(result.report)
     assert report["kernels"] and {call["op"] for call in report["aten_calls"]} == set(calls), f"{name}: torch runs a part of it"
-    return report["kernels"], {row[0]: row for text in emulation.ptx_of(result.artifact) for row in emulation.assemble(text)}
+    return report["kernels"], {row[0]: row for text in ptx.texts_of(result.artifact) for row in emulation.assemble(text)}
 
 
 @dataclass(frozen=True)

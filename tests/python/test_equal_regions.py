@@ -7,6 +7,7 @@ import threading
 import emulation
 import pytest
 import torch
+from benchmarks import ptx
 from torch._dynamo.utils import counters
 
 import frit
@@ -222,9 +223,9 @@ def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotte
         return {text[start : text.index("\n}\n", start)] for start in starts}
 
     x, y = torch.randn(64, 100, dtype=torch.float64), torch.randn(32, dtype=torch.float64)
-    alone = emulation.ptx_of(compiled_for("sm_90", text_of(lambda x: x.cos().sum(-1), x)).artifact)
+    alone = ptx.texts_of(compiled_for("sm_90", text_of(lambda x: x.cos().sum(-1), x)).artifact)
     backend._native().release_memory()
-    beside = emulation.ptx_of(compiled_for("sm_90", text_of(lambda x, y: (x.cos().sum(-1), y.cos() + 1), x, y)).artifact)
+    beside = ptx.texts_of(compiled_for("sm_90", text_of(lambda x, y: (x.cos().sum(-1), y.cos() + 1), x, y)).artifact)
     assert len(alone) == len(beside) == 2
     for one, more in zip(alone, beside):
         assert entries(one) and entries(one) < entries(more)
@@ -239,7 +240,7 @@ def test_calls_of_functions_do_not_tell_what_was_compiled_before(forgotten):
         backend._native().release_memory()
         made.append(compiled_for("sm_90", text).artifact)
     assert made[0] == made[1] == made[2]
-    assert any("call.uni" in ptx for ptx in emulation.ptx_of(made[0]))
+    assert any("call.uni" in text for text in ptx.texts_of(made[0]))
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
@@ -250,7 +251,7 @@ def test_functions_tables_and_shared_memory_of_several_kernels_assemble_as_one_m
 
     inputs = torch.randn(64, 700), torch.randn(64, 300, dtype=torch.float64), torch.randn(5000, dtype=torch.float64)
     result = compiled_for(target, text_of(several, *inputs))
-    (text,) = emulation.usual_ptx_of(result.artifact, json.loads(result.report))
+    (text,) = ptx.usual_texts_of(result.artifact, json.loads(result.report))
     assert text.count(".version") == text.count(".address_size") == 1
     assert text.count("__cudart_sin_cos_coeffs[") > 1, "each kernel has a table of its own"
     assert text.count(".extern .shared") == 1

@@ -18,7 +18,7 @@ from torch._dynamo.utils import counters
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from benchmarks import gpu, gpu_kernels
+from benchmarks import gpu, gpu_kernels, ptx
 from frit import backend, options
 from frit.capture import capture
 from frit.decompositions import decomposition_table
@@ -47,7 +47,7 @@ def test_benchmark_kernels_compile_and_assemble(name):
     assert len(report["kernels"]) == kernel.kernels
     if not kernel.kernels:
         return
-    texts, usual = emulation.ptx_of(result.artifact), emulation.usual_ptx_of(result.artifact, report)
+    texts, usual = ptx.texts_of(result.artifact), ptx.usual_texts_of(result.artifact, report)
     assert len(usual) == 3
     for text in usual:
         # Whole 16-byte accesses through the read-only path, and nothing that divides by what is not known.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from benchmarks import ptx
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
@@ -87,7 +88,7 @@ def test_one_artifact_for_all_targets(name, tmp_path):
         _run(BUILD / "bin/frit-run", tmp_path / "m.frit", f"--device={device}", *words, *(f"--output=@{path}" for path in outputs))
         for path, want in zip(outputs, expected):
             torch.testing.assert_close(torch.from_numpy(np.load(path)), want, rtol=2e-5, atol=2e-5, check_stride=False)
-    texts = emulation.ptx_of((tmp_path / "m.frit").read_bytes())
+    texts = ptx.texts_of((tmp_path / "m.frit").read_bytes())
     assert len(texts) in (3, 6)  # what runs seldom is apart, where there is such
     if emulation.PTXAS:
         rows = [row for text in texts for row in emulation.assemble(text)]
