@@ -73,7 +73,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
     : program(program), kernel(program.getKernel()), module(module), builder(module.getContext()),
       loc(kernel.getLoc()),
       indexType(builder.getIntegerType(options.listItems || fitsIn32Bits(program) ? 32 : 64)),
-      threads(options.threads), cluster(options.cluster) {
+      threads(options.threads), cluster(options.cluster), isApproximate(allowsApproximateMath(kernel)) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), kGlobalSpace);
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
   SmallVector<Type> pointers, ints, floats;
@@ -390,8 +390,6 @@ void GpuFunction::storeWorkspace(Value byteOffset, Value at, Value value) {
 Value GpuFunction::getParameter(OpBuilder &, StringRef name) { return parameters.lookup(name); }
 
 Value GpuFunction::getScalar(OpBuilder &, unsigned argument) { return scalars.lookup(argument); }
-
-Value GpuFunction::apply(OpBuilder &, Operation *, ValueRange, Type) { return Value(); }
 
 Value GpuFunction::elementPointer(Value base, Type element, Value at) {
   return LLVM::GEPOp::create(builder, loc, base.getType(), memoryType(element), base,

@@ -142,9 +142,13 @@ private:
   llvm::DenseMap<unsigned, Value> scalars;
   const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
   Operation *entryEnd = nullptr;
+  bool isApproximate;
   Frame entry;
   std::unique_ptr<Emitter> emitter;
 };
+
+/// Whether exponentials and some quotients of a kernel may be less exact than those of f32.
+bool allowsApproximateMath(KernelOp kernel);
 
 /// Whether every index the kernel computes provably fits into 31 bits.
 bool fitsIn32Bits(const KernelProgram &program);

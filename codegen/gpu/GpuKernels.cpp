@@ -1,6 +1,6 @@
 // The choice of a family for each kernel, as its schedule says; the families adapt to what the program turns out to be (a full
-// reduction with kept dims is a row reduction). Then what is decided for a kernel as a whole: how exact its math has to be. Each kernel becomes
-// code in a module of its own, so that its code is a function of the kernel and does not depend on what its graph has beside it.
+// reduction with kept dims is a row reduction). Each kernel becomes code in a module of its own, so that its code is a function of the kernel and
+// does not depend on what its graph has beside it.
 
 #include "codegen/gpu/GpuKernels.h"
 
@@ -34,41 +34,6 @@ struct Destination {
   }
 };
 } // namespace
-
-/// Where every float that a kernel writes is a half type, its math may be
-/// approximate: the error disappears in the last rounding. tanh.approx (2^-11) is
-/// good enough for bf16 only.
-static void allowApproximateMath(KernelOp kernel, const Destination &destination, const KernelDesc &desc) {
-  bool half = true, bfloat = true, any = false;
-  for (Type type : kernel.getResultTypes()) {
-    Type element = getElementTypeOrSelf(type);
-    if (isa<FloatType>(element)) {
-      any = true;
-      half &= element.isF16() || element.isBF16();
-      bfloat &= element.isBF16();
-    } else if (!element.isInteger(1)) {
-      half = false;
-    }
-  }
-  if (!any || !half) {
-    return;
-  }
-  desc.forEachLaunch([&](const LaunchDesc &launch) {
-    destination.find(launch.entry)->walk([&](Operation *op) {
-      if (!isa<math::ExpOp>(op) && !(bfloat && isa<math::TanhOp>(op))) {
-        return;
-      }
-      auto flags = cast<arith::ArithFastMathInterface>(op);
-      auto value = flags.getFastMathFlagsAttr().getValue();
-      // Without `contract` every rounding of eager is asked for.
-      if (bitEnumContainsAny(value, arith::FastMathFlags::contract)) {
-        op->setAttr(flags.getFastMathAttrName(),
-                    arith::FastMathFlagsAttr::get(op->getContext(),
-                                                  value | arith::FastMathFlags::afn));
-      }
-    });
-  });
-}
 
 /// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of sm_80 to sm_120.
 static LogicalResult checkLimits(KernelOp kernel, const Destination &destination, const KernelDesc &desc) {
@@ -314,7 +279,6 @@ static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 
   if (failed(checkLimits(kernel, destination, desc))) {
     return failure();
   }
-  allowApproximateMath(kernel, destination, desc);
   desc.forEachLaunch([&](const LaunchDesc &launch) {
     gpu::GPUFuncOp function = destination.find(launch.entry);
     for (unsigned pointer : sharedPointers) {

@@ -4,8 +4,9 @@
 //               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9)
 //   contract    (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is `sqrt.approx` (1 ulp); without the flag
 //               both are rounded as IEEE says
-//   afn         (set by the schedules where every float the kernel writes is a half type) exp is ex2.approx(x * log2(e)),
-//               whose error grows with |x| to 5e-6 at 88, far below half an ulp of f16; tanh is `tanh.approx` for bf16 only
+//   afn         (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp is ex2.approx(x * log2(e)), whose error grows with |x| to
+//               5e-6 at 88, far below half an ulp of f16, and f32 division is `div.full`. tanh.approx (2^-11) would do for the values of tanh
+//               in bf16, but not for 1 + tanh(x), whose values are small where x is far below 0
 //
 // Everything else goes to libdevice, one call a lane. Vectors are unrolled here because none of the instructions has a
 // vector form.
@@ -153,18 +154,13 @@ private:
       if (isa<math::RsqrtOp>(op)) {
         return lanes(builder, op, operands, "llvm.nvvm.rsqrt.approx.f");
       }
-      if (isa<arith::DivFOp>(op) && contract) {
+      if (isa<arith::DivFOp>(op) && (contract || approximate)) {
         return lanes(builder, op, operands, "llvm.nvvm.div.full");
       }
       if (isa<math::ExpOp>(op) && approximate) {
         Value log2e = constant(builder, loc, type, 1.4426950408889634);
         Value scaled = arith::MulFOp::create(builder, loc, operands[0], log2e);
         return lanes(builder, op, scaled, "llvm.nvvm.ex2.approx.f32");
-      }
-      if (isa<math::TanhOp>(op) && approximate) {
-        return unroll(builder, op, operands, [](OpBuilder &b, Location at, ValueRange v) -> Value {
-          return LLVM::TanhOp::create(b, at, v[0].getType(), v[0], LLVM::FastmathFlags::afn);
-        });
       }
     }
     return callLibdevice(builder, op, element);

@@ -3,6 +3,8 @@
 
 #include "passes/legalize/Reasons.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -88,9 +90,14 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   }
   if (!reason.empty()) {
     recorder.undo();
-  } else if (options.number) {
-    for (Operation *built : recorder.built) {
+    return reason;
+  }
+  for (Operation *built : recorder.built) {
+    if (options.number) {
       built->setAttr("frit.operator", builder.getI64IntegerAttr(options.number));
+    }
+    if (!options.contract && isa<math::ExpOp>(built)) {
+      built->setAttr("frit.ieee", builder.getUnitAttr()); // as on quotients: nothing less exact may stand for it
     }
   }
   return reason;

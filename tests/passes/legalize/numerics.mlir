@@ -21,3 +21,15 @@ frit.graph @products(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
   %3 = frit.aten "aten.sub.Tensor"(%2, %0) [#frit.operand<0>, #frit.operand<1>, 1] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   frit.return %3 : tensor<4xf32>
 }
+
+// What a kernel that writes half types may approximate says where it may not.
+// CHECK-LABEL: frit.graph @rounded
+// CHECK-NOT:     frit.ieee
+// EAGER-LABEL: frit.graph @rounded
+// EAGER:         math.exp {{.*}} {frit.ieee}
+// EAGER:         arith.divf {{.*}} {frit.ieee}
+frit.graph @rounded(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = frit.aten "aten.div.Tensor"(%0, %b) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  frit.return %1 : tensor<4xf32>
+}
