@@ -90,7 +90,7 @@ unsigned countWaiting(const KernelProgram &program) {
   for (unsigned phase = 1; phase <= phases; ++phase) {
     unsigned waiting = 0;
     for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-      bool isValue = llvm::is_contained({NodeKind::Load, NodeKind::Apply, NodeKind::Select}, node.kind);
+      bool isValue = llvm::is_contained({NodeKind::Load, NodeKind::Apply, NodeKind::Select, NodeKind::Random}, node.kind);
       waiting += isValue && (node.dims & program.reducedMask()) && computed[id] < phase && used[id] >= phase;
     }
     most = std::max(most, waiting);
