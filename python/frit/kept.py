@@ -206,7 +206,10 @@ class Likeness:
             _note_bad(store, self._key, why)
             return None
         CacheArtifactManager.record_artifact("frit", named, theirs)
-        _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
+        # Another process may have kept this very graph since its own key was looked for: the entry needs no second name, and an alias would
+        # lie where the entry does.
+        if named != self._captured.key:
+            _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
         # From here on the graph is the one the entry was compiled for: kernels for a bucket are, too.
         self._captured.key, self._captured.artifact, self._captured.json = named, artifact, description.get("graph")
         return found
