@@ -442,7 +442,8 @@ static Value firstPointer(OpBuilder &builder, Location loc, Value base, const Ac
     return at(base, access.offset);
   }
   auto [rest, constant] = splitConstant(builder, loc, access.offset);
-  if (constant <= 0 || constant > std::numeric_limits<int32_t>::max()) {
+  // The part of an instruction has 32 bits, and counts bytes.
+  if (constant <= 0 || constant > std::numeric_limits<int32_t>::max() / static_cast<int64_t>(getElementBytes(access.element))) {
     return at(base, access.offset);
   }
   return at(rest ? at(base, rest) : base, static_cast<int32_t>(constant));
