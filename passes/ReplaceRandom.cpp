@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
-#include <map>
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_REPLACERANDOMPASS
@@ -232,8 +231,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
   void runOnOperation() override {
     GraphOp graph = getOperation();
     SizeFacts facts = graph.getSizeFacts();
-    Builder builder(graph.getContext());
-    std::map<std::string, int64_t> counts;
+    OperatorCounts counts;
     int64_t number = 0;
     Draws draws(graph);
     for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
@@ -260,13 +258,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
       }
     }
     numSeeds += draws.areMade();
-    SmallVector<NamedAttribute> entries;
-    for (const auto &[name, count] : counts) {
-      entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(count)));
-    }
-    if (!entries.empty()) {
-      graph->setAttr("frit.random", builder.getDictionaryAttr(entries));
-    }
+    writeCounts(graph, "frit.random", counts);
   }
 };
 } // namespace

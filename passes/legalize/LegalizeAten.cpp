@@ -11,8 +11,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include <map>
-
 namespace mlir::frit {
 #define GEN_PASS_DEF_LEGALIZEATENPASS
 #include "passes/Passes.h.inc"
@@ -22,9 +20,6 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// How often each operator became vocabulary.
-using Counts = std::map<std::string, int64_t>;
-
 struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
   using LegalizeAtenPassBase::LegalizeAtenPassBase;
 
@@ -35,7 +30,7 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
       }
     }
     for (GraphOp graph : getOperation().getOps<GraphOp>()) {
-      Counts legalized;
+      OperatorCounts legalized;
       SizeFacts facts = graph.getSizeFacts();
       SmallVector<AtenOp> elements;
       for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
@@ -51,11 +46,11 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
           visit(element, facts, legalized);
         }
       }
-      writeCounts(graph, legalized);
+      writeCounts(graph, "frit.legalized", legalized);
     }
   }
 
-  void visit(AtenOp op, const SizeFacts &facts, Counts &legalized) {
+  void visit(AtenOp op, const SizeFacts &facts, OperatorCounts &legalized) {
     ++visited;
     std::string reason = legalize(op, facts);
     if (reason.empty()) {
@@ -66,18 +61,6 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
       ++numKept;
       op.setReason(reason);
       writeInPlace(op);
-    }
-  }
-
-  /// For the report: the operators that leave no call behind.
-  static void writeCounts(GraphOp graph, const Counts &counts) {
-    Builder builder(graph.getContext());
-    SmallVector<NamedAttribute> entries;
-    for (const auto &[name, number] : counts) {
-      entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(number)));
-    }
-    if (!entries.empty()) {
-      graph->setAttr("frit.legalized", builder.getDictionaryAttr(entries));
     }
   }
 

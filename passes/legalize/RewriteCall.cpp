@@ -102,3 +102,14 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   }
   return reason;
 }
+
+void mlir::frit::writeCounts(GraphOp graph, StringRef attribute, const OperatorCounts &counts) {
+  Builder builder(graph.getContext());
+  SmallVector<NamedAttribute> entries;
+  for (const auto &[name, number] : counts) {
+    entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(number)));
+  }
+  if (!entries.empty()) {
+    graph->setAttr(attribute, builder.getDictionaryAttr(entries));
+  }
+}

@@ -2,6 +2,8 @@
 
 #include "passes/legalize/AtenCall.h"
 
+#include <map>
+
 /// One operator call in the vocabulary, by a rule. The rule builds in front of the call; what a refused rule has built is erased again, so a
 /// refusal leaves no trace but its reason.
 namespace mlir::frit {
@@ -15,5 +17,11 @@ struct RewriteOptions {
 
 /// Returns why not, or nothing once all uses of the call's results are replaced.
 std::string rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options, llvm::function_ref<Values(AtenCall &)> rule);
+
+/// How often each operator was rewritten.
+using OperatorCounts = std::map<std::string, int64_t>;
+
+/// Says so in the graph, for the report; nothing where there is nothing to say.
+void writeCounts(GraphOp graph, StringRef attribute, const OperatorCounts &counts);
 
 } // namespace mlir::frit

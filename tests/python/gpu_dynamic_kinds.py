@@ -101,22 +101,22 @@ def dynamic_layer_norm_odd(s):
     return lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [s.randn(*shape(s, 16384, 5001)), s.randn(5001), s.randn(5001)]
 
 
-@kind(dynamic=True)
-def dynamic_add_rms_norm(s):
+def add_rms_norm(s, columns):
     def function(x, y, w):
         z = x + y
         return z, F.rms_norm(z, z.shape[-1:], w)
 
-    return function, [s.randn(*shape(s, 16384, 4096)), s.randn(*shape(s, 16384, 4096)), s.randn(4096)]
+    return function, [s.randn(*shape(s, 16384, columns)), s.randn(*shape(s, 16384, columns)), s.randn(columns)]
+
+
+@kind(dynamic=True)
+def dynamic_add_rms_norm(s):
+    return add_rms_norm(s, 4096)
 
 
 @kind(dynamic=True)
 def dynamic_add_rms_norm_odd(s):
-    def function(x, y, w):
-        z = x + y
-        return z, F.rms_norm(z, z.shape[-1:], w)
-
-    return function, [s.randn(*shape(s, 16384, 4095)), s.randn(*shape(s, 16384, 4095)), s.randn(4095)]
+    return add_rms_norm(s, 4095)
 
 
 @kind(dynamic=True)
