@@ -7,6 +7,7 @@ FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep). With FRIT_PADDING=force FRIT_POISON
 padded or unused byte is poisoned; tests that count kernels, copies or bytes (not_padded.txt) then run without the padding.
 """
 
+import collections
 import os
 import sys
 
@@ -24,6 +25,9 @@ import json_interpreter  # noqa: E402
 from frit import backend  # noqa: E402
 
 torch.set_num_threads(2)
+# Dynamo times the guards of each graph that it has traced, over caches that it has flushed: 20 to 35 ms for a number that nobody reads here.
+# That they hold it has checked before.
+torch._dynamo.guards.profile_guard_manager = lambda guards, scope, runs: 0.0
 # What a test compiles is compiled there and then; tests of the cache switch it on in a folder of their own.
 os.environ["FRIT_CACHE"] = "0"
 # The benchmarks switch torch's caches off by a variable where they are imported and nothing was said. Not for the tests, nor for the processes
@@ -117,9 +121,31 @@ def _switches_off(items):
             item.stash[_WITHOUT] = [switch for switch in off[row[0]] if switch in os.environ]
 
 
+# The files that take longest, longest first (scripts/run-tests names them at its end).
+_LONG = (
+    "test_gpu_kernels",
+    "test_gpu_table",
+    "test_hard_sizes",
+    "test_operators",
+    "test_lists",
+    "test_gpu_suite",
+    "test_one_compile",
+    "test_random",
+)
+
+
+def _long_files_first(items):
+    """So that no worker begins with one when the others are done; the rest as pytest-xdist would, by the number of tests."""
+    count = collections.Counter(item.path for item in items)
+    longest = {name: -place for place, name in enumerate(reversed(_LONG), 1)}
+    # Tests of one file stay together.
+    items.sort(key=lambda item: (longest.get(item.path.stem, 0), -count[item.path], str(item.path)))
+
+
 def pytest_collection_modifyitems(items):
     """A known gap must fail: one that passes is mended, and its line has to go. So must in a sweep what only the host's own code
     can do; what is too large for the emulation is left out."""
+    _long_files_first(items)
     _switches_off(items)
     gaps = _named("known_gaps.txt", 2)
     marks = {name: pytest.mark.xfail(reason=reason, strict=True) for name, (reason,) in gaps.items()}
