@@ -38,7 +38,7 @@ def graphs_of_frit(function, calls, **settings):
 
 
 def _sweep(function, calls, chosen, settings, count):
-    """The number of graphs after each call; results are differentiated where they need it."""
+    """The number of graphs after each call, and what was compiled; results are differentiated where they need it."""
     torch.compiler.reset()
     compiled = torch.compile(function, backend=chosen, **settings)
     counts = []
@@ -47,15 +47,16 @@ def _sweep(function, calls, chosen, settings, count):
         if isinstance(result, torch.Tensor) and result.requires_grad:
             result.sum().backward()
         counts.append(count())
-    return counts
+    return counts, compiled
 
 
-def assert_compiles_as_aot_eager(function, calls, most=None, **settings):
-    mine = graphs_of_frit(function, calls, **settings)
-    theirs = graphs_of_aot_eager(function, calls, **settings)
+def compiles_as_aot_eager(function, calls, most=None, **settings):
+    """What has been compiled for all calls, whose values are to be compared."""
+    theirs, _ = graphs_of_aot_eager(function, calls, **settings)
+    mine, compiled = graphs_of_frit(function, calls, **settings)
     assert mine == theirs
     assert most is None or mine[-1] <= most, mine
-    torch.compiler.reset()
+    return compiled
 
 
 LENGTHS = [2 + (37 * k) % 60 for k in range(60)]
@@ -71,8 +72,7 @@ def test_sixty_caption_lengths_through_gpt2():
 
     calls = [lambda n=n: (torch.arange(2 * n).reshape(2, n) % 101,) for n in LENGTHS]
     with torch.no_grad():
-        assert_compiles_as_aot_eager(logits, calls, dynamic=True)
-        compiled = torch.compile(logits, backend="frit", dynamic=True)
+        compiled = compiles_as_aot_eager(logits, calls, dynamic=True)
         for make in calls[::6]:
             checker.check(logits, *make(), compiled=compiled, module=model)
 
@@ -84,8 +84,7 @@ def test_training_gpt2_at_many_lengths():
         return model(ids, labels=ids).loss
 
     calls = [lambda n=n: (torch.arange(2 * n).reshape(2, n) % 101,) for n in LENGTHS[:12]]
-    assert_compiles_as_aot_eager(loss, calls, dynamic=True)
-    compiled = torch.compile(loss, backend="frit", dynamic=True)
+    compiled = compiles_as_aot_eager(loss, calls, dynamic=True)
     for make in calls[:6]:
         model.zero_grad()
         expected = loss(*make())
@@ -106,8 +105,7 @@ def test_every_batch_size_through_an_mlp(settings, train):
     model.requires_grad_(train)
     calls = [lambda n=n: (torch.sin(torch.arange(12.0 * n)).reshape(n, 12),) for n in BATCHES]
     # 1 has a graph of its own, and without dynamic=True so has the first size seen.
-    assert_compiles_as_aot_eager(model, calls, most=(2 if train else 1) * 3, **settings)
-    compiled = torch.compile(model, backend="frit", **settings)
+    compiled = compiles_as_aot_eager(model, calls, most=(2 if train else 1) * 3, **settings)
     for make in calls[::9]:
         torch.testing.assert_close(compiled(*make()), model(*make()))
 
@@ -121,7 +119,7 @@ def test_marked_batches_are_one_graph():
         return (x,)
 
     calls = [lambda n=n: batch(n) for n in range(2, 65, 3)]
-    assert_compiles_as_aot_eager(model, calls, most=1, fullgraph=True)
+    compiles_as_aot_eager(model, calls, most=1, fullgraph=True)
 
 
 def test_unbacked_batches_are_one_graph_with_sizes_zero_and_one():
@@ -133,7 +131,7 @@ def test_unbacked_batches_are_one_graph_with_sizes_zero_and_one():
         torch._dynamo.decorators.mark_unbacked(x, 0)
         return (x,)
 
-    assert_compiles_as_aot_eager(function, [lambda n=n: batch(n) for n in (5, 1, 0, 9, 64)], most=1, fullgraph=True)
+    compiles_as_aot_eager(function, [lambda n=n: batch(n) for n in (5, 1, 0, 9, 64)], most=1, fullgraph=True)
 
 
 def test_images_of_varying_size_through_a_cnn():
@@ -151,8 +149,7 @@ def test_images_of_varying_size_through_a_cnn():
     ).eval()
     calls = [lambda h=h, w=w: (torch.sin(torch.arange(2.0 * 3 * h * w)).reshape(2, 3, h, w),) for h, w in IMAGES]
     with torch.no_grad():
-        assert_compiles_as_aot_eager(model, calls, dynamic=True)
-        compiled = torch.compile(model, backend="frit", dynamic=True)
+        compiled = compiles_as_aot_eager(model, calls, dynamic=True)
         for make in calls[::4]:
             torch.testing.assert_close(compiled(*make()), model(*make()))
 
@@ -171,7 +168,7 @@ def test_training_a_cnn_at_many_batches_and_image_sizes():
         torch.nn.Flatten(),
     )
     calls = [lambda n=n, h=h, w=w: (torch.sin(torch.arange(3.0 * n * h * w)).reshape(n, 3, h, w),) for n, (h, w) in enumerate(IMAGES, 2)]
-    assert_compiles_as_aot_eager(model, calls, dynamic=True)
+    compiles_as_aot_eager(model, calls, dynamic=True)
 
 
 def test_products_of_two_sizes():
@@ -180,8 +177,7 @@ def test_products_of_two_sizes():
 
     sizes = [(3, 4), (4, 9), (7, 2), (5, 6), (17, 33), (2, 2), (1, 8), (6, 5)]
     calls = [lambda a=a, b=b: (torch.sin(torch.arange(float(a * b))).reshape(a, b),) for a, b in sizes]
-    assert_compiles_as_aot_eager(function, calls, dynamic=True)
-    compiled = torch.compile(function, backend="frit", dynamic=True)
+    compiled = compiles_as_aot_eager(function, calls, dynamic=True)
     for make in calls:
         checker.check(function, *make(), compiled=compiled)
 
@@ -193,8 +189,7 @@ def test_concatenation_of_two_pieces_that_vary():
 
     sizes = [(5, 7), (7, 5), (2, 9), (30, 3), (8, 8), (64, 33), (1, 4)]
     calls = [lambda a=a, b=b: (torch.sin(torch.arange(4.0 * a)).reshape(a, 4), torch.cos(torch.arange(4.0 * b)).reshape(b, 4)) for a, b in sizes]
-    assert_compiles_as_aot_eager(function, calls, dynamic=True)
-    compiled = torch.compile(function, backend="frit", dynamic=True)
+    compiled = compiles_as_aot_eager(function, calls, dynamic=True)
     for make in calls:
         checker.check(function, *make(), compiled=compiled)
 
