@@ -244,26 +244,33 @@ PyObject *watchBuckets(PyObject *self, PyObject *) {
   Py_RETURN_NONE;
 }
 
-PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
-  HANDLE_TH_ERRORS
-  std::vector<uint32_t> numbers;
-  PyObject *statics = nullptr, *recorder = Py_None;
-  if (!PyArg_ParseTuple(arguments, "O|O:capture_graphs", &statics, &recorder)) {
-    return nullptr;
+/// A tuple of numbers, or null for none.
+bool readNumbers(PyObject *tuple, const char *what, std::vector<uint32_t> &numbers) {
+  if (tuple && !PyTuple_Check(tuple)) {
+    PyErr_Format(PyExc_TypeError, "the %s are a tuple of their numbers", what);
+    return false;
   }
-  if (!PyTuple_Check(statics)) {
-    PyErr_SetString(PyExc_TypeError, "the static arguments are a tuple of their numbers");
-    return nullptr;
-  }
-  for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(statics); ++at) {
-    unsigned long number = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(statics, at));
+  for (Py_ssize_t at = 0; tuple && at < PyTuple_GET_SIZE(tuple); ++at) {
+    unsigned long number = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(tuple, at));
     if (PyErr_Occurred()) {
-      return nullptr;
+      return false;
     }
     numbers.push_back(static_cast<uint32_t>(number));
   }
+  return true;
+}
+
+PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  frit::GraphTensors tensors;
+  PyObject *statics = nullptr, *recorder = Py_None, *keptResults = nullptr, *keptArguments = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O|OOO:capture_graphs", &statics, &recorder, &keptResults, &keptArguments) ||
+      !readNumbers(statics, "static arguments", tensors.statics) || !readNumbers(keptResults, "kept results", tensors.keptResults) ||
+      !readNumbers(keptArguments, "kept arguments", tensors.keptArguments)) {
+    return nullptr;
+  }
   reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(
-      numbers, recorder == Py_None ? nullptr : std::make_shared<PythonCapture>(recorder));
+      std::move(tensors), recorder == Py_None ? nullptr : std::make_shared<PythonCapture>(recorder));
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -284,8 +291,9 @@ PyMethodDef methods[] = {
     {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
     {"capture_graphs", captureGraphs, METH_VARARGS,
-     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same, and what "
-     "captures operators of torch (frit.cuda_capture)."},
+     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same, what "
+     "captures operators of torch (frit.cuda_capture), and the numbers of the results that only the backward sees and of the arguments that the "
+     "forward kept so."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},
     {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS, "Counts kernels for a bucket that could not be made."},

@@ -238,7 +238,7 @@ COUNTED = (
     "specialize_failures",
 )
 #: The same of CUDA graphs.
-GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions")
+GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
 _SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 
 

@@ -15,7 +15,7 @@ from frit import cuda_capture
 def apply(executable, gm, stage, settings, report, tuned):
     """Before the first call of an executable. `tuned`: what became of its schedules, and whether they were measured."""
     if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
-        executable.capture_graphs(static_inputs(gm, stage), cuda_capture)
+        executable.capture_graphs(static_inputs(gm, stage), cuda_capture, kept_results(gm, stage), kept_inputs(gm, stage))
     if tuned:
         told, is_measured = tuned
         report["autotune"] = told if is_measured else f"not measured, the first schedule of each region is taken: {told}"
@@ -34,10 +34,36 @@ def static_inputs(gm, stage):
     return tuple(number for number, primal in enumerate(primals) if primal and int(primal.group(1)) - 1 in fixed)
 
 
+def kept_results(gm, stage):
+    """Numbers of the results that autograd keeps for the backward and gives back to nobody else. It lets go of them when that has run; of
+    those it does not check the versions of, later."""
+    context = torch._guards.TracingContext.try_get()
+    if stage != "forward" or context is None or context.fw_metadata is None:
+        return ()
+    known = context.fw_metadata
+    saved = getattr(known, "tensors_saved_for_backwards_with_vc_check_slice", None) or known.tensors_saved_for_backwards_slice
+    (results,) = next(node for node in gm.graph.nodes if node.op == "output").args
+    return tuple(range(*saved.indices(len(results))))
+
+
+def kept_inputs(gm, stage):
+    """Numbers of the arguments of a backward that are neither the forward's nor gradients: its forward has made them."""
+    names = [node.name for node in gm.graph.nodes if node.op == "placeholder"] if stage == "backward" else []
+    return tuple(number for number, name in enumerate(names) if not re.match(r"(primals|tangents)_\d+$", name))
+
+
 def merge_reasons(total, stats, name):
     """Adds what an executable counted by reasons: calls without a graph (`not_captured`), graphs that serve one size only."""
     for why, number in stats.get(name, {}).items():
         total[why] = total.get(why, 0) + number
+
+
+def in_bytes(count):
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} GiB"
 
 
 def lines(graph):
@@ -45,6 +71,8 @@ def lines(graph):
     if graph.get("graph_captures") or graph.get("graph_replays"):
         replays = f"{graph['graph_replays']} replays ({graph['graph_updates']} with other sizes than before)"
         yield f"  CUDA graphs: {graph['graph_captures']} captured, {replays}, {graph['graph_evictions']} dropped"
+    if graph.get("graph_kept_bytes"):
+        yield f"  CUDA graphs hold {in_bytes(graph['graph_kept_bytes'])} of what forwards keep for their backwards"
     for why, graphs in sorted(graph.get("graphs_of_one_size", {}).items()):
         yield f"  {graphs} CUDA graphs for one size each: {why}"
     for why, calls in sorted(graph.get("not_captured", {}).items()):

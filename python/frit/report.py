@@ -11,6 +11,7 @@ import json
 from . import backend as _backend
 from . import modes
 from .buckets import waste
+from .modes import in_bytes
 from .recompiles import Watch, sizes_of
 from .specialize import wait_for_background
 
@@ -92,7 +93,7 @@ def _bucket(entry):
         return f"{head}; not used: {entry['why']}"
     if "hits" not in entry:
         return f"{head}; not run"
-    gain = f"; predicted gain: {_bytes(entry['warm_bytes'])} a call without page faults" if "warm_bytes" in entry else ""
+    gain = f"; predicted gain: {in_bytes(entry['warm_bytes'])} a call without page faults" if "warm_bytes" in entry else ""
     return f"{head}; {entry['hits']} hits, {entry['misses']} misses, {waste(entry):.1f} % waste{gain}"
 
 
@@ -116,15 +117,7 @@ def _specialized(graph):
 def _memory(graph):
     if not graph.get("runs"):
         return "memory: not known, the graph did not run"
-    return f"memory: {_bytes(graph['temporary_bytes'])} of temporaries, {_bytes(graph['peak_bytes'])} at the peak with results"
-
-
-def _bytes(count):
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    return f"{count:.4g} GiB"
+    return f"memory: {in_bytes(graph['temporary_bytes'])} of temporaries, {in_bytes(graph['peak_bytes'])} at the peak with results"
 
 
 def _differentiate(results):

@@ -1,7 +1,6 @@
 #include "runtime/cuda/CudaGraphs.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace frit {
 
@@ -14,9 +13,19 @@ constexpr unsigned kNonBlocking = 1;
 /// Keys that are remembered, captured or not; reasons that are told apart.
 constexpr size_t kMostKeys = 128, kMostReasons = 32;
 
-std::string tooFew(uint64_t launches) {
-  return "it launches " + std::to_string(launches) + " kernels, fewer than " + std::to_string(CudaGraphs::kFewestKernels);
+constexpr const char *kHasKept = "its backward, or somebody else, still has what it kept in an earlier call";
+
+std::vector<bool> flags(size_t count, std::span<const uint32_t> numbers) {
+  std::vector<bool> set(count);
+  for (uint32_t number : numbers) {
+    if (number < count) {
+      set[number] = true;
+    }
+  }
+  return set;
 }
+
+bool anyOf(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
 
 } // namespace
 
@@ -74,15 +83,11 @@ void CudaGraphs::Walk::update(DriverGraphExec made, std::span<const DriverGraphN
 }
 
 CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
-                       std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> staticInputs, OperatorCapture *operators)
-    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool), operators(operators),
-      recording(host, backend), recorded(backend) {
-  statics.resize(executor.inputCount());
-  for (uint32_t number : staticInputs) {
-    if (number < statics.size()) {
-      statics[number] = true;
-    }
-  }
+                       std::shared_ptr<Driver> driver, GraphPool &pool, const GraphTensors &tensors, OperatorCapture *operators)
+    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool),
+      statics(flags(executor.inputCount(), tensors.statics)), keptArguments(flags(executor.inputCount(), tensors.keptArguments)),
+      keptResults(flags(executor.outputCount(), tensors.keptResults)), anyKeptArguments(anyOf(keptArguments)),
+      anyKeptResults(anyOf(keptResults)), operators(operators), recording(host, backend), recorded(backend) {
   for (uint32_t number = 0; number < this->plan->atenCalls.size(); ++number) {
     isRandom |= host.traitsOf(number).isRandom;
   }
@@ -115,44 +120,6 @@ uint64_t CudaGraphs::mostLaunches() const {
     most += ofSite;
   }
   return most;
-}
-
-std::string CudaGraphs::whyNever() const {
-  if (std::string why = plan->atenCalls.empty() ? "" : whyNotOperators(); !why.empty()) {
-    return why;
-  }
-  for (const DecodedStep &step : plan->steps) {
-    if (step.kind == StepKind::Item) {
-      return "it reads a value back from the GPU";
-    }
-  }
-  for (uint32_t number = 0; number < executor.inputCount(); ++number) {
-    const format::Input &input = *plan->source->inputs()->Get(number);
-    if (input.kind() != InputKind::Tensor) {
-      continue;
-    }
-    std::string name = "input " + std::to_string(number) + (input.name() ? " ('" + input.name()->str() + "')" : "");
-    if (plan->tensors[input.reg()].device == format::Device::Cpu) {
-      return name + " lies on the CPU";
-    }
-    if (input.mutated() && !isStatic(number)) {
-      return "it writes to " + name + ", which is no parameter or buffer";
-    }
-  }
-  uint64_t most = mostLaunches();
-  if (most < kFewestKernels) {
-    return tooFew(most);
-  }
-  return backend.synchronous ? "FRIT_CUDA_SYNC=1 waits after each kernel" : "";
-}
-
-/// Why a graph cannot be given other sizes than those it was made for; empty where it can.
-std::string CudaGraphs::whyExact() const {
-  if (!plan->atenCalls.empty()) {
-    return "it calls " + plan->atenCalls.front()->name()->str();
-  }
-  bool copies = std::any_of(plan->steps.begin(), plan->steps.end(), [](const DecodedStep &step) { return step.kind == StepKind::CopyInto; });
-  return copies ? "it copies into an argument" : "";
 }
 
 bool CudaGraphs::isStatic(uint32_t input) const { return statics[input]; }
@@ -190,52 +157,6 @@ Status CudaGraphs::plain(std::span<InputValue> inputs, std::span<OutputValue> ou
   return executor.run(inputs, outputs);
 }
 
-bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact,
-                        std::string &why) const {
-  key = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(context)), static_cast<int64_t>(reinterpret_cast<uintptr_t>(stream))};
-  for (uint32_t number = 0; number < inputs.size(); ++number) {
-    const InputValue &input = inputs[number];
-    key.push_back(static_cast<int64_t>(input.kind));
-    if (input.kind != InputValue::Kind::Tensor) {
-      exact.push_back(input.integer);
-      exact.push_back(std::bit_cast<int64_t>(input.real));
-      continue;
-    }
-    TensorView view = host.look(input.handle);
-    key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 | view.rank << 16 |
-                  static_cast<int64_t>(view.deviceIndex) << 32);
-    exact.push_back(view.offset);
-    exact.insert(exact.end(), view.sizes, view.sizes + view.rank);
-    exact.insert(exact.end(), view.strides, view.strides + view.rank);
-    InputKind kind = plan->source->inputs()->Get(number)->kind();
-    if (view.device == format::Device::Cpu) {
-      if (kind != InputKind::ScalarTensor) {
-        why = "input " + std::to_string(number) + " lies on the CPU";
-        return false;
-      }
-      // A number that kernels get by value.
-      int64_t integer = 0;
-      double real = 0;
-      TensorSlot slot;
-      slot.data = view.data;
-      slot.handle = input.handle;
-      if (!host.readItem(slot, &integer, &real).isOk()) {
-        why = "input " + std::to_string(number) + " cannot be read";
-        return false;
-      }
-      exact.push_back(integer);
-      exact.push_back(std::bit_cast<int64_t>(real));
-    } else if (isStatic(number)) {
-      key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)));
-    }
-  }
-  // An argument that does not fit is the executor's to report.
-  if (!onlyExact.empty() || !executor.roundedSizes(inputs, key)) {
-    key.insert(key.end(), exact.begin(), exact.end());
-  }
-  return true;
-}
-
 Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   if (!never.empty() || inputs.size() != statics.size() || !driver->usable().isOk()) {
     return plain(inputs, outputs, never);
@@ -250,8 +171,12 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
   }
   Key key, exact;
   std::string why;
-  if (!keysOf(inputs, context, stream, key, exact, why)) {
+  std::vector<bool> fixed;
+  if (!keysOf(inputs, context, stream, key, exact, fixed, why)) {
     return plain(inputs, outputs, why);
+  }
+  if (anyKeptResults && host.showsKeptTensors()) {
+    return plain(inputs, outputs, "saved_tensors_hooks get what it keeps for its backward");
   }
   bool isToCapture = false;
   {
@@ -263,22 +188,34 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
     Entry &entry = found->second;
     entry.lastUse = ++clock;
     if (isNew) {
+      entry.fixed = std::move(fixed);
       makeRoom();
+    }
+    bool isEarly = ++entry.calls <= kCallsBeforeCopies && waitsForForward(inputs, entry.fixed);
+    if (isNew || isEarly) {
+      // As without graphs.
     } else if (!plan->atenCalls.empty() && !entry.isCaptured() && entry.refused.empty()) {
       isToCapture = true;
     } else {
       why = prepare(entry, exact, inputs, context, stream);
       if (why.empty()) {
-        ForkSafeGuard ofLane(entry.lane->lock);
+        std::shared_ptr<GraphLane> lane = entry.lane;
+        ForkSafeGuard ofLane(lane->lock);
+        // Only what torch's captures allocate comes from the memory that results are kept in.
+        KeptResults::Conflict conflict = entry.ofOperators.object ? lane->kept.conflict(&entry, entry.order) : KeptResults::Conflict::None;
         std::vector<TensorSlot> fresh(entry.fresh.size());
-        if (makeFresh(entry, fresh).isOk()) {
+        if (conflict == KeptResults::Conflict::Own) {
+          why = kHasKept;
+        } else if (conflict == KeptResults::Conflict::OfLater) {
+          dropCounted(entry);
+          isToCapture = true;
+        } else if (makeFresh(entry, fresh).isOk()) {
           return replay(entry, stream, inputs, fresh, outputs);
+        } else {
+          why = "there was no memory for its results beside that of its graphs, which were dropped";
+          dropAll();
         }
-        why = "there was no memory for its results beside that of its graphs, which were dropped";
       }
-    }
-    if (!why.empty() && entry.isCaptured()) {
-      dropAll();
     }
   }
   return isToCapture ? runAndCapture(key, exact, context, stream, inputs, outputs) : plain(inputs, outputs, why);
@@ -320,10 +257,10 @@ std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const 
   }
   entry.lane.reset();
   std::string why = status.isOk() ? "its memory is held by the process this one was forked from" : status.message();
-  if (status.isOk() || status.kind() != ErrorKind::OutOfMemory) {
+  // Memory may be there another time, but for a training step's.
+  if (status.isOk() || status.kind() != ErrorKind::OutOfMemory || anyKeptResults) {
     entry.refused = why;
   }
-  // Otherwise memory may be there another time.
   return why;
 }
 
@@ -338,33 +275,37 @@ void CudaGraphs::dropCounted(Entry &entry) {
   {
     ForkSafeGuard guard(countLock);
     counts.evictions += entry.isCaptured();
+    counts.keptBytes -= entry.keptBytes;
   }
   drop(entry);
 }
 
 /// Forgets what was met longest ago, where there is too much of it.
 void CudaGraphs::makeRoom() {
-  auto oldest = [&](bool captured) {
-    return std::min_element(entries.begin(), entries.end(), [&](const auto &a, const auto &b) {
-      auto rank = [&](const Entry &entry) { return std::pair(entry.isCaptured() != captured, entry.lastUse); };
-      return rank(a.second) < rank(b.second);
-    });
-  };
-  if (entries.size() > kMostKeys) {
-    auto last = oldest(false);
-    drop(last->second);
-    entries.erase(last);
-  }
-  auto graphs = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](const auto &one) { return one.second.isCaptured(); }));
-  while (graphs > mostGraphs) {
-    auto last = oldest(true);
-    dropCounted(last->second);
-    entries.erase(last);
-    --graphs;
+  dropOldest(kMostKeys, [](const Entry &entry) { return !entry.isCaptured(); });
+  dropOldest(mostGraphs, [](const Entry &entry) { return entry.isCaptured(); });
+  dropOldest(kMostKeeping, [](const Entry &entry) { return entry.keeps(); });
+}
+
+/// `isOne` says what is counted. What is used now is never the oldest.
+void CudaGraphs::dropOldest(size_t most, bool (*isOne)(const Entry &)) {
+  auto isDroppable = [&](const auto &one) { return isOne(one.second); };
+  for (auto there = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), isDroppable)); there > most; --there) {
+    auto oldest = std::find_if(entries.begin(), entries.end(), isDroppable);
+    for (auto at = oldest; at != entries.end(); ++at) {
+      oldest = isDroppable(*at) && at->second.lastUse < oldest->second.lastUse ? at : oldest;
+    }
+    dropCounted(oldest->second);
+    entries.erase(oldest);
   }
 }
 
 void CudaGraphs::drop(Entry &entry) {
+  entry.fresh.clear();
+  entry.keptBytes = 0;
+  if (entry.lane) {
+    entry.lane->kept.leave(&entry);
+  }
   if (entry.ofOperators.object) {
     entry.graph = nullptr;
     entry.ofOperators = {};
@@ -386,7 +327,7 @@ Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
     if (!inputs[number].handle) {
       continue;
     }
-    bool isPrivate = !isStatic(number) && plan->source->inputs()->Get(number)->kind() == InputKind::Tensor;
+    bool isPrivate = !entry.fixed[number] && plan->source->inputs()->Get(number)->kind() == InputKind::Tensor;
     RecordedTensor *tensor = recording.addInput(number, inputs[number].handle, isPrivate);
     if (!tensor) {
       return Status::error(ErrorKind::OutOfMemory, "there is no memory for a copy of input " + std::to_string(number));
@@ -451,7 +392,7 @@ Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) c
       result.number = static_cast<uint32_t>(known - storages.begin());
       if (known == storages.end()) {
         storages.push_back(&storage);
-        entry.fresh.push_back({storage.sizes, storage.strides, storage.offset, storage.dtype, storage.device, storage.first, storage.bytes});
+        entry.fresh.push_back({storage.sizes, storage.strides, storage.offset, storage.dtype, storage.device, storage.first, storage.bytes, nullptr});
       }
     }
   }
@@ -465,8 +406,8 @@ std::string CudaGraphs::notWorth(const Entry &entry, uint64_t launches) {
     bytes += copy.bytes;
   }
   for (const Fresh &fresh : entry.fresh) {
-    copies += fresh.bytes != 0;
-    bytes += fresh.bytes;
+    copies += fresh.bytes != 0 && !fresh.kept;
+    bytes += fresh.kept ? 0 : fresh.bytes;
   }
   if (launches < kFewestKernels) {
     return tooFew(launches);

@@ -3,12 +3,13 @@
 // round up to the same bucket. A launch of other sizes, strides or numbers than the one before writes them into the graph's nodes first;
 // so no kernel computes more than it is asked for, and there is one set of kernels. The other arguments are copied into memory of the graph in front of each launch and the results out of it
 // into fresh tensors behind, so that nobody has to know: results can be kept, arguments may lie anywhere, and all graphs of a stream
-// share one memory (GraphPool). Calls of operators are captured by torch, in memory of its own, a graph for each size (OperatorGraphs.cpp).
+// share one memory (GraphPool). What a forward keeps for its backward stays where it is (KeptResults). Calls of operators are captured by torch, in memory of its own, a graph for each size (OperatorGraphs.cpp).
 //
 // What cannot be captured, or would not gain, runs as without graphs, counted by the reason.
 
 #pragma once
 
+#include "runtime/cuda/GraphTensors.h"
 #include "runtime/cuda/OperatorCapture.h"
 #include "runtime/cuda/RecordingHost.h"
 #include "runtime/plan/PlanExecutor.h"
@@ -19,6 +20,8 @@ namespace frit {
 
 struct GraphCounters {
   uint64_t captures = 0, replays = 0, evictions = 0;
+  /// Bytes of results that stay in memory of graphs, now.
+  uint64_t keptBytes = 0;
   /// Replays for which a graph got other sizes than it had.
   uint64_t updates = 0;
   /// Graphs that serve one size only although sizes vary, by the reason.
@@ -29,10 +32,9 @@ struct GraphCounters {
 
 class CudaGraphs {
 public:
-  /// `statics`: numbers of the arguments whose memory stays the same over calls. `operators`: null where nobody captures operators.
-  /// Everything must outlive the object.
+  /// `operators`: null where nobody captures operators. Everything must outlive the object.
   CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
-             std::shared_ptr<Driver> driver, GraphPool &pool, std::vector<uint32_t> statics, OperatorCapture *operators = nullptr);
+             std::shared_ptr<Driver> driver, GraphPool &pool, const GraphTensors &tensors, OperatorCapture *operators = nullptr);
   ~CudaGraphs();
   CudaGraphs(const CudaGraphs &) = delete;
   CudaGraphs &operator=(const CudaGraphs &) = delete;
@@ -45,8 +47,11 @@ public:
   /// Counts a call that ran without a graph.
   void count(const std::string &why);
 
-  /// At most so many graphs are kept.
+  /// At most so many graphs are kept, and so many of those that have results in memory of their own.
   size_t mostGraphs = 16;
+  static constexpr size_t kMostKeeping = 4;
+  /// Calls before one is captured whose kept arguments are no results of a graph, because its forward may become one yet.
+  static constexpr uint64_t kCallsBeforeCopies = 3;
   /// Fewer kernels are launched one by one.
   static constexpr uint64_t kFewestKernels = 4;
   /// What may be copied for each launch that is saved.
@@ -62,6 +67,7 @@ private:
     uint64_t bytes;
   };
   /// A tensor that is made anew by each call and filled from the graph's memory.
+  /// One that is kept stays there instead, and calls look at it.
   struct Fresh {
     std::vector<int64_t> sizes, strides;
     int64_t offset;
@@ -69,6 +75,7 @@ private:
     format::Device device;
     const char *from;
     uint64_t bytes;
+    std::shared_ptr<KeptTensor> kept;
   };
   struct Result {
     OutputValue::Kind kind = OutputValue::Kind::None;
@@ -89,8 +96,13 @@ private:
   /// What is known of a key: that it was met, its graph, or why there is none.
   struct Entry {
     bool isCaptured() const { return graph || ofOperators.object; }
+    bool keeps() const { return keptBytes != 0; }
 
-    uint64_t lastUse = 0;
+    uint64_t lastUse = 0, calls = 0;
+    /// Which arguments the graph has at the addresses of the key.
+    std::vector<bool> fixed;
+    /// The graph's number among those that share its memory, and the bytes of results that stay in it.
+    uint64_t order = 0, keptBytes = 0;
     std::string refused;
     DriverGraphExec graph = nullptr;
     /// The arguments `graph` is for: all of the call.
@@ -104,6 +116,8 @@ private:
     std::vector<CopyIn> copies;
     std::vector<Fresh> fresh;
     std::vector<Result> results;
+    /// Where results lie that are kept for a backward and part of a parameter.
+    std::vector<const void *> steady;
     std::vector<uint32_t> bumps;
     std::string kernels;
   };
@@ -142,11 +156,15 @@ private:
     size_t met = 0;
   };
 
+  static std::string tooFew(uint64_t launches);
   std::string whyNever() const;
   std::string whyExact() const;
   /// `exact`: all that a call's launches depend on; `key`: what tells graphs apart. False with the reason where no call like this can be
   /// captured.
-  bool keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact, std::string &why) const;
+  /// `fixed`: arguments that are not copied.
+  bool keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact, std::vector<bool> &fixed,
+              std::string &why) const;
+  bool waitsForForward(std::span<const InputValue> inputs, const std::vector<bool> &fixed) const;
   Status plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why);
   Status capture(Entry &entry, std::span<const InputValue> inputs);
   Status captureKernels(Entry &entry, std::span<const InputValue> inputs);
@@ -162,7 +180,8 @@ private:
   Status mended(DriverStream stream, Status status) const;
   Result *addResult(const OutputValue &output, Entry &entry) const;
   Status readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const;
-  static void addFresh(const Group &group, Entry &entry);
+  void addFresh(const Group &group, Entry &entry) const;
+  void keepResults(Entry &entry);
   Status record(Entry &entry, std::span<const InputValue> inputs, GraphMemory &memory);
   std::string notWorth(const Entry &entry, uint64_t launches);
   Status walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry);
@@ -175,6 +194,7 @@ private:
   Status replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
   Status makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh, std::span<OutputValue> outputs);
   void makeRoom();
+  void dropOldest(size_t most, bool (*isOne)(const Entry &));
   void drop(Entry &entry);
   void dropCounted(Entry &entry);
   void dropAll();
@@ -186,7 +206,8 @@ private:
   PlanExecutor &executor;
   std::shared_ptr<Driver> driver;
   GraphPool &pool;
-  std::vector<bool> statics;
+  std::vector<bool> statics, keptArguments, keptResults;
+  bool anyKeptArguments, anyKeptResults;
   OperatorCapture *operators;
   /// Each launch draws new numbers, which only torch can see to.
   bool isRandom = false;

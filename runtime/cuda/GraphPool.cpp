@@ -41,6 +41,12 @@ std::shared_ptr<GraphLane> GraphPool::lane(DriverContext context, DriverStream s
   return lane;
 }
 
+std::shared_ptr<GraphLane> GraphPool::known(DriverContext context, DriverStream stream) {
+  ForkSafeGuard guard(lock);
+  auto found = guard.held ? lanes.find({context, stream}) : lanes.end();
+  return found == lanes.end() ? nullptr : found->second.lock();
+}
+
 GraphMemory::GraphMemory(GraphLane &lane) : lane(lane) {
   for (GraphLane::Block &block : lane.blocks) {
     block.used = false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/KeptResults.h"
 
 #include <map>
 #include <vector>
@@ -36,6 +37,8 @@ struct GraphLane {
   DriverStream captureStream = nullptr;
   /// What graphs with operators of torch share; made with the first of them.
   std::shared_ptr<void> operators;
+  /// What of that memory results lie in.
+  KeptResults kept;
 };
 
 class GraphPool {
@@ -43,6 +46,8 @@ public:
   explicit GraphPool(BlockSource source) : source(source) {}
   /// The lane of a stream, made if there is none; null in a process forked while another thread asked.
   std::shared_ptr<GraphLane> lane(DriverContext context, DriverStream stream, const std::shared_ptr<Driver> &driver);
+  /// The same if there is one.
+  std::shared_ptr<GraphLane> known(DriverContext context, DriverStream stream);
 
 private:
   BlockSource source;

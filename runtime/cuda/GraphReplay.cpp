@@ -16,6 +16,11 @@ std::string wordGraph(const std::string &kernels) { return "CUDA graph of " + ke
 Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
   for (size_t at = 0; at < fresh.size(); ++at) {
     const Fresh &one = entry.fresh[at];
+    if (one.kept) {
+      fresh[at].handle = one.kept->handle();
+      host.retainTensor(fresh[at].handle);
+      continue;
+    }
     Status status = host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
     if (!status.isOk()) {
       for (TensorSlot &made : fresh.first(at)) {
@@ -55,7 +60,7 @@ Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValu
     status = launch(entry, stream);
   }
   for (size_t at = 0; at < fresh.size() && status.isOk(); ++at) {
-    if (entry.fresh[at].bytes != 0) {
+    if (entry.fresh[at].bytes != 0 && !entry.fresh[at].kept) {
       status = copy(fresh[at].data, entry.fresh[at].from, entry.fresh[at].bytes);
     }
   }

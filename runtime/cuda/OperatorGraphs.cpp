@@ -114,21 +114,47 @@ Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> in
     FRIT_RETURN_IF_ERROR(opened.status());
     shared = std::move(*opened);
   }
-  auto made = operators->capture(shared, [&] {
-    DriverStream stream = host.currentStream();
-    if (!backend.isCapturing(stream)) {
-      return Status::error(ErrorKind::Runtime, "torch does not capture its current stream");
-    }
-    return mended(stream, runCaptured(entry, inputs));
-  });
-  FRIT_RETURN_IF_ERROR(made.status());
-  if (std::string why = notWorth(entry, mostLaunches()); !why.empty()) {
-    return Status::error(ErrorKind::Unsupported, why);
+  auto make = [&] {
+    return operators->capture(shared, [&] {
+      DriverStream stream = host.currentStream();
+      if (!backend.isCapturing(stream)) {
+        return Status::error(ErrorKind::Runtime, "torch does not capture its current stream");
+      }
+      return mended(stream, runCaptured(entry, inputs));
+    });
+  };
+  auto made = make();
+  if (made.status().kind() == ErrorKind::OutOfMemory && anyKeptResults && backend.freedMemory(host.currentStream(), host)) {
+    // The call before has left as much in torch's cache as a graph of it keeps.
+    made = make();
   }
+  Status status = made.status();
+  if (std::string why = status.isOk() ? notWorth(entry, mostLaunches()) : ""; !why.empty()) {
+    status = Status::error(ErrorKind::Unsupported, why);
+  }
+  if (!status.isOk()) {
+    entry.fresh.clear();
+    return status;
+  }
+  keepResults(entry);
   entry.kernels = stepNames();
   entry.ofOperators = std::move(*made);
   entry.graph = isRandom ? nullptr : entry.ofOperators.exec;
   return Status::ok();
+}
+
+/// From here on the memory of its results is taken out of what graphs share.
+void CudaGraphs::keepResults(Entry &entry) {
+  std::vector<std::shared_ptr<KeptTensor>> kept;
+  for (const Fresh &fresh : entry.fresh) {
+    if (fresh.kept) {
+      kept.push_back(fresh.kept);
+      entry.keptBytes += fresh.bytes;
+    }
+  }
+  entry.order = entry.lane->kept.add(&entry, std::move(kept), entry.steady);
+  ForkSafeGuard guard(countLock);
+  counts.keptBytes += entry.keptBytes;
 }
 
 /// A capture that an operator broke cannot be ended by torch without an error in the middle of its own bookkeeping: its allocator would
@@ -164,7 +190,7 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
       continue;
     }
     const format::Input &input = *plan->source->inputs()->Get(number);
-    if (status.isOk() && !isStatic(number) && input.kind() == format::InputKind::Tensor) {
+    if (status.isOk() && !entry.fixed[number] && input.kind() == format::InputKind::Tensor) {
       TensorView view = host.look(inputs[number].handle);
       auto rank = static_cast<size_t>(view.rank);
       TensorSlot slot;
@@ -223,6 +249,7 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
 Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const {
   entry.fresh.clear();
   entry.results.clear();
+  entry.steady.clear();
   std::vector<Group> groups;
   for (uint32_t number = 0; number < outputs.size(); ++number) {
     const OutputValue &output = outputs[number];
@@ -252,6 +279,9 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
       result.number = origin->number;
       result.original = origin->handle;
       result.isWhole = origin->handle == output.handle;
+      if (keptResults[number] && (origin->kind == RecordedStorage::Kind::Constant || statics[origin->number])) {
+        entry.steady.push_back(view.data);
+      }
       result.lookOffset = (firstOf(view) - firstOf(origin->view)) / static_cast<int64_t>(bytesOf(view.dtype));
       continue;
     }
@@ -283,9 +313,24 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
   return Status::ok();
 }
 
-/// One storage for these results: made as the first of them that covers all, else as plain bytes that all look at.
-void CudaGraphs::addFresh(const Group &group, Entry &entry) {
+/// One storage for these results: made as the first of them that covers all, else as plain bytes that all look at. Where nobody but the
+/// backward sees any of them, they are looks at the graph's.
+void CudaGraphs::addFresh(const Group &group, Entry &entry) const {
   auto bytes = static_cast<uint64_t>(group.end - group.first);
+  bool isKept = bytes != 0 && std::all_of(group.members.begin(), group.members.end(), [&](const auto &one) {
+    return keptResults[one.number] && one.view.dtype == group.members.front().view.dtype;
+  });
+  if (std::shared_ptr<KeptTensor> kept = isKept ? host.keepTensor(group.members.front().handle) : nullptr) {
+    const TensorView &seen = group.members.front().view;
+    for (const Group::Member &one : group.members) {
+      Result &result = entry.results[one.number];
+      result.number = static_cast<uint32_t>(entry.fresh.size());
+      result.isWhole = false;
+      result.lookOffset = (firstOf(one.view) - firstOf(seen)) / static_cast<int64_t>(bytesOf(one.view.dtype));
+    }
+    entry.fresh.push_back({{}, {}, 0, seen.dtype, seen.device, nullptr, kept->bytes(), std::move(kept)});
+    return;
+  }
   auto whole = std::find_if(group.members.begin(), group.members.end(),
                             [&](const auto &one) { return firstOf(one.view) == group.first && spanBytes(one.view) == bytes; });
   auto number = static_cast<uint32_t>(entry.fresh.size());
@@ -293,9 +338,9 @@ void CudaGraphs::addFresh(const Group &group, Entry &entry) {
   char *start = hasWhole ? group.first : group.base;
   if (hasWhole) {
     const Result &result = entry.results[whole->number];
-    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device, start, bytes});
+    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device, start, bytes, nullptr});
   } else {
-    entry.fresh.push_back({{group.end - start}, {1}, 0, format::Dtype::U8, format::Device::Cuda, start, static_cast<uint64_t>(group.end - start)});
+    entry.fresh.push_back({{group.end - start}, {1}, 0, format::Dtype::U8, format::Device::Cuda, start, static_cast<uint64_t>(group.end - start), nullptr});
   }
   for (const Group::Member &one : group.members) {
     Result &result = entry.results[one.number];

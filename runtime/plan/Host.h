@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,6 +92,18 @@ struct CallTraits {
   bool isRandom = false;
 };
 
+/// A hold on a tensor whose memory is written to again when nobody else has it.
+class KeptTensor {
+public:
+  virtual ~KeptTensor() = default;
+  virtual void *handle() const = 0;
+  /// Its storage.
+  virtual const void *begin() const = 0;
+  virtual uint64_t bytes() const = 0;
+  /// Whether anybody else has a tensor over it.
+  virtual bool isShared() const = 0;
+};
+
 /// Splits [0, units) into pieces of at least `grain` and runs `body(argument, begin, end)` on each, possibly at once.
 using RangeBody = void (*)(void *argument, int64_t begin, int64_t end);
 
@@ -119,6 +132,10 @@ public:
   virtual void releaseTensor(void *handle) = 0;
   virtual void retainTensor(void *handle) = 0;
   virtual TensorView look(void *handle) = 0;
+  /// A hold that may outlive this object; null where a host cannot tell who has a tensor.
+  virtual std::shared_ptr<KeptTensor> keepTensor(void *) { return nullptr; }
+  /// Whether others than autograd get to see what is kept for a backward now.
+  virtual bool showsKeptTensors() const { return false; }
 
   /// dst.copy_(src); bumps the version counter.
   virtual Status copyInto(const TensorSlot &destination, const TensorSlot &source) = 0;

@@ -103,6 +103,7 @@ private:
     fields["graph_replays"] += counters.replays;
     fields["graph_evictions"] += counters.evictions;
     fields["graph_updates"] += counters.updates;
+    fields["graph_kept_bytes"] += counters.keptBytes;
     for (const auto &[why, graphs] : counters.exact) {
       exactGraphs[why] += graphs;
     }

@@ -277,16 +277,16 @@ std::vector<std::string> TorchExecutable::takeNotices() {
   return notices;
 }
 
-void TorchExecutable::captureGraphs(std::span<const uint32_t> statics, std::shared_ptr<OperatorCapture> capture) {
+void TorchExecutable::captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> capture) {
   operators = std::move(capture);
-  staticInputs.assign(statics.begin(), statics.end());
+  graphTensors = std::move(tensors);
   if (!cuda) {
     whyNoGraphs = "no GPU plan: it runs on the CPU";
   } else if (poisonHost) {
     whyNoGraphs = "poison guards the memory of every call";
   } else {
     graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver, graphPoolOfProcess(),
-                                          staticInputs, operators.get());
+                                          graphTensors, operators.get());
     uint32_t number = 0;
     for (const auto &[tensor, slot] : executor->constants()) {
       // It was bound before, so it fits.
@@ -344,7 +344,7 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets, std::share
     return bad("they take or give something else");
   }
   if (graphs) {
-    (*loaded)->captureGraphs(staticInputs, operators);
+    (*loaded)->captureGraphs(graphTensors, operators);
     if ((*loaded)->graphs) {
       // All of its calls are of one bucket; more than one graph where parameters are not the same ones, or sizes take graphs of their own.
       (*loaded)->graphs->mostGraphs = 4;

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "runtime/cuda/GraphTensors.h"
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/plan/Values.h"
 #include "runtime/torch/SpecializedKernels.h"
@@ -45,10 +46,9 @@ public:
   /// JSON object with the counters since loading, those of the kernels for single buckets included.
   std::string stats() const;
 
-  /// Calls become CUDA graphs where they can (mode "reduce-overhead"); `statics` are the arguments whose memory stays the same over calls.
-  /// `operators`: who captures calls of operators; null where nobody does. What runs without a graph is counted by its reason. Before the
-  /// first call.
-  void captureGraphs(std::span<const uint32_t> statics, std::shared_ptr<OperatorCapture> operators = nullptr);
+  /// Calls become CUDA graphs where they can (mode "reduce-overhead"). `operators`: who captures calls of operators; null where nobody does.
+  /// What runs without a graph is counted by its reason. Before the first call.
+  void captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> operators = nullptr);
   /// Calls count which buckets they meet from here on, and may run kernels of their own there. Before the first call.
   void watchBuckets();
   /// The entries of the buckets, one for each, for which kernels would be worth a compilation; each once.
@@ -93,7 +93,7 @@ private:
   std::unique_ptr<PoisonBackend> poisonBackend;
   std::unique_ptr<PlanExecutor> executor;
   std::shared_ptr<OperatorCapture> operators;
-  std::vector<uint32_t> staticInputs;
+  GraphTensors graphTensors;
   /// Only where calls are to be graphs; else why they never are, and how many were to be.
   std::unique_ptr<CudaGraphs> graphs;
   std::string whyNoGraphs;

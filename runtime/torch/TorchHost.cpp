@@ -7,6 +7,7 @@
 #include "runtime/torch/ParallelFor.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/record_function.h>
@@ -194,6 +195,27 @@ TensorView TorchHost::look(void *handle) {
           impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
           impl->is_cpu() ? 0 : impl->device().index()};
 }
+
+namespace {
+
+class TorchKept : public KeptTensor {
+public:
+  explicit TorchKept(at::TensorBase tensor) : tensor(std::move(tensor)) {}
+  void *handle() const override { return tensor.unsafeGetTensorImpl(); }
+  const void *begin() const override { return tensor.storage().data(); }
+  uint64_t bytes() const override { return tensor.storage().nbytes(); }
+  bool isShared() const override { return tensor.use_count() > 1 || tensor.storage().use_count() > 1; }
+
+private:
+  at::TensorBase tensor;
+};
+
+} // namespace
+
+std::shared_ptr<KeptTensor> TorchHost::keepTensor(void *handle) { return std::make_shared<TorchKept>(tensorOf(handle)); }
+
+/// torch.autograd.graph.saved_tensors_hooks: what they pack they may use on other streams.
+bool TorchHost::showsKeptTensors() const { return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty(); }
 
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   try {

@@ -27,6 +27,8 @@ public:
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
   TensorView look(void *handle) override;
+  std::shared_ptr<KeptTensor> keepTensor(void *handle) override;
+  bool showsKeptTensors() const override;
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
   void bumpVersion(const TensorSlot &tensor) override;
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;

@@ -206,6 +206,31 @@ def test_cuda_graphs_with_operators_of_torch(dropout):
     assert counted["graph_replays"] >= 15 or counted["not_captured"], counted
 
 
+@pytest.mark.parametrize("together", [1, 2])
+def test_cuda_graphs_of_training_keep_activations_where_they_are(together):
+    import frit
+
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(*[part for _ in range(3) for part in (torch.nn.Linear(512, 512), torch.nn.GELU(), torch.nn.LayerNorm(512))]).cuda()
+    compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
+    other = torch.empty(1 << 20, device="cuda")
+    for turn in range(12):
+        # As many forwards before their backwards: their activations live side by side.
+        inputs = [torch.randn(256, 512, device="cuda") for _ in range(together)]
+        expected = torch.autograd.grad(sum(net(x).square().mean() for x in inputs), list(net.parameters()))
+        losses = []
+        for x in inputs:
+            losses.append(compiled(x).square().mean())
+            other.fill_(turn)
+            torch.mm(other[:65536].view(256, 256), other[:65536].view(256, 256))
+        actual = torch.autograd.grad(sum(losses), list(net.parameters()))
+        torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-5)
+    counted = frit.counts()
+    assert counted["graph_replays"] >= 12 or counted["not_captured"], counted
+    assert counted["graph_kept_bytes"] > 0 or counted["not_captured"], counted
+
+
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 def test_kernels_draw_the_numbers_that_numpy_draws(mode):
     """The default on CUDA: one seed a call from the generator of the device, also where a CUDA graph is launched again."""

@@ -50,10 +50,11 @@ def test_the_report_says_what_became_of_a_mode(mode):
 
 
 def test_the_report_counts_graphs_of_one_size_and_other_sizes_by_reason():
-    stats = {"graph_captures": 3, "graph_replays": 9, "graph_updates": 4, "graph_evictions": 1, "not_captured": {"it is too small": 2},
+    stats = {"graph_captures": 3, "graph_replays": 9, "graph_updates": 4, "graph_evictions": 1, "graph_kept_bytes": 3 << 19, "not_captured": {"it is too small": 2},
              "graphs_of_one_size": {"it calls aten::mm": 2}}
     assert list(modes.lines(stats)) == [
         "  CUDA graphs: 3 captured, 9 replays (4 with other sizes than before), 1 dropped",
+        "  CUDA graphs hold 1.5 MiB of what forwards keep for their backwards",
         "  2 CUDA graphs for one size each: it calls aten::mm",
         "  2 calls without a CUDA graph: it is too small",
     ]
@@ -90,6 +91,45 @@ def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):
     assert len(seen["inference"][0]) == len(seen["inference"][1]) - 1
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_only_the_backward_sees_is_kept_in_graphs(monkeypatch, dynamic):
+    torch.compiler.reset()
+    seen = {}
+
+    def watch(what, original):
+        def watched(gm, stage):
+            seen[stage, what] = original(gm, stage), gm
+            return seen[stage, what][0]
+
+        monkeypatch.setattr(modes, what, watched)
+
+    watch("kept_results", modes.kept_results)
+    watch("kept_inputs", modes.kept_inputs)
+
+    def step(x, w, v):
+        shown = (x @ w).relu()
+        return (shown @ v).exp().sin().sum(), shown
+
+    x, w, v = torch.randn(3, 4), torch.randn(4, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True)
+    compiled = torch.compile(step, backend="frit", mode="reduce-overhead", dynamic=dynamic)
+    compiled(x, w, v)[0].backward()
+    if dynamic:
+        compiled(torch.randn(5, 4), w, v)[0].backward()
+    results, gm = seen["forward", "kept_results"]
+    (given,) = next(node for node in gm.graph.nodes if node.op == "output").args
+    kept = [given[number].name for number in results]
+    # The loss and what the user sees are not; sizes are no tensors.
+    assert 0 not in results and 1 not in results
+    assert all(isinstance(given[number].meta["val"], torch.Tensor) for number in results)
+    assert "exp" in kept, kept
+    inputs, gm = seen["backward", "kept_inputs"]
+    names = [node.name for node in gm.graph.nodes if node.op == "placeholder"]
+    arrive = [names[number] for number in inputs]
+    assert set(kept) - {name for name in names if name.startswith("primals")} <= set(arrive)
+    assert not [name for name in arrive if name.startswith(("primals", "tangents"))]
+    assert seen["forward", "kept_inputs"][0] == seen["backward", "kept_results"][0] == ()
+
+
 def test_wrong_static_arguments_are_errors():
     torch.compiler.reset()
     found = []
@@ -102,3 +142,5 @@ def test_wrong_static_arguments_are_errors():
         found[0].capture_graphs([1])
     with pytest.raises((OverflowError, TypeError)):
         found[0].capture_graphs((-1,))
+    with pytest.raises(TypeError, match="the kept results are a tuple of their numbers"):
+        found[0].capture_graphs((), None, 3)

@@ -11,7 +11,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace fakecuda {
+
+/// Tensors in memory of torch's captures, of all hosts, and their ends.
+inline std::vector<std::pair<std::weak_ptr<char>, char *>> inPool;
+/// What DeviceHost::keepTensor holds.
+inline std::multiset<const void *> heldStorages;
 
 /// frit-run's host in the place of torch's: its memory is the device's, and the k-th request for memory can fail.
 class DeviceHost : public TensorHost {
@@ -54,7 +61,8 @@ public:
         elements += shape.sizes[dim] ? (shape.sizes[dim] - 1) * shape.strides[dim] : 0;
       }
       uint64_t bytes = static_cast<uint64_t>(elements) * bytesOf(shape.dtype);
-      auto memory = std::shared_ptr<char>(pool, fromPool(bytes));
+      auto memory = std::shared_ptr<char>(fromPool(bytes), [pool = pool](char *) {});
+      inPool.emplace_back(memory, memory.get() + bytes);
       char *first = memory.get() + static_cast<uint64_t>(shape.offset) * bytesOf(shape.dtype);
       slot.handle = new HostTensor{memory, first, shape.offset, {shape.sizes.begin(), shape.sizes.end()},
                                    {shape.strides.begin(), shape.strides.end()}, shape.dtype, bytes};
@@ -67,6 +75,8 @@ public:
     ++held;
     return inner->viewTensor(source, shape, offset, slot);
   }
+  std::shared_ptr<KeptTensor> keepTensor(void *handle) override { return std::make_shared<Kept>(*static_cast<HostTensor *>(handle)); }
+  bool showsKeptTensors() const override { return showsKept; }
   void releaseTensor(void *handle) override { --held, inner->releaseTensor(handle); }
   void retainTensor(void *handle) override { ++held, inner->retainTensor(handle); }
   TensorView look(void *handle) override {
@@ -118,8 +128,27 @@ public:
   /// Where memory comes from while torch captures. It is used from its start by each capture.
   std::shared_ptr<std::vector<char>> pool;
   size_t poolUsed = 0;
+  bool showsKept = false;
 
 private:
+  /// A tensor of its own over the same storage.
+  struct Kept : KeptTensor {
+    explicit Kept(const HostTensor &of)
+        : tensor(new HostTensor{of.storage, of.data, of.offset, of.sizes, of.strides, of.dtype, of.storageBytes, of.device}) {
+      heldStorages.insert(begin());
+    }
+    ~Kept() override {
+      heldStorages.erase(heldStorages.find(begin()));
+      EXPECT_EQ(tensor->references.load(), 1);
+      delete tensor;
+    }
+    void *handle() const override { return tensor; }
+    const void *begin() const override { return tensor->storage.get(); }
+    uint64_t bytes() const override { return tensor->storageBytes; }
+    bool isShared() const override { return tensor->storage.use_count() > 1; }
+    HostTensor *tensor;
+  };
+
   char *fromPool(uint64_t bytes) {
     char *memory = pool->data() + poolUsed;
     poolUsed += (bytes + 64) / 64 * 64;

@@ -74,7 +74,8 @@ struct Graphs : Session {
   }
   void make(bool isStatic, OperatorCapture *operators) {
     graphs = std::make_unique<CudaGraphs>(plan, host(), *backend, *executor, driver, *pool,
-                                          isStatic ? std::vector<uint32_t>{1} : std::vector<uint32_t>{}, operators);
+                                          GraphTensors{isStatic ? std::vector<uint32_t>{1} : std::vector<uint32_t>{}, keptResults, keptArguments},
+                                          operators);
   }
   ~Graphs() {
     for (HostTensor *weight : weights) {
@@ -124,6 +125,7 @@ struct Graphs : Session {
   std::map<std::string, uint64_t> reasons() { return graphs->counters().notCaptured; }
 
   std::shared_ptr<GraphPool> pool;
+  std::vector<uint32_t> keptResults, keptArguments;
   std::unique_ptr<CudaGraphs> graphs;
   std::vector<HostTensor *> weights;
 };
@@ -135,6 +137,7 @@ struct CudaGraphsTest : testing::Test {
     fake.pointers = 3;
     poolBlocks = poolRequests = 0;
     poolFailAt = -1;
+    inPool.clear();
   }
   void TearDown() override {
     EXPECT_EQ(fake.broken, "");
