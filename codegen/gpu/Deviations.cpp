@@ -26,11 +26,19 @@ Value Deviations::addProduct(Value a, Value b, Value c) {
   return math::FmaOp::create(builder, loc, emitter.splat(loc, a, lanes), emitter.splat(loc, b, lanes), emitter.splat(loc, c, lanes));
 }
 
-/// Of no elements: of one, so that nothing becomes NaN.
+/// Of no elements: of one, so that nothing becomes NaN. An approximate quotient in each step would be seen in results of f32, IEEE's has a branch
+/// for subnormal ones that a count never takes: the approximate one and a step of Newton's.
 Value Deviations::reciprocal(Value count) {
   Value one = constant(1);
   Value some = make<arith::MaximumFOp>(count, one);
-  return arith::DivFOp::create(builder, loc, emitter.splat(loc, one, lanesOf(some)), some, arith::FastMathFlags::contract);
+  bool isSingle = getElementTypeOrSelf(some).isF32();
+  Value inverse = arith::DivFOp::create(builder, loc, emitter.splat(loc, one, lanesOf(some)), some,
+                                        isSingle ? arith::FastMathFlags::contract : arith::FastMathFlags::none);
+  if (!isSingle) {
+    return inverse;
+  }
+  Value error = addProduct(arith::NegFOp::create(builder, loc, some), inverse, one);
+  return addProduct(inverse, error, inverse);
 }
 
 Value Deviations::select(Value mask, Value value, Value otherwise) {
