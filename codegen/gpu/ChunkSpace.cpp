@@ -106,6 +106,10 @@ Value ChunkSpace::hasPartialChunk(GpuFunction &function) const {
   return compareRest(function, laneExtent, width, arith::CmpIPredicate::ne);
 }
 
+Value ChunkSpace::hasWholeChunks(GpuFunction &function) const {
+  return compareRest(function, laneExtent, width, arith::CmpIPredicate::eq);
+}
+
 Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   if (width == 1) {
     return Value();

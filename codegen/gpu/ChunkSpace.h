@@ -34,7 +34,8 @@ public:
   /// Rounded up: the last chunk of a row may be partial.
   SizeExpr getChunks() const { return outer * chunksPerRow; }
   bool dividesEvenly() const { return laneExtent.getContentDivisor() % width == 0; }
-  /// Whether it does not at run time.
+  /// Whether it does at run time, or does not.
+  Value hasWholeChunks(GpuFunction &function) const;
   Value hasPartialChunk(GpuFunction &function) const;
 
   /// Null if it always holds, as for a width of 1; a constant if it never does.

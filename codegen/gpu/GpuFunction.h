@@ -102,9 +102,15 @@ public:
   Value getPointer(unsigned tensor, bool isResult) const {
     return isResult ? resultPointers[tensor] : operandPointers[tensor];
   }
-  void setVectorAddresses(const llvm::DenseSet<Attribute> *addresses) {
+  /// Which accesses are vectors. `condition`: whether they are, where only the call's sizes and pointers say it; null: they are.
+  void setVectorAddresses(const llvm::DenseSet<Attribute> *addresses, Value condition = Value()) {
     vectorAddresses = addresses;
+    vectorCondition = condition;
   }
+  bool hasVectorCondition() const { return bool(vectorCondition); }
+  /// What `loads` emits, once for vectors and once for single elements: in each way all are asked for before the first is waited for. They are
+  /// contiguous along `lanes` lanes, of these element types.
+  SmallVector<Value> loadEither(ArrayRef<Type> elements, unsigned lanes, llvm::function_ref<SmallVector<Value>()> loads);
 
   // EmitterTarget
   Type getIndexType() override { return indexType; }
@@ -123,6 +129,8 @@ private:
   Value toIndex(Value value, bool isSigned);
   Value elementPointer(Value base, Type element, Value index);
   Value loadFrom(Value pointer, Type element, unsigned lanes, Value guard);
+  Value fromMemory(Value value, Type element);
+  bool isVector(const Access &access);
   void storeTo(Value pointer, Value value, unsigned lanes, Value guard);
   Value lanePointer(const Access &access, Value first, unsigned lane);
   Value sharedPointer(int64_t byteOffset, Value index, Type element);
@@ -141,6 +149,9 @@ private:
   llvm::StringMap<Value> parameters;
   llvm::DenseMap<unsigned, Value> scalars;
   const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
+  Value vectorCondition;
+  /// Booleans that are loaded stay bytes.
+  bool keepsBytes = false;
   Operation *entryEnd = nullptr;
   bool isApproximate;
   Frame entry;

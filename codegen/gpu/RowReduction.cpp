@@ -16,7 +16,8 @@
 // Full results that wait for no reduction are written by the first sweep where the row is not kept.
 // Chunks of a swept row that lies in several dims of unknown sizes carry their places (Odometer.h).
 // Where a row is whole chunks and accesses cannot be vectors the same chunks are read element by element, so the order of combination is a
-// function of sizes alone.
+// function of sizes alone. For a row of unknown length that is kept it is the same code but for the loads and stores, between whose two forms the sizes
+// and pointers of the call decide.
 //
 // Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so (sm_90 and newer): chunks go round all
 // threads of the cluster, and what a block has folded is folded over the blocks through their shared memory (Cluster.cpp). It is never
@@ -51,6 +52,9 @@ bool mlir::frit::isReadAgain(const KernelProgram &program) {
 }
 
 namespace {
+
+/// Elements of vectors that a thread puts together itself at a time.
+constexpr size_t kElementsAtOnce = 32;
 
 /// Operands of the last sweep alone (a weight, a bias) are not held through the phases.
 SmallVector<unsigned> getKeptLoads(const KernelProgram &program) {
@@ -156,24 +160,27 @@ public:
     if (!aligned && isKnown) {
       return sweepRow(top, space, space.getWidth() > 1 || shape.kept, shape.kept);
     }
-    auto chooseKept = [&] {
-      if (isKnown || !shape.kept) {
-        return sweepRow(top, space, true, shape.kept);
-      }
-      either(isKept(space, shape.kept), [&] { sweepRow(top, space, true, shape.kept); }, [&] { sweepRow(top, space, true, 0); });
-    };
-    if (!aligned) {
-      return chooseKept();
+    if (isKnown || !shape.kept) {
+      return either(aligned, [&] { sweepRow(top, space, true, shape.kept); }, [&] { sweepRow(top, space, false, shape.kept); });
     }
+    // The order of combination has to follow from sizes alone: by elements it is another than by chunks, which are so many vectors or loads of
+    // single elements.
+    auto sweepElements = [&] { sweepRow(top, space, false, 0); };
     auto chooseElements = [&] {
       if (!shape.keptElements) {
-        return sweepRow(top, space, false, isKnown ? shape.kept : 0);
+        return sweepElements();
       }
-      // The order of combination is another: it has to follow from sizes alone.
       Value isKeptSo = function.both(space.hasPartialChunk(function), isKept(elements, shape.keptElements));
-      either(isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, [&] { sweepRow(top, space, false, 0); });
+      either(isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, sweepElements);
     };
-    either(aligned, chooseKept, chooseElements);
+    auto sweepLong = [&] { either(aligned, [&] { sweepRow(top, space, true, 0); }, chooseElements); };
+    Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
+    Value isKeptSo = function.both(isWhole, isKept(space, shape.kept));
+    // Two forms of several stores take registers that a second block of 512 threads needs (64 become 67 for add + RMS norm on sm_100).
+    if (KernelOp kernel = program.getKernel(); kernel.getResultTypes().size() > 1) {
+      return either(function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, shape.kept); }, sweepLong);
+    }
+    either(isKeptSo, [&] { sweepRow(top, space, true, shape.kept, aligned); }, sweepLong);
   }
 
 private:
@@ -191,9 +198,9 @@ private:
     return function.both(function.less(function.index(0), chunks), fits);
   }
 
-  /// One row, all phases. `vectors`: chunks are whole and aligned. Of `elements` a row is kept.
-  void sweepRow(Frame &top, const ChunkSpace &steps, bool vectors, unsigned kept) {
-    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
+  /// One row, all phases. `vectors`: chunks are whole, and aligned where `areVectors` (null: always) holds. Of `elements` a row is kept.
+  void sweepRow(Frame &top, const ChunkSpace &steps, bool vectors, unsigned kept, Value areVectors = Value()) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr, areVectors);
     Frame row(&top);
     if (isInPlace) {
       row.mask = active;
@@ -223,9 +230,10 @@ private:
       steps.bindChunk(function, *chunks.back(), chunk);
       if (isInPlace) {
         chunks.back()->mask = function.both(active, inside.back());
-      } else if (!known) {
-        loadClamped(steps, k, chunk, inside.back(), *chunks.back());
       }
+    }
+    if (!known && !isInPlace) {
+      loadClamped(steps, chunks, inside);
     }
     bool isFirst = true;
     for (unsigned level = 0; level < program.numPhases(); ++level) {
@@ -275,17 +283,56 @@ private:
     function.setVectorAddresses(nullptr);
   }
 
-  /// Loads what reductions read of a chunk that may lie outside of the row: another one then. Its place is that of the loads alone, so that it takes
-  /// no register behind them.
-  void loadClamped(const ChunkSpace &steps, unsigned k, Value chunk, Value inside, Frame &frame) {
+  /// Loads what reductions read of chunks that may lie outside of the row: others then. Their places are those of the loads alone, so that they take
+  /// no registers behind them.
+  void loadClamped(const ChunkSpace &steps, ArrayRef<std::unique_ptr<Frame>> chunks, ArrayRef<Value> inside) {
+    bool haveTwoForms = function.hasVectorCondition();
+    auto isEither = [&](unsigned id) { return haveTwoForms && space.getVectorAddresses().contains(program[id].expr.getAttr()); };
+    std::vector<std::unique_ptr<Frame>> places;
+    for (auto [k, frame] : llvm::enumerate(chunks)) {
+      places.push_back(std::make_unique<Frame>(frame->outer));
+      bindClamped(steps, k, inside[k], *places.back());
+      for (unsigned id : loads) {
+        if (!isEither(id)) {
+          frame->values[id] = emitter.value(*places.back(), id);
+        }
+      }
+    }
+    SmallVector<unsigned> either = llvm::filter_to_vector(loads, isEither);
+    if (either.empty()) {
+      return;
+    }
+    // Single elements have a register each until they are vectors.
+    size_t most = std::max<size_t>(kElementsAtOnce / (either.size() * steps.getWidth()), 1);
+    for (size_t first = 0; first < chunks.size(); first += most) {
+      size_t end = std::min(first + most, chunks.size());
+      SmallVector<Type> types;
+      for (size_t k = first; k < end; ++k) {
+        for (unsigned id : either) {
+          types.push_back(program[id].type);
+          emitter.firstLane(*places[k], program[id].expr);
+        }
+      }
+      SmallVector<Value> values = function.loadEither(types, steps.getWidth(), [&] {
+        SmallVector<Value> loaded;
+        for (size_t k = first; k < end; ++k) {
+          Frame way(places[k].get());
+          llvm::append_range(loaded, llvm::map_range(either, [&](unsigned id) { return emitter.value(way, id); }));
+        }
+        return loaded;
+      });
+      for (auto [i, value] : llvm::enumerate(values)) {
+        chunks[first + i / either.size()]->values[either[i % either.size()]] = value;
+      }
+    }
+  }
+
+  void bindClamped(const ChunkSpace &steps, unsigned k, Value inside, Frame &place) {
     // Many of a short row may lie outside: each asks for a chunk of its own, so that a warp's loads there are broadcasts of different lines.
     Value last = function.sub(function.size(steps.getChunks()), function.index(1));
     Value other = function.sub(last, function.minimum(function.index(k), last));
-    Frame place(frame.outer);
+    Value chunk = function.add(lane, function.index(int64_t(k) * shape.threads * shape.cluster));
     steps.bindChunk(function, place, arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside, chunk, other));
-    for (unsigned id : loads) {
-      frame.values[id] = emitter.value(place, id);
-    }
   }
 
   /// The chunks of a row that are a thread's, one after the other.

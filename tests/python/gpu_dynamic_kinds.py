@@ -124,3 +124,26 @@ def dynamic_masked_softmax(s):
     rows, columns = shape(s, 16384, 8192)
     mask = torch.ones(rows, columns, dtype=torch.bool)
     return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(rows, columns), mask]
+
+
+# The same of columns but the first: whole vectors, at odd strides and pointers.
+@kind(dynamic=True)
+def dynamic_softmax_of_slice(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4097))[:, 1:]]
+
+
+@kind(dynamic=True)
+def dynamic_softmax_of_wide_slice(s):
+    return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 16385))[:, 1:]]
+
+
+@kind(dynamic=True)
+def dynamic_layer_norm_of_slice(s):
+    return lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b), [s.randn(*shape(s, 16384, 5001))[:, 1:], s.randn(5000), s.randn(5000)]
+
+
+@kind(dynamic=True)
+def dynamic_masked_softmax_of_slice(s):
+    rows, columns = shape(s, 16384, 8193)
+    mask = torch.ones(rows, columns, dtype=torch.bool)
+    return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(rows, columns)[:, 1:], mask[:, 1:]]

@@ -27,7 +27,7 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_rows_of_several_operands_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
+FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_rows_of_several_operands_of_any_length", "test_rows_of_slices_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
 
 
 @pytest.fixture(autouse=True)
@@ -275,6 +275,39 @@ def test_rows_of_unknown_length_have_the_same_bits_from_any_pointer(columns):
     assert torch.equal(compiled(beside), compiled(aligned))
     wide = values((7, columns + 9))[:, :columns]
     assert torch.equal(compiled(wide), compiled(wide.clone(memory_format=torch.contiguous_format)))
+
+
+def beside(x, columns):
+    """What x holds in another tensor: so many columns from its beginning."""
+    wide = torch.zeros(*x.shape[:-1], x.shape[-1] + 2 * columns, dtype=x.dtype)
+    return wide[..., columns:-columns].copy_(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_rows_of_slices_of_any_length(dtype):
+    """Vectors or single elements of the same chunks, kept or not: the same bits at any stride and pointer, also where they are written over."""
+
+    def function(x, y, m, w):
+        z = x + y
+        return z, F.rms_norm(z, z.shape[-1:]) * w, F.layer_norm(x, x.shape[-1:]), torch.softmax(x.masked_fill(m, float("-inf")), -1)
+
+    def in_place(x, y):
+        return x.copy_(F.layer_norm(x + y, x.shape[-1:]))
+
+    compiled, over = (torch.compile(one, backend="frit", dynamic=True) for one in (function, in_place))
+    # Around a vector, a warp of them, and the longest row that is kept; no whole number of vectors; longer.
+    for rows, columns in [(3, 40), (4, 8), (2, 16), (5, 12), (2, 33), (3, 248), (2, 256), (2, 264), (1, 1016), (2, 1024), (2, 1032), (2, 2048), (1, 2056), (1, 4096)]:
+        plain = values((rows, columns), dtype), values((rows, columns), dtype, 1), values((rows, columns), torch.bool), values((columns,), dtype, 2)
+        # By 16 columns rows begin at multiples of vectors where their length is one; by one none does.
+        found = [compiled(*(beside(x, by) for x in plain)) for by in (16, 1)]
+        compare(found[1], function(*plain))
+        for near, far in zip(*found):
+            assert torch.equal(near, far)
+        written = [[beside(x, by) for x in plain[:2]] for by in (16, 1)]
+        expected = [x.clone() for x in plain[:2]]
+        compare(over(*written[1]), in_place(*expected))
+        assert torch.equal(over(*written[0]), written[1][0])
+        compare(written[1], expected)
 
 
 CARRIED = {
