@@ -2,7 +2,9 @@
 
 #include "compiler/TargetCode.h"
 
+#include "codegen/gpu/JoinPtx.h"
 #include "codegen/simt/SimtLayout.h"
+#include "runtime/artifact/GpuCode.h"
 #include "runtime/artifact/SimtAbi.h"
 
 namespace frit {
@@ -17,6 +19,7 @@ static_assert(offsetof(SimtContext, pointers) == layout::kPointers && offsetof(S
 static_assert(offsetof(SimtOperations, access) == layout::kAccess && offsetof(SimtOperations, barrier) == layout::kBarrier &&
               offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail &&
               offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier && offsetof(SimtOperations, mapShared) == layout::kMapShared);
+static_assert(frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(), mlir::frit::kPtxKernelMark.size()));
 static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
 static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layout::kBinary) == kBinaryCallbackCount);
 

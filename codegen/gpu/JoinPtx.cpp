@@ -1,4 +1,4 @@
-// The kernels of a graph are compiled one by one, so that one that is known already is taken as it is; a device loads one module.
+// The kernels of a graph are compiled one by one, so that one that is known already is taken as it is; a file holds them as one text.
 // Names inside of a function (registers, labels, its stack) are the function's own. What a module defines beside its entries is named after
 // its kernel (PtxEmitter.cpp), so only declarations meet: each kernel with shared memory, whose size a launch says,
 // declares it.
@@ -114,6 +114,9 @@ std::string mlir::frit::joinPtx(ArrayRef<StringRef> texts, std::string &joined) 
     joined += "\n";
   }
   for (const Parts &parts : modules) {
+    if (modules.size() != 1) {
+      joined += mlir::frit::kPtxKernelMark;
+    }
     for (StringRef one : parts.definitions) {
       joined += one;
     }

@@ -1,6 +1,8 @@
 #include "runtime/artifact/GpuCode.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace frit {
 
@@ -164,6 +166,59 @@ Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch) {
     return wrong("its PTX is not for sm_" + std::to_string(arch));
   }
   return entries;
+}
+
+std::vector<PtxPart> splitPtx(std::string_view text, size_t most) {
+  std::vector<std::string_view> kernels;
+  size_t head = std::min(text.find(kPtxKernelMark), text.size());
+  for (size_t at = head; at < text.size();) {
+    size_t next = std::min(text.find(kPtxKernelMark, at + 1), text.size());
+    kernels.push_back(text.substr(at, next - at));
+    at = next;
+  }
+  std::vector<PtxPart> parts;
+  if (most < 2 || kernels.size() < 2) {
+    parts.push_back({std::string(text), {}});
+  } else {
+    // The longest first, each to the part that is shortest so far: the time that a part takes goes with its length.
+    std::vector<size_t> order(kernels.size()), partOf(kernels.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(kernels[b].size(), a) < std::pair(kernels[a].size(), b); });
+    std::vector<size_t> lengths(std::min(most, kernels.size()), 0);
+    for (size_t kernel : order) {
+      partOf[kernel] = static_cast<size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
+      lengths[partOf[kernel]] += kernels[kernel].size();
+    }
+    constexpr size_t kUnknown = SIZE_MAX;
+    std::vector<size_t> numbers(lengths.size(), kUnknown);
+    for (size_t kernel = 0; kernel < kernels.size(); ++kernel) {
+      size_t &number = numbers[partOf[kernel]];
+      if (number == kUnknown) {
+        number = parts.size();
+        parts.push_back({std::string(text.substr(0, head)), {}});
+      }
+      parts[number].text += kernels[kernel];
+    }
+  }
+  for (PtxPart &part : parts) {
+    PtxWords words(part.text);
+    for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
+      if (word == ".entry") {
+        part.entries.emplace_back(words.next());
+      } else if (word == "{") {
+        words.skipBody();
+      }
+    }
+  }
+  return parts;
+}
+
+std::string listed(const std::vector<std::string> &entries) {
+  std::string text;
+  for (const std::string &entry : entries) {
+    text += (text.empty() ? "" : ", ") + entry;
+  }
+  return text;
 }
 
 } // namespace frit

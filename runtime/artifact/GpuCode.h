@@ -27,6 +27,22 @@ struct GpuEntry {
   uint64_t cluster = 1;
 };
 
+/// In front of each of several kernels of a PTX text; they need nothing of each other, only what stands in front of the first.
+inline constexpr std::string_view kPtxKernelMark = "\n// frit: another kernel\n";
+
+/// PTX of some of the kernels of a text, which stands alone.
+struct PtxPart {
+  std::string text;
+  std::vector<std::string> entries;
+};
+
+/// PTX in up to `most` parts of about the same length, which have its kernels between them, in order of the first of each; the text itself where
+/// no kernels are marked.
+std::vector<PtxPart> splitPtx(std::string_view text, size_t most);
+
+/// Names for a message.
+std::string listed(const std::vector<std::string> &entries);
+
 /// The entries of PTX text for sm_`arch`; refuses text that is none, is for another architecture, or whose parameters are not all
 /// numbers of 8 bytes or tables of such.
 Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch);

@@ -31,9 +31,24 @@ TEST(JoinPtx, TheHighestVersionAndEachDeclarationOnce) {
   std::string c = text("8.1", "sm_90", std::string(kShared) + ".visible .entry c()\n{\n\tret;\n}\n");
   EXPECT_EQ(join({a, b, c}, joined), "");
   EXPECT_EQ(joined, text("8.10", "sm_90", "").substr(0, text("8.10", "sm_90", "").size() - 1) + kShared +
-                        "\n\t// .globl a\n\n.visible .entry a()\n{\n\t.extern_like;\n$L__BB0_1:\n\tret;\n}\n"
-                        "\n.visible .entry b()\n{\n$L__BB0_1:\n\tret;\n}\n"
-                        "\n.visible .entry c()\n{\n\tret;\n}\n");
+                        "\n// frit: another kernel\n\n\t// .globl a\n\n.visible .entry a()\n{\n\t.extern_like;\n$L__BB0_1:\n\tret;\n}\n"
+                        "\n// frit: another kernel\n\n.visible .entry b()\n{\n$L__BB0_1:\n\tret;\n}\n"
+                        "\n// frit: another kernel\n\n.visible .entry c()\n{\n\tret;\n}\n");
+}
+
+/// What a module has beside its entries stands behind its mark; in front of the first are declarations alone.
+TEST(JoinPtx, EachKernelStandsBehindAMarkWithAllThatIsItsOwn) {
+  std::string joined, debug = "\t.file\t1 \"model.py\"\n", table = ".global .align 4 .b8 a_table[4] = {1, 2, 3, 4};\n";
+  std::string helper = ".func (.param .b32 r) a_helper()\n{\n\tret;\n}\n", entry = ".visible .entry a()\n{\n\tret;\n}\n";
+  std::string own = helper + table + entry + debug;
+  EXPECT_EQ(join({text("8.0", "sm_90", own), text("8.0", "sm_90", kShared + std::string(".visible .entry b()\n{\n\tret;\n}\n"))}, joined), "");
+  StringRef mark = mlir::frit::kPtxKernelMark;
+  auto [head, kernels] = StringRef(joined).split(mark);
+  auto [a, b] = kernels.split(mark);
+  EXPECT_EQ(head, (StringRef(text("8.0", "sm_90", "")).drop_back() + kShared).str());
+  EXPECT_EQ(a.trim(), StringRef(own).trim());
+  EXPECT_EQ(b.trim(), ".visible .entry b()\n{\n\tret;\n}");
+  EXPECT_FALSE(StringRef(text("8.0", "sm_90", own)).contains(mark)) << "one alone has none";
 }
 
 TEST(JoinPtx, WhatCannotStandInOneModuleIsRefused) {
