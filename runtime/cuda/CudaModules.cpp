@@ -1,5 +1,7 @@
 #include "runtime/cuda/CudaModules.h"
 
+#include "runtime/artifact/GpuCode.h"
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -76,42 +78,63 @@ Status CudaModules::failed(DriverCode code, const std::string &what) const {
   return Status::error(code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, message);
 }
 
-Result<DriverModule> CudaModules::loadImage(const char *image, const std::string &what) {
-  char log[2048] = {};
-  int options[] = {kJitErrorBuffer, kJitErrorBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  DriverModule loaded = nullptr;
-  DriverCode code = driver->call().cuModuleLoadDataEx(&loaded, image, 2, options, values);
-  if (code != 0) {
-    std::string said(log, ::strnlen(log, sizeof(log)));
-    std::replace(said.begin(), said.end(), '\n', ' ');
-    return failed(code, "loading the " + what + (said.empty() ? "" : " (" + said + ")"));
+/// All of the images or none.
+Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector<Image> &images, const std::string &what) {
+  std::vector<Part> parts;
+  for (const Image &image : images) {
+    char log[2048] = {};
+    int options[] = {kJitErrorBuffer, kJitErrorBytes};
+    void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+    DriverModule loaded = nullptr;
+    DriverCode code = driver->call().cuModuleLoadDataEx(&loaded, image.bytes, 2, options, values);
+    if (code != 0) {
+      std::string said(log, ::strnlen(log, sizeof(log)));
+      std::replace(said.begin(), said.end(), '\n', ' ');
+      std::string names = images.size() > 1 ? " with " + listed(*image.entries) : "";
+      Status status = failed(code, "loading the " + what + names + (said.empty() ? "" : " (" + said + ")"));
+      if (driver->usable().isOk()) {
+        for (const Part &part : parts) {
+          driver->call().cuModuleUnload(part.module);
+        }
+      }
+      return status;
+    }
+    parts.push_back({loaded, image.entries});
   }
-  return loaded;
+  return parts;
 }
 
-Result<DriverModule> CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
+Result<std::vector<CudaModules::Part>> CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
   const JitLinker *linker = linkerSource ? linkerSource() : nullptr;
   if (!linker) {
     return Status::error(ErrorKind::Unsupported, "no nvJitLink was found");
   }
   auto made = linkedCubins.find({number, capability});
   if (made == linkedCubins.end()) {
-    made = linkedCubins.emplace(std::pair(number, capability), linker->link(text, capability)).first;
+    Result<std::vector<LinkedCubin>> cubins = linker->link(text, capability);
+    if (!cubins.isOk() && cubins.status().kind() == ErrorKind::OutOfMemory) {
+      // There may be memory the next time.
+      return cubins.status();
+    }
+    made = linkedCubins.emplace(std::pair(number, capability), std::move(cubins)).first;
   }
   if (!made->second.isOk()) {
     return made->second.status();
   }
-  return loadImage(made->second->data(), "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
+  std::vector<Image> images;
+  for (const LinkedCubin &cubin : *made->second) {
+    images.push_back({cubin.bytes.data(), &cubin.entries});
+  }
+  return loadImages(images, "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
 }
 
-/// One piece of code as a module; says to the host how.
-Result<DriverModule> CudaModules::loadCode(uint32_t number, uint32_t capability, TensorHost &host) {
+/// One piece of code as modules; says to the host how.
+Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, uint32_t capability, TensorHost &host) {
   const GpuModule &code = *plan->artifact->root().gpu_modules()->Get(number);
   std::string text(reinterpret_cast<const char *>(code.bytes()->data()), code.bytes()->size());
   std::string device = graph() + " on sm_" + std::to_string(capability) + ": ";
   if (code.kind() == GpuCodeKind::Cubin) {
-    Result<DriverModule> loaded = loadImage(text.data(), describe(code));
+    Result<std::vector<Part>> loaded = loadImages({{text.data()}}, describe(code));
     if (loaded.isOk()) {
       counts.cubins.fetch_add(1);
       host.note(device + "the file's " + describe(code));
@@ -120,16 +143,17 @@ Result<DriverModule> CudaModules::loadCode(uint32_t number, uint32_t capability,
   }
   // The driver wants text that ends in a zero; the artifact may hold it with or without.
   text.resize(text.find_last_not_of('\0') + 1);
-  Result<DriverModule> linked = loadLinked(number, text, capability);
+  Result<std::vector<Part>> linked = loadLinked(number, text, capability);
   if (linked.isOk()) {
     counts.linked.fetch_add(1);
-    host.note(device + describe(code) + ", made a cubin by " + linkerSource()->name());
+    std::string made = linked->size() == 1 ? "a cubin" : std::to_string(linked->size()) + " cubins";
+    host.note(device + describe(code) + ", made " + made + " by " + linkerSource()->name());
     return linked;
   }
   if (linked.status().kind() == ErrorKind::OutOfMemory || !driver->usable().isOk()) {
     return linked;
   }
-  Result<DriverModule> compiled = loadImage(text.c_str(), describe(code));
+  Result<std::vector<Part>> compiled = loadImages({{text.c_str()}}, describe(code));
   if (compiled.isOk()) {
     counts.compiled.fetch_add(1);
     host.note(device + describe(code) + ", compiled by the driver: " + linked.status().message());
@@ -138,12 +162,14 @@ Result<DriverModule> CudaModules::loadCode(uint32_t number, uint32_t capability,
 }
 
 /// The kernels that this module has and no earlier one had.
-Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, DriverModule module) {
+Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, const Part &part) {
   const DriverTable &call = driver->call();
   for (size_t at = 0; at < all.size(); ++at) {
     const format::KernelLaunch &launch = *all[at].source;
-    if (loaded.functions[at] || !hasEntry(code, launch.entry()->string_view()) ||
-        call.cuModuleGetFunction(&loaded.functions[at], module, launch.entry()->c_str()) != 0) {
+    // No module is asked for what another has: tools that watch the driver report that as an error.
+    std::string_view entry = launch.entry()->string_view();
+    bool isHere = hasEntry(code, entry) && (!part.entries || std::find(part.entries->begin(), part.entries->end(), entry) != part.entries->end());
+    if (loaded.functions[at] || !isHere || call.cuModuleGetFunction(&loaded.functions[at], part.module, launch.entry()->c_str()) != 0) {
       continue;
     }
     uint32_t shared = launch.shared_bytes();
@@ -193,14 +219,18 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
     if (!useful || std::count(loaded.refused.begin(), loaded.refused.end(), number) != 0) {
       continue;
     }
-    Result<DriverModule> module = loadCode(number, capability, host);
-    if (module.isOk()) {
-      loaded.modules.push_back(*module);
-      FRIT_RETURN_IF_ERROR(takeFunctions(loaded, one, *module));
+    Result<std::vector<Part>> parts = loadCode(number, capability, host);
+    if (parts.isOk()) {
+      for (const Part &part : *parts) {
+        loaded.modules.push_back(part.module);
+      }
+      for (const Part &part : *parts) {
+        FRIT_RETURN_IF_ERROR(takeFunctions(loaded, one, part));
+      }
       continue;
     }
     // A cubin the driver does not like is no reason to give up while there is PTX.
-    lastFailure = module.status();
+    lastFailure = parts.status();
     FRIT_RETURN_IF_ERROR(driver->usable());
     if (lastFailure.kind() == ErrorKind::OutOfMemory) {
       return lastFailure;

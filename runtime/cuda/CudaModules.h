@@ -1,7 +1,7 @@
 // The GPU code of a plan in the contexts it runs in. Modules are loaded once a context: what kernels' first variants need when the first
 // kernel is launched there, and the rest when a variant is launched that it holds. For each kernel the first of these that the device
-// takes: a cubin of its architecture; PTX of an older or equal one made a cubin by nvJitLink; the same PTX, which the driver compiles;
-// older PTX. Which it was is told to the host and counted; code that was refused is not offered again in the same context.
+// takes: a cubin of its architecture; PTX of an older or equal one made cubins by nvJitLink, several of several kernels, each a module; the same
+// PTX, which the driver compiles; older PTX. Which it was is told to the host and counted; code that was refused is not offered again in the same context.
 
 #pragma once
 
@@ -16,7 +16,7 @@ namespace frit {
 
 /// What was done to load code, over all contexts.
 struct ModuleCounters {
-  /// Modules loaded from a cubin of the file, from one nvJitLink made, from PTX by the driver.
+  /// Pieces of code loaded from a cubin of the file, from the cubins nvJitLink made of PTX, from PTX by the driver.
   std::atomic<uint64_t> cubins{0}, linked{0}, compiled{0};
   /// Pieces of code that nvJitLink or the driver would not take.
   std::atomic<uint64_t> refused{0};
@@ -74,14 +74,24 @@ public:
   const ModuleCounters &counters() const { return counts; }
 
 private:
+  /// What becomes one module, and the entries it has of its piece of code; null: all of them.
+  struct Image {
+    const char *bytes;
+    const std::vector<std::string> *entries = nullptr;
+  };
+  struct Part {
+    DriverModule module;
+    const std::vector<std::string> *entries;
+  };
+
   Result<const Loaded *> find(DriverContext context, DriverStream stream, TensorHost &host);
   Result<const Loaded *> complete(DriverContext context, DriverStream stream, TensorHost &host);
   Status load(Loaded &loaded, TensorHost &host);
   bool isWanted(const Loaded &loaded, size_t launch) const { return !loaded.functions[launch] && (loaded.isComplete || isUsual[launch]); }
-  Result<DriverModule> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
-  Result<DriverModule> loadImage(const char *image, const std::string &what);
-  Result<DriverModule> loadLinked(uint32_t number, const std::string &text, uint32_t capability);
-  Status takeFunctions(Loaded &loaded, const format::GpuModule &code, DriverModule module);
+  Result<std::vector<Part>> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
+  Result<std::vector<Part>> loadImages(const std::vector<Image> &images, const std::string &what);
+  Result<std::vector<Part>> loadLinked(uint32_t number, const std::string &text, uint32_t capability);
+  Status takeFunctions(Loaded &loaded, const format::GpuModule &code, const Part &part);
   Status failed(DriverCode code, const std::string &what) const;
   std::string graph() const { return "graph '" + std::string(plan->artifact->graphName()) + "'"; }
   void unload(Loaded &loaded);
@@ -98,7 +108,7 @@ private:
   /// What successors replaced; a launch on another thread may still read it.
   std::vector<std::unique_ptr<Loaded>> replaced;
   /// By piece of code and architecture, for further contexts.
-  std::map<std::pair<uint32_t, uint32_t>, Result<std::string>> linkedCubins;
+  std::map<std::pair<uint32_t, uint32_t>, Result<std::vector<LinkedCubin>>> linkedCubins;
   std::atomic<const Loaded *> last{nullptr};
   ModuleCounters counts;
 };

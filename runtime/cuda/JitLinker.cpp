@@ -1,9 +1,15 @@
 #include "runtime/cuda/JitLinker.h"
 
+#include "runtime/artifact/GpuCode.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <new>
+#include <numeric>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace frit {
@@ -81,35 +87,49 @@ Result<JitLinkerTable> JitLinker::open(const std::string &library) {
 std::string JitLinker::name() const {
   unsigned major = 0, minor = 0;
   call.nvJitLinkVersion(&major, &minor);
-  return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")" + (isSerial.load() ? ", on one thread" : "");
+  return "nvJitLink " + std::to_string(major) + "." + std::to_string(minor) + " (" + shown + ")";
 }
 
-/// Whether there is more than one kernel to share between threads.
-static bool hasSeveralEntries(std::string_view ptx) {
-  constexpr std::string_view word = ".entry ";
-  size_t first = ptx.find(word);
-  return first != std::string_view::npos && ptx.find(word, first + word.size()) != std::string_view::npos;
-}
-
-Result<std::string> JitLinker::link(const std::string &ptx, uint32_t arch) const {
-  // What ptxas does to a kernel is most of the time of a first call, and the same on any thread. More of them would only wait.
+Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_t arch) const {
+  // What ptxas does to a kernel is most of the time of a first call. nvJitLink's own threads (-split-compile) take over a part of it and leave a
+  // fifth or more to the thread that called; links beside each other share little (docs/Rationale.md). More of them would only wait.
   constexpr uint32_t mostThreads = 16;
-  uint32_t threads = std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads);
-  bool isShared = threads > 1 && !isSerial.load() && hasSeveralEntries(ptx);
-  if (isShared) {
-    if (Result<std::string> cubin = linkOn(threads, ptx, arch); cubin.isOk()) {
-      return cubin;
+  std::vector<PtxPart> parts = splitPtx(ptx, threads ? threads : std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads));
+  std::vector<Result<std::string>> made(parts.size(), Status::error(ErrorKind::OutOfMemory, "out of memory"));
+  auto linkAt = [&](size_t at) {
+    try {
+      made[at] = linkOne(parts[at].text, arch, parts.size() > 1 ? "PTX of " + listed(parts[at].entries) : "PTX");
+    } catch (const std::bad_alloc &) { // is what `made` says
     }
+  };
+  // The longest starts first: all the others wait a little for locks that links have in common.
+  std::vector<size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(parts[b].text.size(), a) < std::pair(parts[a].text.size(), b); });
+  {
+    std::vector<std::jthread> others;
+    others.reserve(parts.size());
+    for (size_t number = 0; number + 1 < order.size(); ++number) {
+      try {
+        others.emplace_back(linkAt, order[number]);
+      } catch (const std::system_error &) { // the machine has no more threads
+        linkAt(order[number]);
+      }
+    }
+    linkAt(order.back());
   }
-  Result<std::string> cubin = linkOn(1, ptx, arch);
-  if (isShared && cubin.isOk()) {
-    // Libraries of CUDA 12.0 do not know how to share. They are not asked again.
-    isSerial.store(true);
+  // Whichever failed first in time, the first in the text is what is said.
+  std::vector<LinkedCubin> cubins;
+  for (size_t at = 0; at < parts.size(); ++at) {
+    if (!made[at].isOk()) {
+      return made[at].status();
+    }
+    cubins.push_back({std::move(*made[at]), std::move(parts[at].entries)});
   }
-  return cubin;
+  return cubins;
 }
 
-Result<std::string> JitLinker::linkOn(uint32_t threads, const std::string &ptx, uint32_t arch) const {
+Result<std::string> JitLinker::linkOne(const std::string &ptx, uint32_t arch, const std::string &what) const {
   Link link{call};
   auto failed = [&](int code) {
     std::string log;
@@ -123,13 +143,12 @@ Result<std::string> JitLinker::linkOn(uint32_t threads, const std::string &ptx, 
         c = c == '\n' || c == '\r' ? ' ' : c;
       }
     }
-    return Status::error(ErrorKind::Unsupported, name() + " refuses PTX for sm_" + std::to_string(arch) + " (error " +
+    return Status::error(ErrorKind::Unsupported, name() + " refuses " + what + " for sm_" + std::to_string(arch) + " (error " +
                                                      std::to_string(code) + ")" + (log.empty() ? "" : ": " + log));
   };
   std::string target = "-arch=sm_" + std::to_string(arch);
-  std::string split = "-Xptxas=-split-compile=" + std::to_string(threads);
-  const char *options[] = {target.c_str(), split.c_str()};
-  if (int code = call.nvJitLinkCreate(&link.handle, threads > 1 ? 2 : 1, options); code != 0) {
+  const char *options[] = {target.c_str()};
+  if (int code = call.nvJitLinkCreate(&link.handle, 1, options); code != 0) {
     link.handle = nullptr;
     return failed(code);
   }

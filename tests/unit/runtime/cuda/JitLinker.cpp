@@ -4,40 +4,69 @@
 #include "runtime/artifact/GpuCode.h"
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
+#include <set>
 #include <thread>
 
 using namespace fakecuda;
 
 namespace {
 
+/// Threads may link at once. What it is asked is in `options` and `texts` in any order.
 struct FakeLinker {
   int createCode = 0, completeCode = 0, links = 0, open = 0;
-  /// Of an older library: more it refuses, as ptxas does, when the link is completed.
-  size_t mostOptions = 2;
-  std::vector<std::string> options;
-  std::string text;
+  /// Refuses texts that have this in them, when they are completed.
+  std::string refused;
+  std::vector<std::vector<std::string>> options;
+  std::vector<std::string> texts;
+  std::set<std::thread::id> threads;
 };
 FakeLinker linking;
+std::mutex linkingLock;
+
+struct FakeLink {
+  std::string text, label;
+};
 
 JitLinkerTable linkerTable() {
   JitLinkerTable table;
   table.nvJitLinkCreate = [](LinkHandle *handle, uint32_t count, const char **options) {
-    linking.options.assign(options, options + count);
+    std::lock_guard<std::mutex> guard(linkingLock);
+    linking.options.emplace_back(options, options + count);
+    linking.threads.insert(std::this_thread::get_id());
     if (linking.createCode == 0) {
       ++linking.open;
-      *handle = &linking;
+      *handle = new FakeLink;
     }
     return linking.createCode;
   };
-  table.nvJitLinkDestroy = [](LinkHandle *handle) { return --linking.open, *handle = nullptr, 0; };
-  table.nvJitLinkAddData = [](LinkHandle, int kind, const void *data, size_t size, const char *) {
-    linking.text.assign(static_cast<const char *>(data), size);
+  table.nvJitLinkDestroy = [](LinkHandle *handle) {
+    std::lock_guard<std::mutex> guard(linkingLock);
+    delete static_cast<FakeLink *>(*handle);
+    return --linking.open, *handle = nullptr, 0;
+  };
+  table.nvJitLinkAddData = [](LinkHandle handle, int kind, const void *data, size_t size, const char *) {
+    std::lock_guard<std::mutex> guard(linkingLock);
+    auto &link = *static_cast<FakeLink *>(handle);
+    link.text.assign(static_cast<const char *>(data), size);
+    linking.texts.push_back(link.text);
     return kind == 2 ? 0 : 3;
   };
-  table.nvJitLinkComplete = [](LinkHandle) { return ++linking.links, linking.options.size() > linking.mostOptions ? 4 : linking.completeCode; };
-  table.nvJitLinkGetLinkedCubinSize = [](LinkHandle, size_t *size) { return *size = codeOf(kCubin, 90, "linked").size() + 1, 0; };
-  table.nvJitLinkGetLinkedCubin = [](LinkHandle, void *cubin) {
-    std::string bytes = codeOf(kCubin, 90, "linked");
+  table.nvJitLinkComplete = [](LinkHandle handle) {
+    std::lock_guard<std::mutex> guard(linkingLock);
+    auto &link = *static_cast<FakeLink *>(handle);
+    ++linking.links;
+    if (!linking.refused.empty() && link.text.find(linking.refused) != std::string::npos) {
+      return 4;
+    }
+    // One of several says what it has, for the driver.
+    link.label = link.text.find(kPtxKernelMark) == std::string::npos ? "linked" : "linked: " + listed(splitPtx(link.text, 1)[0].entries);
+    return linking.completeCode;
+  };
+  table.nvJitLinkGetLinkedCubinSize = [](LinkHandle handle, size_t *size) {
+    return *size = codeOf(kCubin, 90, static_cast<FakeLink *>(handle)->label).size() + 1, 0;
+  };
+  table.nvJitLinkGetLinkedCubin = [](LinkHandle handle, void *cubin) {
+    std::string bytes = codeOf(kCubin, 90, static_cast<FakeLink *>(handle)->label);
     std::memcpy(cubin, bytes.c_str(), bytes.size() + 1);
     return 0;
   };
@@ -52,6 +81,56 @@ const JitLinker *scripted() {
   return &linker;
 }
 
+/// As a machine of many processors.
+const JitLinker *scriptedOnFour() {
+  static const JitLinker linker(linkerTable(), "fake", 4);
+  return &linker;
+}
+
+constexpr const char *kHead = "// ptx90\n.version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 shared[];\n";
+
+std::string kernelText(const std::string &entry, size_t length = 0) {
+  return ".visible .entry " + entry + "(.param .u64 p0, .param .u64 p1, .param .u64 p2)\n.maxntid 128, 1, 1\n{ ret;" + std::string(length, ' ') + "}\n";
+}
+
+/// What joinPtx makes of kernels.
+std::string marked(const std::vector<std::string> &kernels) {
+  std::string text = kHead;
+  for (const std::string &kernel : kernels) {
+    text += std::string(kPtxKernelMark) + kernel;
+  }
+  return text;
+}
+
+/// artifactWith, of several kernels k0, k1, ... that each are launched once.
+std::string artifactOf(size_t kernels) {
+  format::ArtifactT artifact;
+  std::string bytes = artifactWith({{kPtx, 90, "ptx90"}}, 40, 0, static_cast<int>(kernels));
+  (*Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}))->root().UnPackTo(&artifact);
+  std::vector<std::string> texts;
+  format::PlanT &plan = *artifact.plans[0];
+  format::GpuModuleT &code = *artifact.gpu_modules[0];
+  plan.kernels.clear();
+  code.entries.clear();
+  for (size_t number = 0; number < kernels; ++number) {
+    std::string entry = "k" + std::to_string(number);
+    // More shared memory than a launch may ask for unless its function allows it, each its own.
+    plan.kernels.push_back(addKernel(static_cast<uint32_t>((64 + number) * 1024)));
+    plan.kernels.back()->variants[0]->launches[0]->entry = entry;
+    code.entries.push_back(entry);
+    texts.push_back(kernelText(entry));
+  }
+  uint32_t number = 0;
+  for (const auto &step : plan.steps) {
+    if (auto *launch = step->action.AsLaunch()) {
+      launch->kernel = number++;
+    }
+  }
+  std::string text = marked(texts);
+  code.bytes.assign(text.begin(), text.end());
+  return packArtifact(artifact);
+}
+
 struct JitLink : testing::Test {
   void SetUp() override {
     fake = FakeDriver();
@@ -63,8 +142,8 @@ TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
   fake.minor = 3; // sm_93: the cubin is for the device, not for what the PTX names
   Session session(artifactWith({{kPtx, 90, "ptx90"}}), scripted);
   ASSERT_TRUE(session.run().isOk());
-  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_93"});
-  EXPECT_EQ(linking.text.find('\0'), std::string::npos);
+  EXPECT_EQ(linking.options, std::vector(1, std::vector<std::string>{"-arch=sm_93"}));
+  EXPECT_EQ(linking.texts.at(0).find('\0'), std::string::npos);
   EXPECT_EQ(fake.log[0], "load linked");
   fake.context = reinterpret_cast<void *>(0x2000);
   ASSERT_TRUE(session.run().isOk());
@@ -79,37 +158,175 @@ TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
   EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 3)));
 }
 
-TEST_F(JitLink, SeveralKernelsShareTheThreadsOfTheMachine) {
-  unsigned threads = std::min(std::thread::hardware_concurrency(), 16u);
-  if (threads < 2) {
-    GTEST_SKIP() << "needs a machine of two processors";
+TEST(SplitPtx, PartsHaveTheKernelsBetweenThemInOrderOfTheFirstOfEach) {
+  std::string text = marked({kernelText("a"), kernelText("b", 100), kernelText("c0") + kernelText("c1"), kernelText("d", 1000), kernelText("e")});
+  std::vector<PtxPart> parts = splitPtx(text, 3);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].entries, (std::vector<std::string>{"a", "c0", "c1"}));
+  EXPECT_EQ(parts[1].entries, (std::vector<std::string>{"b", "e"}));
+  EXPECT_EQ(parts[2].entries, std::vector<std::string>{"d"}) << "the longest has a part of its own";
+  EXPECT_EQ(parts[0].text, marked({kernelText("a"), kernelText("c0") + kernelText("c1")}));
+  for (const PtxPart &part : parts) {
+    auto entries = readPtx(part.text, 90);
+    ASSERT_TRUE(entries.isOk()) << entries.status().message();
+    ASSERT_EQ(entries->size(), part.entries.size());
+    EXPECT_EQ(entries->front().parameters, "iii");
+    EXPECT_NE(part.text.find(".extern .shared"), std::string::npos);
   }
-  ASSERT_TRUE(scripted()->link(".entry one() {}", 90).isOk());
-  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_90"});
-  std::string two = ".entry one() {}\n.visible .entry two() {}";
-  ASSERT_TRUE(scripted()->link(two, 90).isOk());
-  EXPECT_EQ(linking.options, (std::vector<std::string>{"-arch=sm_90", "-Xptxas=-split-compile=" + std::to_string(threads)}));
-  EXPECT_EQ(linking.links, 2);
-  EXPECT_EQ(scripted()->name(), "nvJitLink 13.0 (fake)");
-  linking.completeCode = 4;
-  EXPECT_FALSE(scripted()->link(two, 90).isOk());
-  EXPECT_EQ(linking.links, 4) << "bad PTX is refused either way, which says nothing about the library";
+  EXPECT_EQ(splitPtx(text, 99).size(), 5u);
+}
+
+TEST(SplitPtx, ATextWithoutSeveralMarkedKernelsIsOnePart) {
+  std::string unmarked = kHead + kernelText("a") + kernelText("b"), one = marked({kernelText("a")}), two = marked({kernelText("a"), kernelText("b")});
+  for (auto [text, most] : {std::pair(unmarked, 16), {one, 16}, {two, 1}, {two, 0}, {std::string(), 16}}) {
+    std::vector<PtxPart> parts = splitPtx(text, static_cast<size_t>(most));
+    ASSERT_EQ(parts.size(), 1u);
+    EXPECT_EQ(parts[0].text, text);
+  }
+  EXPECT_EQ(splitPtx(unmarked, 16)[0].entries, (std::vector<std::string>{"a", "b"}));
+  // Neither are comments and bodies read for entries.
+  EXPECT_EQ(splitPtx("// .entry x\n.visible .entry y() { .entry z }\n", 16)[0].entries, std::vector<std::string>{"y"});
+}
+
+TEST_F(JitLink, SeveralKernelsAreLinkedOnThreadsOfTheirOwn) {
+  auto cubins = scriptedOnFour()->link(marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d"), kernelText("e")}), 90);
+  ASSERT_TRUE(cubins.isOk()) << cubins.status().message();
+  ASSERT_EQ(cubins->size(), 4u) << "no more than threads";
+  EXPECT_EQ(linking.threads.size(), 4u);
+  EXPECT_EQ(linking.threads.count(std::this_thread::get_id()), 1u);
+  EXPECT_EQ(linking.options, std::vector(4, std::vector<std::string>{"-arch=sm_90"}));
+  EXPECT_EQ(cubins->at(0).entries, (std::vector<std::string>{"a", "e"}));
+  EXPECT_EQ(cubins->at(1).entries, std::vector<std::string>{"b"});
+  EXPECT_EQ(cubins->at(3).entries, std::vector<std::string>{"d"});
+  for (const LinkedCubin &cubin : *cubins) {
+    EXPECT_EQ(labelOf(cubin.bytes.data()), "linked: " + listed(cubin.entries));
+  }
   EXPECT_EQ(linking.open, 0);
 }
 
-TEST_F(JitLink, ALibraryThatCannotShareKernelsIsAskedOnce) {
-  if (std::thread::hardware_concurrency() < 2) {
-    GTEST_SKIP() << "needs a machine of two processors";
+TEST_F(JitLink, OneKernelOrOneProcessorNeedsNoThreads) {
+  for (const std::string &text : {marked({kernelText("a")}), kHead + kernelText("a"), kHead + kernelText("a") + kernelText("b")}) {
+    SetUp();
+    auto cubins = scriptedOnFour()->link(text, 90);
+    ASSERT_TRUE(cubins.isOk());
+    EXPECT_EQ(linking.texts, std::vector<std::string>{text});
+    EXPECT_EQ(linking.threads, std::set{std::this_thread::get_id()});
   }
-  JitLinker old(linkerTable(), "old");
-  std::string two = ".entry one() {}\n.visible .entry two() {}";
-  linking.mostOptions = 1;
-  ASSERT_TRUE(old.link(two, 90).isOk());
-  EXPECT_EQ(linking.links, 2);
-  EXPECT_EQ(linking.options, std::vector<std::string>{"-arch=sm_90"});
-  ASSERT_TRUE(old.link(two, 90).isOk());
-  EXPECT_EQ(linking.links, 3);
-  EXPECT_EQ(old.name(), "nvJitLink 13.0 (old), on one thread") << "so that the log of each load says it";
+  SetUp();
+  auto cubins = JitLinker(linkerTable(), "fake", 1).link(marked({kernelText("a"), kernelText("b")}), 90);
+  ASSERT_TRUE(cubins.isOk());
+  ASSERT_EQ(cubins->size(), 1u);
+  EXPECT_EQ(cubins->at(0).entries, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(linking.threads, std::set{std::this_thread::get_id()});
+}
+
+TEST_F(JitLink, EachKernelIsTakenFromTheModuleThatHasIt) {
+  {
+    Session session(artifactOf(6), scriptedOnFour);
+    ASSERT_TRUE(session.run().isOk());
+    EXPECT_EQ(count("load linked: "), 4);
+    EXPECT_EQ(count("function "), 6);
+    EXPECT_EQ(fake.launched, (std::vector<std::string>{"k0", "k1", "k2", "k3", "k4", "k5"}));
+    EXPECT_EQ(fake.broken, "");
+    for (int number = 0; number < 6; ++number) {
+      EXPECT_EQ(count("attribute 8 = " + std::to_string((64 + number) * 1024)), 1);
+    }
+    EXPECT_EQ(session.host().notes, std::vector<std::string>{"graph 'layer' on sm_90: PTX for sm_90, made 4 cubins by nvJitLink 13.0 (fake)"});
+    EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 1))) << "one piece of code";
+    ASSERT_TRUE(session.run().isOk());
+    EXPECT_EQ(count("load"), 4);
+    fake.context = reinterpret_cast<void *>(0x2000);
+    ASSERT_TRUE(session.run().isOk());
+    EXPECT_EQ(count("load linked: "), 8);
+    EXPECT_EQ(linking.links, 4) << "kept in memory for the second context";
+  }
+  EXPECT_EQ(count("unload"), 8);
+  EXPECT_TRUE(fake.modules.empty());
+  EXPECT_EQ(linking.open, 0);
+}
+
+TEST_F(JitLink, APartThatIsRefusedIsNamedAndTheDriverCompilesTheWholeText) {
+  linking.refused = ".entry k2(";
+  Session session(artifactOf(6), scriptedOnFour);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(linking.links, 4);
+  EXPECT_EQ(linking.open, 0);
+  EXPECT_EQ(count("load"), 1);
+  EXPECT_EQ(count("load ptx90"), 1);
+  EXPECT_EQ(fake.launched.size(), 6u);
+  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: nvJitLink 13.0 (fake) refuses "
+                                          "PTX of k2 for sm_90 (error 4): line 7: syntax");
+}
+
+TEST_F(JitLink, OfSeveralPartsThatAreRefusedTheFirstInTheTextIsNamed) {
+  linking.completeCode = 4;
+  for (int round = 0; round < 50; ++round) {
+    auto cubins = scriptedOnFour()->link(marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d", 9)}), 90);
+    ASSERT_FALSE(cubins.isOk());
+    EXPECT_EQ(cubins.status().message(), "nvJitLink 13.0 (fake) refuses PTX of a for sm_90 (error 4): line 7: syntax");
+  }
+  EXPECT_EQ(linking.open, 0);
+}
+
+TEST_F(JitLink, NoMemoryAtTheKthModuleUnloadsTheOthers) {
+  std::string bytes = artifactOf(6);
+  for (int failAt = 0; failAt < 4; ++failAt) {
+    SetUp();
+    Session session(bytes, scriptedOnFour);
+    session.host().hasCache = false;
+    fake.failMemoryAt = failAt;
+    Status status = session.run();
+    EXPECT_EQ(status.kind(), ErrorKind::OutOfMemory) << status.message();
+    EXPECT_EQ(count("unload"), failAt);
+    EXPECT_TRUE(fake.modules.empty());
+    EXPECT_EQ(count("function"), 0);
+    fake.failMemoryAt = -1;
+    ASSERT_TRUE(session.run().isOk());
+    EXPECT_EQ(fake.modules.size(), 4u);
+    EXPECT_EQ(linking.links, 4) << "once made they are kept";
+  }
+}
+
+TEST_F(JitLink, AModuleOfSeveralThatTheDriverRefusesIsNamedAndTheWholeTextCompiled) {
+  fake.loadCodes["linked: k2"] = 209;
+  Session session(artifactOf(6), scriptedOnFour);
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(count("unload"), 2);
+  ASSERT_EQ(fake.modules.size(), 1u);
+  EXPECT_EQ(fake.modules.begin()->second, "ptx90");
+  EXPECT_NE(session.host().notes.front().find("loading the cubin of nvJitLink 13.0 (fake) for sm_90 with k2 (line 3: syntax error)"),
+            std::string::npos) << session.host().notes.front();
+}
+
+TEST_F(JitLink, AnErrorOfAnEarlierKernelAtTheSecondModuleLeavesTheLostDriverAlone) {
+  fake.loadCodes["linked: k1, k5"] = 700;
+  Session session(artifactOf(6), scriptedOnFour);
+  Status status = session.run();
+  EXPECT_FALSE(status.isOk());
+  EXPECT_EQ(count("load"), 2);
+  EXPECT_EQ(count("unload"), 0);
+}
+
+TEST_F(JitLink, SeveralKernelsWithoutItAreOneTextForTheDriver) {
+  Session session(artifactOf(6), [] { return static_cast<const JitLinker *>(nullptr); });
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(count("load"), 1);
+  EXPECT_EQ(fake.launched, (std::vector<std::string>{"k0", "k1", "k2", "k3", "k4", "k5"}));
+}
+
+TEST_F(JitLink, GraphsOfSeveralThreadsLinkAtOnce) {
+  std::string text = marked({kernelText("a"), kernelText("b"), kernelText("c")});
+  std::vector<std::jthread> callers;
+  for (int number = 0; number < 8; ++number) {
+    callers.emplace_back([&] {
+      auto cubins = scriptedOnFour()->link(text, 90);
+      ASSERT_TRUE(cubins.isOk());
+      ASSERT_EQ(cubins->size(), 3u);
+      EXPECT_EQ(labelOf(cubins->at(1).bytes.data()), "linked: b");
+    });
+  }
+  callers.clear();
+  EXPECT_EQ(linking.links, 24);
   EXPECT_EQ(linking.open, 0);
 }
 
@@ -154,6 +371,15 @@ TEST_F(JitLink, LibrariesThatAreNone) {
   EXPECT_EQ(JitLinker::open("libm.so.6").status().message(), "libm.so.6 has no nvJitLinkCreate");
 }
 
+Result<std::string> linkOne(const JitLinker &linker, const std::string &ptx, uint32_t arch) {
+  auto cubins = linker.link(ptx, arch);
+  if (!cubins.isOk()) {
+    return cubins.status();
+  }
+  EXPECT_EQ(cubins->size(), 1u);
+  return std::move(cubins->front().bytes);
+}
+
 /// With the library of the wheel nvidia-nvjitlink or of a toolkit, where the build has found one.
 TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
@@ -162,7 +388,7 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   }
   JitLinker linker(*table, "real");
   for (uint32_t arch : {80u, 86u, 90u, 100u}) {
-    auto cubin = linker.link(codeOf(kPtx, 80, "add"), arch);
+    auto cubin = linkOne(linker, codeOf(kPtx, 80, "add"), arch);
     ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
     auto entries = readCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()});
     ASSERT_TRUE(entries.isOk()) << entries.status().message();
@@ -180,7 +406,7 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
 .visible .entry none() { ret; }
 )";
   for (uint32_t arch : {90u, 100u}) {
-    auto cubin = linker.link(kPtx90, arch);
+    auto cubin = linkOne(linker, kPtx90, arch);
     ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
     auto entries = readCubin({reinterpret_cast<const uint8_t *>(cubin->data()), cubin->size()});
     ASSERT_TRUE(entries.isOk()) << entries.status().message();
@@ -195,7 +421,7 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
     EXPECT_EQ(byName["list"].cluster, 4u);
     EXPECT_EQ(byName["none"].parameters, "");
   }
-  auto narrow = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b) { ret; }", 80);
+  auto narrow = linkOne(linker, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b) { ret; }", 80);
   ASSERT_TRUE(narrow.isOk()) << narrow.status().message();
   EXPECT_FALSE(readCubin({reinterpret_cast<const uint8_t *>(narrow->data()), narrow->size()}).isOk());
   // No byte of a real one leads outside of it.
@@ -207,6 +433,43 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   auto wrong = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.entry broken() { no.such.instruction; }", 80);
   ASSERT_FALSE(wrong.isOk());
   EXPECT_NE(wrong.status().message().find("Not a name of any known instruction: 'no'"), std::string::npos) << wrong.status().message();
+}
+
+/// Links beside each other make what each makes alone, again and again, and one with an error makes no other fail.
+TEST_F(JitLink, TheRealLibraryMakesCubinsBesideEachOther) {
+  auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
+  if (!table.isOk()) {
+    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): " << table.status().message();
+  }
+  std::vector<std::string> kernels;
+  for (int number = 0; number < 8; ++number) {
+    std::string add = "add.u64 %r, %r, " + std::to_string(number) + "; mul.lo.u64 %r, %r, %r; ";
+    std::string body = "ld.param.u64 %r, [p0]; st.u64 [%r], %r; ";
+    for (int time = 0; time <= number; ++time) {
+      body += add;
+    }
+    kernels.push_back(".visible .entry k" + std::to_string(number) + "(.param .u64 p0)\n{ .reg .b64 %r; " + body + "st.u64 [%r], %r; ret; }\n");
+  }
+  JitLinker several(*table, "real", 8), one(*table, "real", 1);
+  std::vector<std::string> alone;
+  for (const std::string &kernel : kernels) {
+    auto cubin = linkOne(one, marked({kernel}), 90);
+    ASSERT_TRUE(cubin.isOk()) << cubin.status().message();
+    alone.push_back(std::move(*cubin));
+  }
+  for (int round = 0; round < 3; ++round) {
+    auto cubins = several.link(marked(kernels), 90);
+    ASSERT_TRUE(cubins.isOk()) << cubins.status().message();
+    ASSERT_EQ(cubins->size(), 8u);
+    for (size_t number = 0; number < 8; ++number) {
+      EXPECT_EQ(cubins->at(number).entries, std::vector<std::string>{"k" + std::to_string(number)});
+      EXPECT_TRUE(cubins->at(number).bytes == alone[number]) << number;
+    }
+  }
+  kernels[3] = ".visible .entry k3() { no.such.instruction; }\n";
+  auto wrong = several.link(marked(kernels), 90);
+  ASSERT_FALSE(wrong.isOk());
+  EXPECT_NE(wrong.status().message().find("PTX of k3 for sm_90"), std::string::npos) << wrong.status().message();
 }
 
 } // namespace

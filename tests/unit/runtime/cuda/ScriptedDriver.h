@@ -43,6 +43,11 @@ struct FakeDriver {
   /// The k-th call that may fail for lack of memory does.
   int failMemoryAt = -1, memoryCalls = 0;
   std::vector<std::string> log;
+  /// Labels of what is loaded; where one lists entries ("linked: one, two"), the module has no others. Entries that were launched.
+  std::map<DriverModule, std::string> modules;
+  uintptr_t moduleNumber = 0;
+  std::map<DriverFunction, std::string> functions;
+  std::vector<std::string> launched;
   int launches = 0;
   /// Of the last launch.
   Parameters parameters;
@@ -184,19 +189,32 @@ inline DriverTable fakeTable() {
       std::strcpy(static_cast<char *>(values[0]), "line 3: syntax\nerror");
       return found->second;
     }
-    *module = reinterpret_cast<DriverModule>(0x5000);
+    std::lock_guard<std::mutex> guard(fakeLock);
+    *module = reinterpret_cast<DriverModule>(0x5000 + 16 * ++fake.moduleNumber);
+    fake.modules[*module] = text;
     return 0;
   };
-  table.cuModuleUnload = [](DriverModule) { return say("unload"), 0; };
+  table.cuModuleUnload = [](DriverModule module) {
+    say("unload");
+    std::lock_guard<std::mutex> guard(fakeLock);
+    return fake.modules.erase(module), 0;
+  };
   table.cuModuleGetFunction = [](DriverFunction *function, DriverModule module, const char *name) -> DriverCode {
     say(std::string("function ") + name);
-    *function = module;
+    std::lock_guard<std::mutex> guard(fakeLock);
+    std::string list = fake.modules[module] + ",";
+    if (size_t colon = list.find(':'); colon != std::string::npos && list.find(" " + std::string(name) + ",", colon) == std::string::npos) {
+      fake.broken = "a module is asked for what it does not have";
+      return 500;
+    }
+    *function = reinterpret_cast<DriverFunction>(0x9000 + fake.functions.size());
+    fake.functions[*function] = name;
     return 0;
   };
   table.cuFuncSetAttribute = [](DriverFunction, int attribute, int value) {
     return say("attribute " + std::to_string(attribute) + " = " + std::to_string(value)), 0;
   };
-  table.cuLaunchKernel = [](DriverFunction, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned, unsigned, unsigned shared,
+  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned, unsigned, unsigned shared,
                             DriverStream stream, void **parameters, void **) -> DriverCode {
     if (isCaptured(stream)) {
       say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
@@ -212,6 +230,7 @@ inline DriverTable fakeTable() {
       fake.grid[0] = x, fake.grid[1] = y, fake.grid[2] = z;
       fake.stream = stream;
       fake.parameters = parametersOf(parameters);
+      fake.launched.push_back(fake.functions[function]);
       if (fake.lateAfter >= 0 && fake.launches >= fake.lateAfter) {
         return fake.lateCode;
       }
