@@ -3,19 +3,21 @@
     python -m benchmarks.gpu_cold [--output benchmarks/results/gpu-cold.json] [--arch 90] [--rounds 9] [NAME ...]
 
 The graphs are those of `compile_cost` at the sizes of a device; nothing of that size is allocated. Cold: the compiler forgets its kernels before
-each sample, and its code has been loaded by a graph before (`first` is the sample that nothing of the kind went before). The cubin is made by
-nvJitLink as the runtime does it (`sharing`: the kernels of a link side by side on the threads of the machine) and, to compare, by one
-thread in one link, and in a link for each kernel. Processor time is that of all threads, `main` that of the calling one; all are minima
-over the rounds, taken in turns, which other work on the machine disturbs least. `wall` is what a first call waits and needs an idle machine.
+each sample, and its code has been loaded by a graph before (`first` is the sample that nothing of the kind went before). Cubins are made by
+nvJitLink as the runtime does it: the kernels in a few links beside each other, one for each thread of the machine, 16 at most. `parts` are the links
+of a machine of 16 made one by one: the processor time of all, and of the longest, for which such a machine waits. To compare, all in one link: by
+one thread, and by nvJitLink's own (`shared`), whose `main` is what stays with the calling one. Processor time is that of all threads; all
+are minima over the rounds, taken in turns, which other work on the machine disturbs least. `wall` is what a first call waits and needs an idle
+machine.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import ctypes
 import glob
 import json
 import os
-import re
 import sys
 import time
 
@@ -28,6 +30,8 @@ from . import compile_cost, gpu_kernels, measure, ptx
 #: Of one kernel, of a block of a model, of twenty kernels.
 NAMES = ("bias_gelu_residual", "softmax", "layer_norm", "llama_block", "twenty")
 _PTX = 2
+#: In front of each of several kernels, and the most threads that the runtime links on.
+_MARK, _MOST = "\n// frit: another kernel\n", 16
 
 
 def captured(name):
@@ -52,12 +56,15 @@ def captured(name):
     return graph
 
 
-def taken_apart(text):
-    """A text for each entry of PTX that the compiler has joined."""
-    body = text.index("\n", text.index(".address_size")) + 1
-    shared = "".join(re.findall(r"^\.extern .*\n", text, re.M))
-    entries = re.split(r"(?=^\t// \.globl)", text[body:], flags=re.M)[1:]
-    return [text[:body] + shared + entry for entry in entries]
+def parts_of(text, most):
+    """What the runtime links beside each other (splitPtx in runtime/artifact/GpuCode.cpp)."""
+    head, *kernels = text.split(_MARK)
+    if most < 2 or len(kernels) < 2:
+        return [text]
+    shares = [[] for _ in range(min(most, len(kernels)))]
+    for kernel in sorted(kernels, key=len, reverse=True):
+        min(shares, key=lambda share: sum(map(len, share))).append(kernel)
+    return ["".join([head, *(_MARK + kernel for kernel in share)]) for share in shares]
 
 
 def linker_library():
@@ -89,6 +96,14 @@ def link(library, text, *options):
         library.nvJitLinkDestroy(ctypes.byref(handle))
 
 
+def link_beside(library, texts, *options):
+    """The cubins of PTX, each made on a thread of its own."""
+    if len(texts) == 1:
+        return [link(library, texts[0], *options)]
+    with concurrent.futures.ThreadPoolExecutor(len(texts)) as pool:
+        return list(pool.map(lambda text: link(library, text, *options), texts))
+
+
 class Samples:
     """Minima of several ways to do a thing."""
 
@@ -111,8 +126,7 @@ def cost(name, arch=90, rounds=9):
 
     native, library, graph = backend._native(), linker_library(), captured(name)
     options = json.dumps({"targets": [f"sm_{arch}"], "name": name})
-    samples, phases = Samples(), {}
-    target, sharing = f"-arch=sm_{arch}", f"-Xptxas=-split-compile={min(os.cpu_count(), 16)}"
+    samples, links, phases, target = Samples(), Samples(), {}, f"-arch=sm_{arch}"
     for _ in range(rounds):
         native.release_memory()
         result = samples.take("ptx", lambda: native.compile(graph, options))
@@ -120,22 +134,31 @@ def cost(name, arch=90, rounds=9):
         for phase, milliseconds in report["phases_ms"].items():
             phases[phase] = min(phases.get(phase, milliseconds), milliseconds)
         (text,) = ptx.usual_texts_of(result.artifact, report)
+        entries = text.count(".entry ")
         if library:
-            several = [sharing] if len(taken_apart(text)) > 1 else []
-            samples.take("cubin", lambda text=text, several=several: link(library, text, target, *several))
-            samples.take("cubin, one thread", lambda text=text: link(library, text, target))
-            samples.take("cubin, a link for each", lambda text=text: [link(library, one, target) for one in taken_apart(text)])
-    entries = len(taken_apart(text))
-    return {"graph": name, "kernels": len(report["kernels"]), "entries": entries, "lines": text.count("\n"), "ms": samples.least, "phases_ms": phases}
+            samples.take("cubin", lambda text=text: link_beside(library, parts_of(text, min(os.cpu_count(), _MOST)), target))
+            samples.take("cubin, one link", lambda text=text: link(library, text, target))
+            several = [f"-Xptxas=-split-compile={_MOST}"] if entries > 1 else []
+            samples.take("cubin, one link shared", lambda text=text, several=several: link(library, text, target, *several))
+            for number, part in enumerate(parts_of(text, _MOST)):
+                links.take(number, lambda part=part: link(library, part, target))
+    every = [least["cpu"] for least in links.least.values()]
+    parts = {"links": len(every), "cpu": sum(every), "longest": max(every, default=0)}
+    return {"graph": name, "kernels": len(report["kernels"]), "entries": entries, "lines": text.count("\n"), "ms": samples.least,
+            "parts": parts, "phases_ms": phases}  # fmt: skip
 
 
 def columns():
     def of(way, clock):
         return lambda row: f"{row['ms'][way][clock]:.1f}" if way in row["ms"] else "-"
 
+    def part(figure):
+        return lambda row: f"{row['parts'][figure]:.1f}" if row["parts"]["links"] else "-"
+
     return [("graph", lambda row: row["graph"]), ("kernels", lambda row: str(row["kernels"])), ("lines", lambda row: str(row["lines"])),
-            ("PTX ms CPU", of("ptx", "cpu")), ("wall", of("ptx", "wall")), ("cubin ms CPU", of("cubin", "cpu")), ("main", of("cubin", "main")),
-            ("wall", of("cubin", "wall")), ("one thread", of("cubin, one thread", "cpu")), ("each", of("cubin, a link for each", "cpu"))]  # fmt: skip
+            ("PTX ms CPU", of("ptx", "cpu")), ("wall", of("ptx", "wall")), ("cubin ms CPU", of("cubin", "cpu")), ("wall", of("cubin", "wall")),
+            ("parts ms CPU", part("cpu")), ("longest", part("longest")), ("one link ms CPU", of("cubin, one link", "cpu")),
+            ("shared ms CPU", of("cubin, one link shared", "cpu")), ("main", of("cubin, one link shared", "main"))]  # fmt: skip
 
 
 def main(arguments=None):
