@@ -2,7 +2,8 @@
 .PHONY: demo test bench portable build
 build:
 	@scripts/bootstrap
-test: build
+test:
+	@FRIT_MEANWHILE='scripts/fuzz --build' scripts/bootstrap
 	@scripts/run-tests
 demo: build
 	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
