@@ -125,12 +125,15 @@ def _switches_off(items):
 _LONG = (
     "test_gpu_kernels",
     "test_gpu_table",
-    "test_hard_sizes",
     "test_operators",
-    "test_lists",
+    "test_hard_sizes",
     "test_gpu_suite",
     "test_one_compile",
-    "test_random",
+    "test_lists",
+    "test_specialize",
+    "test_offline_models",
+    "test_kept_graphs",
+    "test_programs",
 )
 
 
