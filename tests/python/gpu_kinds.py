@@ -6,6 +6,7 @@ every argument of its graph once, every result once, up to 2 % (`traffic`); one 
 """
 
 import concurrent.futures
+import contextlib
 import functools
 import json
 import mmap
@@ -28,6 +29,7 @@ from benchmarks import gpu_kernels, ptx
 from frit import backend
 from frit.capture import capture
 from frit.decompositions import decomposition_table
+from one_trace import OneTrace
 
 BF16, F32 = torch.bfloat16, torch.float32
 MOST_TRAFFIC = 1.02
@@ -528,28 +530,44 @@ def written(before, arguments, results):
 
 def emulated(one, architecture=90):
     """Runs a kind with the schedules of an architecture; (results, those it has to compute, Traffic)."""
-    torch.manual_seed(0)
-    function, arguments = one.make(Emulated())
-    before = [x.clone() for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)] if one.writes else []
-    executables = []
-    observe = lambda *seen: executables.append(seen[-1])  # noqa: E731
-    backend._OBSERVERS.append(observe)
-    try:
-        with torch.no_grad(), mock.patch.object(backend, "_targets", lambda *_: ["simt", f"sm_{architecture}"]):
-            compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, options={"target": "simt", "random": "philox"})
+    return emulated_for_each(one, (architecture,))[architecture]
+
+
+def emulated_for_each(one, architectures):
+    """The same for several architectures: one trace, compiled for each."""
+    executables = {architecture: [] for architecture in architectures}
+
+    @contextlib.contextmanager
+    def compiling_for(architecture):
+        observe = lambda *seen: executables[architecture].append(seen[-1])  # noqa: E731
+        backend._OBSERVERS.append(observe)
+        try:
+            with mock.patch.object(backend, "_targets", lambda *_: ["simt", f"sm_{architecture}"]):
+                yield
+        finally:
+            backend._OBSERVERS.remove(observe)
+
+    options = {"target": "simt", "random": "philox"}
+    trace = OneTrace(dict.fromkeys(architectures, options), {each: functools.partial(compiling_for, each) for each in architectures})
+    compiled, found = None, {}
+    for trace.way in architectures:
+        torch.manual_seed(0)
+        function, arguments = one.make(Emulated())
+        before = [x.clone() for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)] if one.writes else []
+        with torch.no_grad():
+            compiled = compiled or torch.compile(function, backend=trace, fullgraph=True, dynamic=one.dynamic)
             torch.manual_seed(1)
             results = compiled(*arguments)
             bytes_written = written(before, arguments, results)
-    finally:
-        backend._OBSERVERS.remove(observe)
-    with torch.no_grad():
-        # Numbers that kernels draw are those of a CPU's kernels (test_random.py) from the same seed.
-        torch.manual_seed(1)
-        expected = (torch.compile(function, backend="frit", options={"random": "philox"}) if one.calls else function)(*arguments)
-    stats = [json.loads(executable.stats()) for executable in executables]
-    assert {op for each in stats for op in each["aten"]} == set(one.calls), f"{one.name}: torch runs a part of it"
-    moved, of_kernels, read = (sum(each[what] for each in stats) for what in ("bytes_moved", "bytes_mandatory", "bytes_read_first"))
-    return results, expected, Traffic(moved, of_kernels, read + bytes_written)
+            # Numbers that kernels draw are those of a CPU's kernels (test_random.py) from the same seed.
+            torch.manual_seed(1)
+            expected = (torch.compile(function, backend="frit", options={"random": "philox"}) if one.calls else function)(*arguments)
+        stats = [json.loads(executable.stats()) for executable in executables[trace.way]]
+        assert {op for each in stats for op in each["aten"]} == set(one.calls), f"{one.name}: torch runs a part of it"
+        moved, of_kernels, read = (sum(each[what] for each in stats) for what in ("bytes_moved", "bytes_mandatory", "bytes_read_first"))
+        found[trace.way] = results, expected, Traffic(moved, of_kernels, read + bytes_written)
+    assert trace.graphs == 1, f"{one.name}: {trace.graphs} graphs"
+    return found
 
 
 def assembled(one):
