@@ -1,5 +1,5 @@
-// How exact the math of a kernel has to be. Where every float that it writes is a half type, exponentials and the quotients of a row by one
-// number may be approximate: their error disappears in the last rounding. Both are several times shorter then, which ptxas is the first to
+// How exact the math of a kernel has to be. Where every float that it writes is a half type, exponentials, reciprocal roots and the quotients
+// of a row by one number may be approximate: their error disappears in the last rounding. They are several times shorter then, which ptxas is the first to
 // notice. Other quotients stay IEEE's: each would need its own reciprocal, for which lanes side by side take more registers.
 
 #include "codegen/gpu/GpuFunction.h"
@@ -41,12 +41,13 @@ static bool isRepeated(Value value) {
 
 Value GpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type type) {
   bool isQuotient = isa<arith::DivFOp>(op) && isRepeated(op->getOperand(1));
-  if (!isApproximate || !(isQuotient || isa<math::ExpOp>(op))) {
+  if (!isApproximate || !(isQuotient || isa<math::ExpOp, math::RsqrtOp>(op))) {
     return Value();
   }
   auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue() | arith::FastMathFlags::afn;
   if (isQuotient) {
     return arith::DivFOp::create(b, op->getLoc(), type, operands[0], operands[1], flags);
   }
-  return math::ExpOp::create(b, op->getLoc(), type, operands[0], flags);
+  return isa<math::ExpOp>(op) ? Value(math::ExpOp::create(b, op->getLoc(), type, operands[0], flags))
+                              : Value(math::RsqrtOp::create(b, op->getLoc(), type, operands[0], flags));
 }

@@ -408,6 +408,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number], [&](KernelCode &made) {
       OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
+      rewriteApproximateMath(emitted.modules.usual);
       return failure(failed(lowerToSimt(emitted.modules.usual, *host)) || failed(compileToImage(*host, target, made)));
     });
   };

@@ -12,6 +12,9 @@ class GPUModuleOp;
 
 namespace mlir::frit {
 
+/// The part of the next that makes approximate instructions: PTX and the emulation of a kernel have the same.
+void rewriteApproximateMath(gpu::GPUModuleOp module);
+
 /// Rewrites float math whose best form on a GPU is an instruction of its own:
 /// `ex2.approx`, `rsqrt.approx`, `div.full` ... and leaves to libdevice the rest.
 /// What `contract` and `afn` on an operation allow is written in MathOnGpu.cpp.

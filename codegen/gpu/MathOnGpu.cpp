@@ -1,11 +1,11 @@
 // Which instruction an operation of math or arith becomes on a GPU. Three classes:
 //
 //   always      floor, ceil, trunc, roundeven, abs, fma, copysign are one instruction; exp2 is `ex2.approx` (2 ulp, keeps
-//               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9)
+//               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9) and a step of Newton's
 //   contract    (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is `sqrt.approx` (1 ulp); without the flag
 //               both are rounded as IEEE says
 //   afn         (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp is ex2.approx(x * log2(e)), whose error grows with |x| to
-//               5e-6 at 88, far below half an ulp of f16, and f32 division is `div.full`. tanh.approx (2^-11) would do for the values of tanh
+//               5e-6 at 88, far below half an ulp of f16, f32 division is `div.full` and rsqrt goes without its step. tanh.approx (2^-11) would do for the values of tanh
 //               in bf16, but not for 1 + tanh(x), whose values are small where x is far below 0
 //
 // Everything else goes to libdevice, one call a lane. Vectors are unrolled here because none of the instructions has a
@@ -39,6 +39,57 @@ Value unroll(OpBuilder &builder, Operation *op, ValueRange operands, EmitLane em
     lanes.push_back(emit(builder, loc, scalars));
   }
   return vector::FromElementsOp::create(builder, loc, type, lanes);
+}
+
+Value constant(OpBuilder &builder, Location loc, Type type, double value) {
+  TypedAttr attr = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type)) {
+    attr = DenseElementsAttr::get(shaped, static_cast<Attribute>(attr));
+  }
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+/// y = rsqrt.approx(x) made better: y + y (1 - x y y) / 2. Where that is NaN, at 0 and infinity, y is right.
+Value refineRsqrt(OpBuilder &builder, Location loc, Value x, Value y) {
+  Type type = x.getType();
+  Value scaled = arith::MulFOp::create(builder, loc, x, y);
+  Value error = math::FmaOp::create(builder, loc, arith::NegFOp::create(builder, loc, scaled), y, constant(builder, loc, type, 1));
+  Value half = arith::MulFOp::create(builder, loc, y, constant(builder, loc, type, 0.5));
+  Value refined = math::FmaOp::create(builder, loc, half, error, y);
+  Value isNan = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, refined, refined);
+  return arith::SelectOp::create(builder, loc, isNan, y, refined);
+}
+
+/// The approximate instruction that may stand for an operation in f32; none if there is no such.
+Value emitApproximate(OpBuilder &builder, Operation *op) {
+  auto interface = dyn_cast<arith::ArithFastMathInterface>(op);
+  auto flags = interface ? interface.getFastMathFlagsAttr().getValue() : arith::FastMathFlags::none;
+  bool contract = bitEnumContainsAny(flags, arith::FastMathFlags::contract);
+  bool approximate = bitEnumContainsAny(flags, arith::FastMathFlags::afn);
+  auto lanes = [&](ValueRange operands, const char *name) {
+    return unroll(builder, op, operands, [&](OpBuilder &b, Location loc, ValueRange v) -> Value {
+      return LLVM::CallIntrinsicOp::create(b, loc, v[0].getType(), b.getStringAttr(name), v).getResult(0);
+    });
+  };
+  if (isa<math::Exp2Op>(op)) {
+    return lanes(op->getOperands(), "llvm.nvvm.ex2.approx.f32");
+  }
+  if (isa<math::RsqrtOp>(op)) {
+    Value inverse = lanes(op->getOperands(), "llvm.nvvm.rsqrt.approx.f");
+    return approximate ? inverse : refineRsqrt(builder, op->getLoc(), op->getOperand(0), inverse);
+  }
+  if (isa<math::SqrtOp>(op) && contract) {
+    return lanes(op->getOperands(), "llvm.nvvm.sqrt.approx.f");
+  }
+  if (isa<arith::DivFOp>(op) && (contract || approximate)) {
+    return lanes(op->getOperands(), "llvm.nvvm.div.full");
+  }
+  if (isa<math::ExpOp>(op) && approximate) {
+    Value log2e = constant(builder, op->getLoc(), op->getResult(0).getType(), 1.4426950408889634);
+    Value scaled = arith::MulFOp::create(builder, op->getLoc(), op->getOperand(0), log2e);
+    return lanes(scaled, "llvm.nvvm.ex2.approx.f32");
+  }
+  return nullptr;
 }
 
 struct LibdeviceNames {
@@ -101,18 +152,10 @@ public:
   }
 
 private:
-  static arith::FastMathFlags getFlags(Operation *op) {
-    auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
-    return flags ? flags.getFastMathFlagsAttr().getValue() : arith::FastMathFlags::none;
-  }
-
   Value replacement(OpBuilder &builder, Operation *op, Type element) {
     Location loc = op->getLoc();
     ValueRange operands = op->getOperands();
     Type type = op->getResult(0).getType();
-    auto flags = getFlags(op);
-    bool contract = bitEnumContainsAny(flags, arith::FastMathFlags::contract);
-    bool approximate = bitEnumContainsAny(flags, arith::FastMathFlags::afn);
     auto same = [&](auto tag) -> Value {
       return decltype(tag)::create(builder, loc, type, operands);
     };
@@ -144,41 +187,9 @@ private:
       return same(LLVM::CopySignOp());
     }
     if (isa<math::SqrtOp>(op)) {
-      return contract && element.isF32() ? lanes(builder, op, operands, "llvm.nvvm.sqrt.approx.f")
-                                         : LLVM::SqrtOp::create(builder, loc, operands[0]);
-    }
-    if (element.isF32()) {
-      if (isa<math::Exp2Op>(op)) {
-        return lanes(builder, op, operands, "llvm.nvvm.ex2.approx.f32");
-      }
-      if (isa<math::RsqrtOp>(op)) {
-        return lanes(builder, op, operands, "llvm.nvvm.rsqrt.approx.f");
-      }
-      if (isa<arith::DivFOp>(op) && (contract || approximate)) {
-        return lanes(builder, op, operands, "llvm.nvvm.div.full");
-      }
-      if (isa<math::ExpOp>(op) && approximate) {
-        Value log2e = constant(builder, loc, type, 1.4426950408889634);
-        Value scaled = arith::MulFOp::create(builder, loc, operands[0], log2e);
-        return lanes(builder, op, scaled, "llvm.nvvm.ex2.approx.f32");
-      }
+      return LLVM::SqrtOp::create(builder, loc, operands[0]);
     }
     return callLibdevice(builder, op, element);
-  }
-
-  static Value constant(OpBuilder &builder, Location loc, Type type, double value) {
-    TypedAttr attr = builder.getFloatAttr(getElementTypeOrSelf(type), value);
-    if (auto shaped = dyn_cast<ShapedType>(type)) {
-      attr = DenseElementsAttr::get(shaped, static_cast<Attribute>(attr));
-    }
-    return arith::ConstantOp::create(builder, loc, attr);
-  }
-
-  static Value lanes(OpBuilder &builder, Operation *op, ValueRange operands, const char *name) {
-    return unroll(builder, op, operands, [&](OpBuilder &b, Location loc, ValueRange v) -> Value {
-      return LLVM::CallIntrinsicOp::create(b, loc, v[0].getType(), b.getStringAttr(name), v)
-          .getResult(0);
-    });
   }
 
   /// Calls the f32 or f64 function for each lane; half types pass through f32.
@@ -218,7 +229,25 @@ private:
 
 } // namespace
 
+void frit::rewriteApproximateMath(gpu::GPUModuleOp module) {
+  SmallVector<Operation *> candidates;
+  module.walk([&](Operation *op) {
+    if (isa<math::Exp2Op, math::ExpOp, math::RsqrtOp, math::SqrtOp, arith::DivFOp>(op) &&
+        getElementTypeOrSelf(op->getResult(0).getType()).isF32()) {
+      candidates.push_back(op);
+    }
+  });
+  for (Operation *op : candidates) {
+    OpBuilder builder(op);
+    if (Value value = emitApproximate(builder, op)) {
+      op->getResult(0).replaceAllUsesWith(value);
+      op->erase();
+    }
+  }
+}
+
 LogicalResult frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
+  rewriteApproximateMath(module);
   SmallVector<Operation *> candidates;
   module.walk([&](Operation *op) {
     if (isa_and_present<math::MathDialect>(op->getDialect()) ||

@@ -204,9 +204,18 @@ private:
     return success();
   }
 
-  /// What blocks of a cluster do together. A barrier is two operations next to each other.
+  /// Approximate instructions, and what blocks of a cluster do together: their barrier is two operations next to each other.
   LogicalResult lowerIntrinsic(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin(), wait = "llvm.nvvm.barrier.cluster.wait.aligned";
+    if (const auto *approximation = llvm::find(kApproximations, name); approximation != std::end(kApproximations)) {
+      Type f32 = builder.getF32Type();
+      ValueRange arguments = op.getArgs();
+      Value second = arguments.size() == 2 ? Value(arguments[1])
+                                           : Value(arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0)));
+      replace(op, call(kApproximate, f32,
+                       {context, constant32(approximation - std::begin(kApproximations)), arguments[0], second}));
+      return success();
+    }
     if (name == "llvm.nvvm.barrier.cluster.arrive.aligned") {
       auto next = dyn_cast<LLVM::CallIntrinsicOp>(op->getNextNode());
       if (!next || next.getIntrin() != wait) {

@@ -24,9 +24,14 @@ inline constexpr int32_t kShuffle = 16;
 inline constexpr int32_t kFail = 24;
 inline constexpr int32_t kClusterBarrier = 32;
 inline constexpr int32_t kMapShared = 40;
+inline constexpr int32_t kApproximate = 48;
 
 inline constexpr int32_t kStoreFlag = 1;
 inline constexpr int32_t kSharedFlag = 2;
+
+/// Entries of SimtApproximation, in order.
+inline constexpr const char *kApproximations[] = {"llvm.nvvm.ex2.approx.f32", "llvm.nvvm.rsqrt.approx.f", "llvm.nvvm.sqrt.approx.f",
+                                                  "llvm.nvvm.div.full"};
 
 /// Entries of Callbacks::unary, in order; Callbacks::binary follows.
 inline constexpr const char *kUnary[] = {

@@ -19,6 +19,9 @@ enum SimtAccess : int32_t { kSimtStore = 1, kSimtShared = 2 };
 /// How a shuffle names the lane it reads, in the order of gpu.shuffle's modes.
 enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
 
+/// The approximate instructions of PTX that kernels use, with the index that codegen/simt/SimtLayout.h names them by.
+enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div };
+
 /// `site` numbers the barriers and shuffles of a kernel in the order of its text.
 struct SimtOperations {
   /// Before every load and store.
@@ -32,6 +35,8 @@ struct SimtOperations {
   void (*clusterBarrier)(const SimtContext *, int32_t site);
   /// An address in the block's shared memory to the same place in that of another block of the cluster.
   void *(*mapShared)(const SimtContext *, void *address, int32_t block);
+  /// The result of an approximate instruction, off by what a device may be off. `b` is 0 where there is one operand.
+  float (*approximate)(const SimtContext *, int32_t instruction, float a, float b);
 };
 
 struct SimtContext {
@@ -53,6 +58,7 @@ struct SimtContext {
 using SimtFunction = void (*)(const SimtContext *);
 
 static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 && sizeof(SimtContext) == 112);
-static_assert(offsetof(SimtOperations, fail) == 24 && offsetof(SimtOperations, mapShared) == 40);
+static_assert(offsetof(SimtOperations, fail) == 24 && offsetof(SimtOperations, mapShared) == 40 &&
+              offsetof(SimtOperations, approximate) == 48);
 
 } // namespace frit

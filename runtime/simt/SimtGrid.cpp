@@ -1,6 +1,7 @@
 #include "runtime/simt/SimtGrid.h"
 
 #include "runtime/cpu/CpuBackend.h"
+#include "runtime/simt/ApproximateMath.h"
 #include "runtime/simt/Fibre.h"
 
 #include <algorithm>
@@ -383,6 +384,9 @@ const SimtOperations kOperations = {
     [](const SimtContext *context, void *address, int32_t block) {
       Thread &thread = threadOf(context);
       return thread.block->mapShared(thread, address, block);
+    },
+    [](const SimtContext *, int32_t instruction, float a, float b) {
+      return approximate(static_cast<SimtApproximation>(instruction), a, b);
     }};
 
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {

@@ -1,0 +1,78 @@
+#include "runtime/simt/ApproximateMath.h"
+
+#include <bit>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+namespace frit {
+
+/// Mixes all bits of the operands, so that neighbours err differently.
+static uint32_t hashOf(float a, float b) {
+  uint32_t bits = std::bit_cast<uint32_t>(a) ^ std::rotl(std::bit_cast<uint32_t>(b), 13);
+  bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
+  bits = (bits ^ (bits >> 13)) * 0xc2b2ae35u;
+  return bits ^ (bits >> 16);
+}
+
+static double evaluate(SimtApproximation instruction, double a, double b) {
+  switch (instruction) {
+  case SimtApproximation::Exp2:
+    return std::exp2(a);
+  case SimtApproximation::Rsqrt:
+    return 1 / std::sqrt(a);
+  case SimtApproximation::Sqrt:
+    return std::sqrt(a);
+  case SimtApproximation::Div:
+    return a / b;
+  }
+  return 0;
+}
+
+/// The distance to the next float away from 0.
+static double ulpOf(float value) {
+  float magnitude = std::abs(value);
+  return double(std::nextafter(magnitude, std::numeric_limits<float>::infinity())) - double(magnitude);
+}
+
+/// Whether the manual allows a result where the right one is neither 0 nor infinite nor NaN.
+static bool isAllowed(SimtApproximation instruction, double exact, float rounded, float result) {
+  if (!std::isfinite(result) || std::signbit(result) != std::signbit(rounded)) {
+    return false;
+  }
+  switch (instruction) {
+  case SimtApproximation::Exp2: // "2 ulp from correctly rounded result"
+    return std::abs(double(result) - double(rounded)) <= 2 * ulpOf(rounded);
+  case SimtApproximation::Div: // "maximum ulp error is 2 across the full range of inputs"
+    return std::abs(result - exact) <= 2 * ulpOf(rounded);
+  case SimtApproximation::Sqrt: // "maximum relative error ... 2^-23"
+    return std::abs(result - exact) <= std::exp2(-23) * exact;
+  case SimtApproximation::Rsqrt: // "maximum relative error ... 2^-22.9"
+    return std::abs(result - exact) <= std::exp2(-22.9) * exact;
+  }
+  return false;
+}
+
+float approximate(SimtApproximation instruction, float a, float b) {
+  double exact = evaluate(instruction, a, b);
+  auto rounded = static_cast<float>(exact);
+  bool isOne = instruction == SimtApproximation::Exp2 && a == 0; // in the manual's table
+  if (!std::isfinite(rounded) || rounded == 0 || isOne) {
+    return rounded;
+  }
+  // Most errors are as large as they may be: what breaks, breaks by those.
+  constexpr int kSteps[] = {-2, -2, -2, -1, 0, 1, 2, 2, 2};
+  int steps = kSteps[hashOf(a, b) % std::size(kSteps)];
+  float toward = std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(steps));
+  float result = rounded;
+  for (int i = 0; i < std::abs(steps); ++i) {
+    float next = std::nextafter(result, toward);
+    if (!isAllowed(instruction, exact, rounded, next)) {
+      break;
+    }
+    result = next;
+  }
+  return result;
+}
+
+} // namespace frit
