@@ -239,8 +239,7 @@ void GpuFunction::store(OpBuilder &, Location, const Access &access, Value value
   if (!isVector(access)) {
     return storeLanes();
   }
-  auto nothing = [](llvm::function_ref<void()> body) { return [body]() -> SmallVector<Value> { return body(), SmallVector<Value>(); }; };
-  choose(vectorCondition, {}, nothing(storeVector), nothing(storeLanes));
+  either(vectorCondition, storeVector, storeLanes);
 }
 
 void GpuFunction::fail(OpBuilder &, Location, Value failed, ErrorCode code, unsigned dimension,

@@ -291,6 +291,11 @@ SmallVector<Value> GpuFunction::choose(Value condition, TypeRange types,
   return SmallVector<Value>(op.getResults());
 }
 
+void GpuFunction::either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no) {
+  auto none = [](llvm::function_ref<void()> body) { return [body]() -> SmallVector<Value> { return body(), SmallVector<Value>(); }; };
+  choose(condition, {}, none(yes), none(no));
+}
+
 SmallVector<Value>
 GpuFunction::loop(Value begin, Value end, Value step, ValueRange carried,
                   llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {

@@ -78,6 +78,8 @@ public:
   SmallVector<Value> choose(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> yes,
                             llvm::function_ref<SmallVector<Value>()> no);
+  /// The same with nothing to yield.
+  void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
   /// for (i = begin; i < end; i += step), carrying values.
   SmallVector<Value> loop(Value begin, Value end, Value step, ValueRange carried,
                           llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);

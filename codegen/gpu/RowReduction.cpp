@@ -161,7 +161,7 @@ public:
       return sweepRow(top, space, space.getWidth() > 1 || shape.kept, shape.kept);
     }
     if (isKnown || !shape.kept) {
-      return either(aligned, [&] { sweepRow(top, space, true, shape.kept); }, [&] { sweepRow(top, space, false, shape.kept); });
+      return function.either(aligned, [&] { sweepRow(top, space, true, shape.kept); }, [&] { sweepRow(top, space, false, shape.kept); });
     }
     // The order of combination has to follow from sizes alone: by elements it is another than by chunks, which are so many vectors or loads of
     // single elements.
@@ -171,24 +171,19 @@ public:
         return sweepElements();
       }
       Value isKeptSo = function.both(space.hasPartialChunk(function), isKept(elements, shape.keptElements));
-      either(isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, sweepElements);
+      function.either(isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, sweepElements);
     };
-    auto sweepLong = [&] { either(aligned, [&] { sweepRow(top, space, true, 0); }, chooseElements); };
+    auto sweepLong = [&] { function.either(aligned, [&] { sweepRow(top, space, true, 0); }, chooseElements); };
     Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
     Value isKeptSo = function.both(isWhole, isKept(space, shape.kept));
     // Two forms of several stores take registers that a second block of 512 threads needs (64 become 67 for add + RMS norm on sm_100).
     if (KernelOp kernel = program.getKernel(); kernel.getResultTypes().size() > 1) {
-      return either(function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, shape.kept); }, sweepLong);
+      return function.either(function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, shape.kept); }, sweepLong);
     }
-    either(isKeptSo, [&] { sweepRow(top, space, true, shape.kept, aligned); }, sweepLong);
+    function.either(isKeptSo, [&] { sweepRow(top, space, true, shape.kept, aligned); }, sweepLong);
   }
 
 private:
-  void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no) {
-    auto nothing = [](llvm::function_ref<void()> body) { return [body]() -> SmallVector<Value> { return body(), SmallVector<Value>(); }; };
-    function.choose(condition, {}, nothing(yes), nothing(no));
-  }
-
   /// Whether a row of unknown length has no more chunks than its threads keep, and one at least.
   Value isKept(const ChunkSpace &space, unsigned kept) {
     Value chunks = function.size(space.getChunks());

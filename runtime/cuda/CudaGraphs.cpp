@@ -122,8 +122,6 @@ uint64_t CudaGraphs::mostLaunches() const {
   return most;
 }
 
-bool CudaGraphs::isStatic(uint32_t input) const { return statics[input]; }
-
 Status CudaGraphs::bindConstant(uint32_t number, void *handle) {
   return recorder->bindConstant(number, plan->atenCalls.empty() ? recording.addConstant(number, handle) : handle);
 }

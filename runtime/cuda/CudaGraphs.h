@@ -198,7 +198,6 @@ private:
   void drop(Entry &entry);
   void dropCounted(Entry &entry);
   void dropAll();
-  bool isStatic(uint32_t input) const;
 
   std::shared_ptr<const DecodedPlan> plan;
   TensorHost &host;

@@ -31,7 +31,7 @@ std::string CudaGraphs::whyNever() const {
     if (plan->tensors[input.reg()].device == format::Device::Cpu) {
       return name + " lies on the CPU";
     }
-    if (input.mutated() && !isStatic(number)) {
+    if (input.mutated() && !statics[number]) {
       return "it writes to " + name + ", which is no parameter or buffer";
     }
   }
