@@ -88,7 +88,7 @@ private:
 };
 } // namespace
 
-LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body) {
+LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body, bool hasParts) {
   if (kernels.empty()) {
     return success();
   }
@@ -100,6 +100,6 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::functi
   auto order = llvm::to_vector(llvm::seq(kernels.size()));
   llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
   MLIRContext *context = kernels.front()->getContext();
-  ThreadsInContext threads(context, kernels.size() > 1);
+  ThreadsInContext threads(context, kernels.size() > 1 || hasParts);
   return failableParallelForEach(context, order, body);
 }

@@ -68,7 +68,8 @@ private:
   std::atomic<unsigned> compiled = 0, reused = 0, forgotten = 0;
 };
 
-/// Calls `body` with the number of each kernel, the longest first, on as many threads as the machine has.
-LogicalResult forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body);
+/// Calls `body` with the number of each kernel, the longest first, on as many threads as the machine has. One kernel has threads only where its
+/// body has parts that run beside each other.
+LogicalResult forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body, bool hasParts = false);
 
 } // namespace mlir::frit

@@ -20,7 +20,7 @@ static_assert(offsetof(SimtOperations, access) == layout::kAccess && offsetof(Si
               offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail &&
               offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier && offsetof(SimtOperations, mapShared) == layout::kMapShared &&
               offsetof(SimtOperations, approximate) == layout::kApproximate);
-static_assert(std::size(layout::kApproximations) == static_cast<size_t>(SimtApproximation::Div) + 1);
+static_assert(std::size(layout::kApproximations) == static_cast<size_t>(SimtApproximation::Reciprocal) + 1);
 static_assert(frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(), mlir::frit::kPtxKernelMark.size()));
 static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
 static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layout::kBinary) == kBinaryCallbackCount);

@@ -17,6 +17,7 @@
 #include "ir/KernelLists.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -322,7 +323,7 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
   SmallVector<KernelOp> kernels(source.getOps<KernelOp>());
   descs.resize(kernels.size());
   auto shared = findSharedPointers(source);
-  return forEachKernel(kernels, [&](size_t number) -> LogicalResult {
+  auto emit = [&](size_t number) -> LogicalResult {
     KernelOp kernel = kernels[number];
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(source.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
@@ -341,7 +342,8 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
       return failure();
     }
     return compile(number, emitted);
-  });
+  };
+  return forEachKernel(kernels, emit, /*hasParts=*/isApart);
 }
 
 LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> architectures,
@@ -354,9 +356,12 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
-        for (auto [module, to] : {std::pair(emitted.modules.usual, &made.bytes), std::pair(emitted.modules.seldom, &made.seldom)}) {
+        // The ways to run a kernel are compiled beside each other, or a graph of one kernel would wait for both.
+        std::pair<gpu::GPUModuleOp, std::string *> ways[] = {{emitted.modules.usual, &made.bytes}, {emitted.modules.seldom, &made.seldom}};
+        auto compileWay = [&](auto &way) -> LogicalResult {
+          auto [module, to] = way;
           if (module.getBody()->empty()) {
-            continue; // there is one way to run the kernel
+            return success(); // there is one way
           }
           if (!isLowered && failed(lowerToNvvm(module))) {
             return failure();
@@ -366,6 +371,10 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
             return failure();
           }
           *to = std::move(*text);
+          return success();
+        };
+        if (failed(failableParallelForEach(module.getContext(), ways, compileWay))) {
+          return failure();
         }
         isLowered = true;
         return success();

@@ -16,7 +16,7 @@ namespace mlir::frit {
 void rewriteApproximateMath(gpu::GPUModuleOp module);
 
 /// Rewrites float math whose best form on a GPU is an instruction of its own:
-/// `ex2.approx`, `rsqrt.approx`, `div.full` ... and leaves to libdevice the rest.
+/// `ex2.approx`, `rsqrt.approx`, `rcp.approx` ... and leaves to libdevice the rest.
 /// What `contract` and `afn` on an operation allow is written in MathOnGpu.cpp.
 LogicalResult rewriteMathForGpu(gpu::GPUModuleOp module);
 

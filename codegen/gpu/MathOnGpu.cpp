@@ -4,9 +4,10 @@
 //               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9) and a step of Newton's
 //   contract    (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is `sqrt.approx` (1 ulp); without the flag
 //               both are rounded as IEEE says
-//   afn         (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp is ex2.approx(x * log2(e)), whose error grows with |x| to
-//               5e-6 at 88, far below half an ulp of f16, f32 division is `div.full` and rsqrt goes without its step. tanh.approx (2^-11) would do for the values of tanh
-//               in bf16, but not for 1 + tanh(x), whose values are small where x is far below 0
+//   afn         (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp is ex2.approx(x * log2(e)), whose error
+//               grows with |x| to 5e-6 at 88, far below half an ulp of f16, f32 division is a product with `rcp.approx` (2 ulp), and
+//               rsqrt goes without its step. tanh.approx (2^-11) would do for the values of tanh in bf16, but not for 1 + tanh(x), whose
+//               values are small where x is far below 0
 //
 // Everything else goes to libdevice, one call a lane. Vectors are unrolled here because none of the instructions has a
 // vector form.
@@ -60,6 +61,20 @@ Value refineRsqrt(OpBuilder &builder, Location loc, Value x, Value y) {
   return arith::SelectOp::create(builder, loc, isNan, y, refined);
 }
 
+/// a / b as a product with the reciprocal of b, which lanes and steps of a loop that divide by one number share, unlike the parts of `div.full`.
+/// The divisor is brought to where it and its reciprocal are no denormals, and the quotient back.
+Value emitQuotient(OpBuilder &builder, Location loc, Value a, Value b) {
+  auto number = [&](double value) { return constant(builder, loc, b.getType(), value); };
+  Value size = math::AbsFOp::create(builder, loc, b);
+  Value isLarge = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, size, number(0x1p126));
+  Value isSmall = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, size, number(0x1p-126));
+  Value scale = arith::SelectOp::create(builder, loc, isSmall, number(0x1p24), number(1));
+  scale = arith::SelectOp::create(builder, loc, isLarge, number(0x1p-2), scale);
+  Value scaled = arith::MulFOp::create(builder, loc, b, scale);
+  Value inverse = LLVM::CallIntrinsicOp::create(builder, loc, b.getType(), builder.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"), scaled).getResult(0);
+  return arith::MulFOp::create(builder, loc, arith::MulFOp::create(builder, loc, a, inverse), scale);
+}
+
 /// The approximate instruction that may stand for an operation in f32; none if there is no such.
 Value emitApproximate(OpBuilder &builder, Operation *op) {
   auto interface = dyn_cast<arith::ArithFastMathInterface>(op);
@@ -81,7 +96,10 @@ Value emitApproximate(OpBuilder &builder, Operation *op) {
   if (isa<math::SqrtOp>(op) && contract) {
     return lanes(op->getOperands(), "llvm.nvvm.sqrt.approx.f");
   }
-  if (isa<arith::DivFOp>(op) && (contract || approximate)) {
+  if (isa<arith::DivFOp>(op) && approximate) {
+    return unroll(builder, op, op->getOperands(), [](OpBuilder &b, Location loc, ValueRange v) { return emitQuotient(b, loc, v[0], v[1]); });
+  }
+  if (isa<arith::DivFOp>(op) && contract) {
     return lanes(op->getOperands(), "llvm.nvvm.div.full");
   }
   if (isa<math::ExpOp>(op) && approximate) {

@@ -20,7 +20,7 @@ enum SimtAccess : int32_t { kSimtStore = 1, kSimtShared = 2 };
 enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
 
 /// The approximate instructions of PTX that kernels use, with the index that codegen/simt/SimtLayout.h names them by.
-enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div };
+enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div, Reciprocal };
 
 /// `site` numbers the barriers and shuffles of a kernel in the order of its text.
 struct SimtOperations {

@@ -25,6 +25,8 @@ static double evaluate(SimtApproximation instruction, double a, double b) {
     return std::sqrt(a);
   case SimtApproximation::Div:
     return a / b;
+  case SimtApproximation::Reciprocal:
+    return 1 / a;
   }
   return 0;
 }
@@ -45,6 +47,8 @@ static bool isAllowed(SimtApproximation instruction, double exact, float rounded
     return std::abs(double(result) - double(rounded)) <= 2 * ulpOf(rounded);
   case SimtApproximation::Div: // "maximum ulp error is 2 across the full range of inputs"
     return std::abs(result - exact) <= 2 * ulpOf(rounded);
+  case SimtApproximation::Reciprocal: // "maximum ulp error is 1 across the full range of inputs"
+    return std::abs(result - exact) <= ulpOf(rounded);
   case SimtApproximation::Sqrt: // "maximum relative error ... 2^-23"
     return std::abs(result - exact) <= std::exp2(-23) * exact;
   case SimtApproximation::Rsqrt: // "maximum relative error ... 2^-22.9"
@@ -53,7 +57,12 @@ static bool isAllowed(SimtApproximation instruction, double exact, float rounded
   return false;
 }
 
+/// What `.ftz` makes of denormal operands and results.
+static float flush(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value; }
+
 float approximate(SimtApproximation instruction, float a, float b) {
+  bool isFlushed = instruction == SimtApproximation::Reciprocal;
+  a = isFlushed ? flush(a) : a;
   double exact = evaluate(instruction, a, b);
   auto rounded = static_cast<float>(exact);
   bool isOne = instruction == SimtApproximation::Exp2 && a == 0; // in the manual's table
@@ -72,7 +81,7 @@ float approximate(SimtApproximation instruction, float a, float b) {
     }
     result = next;
   }
-  return result;
+  return isFlushed ? flush(result) : result;
 }
 
 } // namespace frit

@@ -42,7 +42,7 @@ gpu.module @kernels {
   // What default numerics allows is one instruction; without the flag the rounding of IEEE stays.
   // CHECK-LABEL: .entry math(
   // CHECK-DAG: div.full.f32
-  // CHECK-DAG: div.full.f32
+  // CHECK-DAG: rcp.approx.ftz.f32
   // CHECK-DAG: div.rn.f32
   // CHECK-DAG: sqrt.approx.f32
   // CHECK-DAG: sqrt.rn.f32

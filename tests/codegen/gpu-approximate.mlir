@@ -11,7 +11,7 @@
 // CHECK: arith.divf %{{[^:]*}} : vector
 // PTX-LABEL: .entry half(
 // PTX: ex2.approx.f32
-// PTX: div.full.f32
+// PTX: rcp.approx.ftz.f32
 // PTX: div.rn.f32
 // PTX: .entry half_u(
 frit.kernel @half(%x: tensor<8x1024xbf16>, %y: tensor<1024xbf16>) -> tensor<8x1024xbf16> {

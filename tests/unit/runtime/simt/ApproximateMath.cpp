@@ -20,6 +20,7 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min(), kLargest =
 float exp2Of(float a) { return approximate(SimtApproximation::Exp2, a, 0); }
 float rsqrtOf(float a) { return approximate(SimtApproximation::Rsqrt, a, 0); }
 float sqrtOf(float a) { return approximate(SimtApproximation::Sqrt, a, 0); }
+float reciprocalOf(float a) { return approximate(SimtApproximation::Reciprocal, a, 0); }
 float divOf(float a, float b) { return approximate(SimtApproximation::Div, a, b); }
 
 double ulpOf(double exact) { return std::exp2(std::max(std::ilogb(exact), -126) - 23); }
@@ -92,6 +93,26 @@ TEST(ApproximateMath, QuotientsErrByTwoUlpInTheFullRange) {
   EXPECT_GT(ofLargeDivisors.most, 1.5);
 }
 
+TEST(ApproximateMath, ReciprocalsErrByOneUlpAndFlushDenormals) {
+  Errors errors;
+  forManyFloats([&](float a) {
+    float result = reciprocalOf(a);
+    EXPECT_EQ(std::signbit(result), std::signbit(a)) << a;
+    double exact = 1 / double(a);
+    if (!std::isnormal(a)) {
+      EXPECT_TRUE(std::isinf(result)) << a;
+    } else if (std::abs(exact) < 0x1p-126) {
+      EXPECT_EQ(result, 0) << a;
+    } else {
+      double error = (double(result) - exact) / ulpOf(exact);
+      EXPECT_LE(std::abs(error), 1) << a;
+      errors.add(error, double(result) == exact);
+    }
+  });
+  EXPECT_LT(errors.least, -0.9);
+  EXPECT_GT(errors.most, 0.9);
+}
+
 TEST(ApproximateMath, RootsErrByTheirRelativeErrors) {
   double most = 0, mostOfReciprocals = 0;
   forManyFloats([&](float a) {
@@ -132,6 +153,12 @@ TEST(ApproximateMath, SpecialOperandsHaveTheirResults) {
   EXPECT_TRUE(std::isnan(divOf(kInfinity, kInfinity)));
   EXPECT_TRUE(std::isnan(divOf(kNan, 1)));
   EXPECT_TRUE(std::isnan(divOf(1, kNan)));
+
+  EXPECT_EQ(reciprocalOf(0.f), kInfinity);
+  EXPECT_EQ(reciprocalOf(-0.f), -kInfinity);
+  EXPECT_EQ(reciprocalOf(kInfinity), 0);
+  EXPECT_TRUE(std::signbit(reciprocalOf(-kInfinity)));
+  EXPECT_TRUE(std::isnan(reciprocalOf(kNan)));
 
   EXPECT_EQ(sqrtOf(0.f), 0);
   EXPECT_TRUE(std::signbit(sqrtOf(-0.f)));
