@@ -119,7 +119,7 @@ def test_approximate_instructions_err():
     x = values(1024) + 0.5
     wide = x.double()
     assert 1.5 < ulps(torch.compile(torch.exp2, backend="frit")(x), torch.exp2(wide)) <= 2.5
-    assert 0.7 < ulps(torch.compile(torch.rsqrt, backend="frit")(x), torch.rsqrt(wide)) <= 2.2
+    assert 0.5 < ulps(torch.compile(torch.rsqrt, backend="frit")(x), torch.rsqrt(wide)) <= 1.1  # it has a step of Newton's
     # Halves show the errors of what they are made of only where nearly all of it is taken away.
     near = torch.linspace(0.4054, 0.40553, 1024)
     exponentials = torch.compile(lambda x: ((torch.exp(x) - 1.5) * 2**23).half(), backend="frit")(near)
