@@ -113,7 +113,6 @@ def ulps(actual, exact):
     return ((actual.double() - exact) / ulp).abs().max().item()
 
 
-@pytest.mark.skipif(SWEEPING, reason="not emulated: nothing that a sweep has not")
 def test_approximate_instructions_err():
     """Approximate instructions may be off by up to 2 ulp on a device, so they are here, and what passes here passes there."""
     x = values(1024) + 0.5
