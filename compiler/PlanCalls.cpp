@@ -142,7 +142,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   for (OpResult result : op->getResults()) {
     if (Value operand = getMutatedOperand(result)) {
       // Not a result of the call: the operand itself, after it.
-      tensors[result] = tensors.find(operand)->second;
+      TensorValue changed = tensors.find(operand)->second; // a copy: see placeResult
+      tensors[result] = changed;
       dtypes[result] = dtypes.lookup(operand);
       mutated.insert(rootOf(operand));
     } else {

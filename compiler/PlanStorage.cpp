@@ -296,9 +296,11 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   BufferChoice choice = bufferOf(op, number);
   if (choice.argument) {
     Value argument = graph.getBody().getArgument(*choice.argument);
-    tensors[result] = tensors.find(argument)->second;
+    // A copy: making room for the result moves what the map holds.
+    TensorValue written = tensors.find(argument)->second;
+    tensors[result] = written;
     dtypes[result] = dtypes.lookup(argument);
-    return tensors[result].reg;
+    return written.reg;
   }
   format::Dtype dtype = dtypeOfResult(result);
   if (Value operand = writtenOver(result)) {
