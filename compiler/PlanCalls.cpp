@@ -142,8 +142,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   for (OpResult result : op->getResults()) {
     if (Value operand = getMutatedOperand(result)) {
       // Not a result of the call: the operand itself, after it.
-      TensorValue changed = tensors.find(operand)->second; // a copy: see placeResult
-      tensors[result] = changed;
+      tensors[result] = tensors.lookup(operand);
       dtypes[result] = dtypes.lookup(operand);
       mutated.insert(rootOf(operand));
     } else {

@@ -297,10 +297,9 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   if (choice.argument) {
     Value argument = graph.getBody().getArgument(*choice.argument);
     // A copy: making room for the result moves what the map holds.
-    TensorValue written = tensors.find(argument)->second;
-    tensors[result] = written;
+    tensors[result] = tensors.lookup(argument);
     dtypes[result] = dtypes.lookup(argument);
-    return written.reg;
+    return tensors[result].reg;
   }
   format::Dtype dtype = dtypeOfResult(result);
   if (Value operand = writtenOver(result)) {
