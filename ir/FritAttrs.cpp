@@ -22,6 +22,20 @@ void FritDialect::registerAttributes() {
       >();
 }
 
+LogicalResult TorchEnumAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef kind, int64_t, StringRef) {
+  if (kind != "layout" && kind != "memory_format" && kind != "device") {
+    return emitError() << "'" << kind << "' is none of layout, memory_format and device";
+  }
+  return success();
+}
+
+LogicalResult ComplexAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, FloatAttr real, FloatAttr imag) {
+  if (!real.getType().isF64() || !imag.getType().isF64()) {
+    return emitError() << "the parts of a complex literal are f64";
+  }
+  return success();
+}
+
 static ParseResult parseSizeList(AsmParser &parser, SmallVectorImpl<SizeAttr> &sizes,
                                  AsmParser::Delimiter delimiter) {
   return parser.parseCommaSeparatedList(delimiter, [&]() -> ParseResult {

@@ -182,6 +182,14 @@ def Frit_TorchEnumAttr : Frit_Attr<"TorchEnum", "torch"> {
   let parameters = (ins StringRefParameter<"kind">:$kind, "int64_t":$value,
                         StringRefParameter<"text">:$text);
   let assemblyFormat = "`<` $kind `,` $value `,` $text `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_ComplexAttr : Frit_Attr<"Complex", "complex"> {
+  let summary = "a complex literal; both parts are f64, as in Python";
+  let parameters = (ins "::mlir::FloatAttr":$real, "::mlir::FloatAttr":$imag);
+  let assemblyFormat = "`<` $real `,` $imag `>`";
+  let genVerifyDecl = 1;
 }
 
 def Frit_OperandAttr : Frit_Attr<"Operand", "operand"> {

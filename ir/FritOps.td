@@ -256,6 +256,24 @@ def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
+def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
+  let summary = "the memory of a value, seen with other sizes, strides and another start";
+  let description = [{
+    `base` lies in memory as `base_layout` says; the result shares that memory. Its `layout` counts in elements of its own `dtype`,
+    and its offset from the first element of `base`. Unlike a reindex it says where the result is, and nothing folds it away:
+    `frit-resolve-aliases` makes it where a program can see that two tensors are one storage, or reads what no value says.
+
+    ```mlir
+    %r = frit.alias %v <[8, 1]> seen <[8, 1], offset 8> <f32> : tensor<4x8xf32> -> tensor<3x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$base, Frit_LayoutAttr:$base_layout, Frit_LayoutAttr:$layout, Frit_DTypeAttr:$dtype);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+      "$base $base_layout `seen` $layout $dtype attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
   let summary = "pieces along one dimension";
   let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);

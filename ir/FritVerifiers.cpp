@@ -216,6 +216,16 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
+LogicalResult AliasOp::verify() {
+  for (auto [layout, type] : {std::pair(getBaseLayout(), getBase().getType()), std::pair(getLayout(), getType())}) {
+    int64_t rank = cast<RankedTensorType>(type).getRank();
+    if (static_cast<int64_t>(layout.getStrides().size()) != rank) {
+      return emitOpError("has ") << layout.getStrides().size() << " strides for a tensor of rank " << rank;
+    }
+  }
+  return success();
+}
+
 LogicalResult ConcatOp::verify() {
   auto result = cast<RankedTensorType>(getType());
   int64_t dim = getDim();

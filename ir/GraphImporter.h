@@ -3,6 +3,7 @@
 #include "ir/AtenSchemas.h"
 #include "ir/ExportedProgram.h"
 #include "ir/FritOps.h"
+#include "ir/HostSizes.h"
 #include "ir/Importer.h"
 
 #include "mlir/IR/Builders.h"
@@ -53,6 +54,8 @@ public:
   /// The graph of an argument; a text seen before gives the graph made then.
   FailureOr<GraphOp> subgraph(const Argument &argument, Location location);
   SymbolAttr symbol(StringRef name);
+  /// What a symbol stands for that the host computes; null for others.
+  const HostExpression *hostExpression(StringRef symbol) const;
 
   MLIRContext *context;
   const Program &program;
@@ -60,7 +63,12 @@ public:
   Location failedAt;
 
 private:
+  /// The symbol for a size that only the host can compute; null where it cannot either.
+  SizeExpr sizeOnHost(StringRef text);
+
   Error &error;
+  llvm::StringMap<SizeExpr> hostSizes; // by text
+  llvm::StringMap<HostExpression> hostExpressions; // by symbol
   SizeFacts facts;
   llvm::StringMap<RangeConstraint> ranges;
   llvm::StringMap<int64_t> hints;
@@ -140,6 +148,11 @@ private:
   // Scalars (ImportScalars.cpp)
   LogicalResult importScalar(const Node &node, StringRef function);
   FailureOr<Value> emitScalar(StringRef function, SmallVectorImpl<Value> &operands);
+  /// Null where a symbol in it has no value yet.
+  Value emitHostExpression(const HostExpression &expression);
+  Value emitHostCall(const HostExpression &expression);
+  /// Defines a symbol that the host computes, unless it has a value or cannot have one yet.
+  void computeSymbol(StringRef name);
 
   // Higher-order operators (ImportHigherOrder.cpp)
   LogicalResult importHigherOrder(const Node &node, StringRef name);
@@ -175,11 +188,13 @@ private:
   llvm::DenseMap<Value, StorageAttr> storageOf;
   llvm::DenseMap<StringRef, const TensorMeta *> tensors;
   llvm::DenseMap<StringRef, const SymValue *> ints;
+  llvm::DenseMap<StringRef, std::string> floatNames; // of values that are symbols
   llvm::DenseMap<StringRef, unsigned> arguments; // name -> position
   /// The last node that reads a name, and the names that live in an argument's storage.
   llvm::DenseMap<StringRef, size_t> lastUse;
   llvm::DenseMap<int64_t, SmallVector<StringRef>> namesOfArgument;
   llvm::DenseMap<SizeAttr, Value> sizeValues;
+  llvm::StringMap<Value> floatSymbols;
   SmallVector<Attribute> argumentAttrs;
   llvm::MapVector<StringAttr, Location> symbols; // first use
   llvm::DenseSet<StringAttr> bound;

@@ -3,7 +3,6 @@
 #include "ir/GraphImporter.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -95,10 +94,8 @@ FailureOr<Attribute> GraphImporter::literal(const Argument &value, const AtenArg
       return Attribute(TorchEnumAttr::get(context, "device", 0, value.text));
     }
     return Attribute(builder.getStringAttr(value.text));
-  case Kind::Complex: {
-    std::string text = llvm::formatv("{0:r},{1:r}", value.real, value.imaginary);
-    return Attribute(TorchEnumAttr::get(context, "complex", 0, text));
-  }
+  case Kind::Complex:
+    return Attribute(ComplexAttr::get(context, builder.getF64FloatAttr(value.real), builder.getF64FloatAttr(value.imaginary)));
   case Kind::ScalarType:
     if (auto dtype = dtypeFromExport(value.integer)) {
       return Attribute(DTypeAttr::get(context, *dtype));

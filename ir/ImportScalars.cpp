@@ -171,6 +171,102 @@ FailureOr<Value> GraphImporter::emitScalar(StringRef function, SmallVectorImpl<V
   return fail(ErrorKind::Unsupported, "scalar function '" + function + "' of " + Twine(operands.size()) + " operands");
 }
 
+//===----------------------------------------------------------------------===//
+// Sizes that the host computes
+//===----------------------------------------------------------------------===//
+
+Value GraphImporter::emitHostCall(const HostExpression &call) {
+  SmallVector<Value> operands;
+  SmallVector<Value> divisors;
+  for (const HostExpression &operand : call.operands) {
+    // A product of integers and fractions is divided once, at the end: each quotient would be rounded.
+    bool isFraction = operand.name == "Rational" && call.name == "Mul";
+    Value value = emitHostExpression(isFraction ? operand.operands.front() : operand);
+    if (!value || (operand.name == "Rational" && !isFraction)) {
+      return Value();
+    }
+    operands.push_back(value);
+    if (isFraction) {
+      divisors.push_back(emitHostExpression(operand.operands.back()));
+    }
+  }
+  auto apply = [&](StringRef function, ArrayRef<Value> arguments) -> Value {
+    SmallVector<Value> copied(arguments);
+    FailureOr<Value> value = emitScalar(function, copied);
+    return succeeded(value) ? *value : Value();
+  };
+  StringRef name = call.name;
+  if (StringRef fold = llvm::StringSwitch<StringRef>(name)
+                           .Case("Add", "add").Case("Mul", "mul").Case("Max", "max").Case("Min", "min").Default("");
+      !fold.empty()) {
+    Value all = operands.front();
+    for (Value operand : ArrayRef(operands).drop_front()) {
+      all = apply(fold, {all, operand});
+    }
+    if (!divisors.empty()) {
+      Value divisor = divisors.front();
+      for (Value other : ArrayRef(divisors).drop_front()) {
+        divisor = apply("mul", {divisor, other});
+      }
+      all = apply("truediv", {all, divisor});
+    }
+    return all;
+  }
+  if (name == "CeilDiv" && operands.size() == 2) {
+    return apply("neg", {apply("floordiv", {apply("neg", {operands[0]}), operands[1]})});
+  }
+  if (name == "TruncToFloat" && operands.size() == 1) {
+    return apply("float", {apply("trunc", {operands[0]})});
+  }
+  if (name == "Identity") {
+    return operands.front();
+  }
+  StringRef function = name;
+  bool isNamed = function.consume_front("OpaqueUnaryFn_");
+  if (!isNamed) {
+    function = llvm::StringSwitch<StringRef>(name)
+                   .Cases({"TruncToInt", "trunc"}, "trunc").Cases({"FloorToInt", "floor"}, "floor")
+                   .Cases({"CeilToInt", "ceiling"}, "ceil").Case("RoundToInt", "round").Case("ToFloat", "float")
+                   .Cases({"IntTrueDiv", "FloatTrueDiv"}, "truediv").Cases({"FloorDiv", "CleanDiv"}, "floordiv")
+                   .Cases({"Mod", "PythonMod"}, "mod").Cases({"Pow", "FloatPow", "PowByNatural"}, "pow")
+                   .Case("Abs", "abs").Case("LShift", "lshift").Case("RShift", "rshift").Default("");
+  }
+  if (isNamed && !llvm::is_contained({"sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "log2"}, function)) {
+    return Value();
+  }
+  bool isBinary = llvm::is_contained({"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}, function);
+  return !function.empty() && operands.size() == (isBinary ? 2 : 1) ? apply(function, operands) : Value();
+}
+
+Value GraphImporter::emitHostExpression(const HostExpression &expression) {
+  using Kind = HostExpression::Kind;
+  switch (expression.kind) {
+  case Kind::Integer: return constant(builder.getI64IntegerAttr(expression.integer));
+  case Kind::Real: return constant(builder.getF64FloatAttr(expression.real));
+  case Kind::Symbol: {
+    if (!expression.isInteger()) {
+      return floatSymbols.lookup(expression.name);
+    }
+    SizeExpr size = SizeExpr::symbol(context, expression.name);
+    return isBound(size) ? sizeValue(size) : Value();
+  }
+  case Kind::Call: return emitHostCall(expression);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+void GraphImporter::computeSymbol(StringRef name) {
+  const HostExpression *expression = program.hostExpression(name);
+  StringAttr symbol = builder.getStringAttr(name);
+  if (!expression || bound.contains(symbol)) {
+    return;
+  }
+  if (Value value = emitHostExpression(*expression)) {
+    bound.insert(symbol);
+    BindOp::create(builder, here(), symbol, ScalarBuilder(builder, here()).toInt(value), IntegerAttr());
+  }
+}
+
 LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) {
   using Kind = Argument::Kind;
   if (node.outputs.size() != 1 || !node.outputs[0].isName() || node.outputs[0].kind == Kind::Tensor) {
@@ -233,8 +329,9 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
   result.type = isInt ? Type(builder.getI64Type()) : isFloat ? Type(builder.getF64Type()) : Type(builder.getI1Type());
   result.dtype = DTypeAttr::get(context, isInt ? DType::I64 : isFloat ? DType::F64 : DType::Bool);
   if (size && size.getSymbol()) {
-    noteSymbols(size);
-    result.size = size; // a new symbol, bound right here
+    // A new symbol, bound right here. If the host computes it, it is this node that says how: sympy has reordered the floats in its name.
+    symbols.insert({builder.getStringAttr(*size.getSymbol()), here()});
+    result.size = size;
   }
   Value converted = ScalarBuilder(builder, here()).to(result.type, *value);
   return defineResults({result}, {converted});

@@ -179,6 +179,12 @@ LogicalResult GraphImporter::indexValues() {
   for (auto &[name, value] : graph.ints) {
     ints.try_emplace(name, &value);
   }
+  for (auto &[name, value] : graph.floats) {
+    auto expression = value.isExpr ? parseHostExpression(value.expr) : std::nullopt;
+    if (expression && expression->kind == HostExpression::Kind::Symbol) {
+      floatNames[name] = expression->name;
+    }
+  }
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     for (const NamedArgument &input : node.inputs) {
       SmallVector<const Argument *> pending{&input.value};
@@ -209,6 +215,9 @@ LogicalResult GraphImporter::define(StringRef name, ImportedValue value) {
   }
   if (value.value && value.storage) {
     storageOf.try_emplace(value.value, value.storage);
+  }
+  if (auto symbol = floatNames.find(name); value.value && symbol != floatNames.end()) {
+    floatSymbols.try_emplace(symbol->second, value.value);
   }
   return success();
 }
@@ -271,7 +280,12 @@ FailureOr<Value> GraphImporter::scalar(const Argument &argument) {
 
 void GraphImporter::noteSymbols(SizeExpr size) {
   Location location = here();
-  size.forEachSymbol([&](StringRef name) { symbols.insert({builder.getStringAttr(name), location}); });
+  size.forEachSymbol([&](StringRef name) {
+    symbols.insert({builder.getStringAttr(name), location});
+    if (block) {
+      computeSymbol(name);
+    }
+  });
 }
 
 bool GraphImporter::isBound(SizeExpr size) {

@@ -90,7 +90,7 @@ FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
   if (!size) {
     std::string reason;
     bool malformed = false;
-    SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed);
+    SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed, [&](StringRef text) { return sizeOnHost(text); });
     if (!parsed) {
       return malformed ? fail(ErrorKind::Schema, what + ": " + reason + " in \"" + value.expr.take_front(200) + "\"", location)
                        : fail(ErrorKind::Unsupported, what + " needs " + reason + ": \"" + value.expr.take_front(200) +
@@ -110,8 +110,31 @@ SizeExpr ProgramImporter::sizeIfKnown(const SymValue &value) {
   }
   std::string reason;
   bool malformed;
-  SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed);
+  SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed, [&](StringRef text) { return sizeOnHost(text); });
   return parsed ? facts.simplify(parsed) : parsed;
+}
+
+SizeExpr ProgramImporter::sizeOnHost(StringRef text) {
+  auto [known, isNew] = hostSizes.try_emplace(text);
+  if (!isNew) {
+    return known->second;
+  }
+  std::optional<HostExpression> expression = parseHostExpression(text);
+  if (!expression || !expression->isInteger()) {
+    return SizeExpr();
+  }
+  std::string name = (kHostSizeName + Twine(hostExpressions.size())).str();
+  // The floats may round, so that nothing but the sign is known.
+  int64_t min = expression->provablyNonNegative(context, facts) ? 0 : INT64_MIN / 4;
+  facts.setRange(name, min, std::nullopt);
+  ranges[name].min = min;
+  hostExpressions[name] = std::move(*expression);
+  return hostSizes[text] = SizeExpr::symbol(context, name);
+}
+
+const HostExpression *ProgramImporter::hostExpression(StringRef symbol) const {
+  auto known = hostExpressions.find(symbol);
+  return known == hostExpressions.end() ? nullptr : &known->second;
 }
 
 const AtenSchema *ProgramImporter::schema(StringRef opName) {
@@ -124,14 +147,15 @@ const AtenSchema *ProgramImporter::schema(StringRef opName) {
 
 SymbolAttr ProgramImporter::symbol(StringRef name) {
   unsigned number;
-  bool unbacked = name.starts_with("u") && !name.drop_front().getAsInteger(10, number);
+  bool unbacked = (name.starts_with("u") && !name.drop_front().getAsInteger(10, number)) || hostExpression(name);
   RangeConstraint range = ranges.lookup(name);
   std::optional<int64_t> hint;
   if (auto it = hints.find(name); it != hints.end()) {
     hint = it->second;
   }
-  // A size is never negative; an unbacked integer may be, unless torch says otherwise.
-  int64_t min = range.min.value_or(unbacked ? INT64_MIN / 4 : 0);
+  // torch gives a size its lower bound; what has none is an integer of any sign. Nothing at all is said only of sizes.
+  bool isAnyInteger = unbacked || ranges.contains(name);
+  int64_t min = range.min.value_or(isAnyInteger ? INT64_MIN / 4 : 0);
   return SymbolAttr::get(context, name, min, range.max, hint, 1, unbacked);
 }
 
@@ -444,9 +468,16 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
     if (value.storage) {
       storageOf[value.value] = value.storage;
     }
+    if (auto symbol = floatNames.find(text); symbol != floatNames.end()) {
+      floatSymbols.try_emplace(symbol->second, value.value);
+    }
   }
   if (isMain) {
     bindDerivedSymbols();
+  }
+  // What sizes of arguments are made of.
+  for (const auto &symbol : llvm::to_vector(llvm::make_first_range(symbols))) {
+    computeSymbol(symbol.getValue());
   }
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     currentIndex = i;

@@ -3,6 +3,7 @@
 // has proved it exact.
 #include "ir/SympyText.h"
 
+#include "ir/HostSizes.h"
 #include "ir/SizeBudget.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -24,9 +25,9 @@ struct Term {
 
 class Parser {
 public:
-  Parser(MLIRContext *context, StringRef text, const SizeFacts &facts, std::string &error,
-         bool &malformed)
-      : context(context), text(text), facts(facts), error(error), malformed(malformed) {}
+  Parser(MLIRContext *context, StringRef text, const SizeFacts &facts, std::string &error, bool &malformed,
+         llvm::function_ref<SizeExpr(StringRef)> onHost)
+      : context(context), text(text), facts(facts), error(error), malformed(malformed), onHost(onHost) {}
 
   SizeExpr parse() {
     Term term;
@@ -124,6 +125,8 @@ private:
     }
     bool reserved = llvm::StringSwitch<bool>(symbol).Cases({"floordiv", "mod", "max", "min"}, true).Default(false);
     unsigned number;
+    StringRef rest = symbol;
+    reserved |= rest.consume_front(kHostSizeName) && !rest.getAsInteger(10, number);
     if (reserved || (StringRef("dvp").contains(symbol[0]) && !symbol.drop_front().getAsInteger(10, number))) {
       return reject("the symbol name '" + symbol + "', which frit uses itself");
     }
@@ -157,6 +160,7 @@ private:
       out = {SizeExpr::constant(context, value), one()};
       return true;
     }
+    const size_t start = position;
     StringRef function = name();
     if (function.empty()) {
       return syntax("expected a sympy constructor");
@@ -168,6 +172,44 @@ private:
     if (function == "Symbol") {
       return parseSymbol(out);
     }
+    if (function == "Float") {
+      return reject("a number that is no integer");
+    }
+    if (parseCall(function, out)) {
+      return true;
+    }
+    return !malformed && onHost && computeOnHost(start, out);
+  }
+
+  /// The end of the call that begins at `start`, quotes aside.
+  size_t endOfCall(size_t start) const {
+    unsigned open = 0;
+    for (size_t at = start; at < text.size(); ++at) {
+      if (text[at] == '\'' || text[at] == '"') {
+        at = std::min(text.find(text[at], at + 1), text.size());
+      } else if (text[at] == '(') {
+        ++open;
+      } else if (text[at] == ')' && --open == 0) {
+        return at + 1;
+      }
+    }
+    return StringRef::npos;
+  }
+
+  /// The call in place of which sizes have a symbol.
+  bool computeOnHost(size_t start, Term &out) {
+    size_t end = endOfCall(start);
+    SizeExpr symbol = end == StringRef::npos ? SizeExpr() : onHost(text.slice(start, end).trim());
+    if (!symbol) {
+      return false;
+    }
+    position = end;
+    error.clear();
+    out = {symbol, one()};
+    return true;
+  }
+
+  bool parseCall(StringRef function, Term &out) {
     SmallVector<Term, 4> terms;
     if (!consume(')')) {
       do {
@@ -229,6 +271,9 @@ private:
       }
       // Only sums, products and rounding know fractions.
       if (!rounds && op != Add && op != Mul) {
+        if (term.numerator.getConstant() && *term.numerator.getConstant() % *term.denominator.getConstant() != 0) {
+          return reject("a fraction");
+        }
         term = {whole(term), one()};
       }
     }
@@ -341,14 +386,15 @@ private:
   const SizeFacts &facts;
   std::string &error;
   bool &malformed;
+  llvm::function_ref<SizeExpr(StringRef)> onHost;
   size_t position = 0;
   unsigned depth = 0;
 };
 } // namespace
 
 SizeExpr mlir::frit::parseSympyText(MLIRContext *context, StringRef text, const SizeFacts &facts,
-                                    std::string &error, bool &malformed) {
+                                    std::string &error, bool &malformed, llvm::function_ref<SizeExpr(StringRef)> onHost) {
   error.clear();
   malformed = false;
-  return Parser(context, text, facts, error, malformed).parse();
+  return Parser(context, text, facts, error, malformed, onHost).parse();
 }

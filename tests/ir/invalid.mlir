@@ -425,3 +425,11 @@ frit.graph @words(%seed: tensor<i64>, %stream: i64) {
   %bits = frit.random %seed, %stream : tensor<i64> -> tensor<8xf32>
   frit.return
 }
+
+// -----
+
+frit.graph @alias(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{has 1 strides for a tensor of rank 2}}
+  %r = frit.alias %x <[4, 1]> seen <[1]> <f32> : tensor<4x4xf32> -> tensor<4x4xf32>
+  frit.return
+}

@@ -138,3 +138,11 @@ frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32,
   %r = frit.unpad %q : tensor<?x8xf32, #frit.dims<[b0, 8]>> -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
   frit.return %r : tensor<?x4xf32, #frit.dims<[s0, 4]>>
 }
+
+// CHECK-LABEL: frit.graph @alias
+frit.graph @alias(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<4x?xi32, #frit.dims<[4, s0]>>
+    attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  // CHECK: frit.alias %{{.*}} <[4, 1], offset s0> seen <[1, 4], offset 2> <i32> : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<4x?xi32, #frit.dims<[4, s0]>>
+  %r = frit.alias %x <[4, 1], offset s0> seen <[1, 4], offset 2> <i32> : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<4x?xi32, #frit.dims<[4, s0]>>
+  frit.return %r : tensor<4x?xi32, #frit.dims<[4, s0]>>
+}
