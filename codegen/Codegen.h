@@ -112,6 +112,9 @@ struct CpuImage {
   KernelCounts counts;
 };
 
+/// On a kernel that no code was generated for, by the generators below when they fail; on one that has it before, they fail.
+inline constexpr llvm::StringLiteral kRefusedAttr = "frit.refused";
+
 /// Compiles every frit.kernel of the module; the module stays as it is.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 

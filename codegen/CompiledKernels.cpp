@@ -101,5 +101,23 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::functi
   llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
   MLIRContext *context = kernels.front()->getContext();
   ThreadsInContext threads(context, kernels.size() > 1 || hasParts);
-  return failableParallelForEach(context, order, body);
+  // All are tried, so that whoever leaves the failing ones to ATen knows them at once.
+  std::vector<char> refused(kernels.size());
+  parallelForEach(context, order, [&](size_t number) {
+    KernelOp kernel = kernels[number];
+    if (kernel->hasAttr(kRefusedAttr)) {
+      kernel.emitError("kernel '") << kernel.getSymName() << "' fails, as was asked";
+      refused[number] = true;
+      return;
+    }
+    refused[number] = failed(body(number));
+  });
+  bool areMade = true;
+  for (auto [kernel, isRefused] : llvm::zip_equal(kernels, refused)) {
+    if (isRefused) {
+      kernel->setAttr(kRefusedAttr, UnitAttr::get(context));
+      areMade = false;
+    }
+  }
+  return success(areMade);
 }

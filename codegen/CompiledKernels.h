@@ -69,7 +69,7 @@ private:
 };
 
 /// Calls `body` with the number of each kernel, the longest first, on as many threads as the machine has. One kernel has threads only where its
-/// body has parts that run beside each other.
+/// body has parts that run beside each other. Kernels for which it fails get `kRefusedAttr`.
 LogicalResult forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body, bool hasParts = false);
 
 } // namespace mlir::frit

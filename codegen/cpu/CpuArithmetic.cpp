@@ -340,6 +340,9 @@ Value CpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type 
     return arith::DivFOp::create(b, loc, s.real(b.getF64Type(), 1.0),
                                  math::SqrtOp::create(b, loc, operands[0]));
   }
+  if (isa<math::CopySignOp>(op)) {
+    return FloatBuilder(b, loc, resultType).copySign(operands[0], operands[1]);
+  }
   if (isMath) {
     auto call = [&](OpBuilder &inner, Location l, StringRef name, ValueRange arguments) {
       return callScalar(inner, l, name, arguments);

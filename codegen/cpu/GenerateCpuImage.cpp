@@ -82,7 +82,7 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
   std::string text = target.text();
   auto compile = [&](size_t number) -> LogicalResult {
     // Descriptors belong to the context, so they are made again.
-    OwningOpRef<ModuleOp> out = ModuleOp::create(module.getLoc());
+    OwningOpRef<ModuleOp> out = ModuleOp::create(kernels[number].getLoc());
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();
     }

@@ -325,10 +325,10 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
   auto shared = findSharedPointers(source);
   auto emit = [&](size_t number) -> LogicalResult {
     KernelOp kernel = kernels[number];
-    OwningOpRef<ModuleOp> scratch = ModuleOp::create(source.getLoc());
+    OwningOpRef<ModuleOp> scratch = ModuleOp::create(kernel.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
-    auto module = gpu::GPUModuleOp::create(builder, source.getLoc(), kernel.getName());
-    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, source.getLoc(), (kernel.getName() + "_seldom").str()) : module;
+    auto module = gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getName());
+    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, kernel.getLoc(), (kernel.getName() + "_seldom").str()) : module;
     Emitted emitted = {kernel, {module, seldom}, ""};
     auto pointers = shared.find(kernel.getName());
     if (pointers != shared.end()) {
@@ -416,7 +416,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   KernelRequests requests;
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number], [&](KernelCode &made) {
-      OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
+      OwningOpRef<ModuleOp> host = ModuleOp::create(KernelOp(emitted.kernel).getLoc());
       rewriteApproximateMath(emitted.modules.usual);
       return failure(failed(lowerToSimt(emitted.modules.usual, *host)) || failed(compileToImage(*host, target, made)));
     });

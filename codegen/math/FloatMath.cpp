@@ -4,6 +4,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -34,6 +35,13 @@ Value FloatBuilder::constant(double value) const {
 Value FloatBuilder::intConstant(int64_t value) const {
   return splat(builder, loc, getIntType(),
                builder.getIntegerAttr(builder.getIntegerType(width()), value));
+}
+
+Value FloatBuilder::copySign(Value a, Value sign) const {
+  int64_t signBit = width() == 32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  Value magnitude = arith::AndIOp::create(builder, loc, bits(a), intConstant(~signBit));
+  Value upper = arith::AndIOp::create(builder, loc, bits(sign), intConstant(signBit));
+  return fromBits(arith::OrIOp::create(builder, loc, magnitude, upper));
 }
 
 Value FloatBuilder::atMost(Value a, double limit) const {

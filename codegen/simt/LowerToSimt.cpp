@@ -1,6 +1,7 @@
 #include "codegen/simt/LowerToSimt.h"
 
 #include "codegen/cpu/CpuFunction.h"
+#include "codegen/math/VectorMath.h"
 #include "codegen/simt/SimtLayout.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -329,6 +330,9 @@ private:
       replace(op, arith::DivFOp::create(builder, loc,
                                         arith::ConstantOp::create(builder, loc, one), root));
       return;
+    }
+    if (isa<math::CopySignOp>(op)) {
+      return replace(op, frit::FloatBuilder(builder, loc, type).copySign(op->getOperand(0), op->getOperand(1)));
     }
     auto slot = getCallback(getLibmName(op));
     if (!slot) {
