@@ -1,5 +1,8 @@
 // Gives every tensor outside of regions strides and an offset, and puts a
 // copying region where a reader's demand cannot be met by strides alone.
+#include "ir/InPlaceStores.h"
+#include "passes/AtenAliases.h"
+#include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -15,6 +18,8 @@ using namespace mlir::frit;
 
 namespace {
 struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  using AssignLayoutsPassBase::AssignLayoutsPassBase;
+
   llvm::DenseMap<Value, LayoutAttr> layouts;
   /// The value whose storage another one looks at: itself for all but views.
   llvm::DenseMap<Value, Value> bases;
@@ -49,10 +54,10 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       assign(&op);
     }
     for (StoreOp store : doneStores) {
-      store.erase();
+      markInPlace(store);
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
-      if (isView(&op) && op.use_empty()) {
+      if (isLook(&op) && op.use_empty()) {
         op.erase();
       }
     }
@@ -75,16 +80,41 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         return;
       }
       setLayout(op->getResult(0), *layout, bases.lookup(base));
+    } else if (auto alias = dyn_cast<AliasOp>(op)) {
+      setLayout(alias, layoutOfAlias(alias), bases.lookup(alias.getBase()));
     } else {
       for (OpResult result : op->getResults()) {
         if (Value operand = getMutatedOperand(result)) {
           setLayout(result, layouts.lookup(operand), bases.lookup(operand));
         } else if (isa<RankedTensorType>(result.getType())) {
-          setLayout(result, getCallResultLayout(op, result.getResultNumber()), result);
+          Value viewed = getViewedOperand(result);
+          setLayout(result, getCallResultLayout(op, result.getResultNumber()), viewed ? bases.lookup(viewed) : result);
         }
       }
     }
     annotate(op);
+  }
+
+  /// The operand in whose storage an operator's result lies, as far as its schema and the trace tell.
+  static Value getViewedOperand(OpResult result) {
+    auto call = dyn_cast<AtenOp>(result.getOwner());
+    ArrayAttr storage = call ? call.getResultStorageAttr() : ArrayAttr();
+    if (!storage) {
+      return {};
+    }
+    auto known = dyn_cast<StorageAttr>(storage[result.getResultNumber()]);
+    std::optional<unsigned> viewed = getAccess(call).views;
+    bool isOwn = known && known.getKind() == StorageKind::Fresh;
+    return viewed && !isOwn && isa<RankedTensorType>(call.getOperand(*viewed).getType()) ? call.getOperand(*viewed) : Value();
+  }
+
+  /// Its offset counts from where the base begins.
+  LayoutAttr layoutOfAlias(AliasOp alias) {
+    SizeExpr start = layouts.lookup(alias.getBase()).getOffset();
+    int64_t from = getStoredBytes(alias.getBase().getType()), to = getStoredBytes(alias.getType());
+    // meetDemands has seen to it that a start in other elements is 0.
+    SizeExpr offset = SizeExpr(alias.getLayout().getOffset()) + (from == to ? start : start * 0);
+    return LayoutAttr::get(&getContext(), alias.getLayout().getStrides(), offset);
   }
 
   void setLayout(Value value, LayoutAttr layout, Value base) {
@@ -174,27 +204,6 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// Whether the strides are a permutation of row-major ones, so that a kernel
-  /// may write every element once.
-  static bool isDense(LayoutAttr layout, RankedTensorType type) {
-    SmallVector<SizeExpr> sizes = getSizes(type);
-    SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
-    SmallVector<bool> used(sizes.size());
-    for (size_t step = 0; step < sizes.size(); ++step) {
-      bool found = false;
-      for (size_t i = 0; i < sizes.size() && !found; ++i) {
-        if (!used[i] && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
-          used[i] = found = true;
-          expected = expected * sizes[i];
-        }
-      }
-      if (!found) {
-        return false;
-      }
-    }
-    return true;
-  }
-
   /// Copies operands that do not lie as the operation wants.
   void meetDemands(Operation *op) {
     for (OpOperand &use : op->getOpOperands()) {
@@ -203,14 +212,36 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         continue;
       }
       LayoutDemand demand = getLayoutDemand(use);
-      if (satisfies(layouts.lookup(use.get()), type, demand)) {
+      LayoutAttr layout = layouts.lookup(use.get());
+      if (satisfies(layout, type, demand) && startsRight(use, layout, demand)) {
         continue;
       }
-      LayoutAttr wanted = demand.kind == DemandKind::Exact && isDense(demand.layout, type)
-                              ? demand.layout
-                              : getContiguousLayout(type);
-      use.set(copy(op, use.get(), wanted));
+      bool isWritable = demand.kind == DemandKind::Exact && (isDense(demand.layout, type) || readsStorage(use));
+      use.set(copy(op, use.get(), isWritable && !repeats(demand.layout, type) ? demand.layout : getContiguousLayout(type)));
     }
+  }
+
+  /// Whether the operation reads the operand's memory by places, gaps included, and not its elements.
+  static bool readsStorage(OpOperand &use) {
+    return use.getOperandNumber() == 0 && (isa<AliasOp>(use.getOwner()) || use.getOwner()->hasAttr(kPlacedAttr));
+  }
+
+  /// Whether elements have a place in common.
+  static bool repeats(LayoutAttr layout, RankedTensorType type) {
+    return llvm::any_of(llvm::zip(layout.getStrides(), getSizes(type)), [](auto entry) {
+      return SizeExpr(std::get<0>(entry)).isConstant(0) && !std::get<1>(entry).isConstant(1);
+    });
+  }
+
+  /// Whether an operand whose memory is read by places begins where these are counted from.
+  bool startsRight(OpOperand &use, LayoutAttr layout, const LayoutDemand &demand) {
+    if (!readsStorage(use)) {
+      return true;
+    }
+    if (auto alias = dyn_cast<AliasOp>(use.getOwner())) {
+      return getStoredBytes(use.get().getType()) == getStoredBytes(alias.getType()) || SizeExpr(layout.getOffset()).isConstant(0);
+    }
+    return !isBorrowed(bases.lookup(use.get())) && demand.layout && layout.getOffset() == demand.layout.getOffset();
   }
 
   /// Storage that is not the graph's own: an argument's, or what a call gave as a
@@ -246,7 +277,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       if (isa<BlockArgument>(base) && use.get() == base) {
         store = storeOf(call->getResult(first + i), base);
       }
-      bool owned = store || (!isa<BlockArgument>(base) && isOwnStorage(base));
+      bool owned = inPlace && (store || (!isa<BlockArgument>(base) && isOwnStorage(base)));
       if (owned && isLastReader(call, number, base, store) &&
           isDense(layouts.lookup(use.get()), type)) {
         if (store) {
@@ -302,7 +333,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         if (!user->isBeforeInBlock(call) || isa<StoreOp>(user)) {
           return false;
         }
-        if (isView(user)) {
+        if (isLook(user)) {
           aliases.push_back(user->getResult(0));
         } else if (auto other = dyn_cast<AtenOp>(user)) {
           if (mayAliasOperands(other)) {
@@ -325,7 +356,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     Operation *first = op;
     for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
       SmallVector<Operation *> late;
-      for (Operation *def = value.getDefiningOp(); def && isView(def) && !def->isBeforeInBlock(store);
+      for (Operation *def = value.getDefiningOp(); def && isLook(def) && !def->isBeforeInBlock(store);
            def = def->getOperand(0).getDefiningOp()) {
         late.push_back(def);
       }
@@ -342,28 +373,42 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return first;
   }
 
-  /// Results of distinct storage classes never share storage, and a fresh one
-  /// never lies in borrowed storage, nor in a padded one.
+  /// Results of distinct storage classes never share storage, and a fresh one never lies in borrowed storage, nor in a padded one.
+  /// Those of one class share it: what they look at is copied once.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
+    llvm::DenseMap<std::tuple<Attribute, Value, Attribute>, Value> made;
     for (OpOperand &use : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(use.get().getType());
       auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
       if (!type || !storage || storage.getKind() != StorageKind::Fresh) {
         continue;
       }
-      Value base = bases.lookup(use.get());
+      auto alias = use.get().getDefiningOp<AliasOp>();
+      Value source = alias ? alias.getBase() : use.get(), base = bases.lookup(source);
       auto [owner, isNew] = owners.try_emplace(base, storage);
       bool isPadded = base.getDefiningOp() && base.getDefiningOp()->hasAttr("frit.padded");
-      if (isBorrowed(base) || isPadded || (!isNew && owner->second != storage)) {
-        LayoutDemand demand = getLayoutDemand(use);
-        Operation *before = isBorrowed(base) ? beforeWrites(op, use.get()) : op;
-        Value made = copy(before, use.get(), isDense(demand.layout, type) ? demand.layout
-                                                                      : getContiguousLayout(type),
-                          /*shared=*/false);
-        use.set(made);
-        owners[made] = storage;
+      if (!isBorrowed(base) && !isPadded && (isNew || owner->second == storage)) {
+        continue;
       }
+      type = cast<RankedTensorType>(source.getType());
+      LayoutDemand demand = alias ? LayoutDemand{DemandKind::Exact, alias.getBaseLayout()} : getLayoutDemand(use);
+      bool isExact = isDense(demand.layout, type) || (alias && !repeats(demand.layout, type));
+      LayoutAttr layout = isExact ? demand.layout : getContiguousLayout(type);
+      Value &own = made[{storage, source, layout}];
+      if (!own) {
+        own = copy(isBorrowed(base) ? beforeWrites(op, source) : op, source, layout, /*shared=*/false);
+        owners[own] = storage;
+      }
+      if (!alias) {
+        use.set(own);
+        continue;
+      }
+      OpBuilder builder(op);
+      auto again = cast<AliasOp>(builder.clone(*alias));
+      again.getBaseMutable().assign(own);
+      assign(again);
+      use.set(again);
     }
   }
 
@@ -375,21 +420,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       return known;
     }
     OpBuilder builder(before);
-    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{value.getType()},
-                                   ValueRange{value}, ScheduleAttr(),
-                                   builder.getArrayAttr({layout}));
-    Block &body = region.getBody().emplaceBlock();
-    body.addArgument(value.getType(), value.getLoc());
-    builder.setInsertionPointToEnd(&body);
-    YieldOp::create(builder, value.getLoc(), body.getArguments());
-    setLayout(region.getResult(0), layout, region.getResult(0));
-    annotate(region);
+    Value made = createCopy(builder, value, layout);
+    setLayout(made, layout, made);
     ++copies;
     ++numCopies;
     if (shared) {
-      known = region.getResult(0);
+      known = made;
     }
-    return region.getResult(0);
+    return made;
   }
 
   /// A view that strides cannot express becomes a region that copies.

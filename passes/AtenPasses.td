@@ -34,6 +34,30 @@ def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
   let statistics = [Statistic<"numWrites", "writes", "writes turned into values">];
 }
 
+def ResolveAliasesPass : Pass<"frit-resolve-aliases", "::mlir::frit::GraphOp"> {
+  let summary = "write down which results share memory, and what is read by its place in storage";
+  let description = [{
+    Runs while the graph still has the operators of the trace, whose schemas say what is a view of what. Results of one storage become
+    aliases of the value that owns it, results in the storage of an argument aliases of the argument, so that nothing that is folded or
+    fused later changes what shares memory. `as_strided` and `as_strided_scatter` count from the start of a storage, whatever view they
+    are called on: they read the owner of the storage from here on.
+
+    ```mlir
+    %v = frit.aten "aten.maximum.default"(%a, %a)
+    %s = frit.aten "aten.slice.Tensor"(%v) [#frit.operand<0>, 0, 1, 9223372036854775807, 1]
+    frit.return %v, %s      // both of storage <fresh, 0>
+    // becomes
+    %v = frit.aten "aten.maximum.default"(%a, %a)
+    %s = frit.alias %v <[1]> seen <[1], offset 1> <f32> : tensor<6xf32> -> tensor<5xf32>
+    frit.return %v, %s
+    ```
+  }];
+  let options = [Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">];
+  let statistics = [
+    Statistic<"numAliases", "aliases", "results that are looks at a storage">,
+    Statistic<"numRoots", "roots", "calls that read the owner of a storage">];
+}
+
 def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
   let summary = "let kernels make their random numbers, from one seed a graph";
   let description = [{

@@ -143,7 +143,7 @@ private:
     if (!type) {
       return;
     }
-    double bytes = getElementBytes(argument);
+    double bytes = getStoredBytes(argument);
     if (place.isElsewhere()) {
       // A slice or gather: as the loop itself runs.
       (shape.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
@@ -308,7 +308,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
         return 0;
       }
     }
-    return only ? getElementBytes(only) : 0;
+    return only ? getStoredBytes(only) : 0;
   }
 
   void measure(RegionOp region, const RegionDomain &domain, const SizeEstimate &estimate, RegionSummary &summary) {
@@ -317,8 +317,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     summary.narrowestBytes = 8;
     auto element = [&](Value value) {
       if (isa<RankedTensorType>(value.getType())) {
-        summary.widestBytes = std::max(summary.widestBytes, getElementBytes(value));
-        summary.narrowestBytes = std::min(summary.narrowestBytes, getElementBytes(value));
+        summary.widestBytes = std::max(summary.widestBytes, getStoredBytes(value));
+        summary.narrowestBytes = std::min(summary.narrowestBytes, getStoredBytes(value));
       }
     };
     llvm::for_each(region.getOperands(), element);
@@ -350,7 +350,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       tracer.trace(reduce);
       // A position beside the value.
       bool isArg = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
-      unsigned registers = getElementBytes(reduce.getOperand()) > 4 ? 2 : 1;
+      unsigned registers = getStoredBytes(reduce.getOperand()) > 4 ? 2 : 1;
       if (reduce.getKind() == ReduceKind::Deviations) {
         // Squares, a distance and what it is from; and a count for all lanes.
         summary.carriedValues += 4;

@@ -14,6 +14,7 @@
 #include "passes/Passes.h"
 
 #include "ir/AtenSchemas.h"
+#include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 #include "passes/legalize/AtenCall.h"
 
@@ -27,55 +28,6 @@ namespace mlir::frit {
 
 using namespace mlir;
 using namespace mlir::frit;
-
-namespace {
-/// What an operator does to the storage of its operands.
-struct Access {
-  SmallVector<unsigned> writes; // operand numbers
-  bool writesList = false;       // as `_foreach_add_` does
-  std::optional<unsigned> views; // the operand whose storage the results share
-};
-} // namespace
-
-/// Operators that may return their operand itself and do not say so.
-static bool isHiddenView(StringRef name) {
-  return name == "aten.type_as.default" || name == "aten.dropout.default" || name == "aten.feature_dropout.default" ||
-         name == "aten.alpha_dropout.default";
-}
-
-static Access getAccess(AtenOp op) {
-  Access access;
-  if (isHiddenView(op.getOpName())) {
-    access.views = cast<OperandAttr>(op.getArguments()[0]).getIndex();
-    return access;
-  }
-  AtenEffects effects = AtenSchema::lookupEffects(op.getOpName());
-  if (!effects.mutates && !effects.view) {
-    return access;
-  }
-  std::optional<AtenSchema> schema = AtenSchema::lookup(op.getOpName());
-  if (!schema) {
-    return access;
-  }
-  for (auto [argument, attr] : llvm::zip(schema->arguments, op.getArguments())) {
-    if (auto list = dyn_cast<ArrayAttr>(attr); list && argument.isWrite) {
-      for (auto operand : list.getAsRange<OperandAttr>()) {
-        access.writes.push_back(operand.getIndex());
-      }
-      access.writesList = true;
-    }
-    auto operand = dyn_cast<OperandAttr>(attr);
-    if (!operand || argument.alias.empty()) {
-      continue;
-    }
-    if (argument.isWrite) {
-      access.writes.push_back(operand.getIndex());
-    } else if (effects.view) {
-      access.views = operand.getIndex();
-    }
-  }
-  return access;
-}
 
 /// Arguments 3 and 4 of these are the running mean and variance, argument 5 says whether they are updated.
 static constexpr unsigned kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
@@ -142,40 +94,6 @@ static StringRef getInverse(StringRef view) {
              "aten.view.default")
       .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"}, "aten.view.default")
       .Default("");
-}
-
-/// Whether the result shares the storage of what it is a view of.
-enum class Sharing { Always, Never, Unknown };
-
-static bool isFalse(Attribute attr) {
-  auto flag = dyn_cast<BoolAttr>(attr);
-  return flag && !flag.getValue();
-}
-
-/// Some operators return their operand or a copy of it, depending on layout and dtype.
-static Sharing getSharing(AtenOp op, unsigned viewed) {
-  StringRef name = op.getOpName();
-  ArrayRef<Attribute> arguments = op.getArguments().getValue();
-  bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
-  if (name.starts_with("aten.to.") || name == "aten.type_as.default") {
-    bool isPlain = name == "aten.type_as.default" ||
-                   (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
-    return !sameDtype ? Sharing::Never : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always : Sharing::Unknown;
-  }
-  if (isHiddenView(name)) {
-    return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
-  }
-  if (name == "aten.contiguous.default" || name == "aten.reshape.default" || name == "aten.flatten.using_ints" ||
-      name == "aten.ravel.default") {
-    auto format = name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
-    bool isPlain = !format || format.getText() == "contiguous_format";
-    std::optional<ArrayAttr> layouts = op.getOperandLayouts();
-    auto layout = layouts ? dyn_cast<LayoutAttr>((*layouts)[viewed]) : LayoutAttr();
-    auto type = cast<RankedTensorType>(op.getOperand(viewed).getType());
-    bool isContiguous = layout && layout.getStrides() == getContiguousLayout(type).getStrides();
-    return isPlain && isContiguous ? Sharing::Always : Sharing::Unknown;
-  }
-  return Sharing::Always;
 }
 
 namespace {
@@ -294,6 +212,7 @@ private:
     Attribute dtype = op.getOperandDtypes()[place];
     AtenOp made = makeCall(op.getLoc(), form, op.getOperands(), op.getArguments(),
                            op.getOperandDtypes(), target.getType(), dtype);
+    made.setReasonAttr(op.getReasonAttr());
     if (op.getNumResults() == 1) {
       targets[op.getResult(0)] = target;
     }
@@ -337,7 +256,7 @@ private:
                                builder.getStringAttr("aten._native_batch_norm_legit_functional.default"), op.getOperands(),
                                builder.getArrayAttr(op.getArguments().getValue().take_front(8)), ArrayAttr(),
                                op.getOperandDtypes(), builder.getArrayAttr(dtypes), op.getOperandLayoutsAttr(),
-                               listOf(layouts), listOf(storage), StringAttr());
+                               listOf(layouts), listOf(storage), op.getReasonAttr());
     for (auto [old, now] : llvm::zip(op.getResults(), made.getResults())) {
       old.replaceAllUsesWith(now);
     }

@@ -67,7 +67,7 @@ private:
       return false;
     }
     auto bytesOf = [&](Value value) {
-      return nests.getEstimate().ofElements(value.getType()) * getElementBytes(value);
+      return nests.getEstimate().ofElements(value.getType()) * getStoredBytes(value);
     };
     double made = 0, read = 0;
     for (Value value : resultsOf(loops)) {

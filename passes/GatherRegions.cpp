@@ -113,7 +113,7 @@ private:
     double bytes = 0;
     auto count = [&](Value value) {
       if (isa<RankedTensorType>(value.getType()) && !isKept(value)) {
-        bytes += estimate.ofElements(value.getType()) * getElementBytes(value);
+        bytes += estimate.ofElements(value.getType()) * getStoredBytes(value);
       }
     };
     llvm::for_each(region.getOperands(), count);

@@ -62,6 +62,9 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     }
     return {DemandKind::Exact, getContiguousLayout(type)};
   }
+  if (auto alias = dyn_cast<AliasOp>(user)) {
+    return {DemandKind::Exact, alias.getBaseLayout()};
+  }
   if (isa<CallOp>(user)) {
     return {DemandKind::Exact, getContiguousLayout(type)};
   }
@@ -185,6 +188,31 @@ std::optional<LayoutAttr> mlir::frit::getViewLayout(Operation *view, LayoutAttr 
     return getViewLayout(reshape, operand);
   }
   return std::nullopt;
+}
+
+unsigned mlir::frit::getStoredBytes(Type tensor) {
+  Type element = cast<RankedTensorType>(tensor).getElementType();
+  auto complex = dyn_cast<ComplexType>(element);
+  return complex ? complex.getElementType().getIntOrFloatBitWidth() / 4 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+bool mlir::frit::isDense(LayoutAttr layout, RankedTensorType type) {
+  SmallVector<SizeExpr> sizes = getSizes(type);
+  SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
+  SmallVector<bool> used(sizes.size());
+  for (size_t step = 0; step < sizes.size(); ++step) {
+    bool found = false;
+    for (size_t i = 0; i < sizes.size() && !found; ++i) {
+      if (!used[i] && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
+        used[i] = found = true;
+        expected = expected * sizes[i];
+      }
+    }
+    if (!found) {
+      return false;
+    }
+  }
+  return true;
 }
 
 LayoutAttr mlir::frit::getArgumentLayout(GraphOp graph, unsigned argument) {

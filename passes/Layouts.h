@@ -59,4 +59,13 @@ LayoutAttr getAssignedLayout(Value value);
 
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
+/// Whether the result lies in the memory of the first operand: a view of values, or an alias.
+inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
+
+/// Bytes of an element of a tensor type; a boolean has one.
+unsigned getStoredBytes(Type tensor);
+
+/// Whether the strides are a permutation of row-major ones, so that every element has a place of its own and there are no gaps.
+bool isDense(LayoutAttr layout, RankedTensorType type);
+
 } // namespace mlir::frit

@@ -70,11 +70,6 @@ SmallVector<SizeExpr> mlir::frit::getLoopSizes(Operation *op) {
   return getSizes(cast<RankedTensorType>(op->getResult(0).getType()));
 }
 
-unsigned mlir::frit::getElementBytes(Value tensor) {
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
-}
-
 //===----------------------------------------------------------------------===//
 // Estimates
 //===----------------------------------------------------------------------===//
@@ -410,10 +405,10 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
     }
     bool computed = def && isFusible(def) && !isa<ReduceOp, IotaOp>(def) && roles.lookup(def) != NestRole::Free;
     if (computed && shared && seen.insert(def).second) {
-      bytes += estimate.ofElements(def->getResult(0).getType()) * getElementBytes(def->getResult(0));
+      bytes += estimate.ofElements(def->getResult(0).getType()) * getStoredBytes(def->getResult(0));
     }
   }
-  return bytes <= repeatedShare * count * getElementBytes(op->getResult(0));
+  return bytes <= repeatedShare * count * getStoredBytes(op->getResult(0));
 }
 
 NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
@@ -428,9 +423,9 @@ NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
       def = def->getOperand(0).getDefiningOp();
     }
     bool free = def && (isa<IotaOp>(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
-    bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getElementBytes(operand);
+    bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getStoredBytes(operand);
   }
-  bool cheap = weight <= 1 && bytesIn <= getElementBytes(op->getResult(0)) &&
+  bool cheap = weight <= 1 && bytesIn <= getStoredBytes(op->getResult(0)) &&
                cheapDepth.lookup(op) <= maxCheapDepth;
   double total = 0;
   int budget = broadcastBudget;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "passes/Layouts.h"
 #include "passes/LoopSpace.h"
 
 #include "mlir/IR/Operation.h"
@@ -110,6 +111,6 @@ unsigned getWeight(Operation *op);
 bool isStacked(Operation *op);
 /// The sizes that a loop nest of this operation runs over.
 SmallVector<SizeExpr> getLoopSizes(Operation *op);
-unsigned getElementBytes(Value tensor);
+inline unsigned getStoredBytes(Value tensor) { return getStoredBytes(tensor.getType()); }
 
 } // namespace mlir::frit

@@ -415,7 +415,7 @@ private:
     for (const PaddableOperand &operand : rule.operands) {
       bool grows = llvm::any_of(operand.dims, [&](unsigned dim) { return dim != ~0u && wanted[dim] != rule.sizes[dim]; });
       Value value = call.getOperands()[operand.operand];
-      bytes += grows ? 2 * estimate.ofElements(value.getType()) * getElementBytes(value) : 0;
+      bytes += grows ? 2 * estimate.ofElements(value.getType()) * getStoredBytes(value) : 0;
     }
     return operations >= operationsPerByte * bytes;
   }

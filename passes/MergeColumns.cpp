@@ -268,8 +268,8 @@ private:
     beside.results = 0;
     llvm::DenseSet<Value> read(rows.getOperands().begin(), rows.getOperands().end()), seen;
     auto element = [&](Value value) {
-      summary.widestBytes = std::max(summary.widestBytes, getElementBytes(value));
-      summary.narrowestBytes = std::min(summary.narrowestBytes, getElementBytes(value));
+      summary.widestBytes = std::max(summary.widestBytes, getStoredBytes(value));
+      summary.narrowestBytes = std::min(summary.narrowestBytes, getStoredBytes(value));
     };
     for (RegionOp region : {rows, columns}) {
       for (Value operand : region.getOperands()) {
@@ -281,7 +281,7 @@ private:
         SizeExpr elements = getNumElements(type);
         bool isFull = elements == shape.total, isMade = operand.getDefiningOp() == rows;
         if (isFull && region == columns && (isMade || read.contains(operand))) {
-          beside.bytesSaved += getElementBytes(operand);
+          beside.bytesSaved += getStoredBytes(operand);
         }
         if (isMade || !seen.insert(operand).second) {
           continue;

@@ -271,7 +271,29 @@ def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
          {frit.layouts = [#frit.layout<[1, 8]>]} : tensor<4x8xf32> -> tensor<8x4xf32>
     ```
   }];
+  let options = [Option<"inPlace", "in-place", "bool", "true", "let calls write to what ends there or is overwritten anyway">];
   let statistics = [Statistic<"copies", "copies", "regions inserted that only copy">];
+}
+
+def OrderStoresPass : Pass<"frit-order-stores", "::mlir::frit::GraphOp"> {
+  let summary = "let every reader of an argument come before its store";
+  let description = [{
+    A value read from an argument is what the argument held when the graph began. Where a store stands before a reader of what it
+    overwrites (copies that folded away leave `a` and `b` stored into each other), all stores go to the end of the graph in an order
+    that keeps to this; a ring of stores has none, so that one of their values is copied first.
+
+    ```mlir
+    frit.store %b into %a
+    frit.store %a into %b
+    // becomes
+    %c = frit.region(%b)
+    frit.store %a into %b
+    frit.store %c into %a
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMoved", "moved", "stores put in order">,
+    Statistic<"numCopies", "copies", "values copied before they are overwritten">];
 }
 
 def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp"> {
@@ -442,9 +464,11 @@ def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
   let description = [{
     Writes `frit.buffers` on regions and on the graph. A buffer is an output
     (storage of its own), a temporary (reused after its last reader) or a
-    mutated argument's storage; the `frit.store` into the latter disappears and
-    the region names it in `frit.writes`.
+    mutated argument's storage; the `frit.store` into the latter is marked
+    `in_place` and the region names it in `frit.writes`. Without `reuse` every
+    result has storage of its own.
   }];
+  let options = [Option<"reuse", "reuse", "bool", "true", "use memory again and write in place">];
   let statistics = [
     Statistic<"reused", "reused", "results that took over a dead temporary">,
     Statistic<"inPlace", "in-place", "results written over their operand">,

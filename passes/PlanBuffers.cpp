@@ -1,5 +1,6 @@
 // Which storage every region writes: its own, that of a temporary nobody needs
 // any more, or that of the argument the program mutates.
+#include "ir/InPlaceStores.h"
 #include "ir/KernelLists.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -24,6 +25,8 @@ struct Buffer {
 };
 
 struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
+  using PlanBuffersPassBase::PlanBuffersPassBase;
+
   llvm::DenseMap<Operation *, unsigned> order;
   /// Position of the last reader of a value's storage, and the value that owns
   /// the storage.
@@ -42,7 +45,9 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     buffers.clear();
     bufferOf.clear();
     analyse(graph);
-    storeInPlace(graph);
+    if (reuse) {
+      storeInPlace(graph);
+    }
     place(graph);
     SmallVector<Attribute> described;
     Builder builder(&getContext());
@@ -74,7 +79,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       bool joins = std::exchange(group, op.getAttr(kGroupAttr)) == op.getAttr(kGroupAttr) && group;
       position += !joins;
       order[&op] = position;
-      if (isView(&op)) {
+      if (isLook(&op)) {
         owners[op.getResult(0)] = ownerOf(op.getOperand(0));
       }
       for (OpResult result : op.getResults()) {
@@ -106,8 +111,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   }
 
   SizeExpr bytesOf(RankedTensorType type) {
-    unsigned bits = type.getElementType().getIntOrFloatBitWidth();
-    return getNumElements(type) * std::max<int64_t>(1, bits / 8);
+    return getNumElements(type) * int64_t(getStoredBytes(type));
   }
 
   /// Whether a body argument is read only at the place that is being computed:
@@ -142,26 +146,23 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     if (!other || mlir::frit::getSizes(type) != mlir::frit::getSizes(other)) {
       return false;
     }
-    auto bytes = [](RankedTensorType t) {
-      return std::max(1u, t.getElementType().getIntOrFloatBitWidth() / 8);
-    };
-    return bytes(type) == bytes(other);
+    return getStoredBytes(type) == getStoredBytes(other);
   }
 
   /// A region writes the mutated argument itself if nothing needs the old value
   /// afterwards and the region reads it only where it writes.
   void storeInPlace(GraphOp graph) {
     for (StoreOp store :
-         llvm::make_early_inc_range(graph.getBody().front().getOps<StoreOp>())) {
+         graph.getBody().front().getOps<StoreOp>()) {
       auto target = dyn_cast<BlockArgument>(store.getTarget());
       auto result = dyn_cast<OpResult>(store.getValue());
       auto region = result ? dyn_cast<RegionOp>(result.getOwner()) : RegionOp();
-      if (!target || !region || bufferOf.contains(result) || returned.contains(result) ||
+      if (isInPlace(store) || !target || !region || bufferOf.contains(result) || returned.contains(result) ||
           result.getType() != target.getType()) {
         continue;
       }
       LayoutAttr have = getAssignedLayout(result), want = getAssignedLayout(target);
-      if (have.getStrides() != want.getStrides() || !canWriteInto(region, target, store)) {
+      if (have.getStrides() != want.getStrides() || !canWriteInto(region, result.getResultNumber(), target, store)) {
         continue;
       }
       // The value's other readers see the same elements in the argument, unless
@@ -181,13 +182,14 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       }
       writes.push_back(target.getArgNumber());
       region->setAttr("frit.writes", DenseI64ArrayAttr::get(&getContext(), writes));
-      store.erase();
+      markInPlace(store);
       ++storesInPlace;
     }
   }
 
-  bool canWriteInto(RegionOp region, BlockArgument target, StoreOp store) {
+  bool canWriteInto(RegionOp region, unsigned result, BlockArgument target, StoreOp store) {
     unsigned position = order[region];
+    bool reduces = !region.getBody().front().getOps<ReduceOp>().empty();
     SmallVector<Value> stack{target};
     while (!stack.empty()) {
       Value value = stack.pop_back_val();
@@ -197,16 +199,16 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
           continue;
         }
         if (user == region) {
-          if (value != target ||
-              !isReadInPlace(region.getBody().getArgument(use.getOperandNumber()))) {
+          BlockArgument argument = region.getBody().getArgument(use.getOperandNumber());
+          if (value != target || !isReadInPlace(argument) || isLoadedLate(argument, result, reduces)) {
             return false;
           }
-        } else if (isView(user)) {
+        } else if (isLook(user)) {
           stack.push_back(user->getResult(0));
-        } else if (!isa<StoreOp>(user) && order[user] >= position) {
+        } else if (isa<StoreOp>(user) || order[user] >= position) {
           return false;
-        } else if (isa<StoreOp>(user)) {
-          return false;
+        } else if (auto call = dyn_cast<AtenOp>(user); call && mayAliasOperands(call)) {
+          stack.append(call.result_begin(), call.result_end());
         }
       }
     }
@@ -254,12 +256,12 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       buffers.push_back({bytes, "output", std::nullopt});
       return buffers.size() - 1;
     }
-    if (std::optional<unsigned> buffer = takeOver(region, result, dying)) {
+    if (std::optional<unsigned> buffer = reuse ? takeOver(region, result, dying) : std::nullopt) {
       ++inPlace;
       return *buffer;
     }
     SmallVector<unsigned> &free = freeBySize[bytes.getAttr()];
-    if (!free.empty()) {
+    if (reuse && !free.empty()) {
       ++reused;
       return free.pop_back_val();
     }
@@ -312,6 +314,31 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return SmallVector<SizeExpr>(sizes.begin(), sizes.end());
   }
 
+  /// Whether a kernel may load elements of the argument after it has written result `number` at their place. It loads an element once, and results are
+  /// computed in order; beside a reduction each may have a loop of its own.
+  static bool isLoadedLate(BlockArgument argument, unsigned number, bool reduces) {
+    if (reduces) {
+      return isNeededBesides(argument, number, /*before=*/true);
+    }
+    if (!isNeededBesides(argument, number, /*before=*/false)) {
+      return false;
+    }
+    llvm::SmallDenseSet<Value> seen{argument};
+    SmallVector<Value> stack{argument};
+    while (!stack.empty()) {
+      for (OpOperand &use : stack.pop_back_val().getUses()) {
+        if (isa<YieldOp>(use.getOwner())) {
+          if (use.getOperandNumber() <= number) {
+            return false;
+          }
+        } else if (seen.insert(use.getOwner()->getResult(0)).second) {
+          stack.push_back(use.getOwner()->getResult(0));
+        }
+      }
+    }
+    return true;
+  }
+
   /// Whether results after `number`, or also those `before` it, are computed
   /// from the argument.
   static bool isNeededBesides(BlockArgument argument, unsigned number, bool before) {
@@ -335,7 +362,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   /// Whether a region of the same launch reads the storage of `value`.
   bool isReadBeside(RegionOp region, Value value) const {
     return region->hasAttr(kGroupAttr) && llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return isView(user) ? isReadBeside(region, user->getResult(0)) : user != region && order.lookup(user) == order.lookup(region);
+      return isLook(user) ? isReadBeside(region, user->getResult(0)) : user != region && order.lookup(user) == order.lookup(region);
     });
   }
 

@@ -236,7 +236,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
     Draws draws(graph);
     for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
       auto call = dyn_cast<AtenOp>(op);
-      const auto *known = call ? llvm::find_if(kOperators, [&](const RandomOperator &one) { return one.name == call.getOpName(); })
+      const auto *known = call && !call.getReason() ? llvm::find_if(kOperators, [&](const RandomOperator &one) { return one.name == call.getOpName(); })
                                : std::end(kOperators);
       if (known == std::end(kOperators)) {
         continue;

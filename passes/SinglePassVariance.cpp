@@ -129,8 +129,8 @@ private:
     // What is widened before it is reduced comes as it is.
     Operation *def = x.getDefiningOp();
     Value source = isa_and_nonnull<arith::ExtFOp>(def) ? def->getOperand(0) : x;
-    region.narrowestBytes = getElementBytes(source);
-    region.widestBytes = getElementBytes(x);
+    region.narrowestBytes = getStoredBytes(source);
+    region.widestBytes = getStoredBytes(x);
     return !shape.isColumn() && !rules.splitsRows(shape) && keepsRows(region, ScheduleDevice{arch});
   }
 };

@@ -28,7 +28,7 @@ static LogicalResult verifyOutside(Operation &op) {
   }
   if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp, tensor::FromElementsOp,
            tensor::ExtractOp>(op) &&
-      !isView(&op) && !isHostScalar(op)) {
+      !isLook(&op) && !isHostScalar(op)) {
     return op.emitError("'") << op.getName() << "' is not part of the outlined form; "
                              << "frit-fuse-regions left it outside of kernels";
   }

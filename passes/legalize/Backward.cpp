@@ -9,11 +9,27 @@ using namespace mlir;
 using namespace mlir::frit;
 using Compare = TensorBuilder::Compare;
 
+/// Whether the result has the dtype that eager's kernel computes in. Fake tensors of these operators repeat the gradient's dtype; kernels promote.
+static bool isPromoted(AtenCall &call, Tensor gradient, Tensor saved) {
+  Promotion promotion;
+  promotion.addTensor(gradient.dtype, gradient.rank());
+  promotion.addTensor(saved.dtype, saved.rank());
+  if (promotion.get() == call.resultDtype()) {
+    return true;
+  }
+  call.refuse("its kernel computes in " + stringifyDType(promotion.get()) + ", the graph was traced with " +
+              stringifyDType(call.resultDtype()));
+  return false;
+}
+
 /// A rule on (gradient, saved value), both in the math dtype of the result.
 static void addBackward(RuleTable &table, StringRef name,
                         std::function<Tensor(AtenCall &, TensorBuilder &, Tensor, Tensor)> rule) {
   table.addSingle({name}, [rule = std::move(rule)](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
+    if (!isPromoted(call, call.tensor(0), call.tensor(1))) {
+      return call.tensor(0);
+    }
     Tensor gradient = b.cast(call.tensor(0), math), saved = b.cast(call.tensor(1), math);
     b.unify(gradient, saved);
     return rule(call, b, gradient, saved);
@@ -87,6 +103,9 @@ void mlir::frit::addBackwardRules(RuleTable &table) {
   // elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
   table.addSingle({"aten.elu_backward.default"}, [](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
+    if (!isPromoted(call, call.tensor(0), call.tensor(5))) {
+      return call.tensor(0);
+    }
     Tensor gradient = b.cast(call.tensor(0), math), x = b.cast(call.tensor(5), math);
     Tensor scale = b.scalar(call.scalar(2), math), inputScale = b.scalar(call.scalar(3), math);
     Tensor alpha = b.mul(b.scalar(call.scalar(1), math), scale);

@@ -62,7 +62,7 @@ static ArrayAttr only(OpBuilder &builder, ArrayAttr all, size_t i) {
 
 bool mlir::frit::expandForeach(AtenOp op, SmallVectorImpl<AtenOp> &elements) {
   StringRef full = op.getOpName();
-  if (!full.consume_front("aten._foreach_")) {
+  if (op.getReason() || !full.consume_front("aten._foreach_")) {
     return false;
   }
   auto [name, overload] = full.split('.');

@@ -1,5 +1,6 @@
 // The walk: every operator with a rule becomes vocabulary, every other one keeps
 // a reason.
+#include "passes/AtenAliases.h"
 #include "passes/Passes.h"
 #include "passes/legalize/AtenCall.h"
 #include "passes/legalize/Foreach.h"
@@ -58,6 +59,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
       ++legalized[op.getOpName().str()];
       op.erase();
     } else {
+      if (readAsAlias(op)) {
+        return;
+      }
       ++numKept;
       op.setReason(reason);
       writeInPlace(op);

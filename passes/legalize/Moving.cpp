@@ -1,5 +1,7 @@
 // Views and moves. Result sizes come from the result type, where torch has
 // already worked out -1, negative and out-of-range bounds.
+#include "passes/AtenAliases.h"
+#include "passes/Layouts.h"
 #include "passes/legalize/AtenCall.h"
 
 using namespace mlir;
@@ -121,7 +123,25 @@ static Values unbind(AtenCall &call) {
   return pieces;
 }
 
-/// Any strides over a contiguous operand that starts where the view counts from.
+/// The dims of a dense tensor from the largest stride to the smallest.
+static SmallVector<int64_t> orderInMemory(LayoutAttr layout, RankedTensorType type) {
+  Sizes sizes = getSizes(type);
+  SmallVector<int64_t> order;
+  SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
+  for (size_t step = 0; step != sizes.size(); ++step) {
+    for (int64_t i = sizes.size(); i-- > 0;) {
+      if (!llvm::is_contained(order, i) && (sizes[i].isConstant(1) || SizeExpr(layout.getStrides()[i]) == expected)) {
+        order.push_back(i);
+        expected = expected * sizes[i];
+        break;
+      }
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// Any strides over an operand whose elements fill their storage, read in the order of their places.
 static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor(0);
   Sizes sizes = call.sizes(1), strides = call.sizes(2), from = x.sizes();
@@ -130,14 +150,23 @@ static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
     call.refuse("the operand's strides are not known");
     return x;
   }
+  if (isa<BlockArgument>(x.value) && !call.getOp()->hasAttr(kPlacedAttr)) {
+    call.refuse("it counts from the start of the caller's storage");
+    return x;
+  }
   SizeExpr offset = call.isNone(3) ? SizeExpr(layout.getOffset()) : call.size(3);
   SizeExpr origin = layout.getOffset();
-  SmallVector<SizeExpr> contiguous = getContiguousStrides(from, b.getContext());
-  for (auto [size, stride, expected] : llvm::zip(from, layout.getStrides(), contiguous)) {
-    if (!size.isConstant(1) && SizeExpr(stride) != expected) {
-      call.refuse("a strided view of an operand that is not contiguous");
-      return x;
-    }
+  if (!isDense(layout, x.type())) {
+    call.refuse("a strided view of an operand with gaps or repeated elements");
+    return x;
+  }
+  SmallVector<int64_t> order = orderInMemory(layout, x.type());
+  if (order.size() != from.size()) {
+    call.refuse("a strided view of an operand without elements");
+    return x;
+  }
+  if (!llvm::is_sorted(order)) {
+    x = b.permute(x, order);
   }
   SizeExpr index = offset - origin, last = index;
   for (auto [i, pair] : llvm::enumerate(llvm::zip(sizes, strides))) {
@@ -261,6 +290,16 @@ static Tensor repeat(AtenCall &call, TensorBuilder &b) {
 static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) {
   Tensor x = call.tensor(0);
   Sizes pad = call.sizes(1), from = x.sizes();
+  auto isNatural = [&](SizeExpr size) { return b.getFacts().provablyNonNegative(size); };
+  for (size_t place = 0; place + 1 < std::min<size_t>(pad.size(), 2 * x.rank()); place += 2) {
+    // Eager cuts first, from the front and then from the back, and what it cuts must be there, whatever it adds at the other end.
+    SizeExpr size = from[x.rank() - 1 - place / 2], front = pad[place], back = pad[place + 1];
+    bool fits = isNatural(front) || isNatural(size + front);
+    fits &= isNatural(back) || (isNatural(size + back) && (isNatural(front) || isNatural(size + front + back)));
+    if (!fits) {
+      call.refuse("more may be cut than there is");
+    }
+  }
   Scalar fill = call.isNone(fillPlace) ? Scalar{int64_t(0)} : call.scalar(fillPlace);
   if (!fill.literal() || call.refused()) {
     call.refuse("the fill is known at run time only");

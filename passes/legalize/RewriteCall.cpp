@@ -40,6 +40,16 @@ static bool crossesDevices(AtenOp op) {
   return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
 }
 
+/// Kernels look at an index where they read by it. Of tensors without elements ATen asks other questions, in other words.
+static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
+  auto isEmpty = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && llvm::is_contained(tensor.getShape(), 0);
+  };
+  return llvm::any_of(built, [](Operation *one) { return isa<GatherOp>(one); }) &&
+         (llvm::any_of(op.getOperandTypes(), isEmpty) || llvm::any_of(op.getResultTypes(), isEmpty));
+}
+
 static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
   if (results.size() != op.getNumResults()) {
     return "its rule gives " + std::to_string(results.size()) + " results";
@@ -85,6 +95,9 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   AtenCall call(op, tensors);
   Values results = rule(call);
   std::string reason = call.getReason();
+  if (reason.empty() && checksOtherwise(op, recorder.built)) {
+    reason = "indices of tensors without elements are checked by ATen";
+  }
   if (reason.empty()) {
     reason = replace(op, *results);
   }

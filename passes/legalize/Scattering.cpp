@@ -1,6 +1,8 @@
 // Writes at positions known by arithmetic: a slice or one index a row of a copy.
 #include "passes/legalize/Operands.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::frit;
 using Compare = TensorBuilder::Compare;
@@ -61,9 +63,26 @@ static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
   int64_t dim = call.dim(2, self.rank());
   SizeExpr extent = self.sizes()[dim];
   SizeExpr start = normalizeBound(call, b, 3, extent, b.size(0));
+  SizeExpr end = call.isNone(4) ? extent : call.size(4);
+  bool isToTheEnd = end.getConstant() == std::numeric_limits<int64_t>::max();
+  // Where the slice ends, if it ends within the tensor and wherever it ends.
+  SizeExpr asked = isToTheEnd ? extent : end, clamped = isToTheEnd ? extent : normalizeBound(call, b, 4, extent, extent);
   int64_t step = call.integer(5);
-  if (call.refused() || step <= 0) {
-    call.refuse("the step is not positive");
+  if (call.refused() || step <= 0 || source.rank() != self.rank()) {
+    call.refuse("the step is not positive, or the source has another rank");
+    return self;
+  }
+  auto isLength = [&](SizeExpr to) {
+    SizeExpr length = (to - start + (step - 1)).floorDiv(b.size(step)).max(b.size(0));
+    return b.getFacts().simplify(length) == source.sizes()[dim];
+  };
+  // With numbers alone the end is known; of symbols torch has looked at what it needed to.
+  bool fits = isLength(clamped) || (!clamped.getConstant() && isLength(asked));
+  for (int64_t i = 0; i < self.rank(); ++i) {
+    fits &= i == dim || source.sizes()[i] == self.sizes()[i];
+  }
+  if (!fits) {
+    call.refuse("the source is not known to have the sizes of the slice");
     return self;
   }
   return replaceSlice(b, self, b.cast(source, self.dtype), dim, start, step);
@@ -78,6 +97,14 @@ static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
     index = index + extent;
   } else if (!b.getFacts().provablyNonNegative(index)) {
     call.refuse("the index " + Twine(index.str()) + " may be of either sign");
+  }
+  if (b.getFacts().provablyNonNegative(index - extent) || b.getFacts().provablyLess(index, b.size(0))) {
+    call.refuse("the index is out of range");
+  }
+  Sizes others = self.sizes();
+  others.erase(others.begin() + dim);
+  if (call.tensor(1).sizes() != others) {
+    call.refuse("the source is not known to have the sizes of the slice");
   }
   if (call.refused()) {
     return self;

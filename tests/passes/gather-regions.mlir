@@ -126,8 +126,8 @@ frit.graph @apart(%x: !t, %y: !t, %z: !t {frit.layout = #frit.layout<[1, 4]>}, %
 // LAUNCH-LABEL: frit.graph @at_once
 // LAUNCH: frit.launch @frit_foreach_sub_{{.*}}(%arg0, %arg1, %arg1, %arg2)
 // LAUNCH-SAME: frit.buffers = [1, 0]
-// LAUNCH: frit.store {{.*}} into %arg1
-// LAUNCH-NOT: frit.store
+// LAUNCH: frit.store {{.*}} into %arg1 :
+// LAUNCH: frit.store {{.*}} into %arg2 {frit.in_place}
 !w = tensor<4x8xf32>
 frit.graph @at_once(%x: !w, %y: !w, %z: !w) {
   %0 = frit.region(%x, %y) {frit.layouts = [#frit.layout<[8, 1]>]} : (!w, !w) -> !w {

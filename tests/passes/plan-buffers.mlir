@@ -47,7 +47,7 @@ frit.graph @reuse(%x: !t) -> !t attributes {symbols = [#frit.symbol<"s0", min = 
 // CHECK-LABEL: @store_in_place
 // CHECK-SAME: frit.buffers = [{argument = 0 : i64, bytes = #frit.size<128>, class = "argument"}]
 // CHECK: frit.region(%arg0, %arg1) {frit.buffers = [0], frit.layouts = [#frit.layout<[8, 1]>], frit.writes = array<i64: 0>}
-// CHECK-NOT: frit.store
+// CHECK: frit.store %{{.*}} into %arg0 {frit.in_place}
 !t = tensor<4x8xf32>
 frit.graph @store_in_place(%p: !t, %g: !t) {
   %n = frit.region(%p, %g) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t, !t) -> !t {

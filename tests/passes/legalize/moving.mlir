@@ -34,34 +34,47 @@ frit.graph @pad(%a: tensor<4xf32>) -> tensor<7xf32> {
 
 // -----
 
-// Any strides over a contiguous operand.
+// Any strides over storage of the graph's own.
 // CHECK-LABEL: frit.graph @as_strided
 // CHECK:         frit.reshape %arg0
 // CHECK:         <(d0, d1) -> (2 * d0 + 4 * d1 + 1)>
 frit.graph @as_strided(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+  frit.return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+// Elements are counted in the order of their places.
+// CHECK-LABEL: frit.graph @as_strided_of_permuted
+// CHECK-NEXT:    %[[T:.*]] = frit.reindex %arg0 <(d0, d1) -> (d1, d0)>
+// CHECK-NEXT:    frit.reshape %[[T]]
+// CHECK-NEXT:    <(d0, d1) -> (2 * d0 + 4 * d1 + 1)>
+frit.graph @as_strided_of_permuted(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 4]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+  frit.return %0 : tensor<3x2xf32>
+}
+
+// -----
+
+// Where the caller's tensor begins in its storage is known at the call.
+// CHECK-LABEL: frit.graph @as_strided_of_argument
+// CHECK-NEXT:    frit.aten "aten.as_strided.default"
+// CHECK-SAME:      reason = "it counts from the start of the caller's storage"
+// CHECK-NEXT:    frit.return
+frit.graph @as_strided_of_argument(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
   %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
   frit.return %0 : tensor<3x2xf32>
 }
 
 // -----
 
-// CHECK-LABEL: frit.graph @as_strided_of_permuted
-// CHECK-NEXT:    frit.aten "aten.as_strided.default"
-// CHECK-SAME:      reason = "a strided view of an operand that is not contiguous"
+// What no index of the operand says is read by its place.
+// CHECK-LABEL: frit.graph @as_strided_with_gaps
+// CHECK-NEXT:    frit.alias %arg0 <[8, 1]> seen <[8, 4], offset 1> <f32> : tensor<4x4xf32> -> tensor<3x2xf32>
 // CHECK-NEXT:    frit.return
-frit.graph @as_strided_of_permuted(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
-  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 4]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
-  frit.return %0 : tensor<3x2xf32>
-}
-
-// -----
-
-// CHECK-LABEL: frit.graph @as_strided_beyond
-// CHECK-NEXT:    frit.aten "aten.as_strided.default"
-// CHECK-SAME:      reason = "the view may reach beyond its operand"
-// CHECK-NEXT:    frit.return
-frit.graph @as_strided_beyond(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
-  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 9] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+frit.graph @as_strided_with_gaps(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [8, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[8, 4], offset 1>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
   frit.return %0 : tensor<3x2xf32>
 }
 

@@ -1,0 +1,140 @@
+#include "passes/AtenAliases.h"
+
+#include "ir/AtenSchemas.h"
+#include "passes/Layouts.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Operators that may return their operand itself and do not say so.
+static bool isHiddenView(StringRef name) {
+  return name == "aten.type_as.default" || name == "aten.dropout.default" || name == "aten.feature_dropout.default" ||
+         name == "aten.alpha_dropout.default";
+}
+
+Access mlir::frit::getAccess(AtenOp op) {
+  Access access;
+  if (isHiddenView(op.getOpName())) {
+    access.views = cast<OperandAttr>(op.getArguments()[0]).getIndex();
+    return access;
+  }
+  AtenEffects effects = AtenSchema::lookupEffects(op.getOpName());
+  if (!effects.mutates && !effects.view) {
+    return access;
+  }
+  std::optional<AtenSchema> schema = AtenSchema::lookup(op.getOpName());
+  if (!schema) {
+    return access;
+  }
+  for (auto [argument, attr] : llvm::zip(schema->arguments, op.getArguments())) {
+    if (auto list = dyn_cast<ArrayAttr>(attr); list && argument.isWrite) {
+      for (auto operand : list.getAsRange<OperandAttr>()) {
+        access.writes.push_back(operand.getIndex());
+      }
+      access.writesList = true;
+    }
+    auto operand = dyn_cast<OperandAttr>(attr);
+    if (!operand || argument.alias.empty()) {
+      continue;
+    }
+    if (argument.isWrite) {
+      access.writes.push_back(operand.getIndex());
+    } else if (effects.view) {
+      access.views = operand.getIndex();
+    }
+  }
+  return access;
+}
+
+static bool isFalse(Attribute attr) {
+  auto flag = dyn_cast<BoolAttr>(attr);
+  return flag && !flag.getValue();
+}
+
+Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
+  StringRef name = op.getOpName();
+  ArrayRef<Attribute> arguments = op.getArguments().getValue();
+  bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
+  if (name.starts_with("aten.to.") || name == "aten.type_as.default") {
+    bool isPlain = name == "aten.type_as.default" ||
+                   (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
+    return !sameDtype ? Sharing::Never : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always : Sharing::Unknown;
+  }
+  if (isHiddenView(name)) {
+    return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
+  }
+  if (name == "aten.contiguous.default" || name == "aten.reshape.default" || name == "aten.flatten.using_ints" ||
+      name == "aten.ravel.default") {
+    auto format = name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
+    bool isPlain = !format || format.getText() == "contiguous_format";
+    std::optional<ArrayAttr> layouts = op.getOperandLayouts();
+    auto layout = layouts ? dyn_cast<LayoutAttr>((*layouts)[viewed]) : LayoutAttr();
+    auto type = cast<RankedTensorType>(op.getOperand(viewed).getType());
+    bool isContiguous = layout && layout.getStrides() == getContiguousLayout(type).getStrides();
+    return isPlain && isContiguous ? Sharing::Always : Sharing::Unknown;
+  }
+  return Sharing::Always;
+}
+
+TracedPlaces::TracedPlaces(GraphOp graph) {
+  for (BlockArgument argument : graph.getBody().getArguments()) {
+    auto dtype = graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype");
+    if (isa<RankedTensorType>(argument.getType()) && dtype) {
+      places[argument] = {argument, getArgumentLayout(graph, argument.getArgNumber()), dtype};
+    }
+  }
+}
+
+void TracedPlaces::add(AtenOp op) {
+  ArrayAttr layouts = op.getResultLayoutsAttr(), storage = op.getResultStorageAttr();
+  if (!layouts || !storage) {
+    return;
+  }
+  Access access = getAccess(op);
+  // A conjugate or negative view has a bit that its memory does not show.
+  bool isLazy = op.getOpName().contains("conj") || op.getOpName().contains("_neg_view");
+  std::optional<Place> viewed = access.views ? find(op.getOperand(*access.views)) : std::nullopt;
+  bool isView = viewed && access.writes.empty() && !isLazy && getSharing(op, *access.views) == Sharing::Always;
+  for (OpResult result : op->getResults()) {
+    unsigned number = result.getResultNumber();
+    auto layout = dyn_cast<LayoutAttr>(layouts[number]);
+    if (!layout || !isa<RankedTensorType>(result.getType())) {
+      continue;
+    }
+    auto dtype = cast<DTypeAttr>(op.getResultDtypes()[number]);
+    auto known = dyn_cast<StorageAttr>(storage[number]);
+    if (isView) {
+      places[result] = {viewed->root, layout, dtype};
+    } else if (!access.views && known && known.getKind() == StorageKind::Fresh && known.getIndex() == number) {
+      places[result] = {result, layout, dtype};
+    }
+  }
+}
+
+std::optional<Place> TracedPlaces::find(Value value) const {
+  auto known = places.find(value);
+  return known == places.end() ? std::nullopt : std::optional(known->second);
+}
+
+Value mlir::frit::createAlias(OpBuilder &builder, Location loc, const Place &root, const Place &place, RankedTensorType type) {
+  SizeExpr start = root.layout.getOffset(), offset = place.layout.getOffset();
+  if (root.dtype != place.dtype && !start.isConstant(0)) {
+    return {};
+  }
+  auto layout = LayoutAttr::get(builder.getContext(), place.layout.getStrides(), offset - start);
+  return AliasOp::create(builder, loc, type, root.root, root.layout, layout, place.dtype);
+}
+
+bool mlir::frit::readAsAlias(AtenOp op) {
+  if (op.getOpName() != "aten.as_strided.default" || !op->hasAttr(kPlacedAttr)) {
+    return false;
+  }
+  OpBuilder builder(op);
+  auto dtype = cast<DTypeAttr>(op.getResultDtypes()[0]);
+  Place root{op.getOperand(0), cast<LayoutAttr>((*op.getOperandLayouts())[0]), dtype};
+  Place place{root.root, cast<LayoutAttr>((*op.getResultLayouts())[0]), dtype};
+  Value alias = createAlias(builder, op.getLoc(), root, place, cast<RankedTensorType>(op.getResult(0).getType()));
+  op.getResult(0).replaceAllUsesWith(alias);
+  op.erase();
+  return true;
+}

@@ -1,0 +1,107 @@
+// Values do not change, and the storage of an argument does: whoever reads an argument reads what it held when the graph began, so nobody
+// may read it after its store. Most graphs are in such an order already. Where one is not, all stores go to the end, each behind those
+// that read what it overwrites; of a ring of them one value is copied first.
+#include "ir/InPlaceStores.h"
+#include "passes/Copies.h"
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_ORDERSTORESPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
+  void runOnOperation() override {
+    Block &block = getOperation().getBody().front();
+    // What a call has written in place stands where it was written.
+    SmallVector<StoreOp> stores(llvm::make_filter_range(block.getOps<StoreOp>(), [](StoreOp store) { return !isInPlace(store); }));
+    readers.clear();
+    copied.clear();
+    bool isOrdered = true;
+    for (StoreOp store : stores) {
+      gatherReaders(store.getTarget());
+      isOrdered &= llvm::all_of(readers[store.getTarget()], [&](OpOperand *use) {
+        return use->getOwner() == store ? use->get() == store.getTarget() : use->getOwner()->isBeforeInBlock(store);
+      });
+    }
+    if (!isOrdered) {
+      order(std::move(stores), block.getTerminator());
+    }
+  }
+
+private:
+  /// Everything that reads the storage of an argument, also through views and calls that give it back.
+  void gatherReaders(Value argument) {
+    auto [known, isNew] = readers.try_emplace(argument);
+    SmallVector<Value> aliases;
+    if (isNew) {
+      aliases.push_back(argument);
+    }
+    llvm::SmallDenseSet<Value> seen(aliases.begin(), aliases.end());
+    while (!aliases.empty()) {
+      for (OpOperand &use : aliases.pop_back_val().getUses()) {
+        Operation *user = use.getOwner();
+        auto store = dyn_cast<StoreOp>(user);
+        bool isTarget = store && (use.getOperandNumber() == 1 || isInPlace(store));
+        auto call = dyn_cast<AtenOp>(user);
+        if (!isLook(user) && !isTarget && !isa<ReturnOp>(user)) {
+          known->second.push_back(&use);
+        }
+        for (OpResult result : user->getResults()) {
+          bool isAlias = isLook(user) || (call && (getMutatedOperand(result) == use.get() || mayAliasOperands(call)));
+          if (isAlias && seen.insert(result).second) {
+            aliases.push_back(result);
+          }
+        }
+      }
+    }
+  }
+
+  void order(SmallVector<StoreOp> stores, Operation *end) {
+    OpBuilder builder(end);
+    while (!stores.empty()) {
+      auto next = llvm::find_if(stores, [&](StoreOp store) { return blockers(store, stores).empty(); });
+      if (next == stores.end()) {
+        next = stores.begin();
+        llvm::SmallDenseMap<Value, Value> copies;
+        for (OpOperand *use : blockers(*next, stores)) {
+          Value &copy = copies[use->get()];
+          if (!copy) {
+            copy = createCopy(builder, use->get(), getContiguousLayout(cast<RankedTensorType>(use->get().getType())));
+            ++numCopies;
+          }
+          use->set(copy);
+          copied.insert(use);
+        }
+      }
+      (*next)->moveBefore(end);
+      ++numMoved;
+      stores.erase(next);
+    }
+  }
+
+  /// Operands of stores, itself included, that would read what this one has overwritten.
+  SmallVector<OpOperand *> blockers(StoreOp store, ArrayRef<StoreOp> remaining) {
+    SmallVector<OpOperand *> found;
+    for (OpOperand *use : readers[store.getTarget()]) {
+      auto reader = dyn_cast<StoreOp>(use->getOwner());
+      bool isOpen = reader && llvm::is_contained(remaining, reader) && !copied.contains(use);
+      if (isOpen && (reader != store || use->get() != store.getTarget())) {
+        found.push_back(use);
+      }
+    }
+    return found;
+  }
+
+  llvm::DenseMap<Value, SmallVector<OpOperand *>> readers;
+  /// Operands that read a copy by now.
+  llvm::DenseSet<OpOperand *> copied;
+};
+} // namespace

@@ -1,0 +1,167 @@
+// Writes down where a program can see that two tensors are one storage, while the graph still says which operators make storage and
+// which only look at it. Later passes see values: `x * 1` becomes `x`, a slice of a sum is computed beside the sum, a copy in front of a
+// view folds away. None of that changes a value, and each of it would change what shares memory with what.
+#include "passes/AtenAliases.h"
+#include "passes/Layouts.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_RESOLVEALIASESPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPass> {
+  using ResolveAliasesPassBase::ResolveAliasesPassBase;
+
+  void runOnOperation() override {
+    GraphOp graph = getOperation();
+    TracedPlaces places(graph);
+    for (AtenOp op : llvm::make_early_inc_range(graph.getBody().front().getOps<AtenOp>())) {
+      places.add(op);
+      if (op.getOpName() == "aten.as_strided.default") {
+        resolveStrided(op, places);
+      } else if (op.getOpName() == "aten.as_strided_scatter.default") {
+        resolveScatter(op, places);
+      }
+    }
+    resolveResults(graph, places);
+  }
+
+  /// What is in the storage of a call's first operand, if the call counts in elements of it; nullopt where that is not known.
+  static std::optional<Place> rootOf(AtenOp op, const TracedPlaces &places) {
+    std::optional<Place> place = places.find(op.getOperand(0));
+    std::optional<Place> root = place ? places.find(place->root) : std::nullopt;
+    return root && root->dtype == place->dtype && op.getOperandLayouts() ? root : std::nullopt;
+  }
+
+  /// Lets the call read `root` instead of a view of it, and says the offset, argument `position`, as a number.
+  static void readRoot(AtenOp op, const Place &root, unsigned position, SizeExpr offset) {
+    MLIRContext *context = op.getContext();
+    SmallVector<Attribute> arguments(op.getArguments().getValue()), layouts(op.getOperandLayouts()->getValue());
+    op.setOperand(0, root.root);
+    layouts[0] = root.layout;
+    if (isa<UnitAttr>(arguments[position])) {
+      if (auto known = offset.getConstant()) {
+        arguments[position] = IntegerAttr::get(IntegerType::get(context, 64), *known);
+      } else {
+        OpBuilder builder(op);
+        SmallVector<Attribute> dtypes(op.getOperandDtypes().getValue());
+        arguments[position] = OperandAttr::get(context, op.getNumOperands());
+        Value size = SizeOp::create(builder, op.getLoc(), builder.getI64Type(), offset.getAttr());
+        op->insertOperands(op.getNumOperands(), size);
+        dtypes.push_back(DTypeAttr::get(context, DType::I64));
+        layouts.push_back(UnitAttr::get(context));
+        op.setOperandDtypesAttr(ArrayAttr::get(context, dtypes));
+      }
+    }
+    op.setArgumentsAttr(ArrayAttr::get(context, arguments));
+    op.setOperandLayoutsAttr(ArrayAttr::get(context, layouts));
+  }
+
+  /// `as_strided` counts from the start of the storage, whatever view it is called on.
+  void resolveStrided(AtenOp op, TracedPlaces &places) {
+    std::optional<Place> root = rootOf(op, places), place = places.find(op.getResult(0));
+    if (!root || !place) {
+      return;
+    }
+    if (!isa<BlockArgument>(root->root)) {
+      readRoot(op, *root, /*position=*/3, place->layout.getOffset());
+      op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
+    } else if (!isa<UnitAttr>(op.getArguments()[3])) {
+      // Where the caller's tensor begins in its storage is known at the call.
+      readRoot(op, *root, /*position=*/3, place->layout.getOffset());
+    } else if (op.getOperand(0) != root->root) {
+      OpBuilder builder(op);
+      auto type = cast<RankedTensorType>(op.getResult(0).getType());
+      Value alias = createAlias(builder, op.getLoc(), *root, *place, type);
+      op.getResult(0).replaceAllUsesWith(alias);
+      places.note(alias, *place);
+      op.erase();
+    } else {
+      return;
+    }
+    ++numRoots;
+  }
+
+  /// So does `as_strided_scatter`: what it leaves of a view is a view of what it leaves of the storage.
+  void resolveScatter(AtenOp op, TracedPlaces &places) {
+    std::optional<Place> root = rootOf(op, places), place = places.find(op.getOperand(0));
+    if (!root || (isa<BlockArgument>(root->root) && isa<UnitAttr>(op.getArguments()[4]))) {
+      return;
+    }
+    Value viewed = op.getOperand(0), result = op.getResult(0);
+    readRoot(op, *root, /*position=*/4, place->layout.getOffset());
+    if (!isa<BlockArgument>(root->root)) {
+      op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
+    }
+    ++numRoots;
+    if (viewed == root->root) {
+      return;
+    }
+    // The whole storage after the write, and the view of it.
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto type = cast<RankedTensorType>(result.getType());
+    result.setType(root->root.getType());
+    op.setResultLayoutsAttr(builder.getArrayAttr({root->layout}));
+    places.add(op);
+    Value view = createAlias(builder, op.getLoc(), {result, root->layout, root->dtype}, *place, type);
+    result.replaceAllUsesExcept(view, view.getDefiningOp());
+    places.note(view, {result, place->layout, place->dtype});
+  }
+
+  /// Results in the storage of an argument lie where the argument does; results of one storage are looks at it, and so is one that leaves
+  /// gaps or overlaps itself.
+  void resolveResults(GraphOp graph, const TracedPlaces &places) {
+    auto op = cast<ReturnOp>(graph.getBody().front().getTerminator());
+    OpBuilder builder(op);
+    llvm::MapVector<Attribute, SmallVector<OpOperand *>> fresh;
+    for (OpOperand &use : op->getOpOperands()) {
+      unsigned number = use.getOperandNumber();
+      auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+      // Nobody sees what only the backward takes.
+      if (!storage || (firstKept >= 0 && number >= firstKept)) {
+        continue;
+      }
+      if (storage.getKind() == StorageKind::Fresh) {
+        fresh[storage].push_back(&use);
+      } else if (auto place = places.find(use.get()); place && place->root != use.get() && isa<BlockArgument>(place->root)) {
+        look(builder, use, places);
+      }
+    }
+    for (auto &[storage, uses] : fresh) {
+      llvm::SmallSetVector<Value, 4> values, roots;
+      for (OpOperand *use : uses) {
+        std::optional<Place> place = places.find(use->get());
+        values.insert(use->get());
+        roots.insert(place ? place->root : Value());
+      }
+      if (roots.size() != 1 || !roots[0] || isa<BlockArgument>(roots[0])) {
+        continue;
+      }
+      for (OpOperand *use : uses) {
+        auto type = cast<RankedTensorType>(use->get().getType());
+        if (use->get() != roots[0] && (values.size() > 1 || !isDense(places.find(use->get())->layout, type))) {
+          look(builder, *use, places);
+        }
+      }
+    }
+  }
+
+  void look(OpBuilder &builder, OpOperand &use, const TracedPlaces &places) {
+    Place place = *places.find(use.get()), root = *places.find(place.root);
+    auto type = cast<RankedTensorType>(use.get().getType());
+    if (Value alias = createAlias(builder, use.get().getLoc(), root, place, type)) {
+      use.set(alias);
+      ++numAliases;
+    }
+  }
+};
+} // namespace

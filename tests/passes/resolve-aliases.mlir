@@ -1,0 +1,74 @@
+// RUN: frit-opt --split-input-file --frit-resolve-aliases %s | FileCheck %s
+// RUN: frit-opt --split-input-file --frit-resolve-aliases=first-kept=1 %s | FileCheck %s --check-prefix=KEPT
+
+// Results of one storage are looks at the value that owns it, unless only a backward graph takes them.
+// CHECK-LABEL: @one_storage
+// CHECK: %[[V:.*]] = frit.aten "aten.exp.default"
+// CHECK: %[[S:.*]] = frit.alias %[[V]] <[1]> seen <[1], offset 1> <f32> : tensor<6xf32> -> tensor<5xf32>
+// CHECK: frit.return %[[V]], %[[S]]
+// KEPT-LABEL: @one_storage
+// KEPT-NOT: frit.alias
+// KEPT: frit.return
+frit.graph @one_storage(%a: tensor<6xf32> {frit.dtype = #frit.dtype<f32>})
+    -> (tensor<6xf32> {frit.storage = #frit.storage<fresh, 0>}, tensor<5xf32> {frit.storage = #frit.storage<fresh, 0>}) {
+  %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<6xf32>) -> tensor<6xf32>
+  %s = frit.aten "aten.slice.Tensor"(%v) [#frit.operand<0>, 0, 1, 6, 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1], offset 1>], result_storage = [unit]} : (tensor<6xf32>) -> tensor<5xf32>
+  frit.return %v, %s : tensor<6xf32>, tensor<5xf32>
+}
+
+// -----
+
+// A slice that stands alone is computed alone; one with gaps is not.
+// CHECK-LABEL: @alone
+// CHECK: frit.aten "aten.slice.Tensor"
+// CHECK: %[[G:.*]] = frit.alias %{{.*}} <[6, 1]> seen <[6, 1], offset 2> <f32>
+// CHECK: frit.return %{{.*}}, %[[G]]
+frit.graph @alone(%a: tensor<4x6xf32> {frit.dtype = #frit.dtype<f32>})
+    -> (tensor<3x6xf32> {frit.storage = #frit.storage<fresh, 0>}, tensor<4x4xf32> {frit.storage = #frit.storage<fresh, 1>}) {
+  %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %s = frit.aten "aten.slice.Tensor"(%v) [#frit.operand<0>, 0, 1, 4, 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1], offset 6>], result_storage = [unit]} : (tensor<4x6xf32>) -> tensor<3x6xf32>
+  %w = frit.aten "aten.sin.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %g = frit.aten "aten.slice.Tensor"(%w) [#frit.operand<0>, 1, 2, 6, 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1], offset 2>], result_storage = [unit]} : (tensor<4x6xf32>) -> tensor<4x4xf32>
+  frit.return %s, %g : tensor<3x6xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// A view of an argument lies where the argument does, counted from the argument's own start.
+// CHECK-LABEL: @view_of_argument
+// CHECK: %[[R:.*]] = frit.alias %arg0 <[8, 1], offset 2> seen <[8, 2, 1], offset 8> <f32>
+// CHECK: frit.return %[[R]]
+frit.graph @view_of_argument(%a: tensor<6x4xf32> {frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[8, 1], offset 2>})
+    -> (tensor<5x2x2xf32> {frit.storage = #frit.storage<view_of_argument, 0>}) {
+  %s = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 1, 6, 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8, 1], offset 2>], result_layouts = [#frit.layout<[8, 1], offset 10>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6x4xf32>) -> tensor<5x4xf32>
+  %v = frit.aten "aten.view.default"(%s) [#frit.operand<0>, [5, 2, 2]] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8, 1], offset 10>], result_layouts = [#frit.layout<[8, 2, 1], offset 10>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<5x4xf32>) -> tensor<5x2x2xf32>
+  frit.return %v : tensor<5x2x2xf32>
+}
+
+// -----
+
+// as_strided counts from the start of the storage, whatever it is called on.
+// CHECK-LABEL: @strided_twice
+// CHECK: %[[V:.*]] = frit.aten "aten.exp.default"
+// CHECK: frit.aten "aten.as_strided.default"(%[[V]]) [#frit.operand<0>, [2, 2], [6, 2], 7] {frit.placed, operand_dtypes = {{.*}}, operand_layouts = [#frit.layout<[6, 1]>]
+frit.graph @strided_twice(%a: tensor<4x6xf32> {frit.dtype = #frit.dtype<f32>}) -> (tensor<2x2xf32>) {
+  %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %s = frit.aten "aten.as_strided.default"(%v) [#frit.operand<0>, [3, 3], [6, 1], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1], offset 1>], result_storage = [unit]} : (tensor<4x6xf32>) -> tensor<3x3xf32>
+  %w = frit.aten "aten.as_strided.default"(%s) [#frit.operand<0>, [2, 2], [6, 2], 7] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1], offset 1>], result_layouts = [#frit.layout<[6, 2], offset 7>], result_storage = [unit]} : (tensor<3x3xf32>) -> tensor<2x2xf32>
+  frit.return %w : tensor<2x2xf32>
+}
+
+// -----
+
+// A write through a view of storage is a write to the storage, and a view of it.
+// CHECK-LABEL: @scatter
+// CHECK: %[[V:.*]] = frit.aten "aten.exp.default"
+// CHECK: %[[W:.*]] = frit.aten "aten.as_strided_scatter.default"(%[[V]], %arg1) [#frit.operand<0>, #frit.operand<1>, [2, 2], [6, 2], 7]
+// CHECK-SAME: -> tensor<4x6xf32>
+// CHECK: frit.alias %[[W]] <[6, 1]> seen <[6, 1], offset 1> <f32> : tensor<4x6xf32> -> tensor<3x3xf32>
+frit.graph @scatter(%a: tensor<4x6xf32> {frit.dtype = #frit.dtype<f32>}, %b: tensor<2x2xf32> {frit.dtype = #frit.dtype<f32>}) -> (tensor<3x3xf32>) {
+  %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %s = frit.aten "aten.as_strided.default"(%v) [#frit.operand<0>, [3, 3], [6, 1], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1], offset 1>], result_storage = [unit]} : (tensor<4x6xf32>) -> tensor<3x3xf32>
+  %w = frit.aten "aten.as_strided_scatter.default"(%s, %b) [#frit.operand<0>, #frit.operand<1>, [2, 2], [6, 2], 7] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1], offset 1>, #frit.layout<[2, 1]>], result_layouts = [#frit.layout<[6, 1], offset 1>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<3x3xf32>, tensor<2x2xf32>) -> tensor<3x3xf32>
+  frit.return %w : tensor<3x3xf32>
+}
