@@ -65,6 +65,10 @@ bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext contex
       continue;
     }
     TensorView view = host.look(input.handle);
+    if (view.lazy != kPlain) {
+      why = "input " + std::to_string(number) + " is conjugated or negated lazily";
+      return false;
+    }
     fixed[number] = statics[number] || (lane && keptArguments[number] && lane->kept.hold(view.data));
     constexpr int64_t kFixed = 1 << 30;
     key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 | view.rank << 16 |

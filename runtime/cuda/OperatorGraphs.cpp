@@ -259,6 +259,9 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
     }
     Result &result = *added;
     TensorView view = host.look(output.handle);
+    if (view.lazy != kPlain) {
+      return Status::error(ErrorKind::Unsupported, "result " + std::to_string(number) + " is conjugated or negated lazily");
+    }
     auto rank = static_cast<size_t>(view.rank);
     result.sizes.assign(view.sizes, view.sizes + rank);
     result.strides.assign(view.strides, view.strides + rank);

@@ -395,11 +395,6 @@ private:
         FRIT_RETURN_IF_ERROR(checkValue(*value.items()->Get(static_cast<uint32_t>(at)), isResult));
       }
       return Status::ok();
-    case ValueKind::String:
-      if (!value.string()) {
-        return wrong("a string without text");
-      }
-      [[fallthrough]];
     default:
       return value.kind() > ValueKind::MAX || isResult ? wrong("unknown kind of value")
                                                        : Status::ok();

@@ -16,6 +16,9 @@
 
 namespace frit {
 
+/// What torch does to memory when it reads a tensor: x.conj() is a view with such a bit, and so is x.conj().imag. Kernels know nothing of them.
+enum LazyBits : uint8_t { kPlain = 0, kConjugated = 1, kNegated = 2 };
+
 /// A tensor register at run time.
 struct TensorSlot {
   enum class Owner : uint8_t {
@@ -28,13 +31,14 @@ struct TensorSlot {
     /// `handle` is a tensor of the host and keeps its storage alive.
     Handle
   };
-  /// The first element.
+  /// The first element, as it is: null for a tensor with lazy bits, whose memory holds something else (see LazyTensors.cpp).
   void *data = nullptr;
   void *handle = nullptr;
   void *allocation = nullptr;
   uint64_t bytes = 0;
   bool isTemporary = false;
   Owner owner = Owner::Nothing;
+  LazyBits lazy = kPlain;
 };
 
 /// A look at a tensor of the host.
@@ -48,6 +52,7 @@ struct TensorView {
   format::Device device;
   /// Which one, where there are several of them.
   int32_t deviceIndex = 0;
+  LazyBits lazy = kPlain;
 };
 
 /// Sizes and strides evaluated for one tensor.
@@ -62,6 +67,8 @@ struct TensorShape {
   int64_t slack = 0;
   /// The storage is a block of so many bytes (see takeBlock); 0: one of its own size.
   uint64_t capacity = 0;
+  /// What the new tensor makes of its memory.
+  LazyBits lazy = kPlain;
 };
 
 /// What was done, over all calls of an executable.
@@ -69,6 +76,8 @@ struct Counters {
   std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0}, sizeEvaluations{0};
   /// Arguments that were written to on a copy because they share memory with others.
   std::atomic<uint64_t> overlapCopies{0};
+  /// Tensors with lazy bits that were copied for a kernel.
+  std::atomic<uint64_t> lazyCopies{0};
   /// What pads in front of library calls wrote, and how much of it is logical.
   std::atomic<uint64_t> paddedElements{0}, logicalElements{0};
   /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
@@ -129,6 +138,10 @@ public:
   virtual Status allocateTensor(const TensorShape &shape, TensorSlot &slot) = 0;
   /// A tensor over the storage of `source`, `offset` elements of its own dtype after source's first element.
   virtual Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) = 0;
+  /// A new tensor with the values, sizes and strides of `source` and without lazy bits. Hosts that know none are never asked.
+  virtual Status resolveTensor(const TensorSlot &, TensorSlot &) {
+    return Status::error(ErrorKind::Unsupported, "a tensor that is conjugated or negated lazily");
+  }
   virtual void releaseTensor(void *handle) = 0;
   virtual void retainTensor(void *handle) = 0;
   virtual TensorView look(void *handle) = 0;

@@ -67,7 +67,9 @@ Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
   auto rank = static_cast<size_t>(view.rank);
   TensorSlot &slot = state.tensors[inputSpecs[number].reg];
   TensorSlot copy;
-  FRIT_RETURN_IF_ERROR(host.allocateTensor({{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device}, copy));
+  TensorShape shape = {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+  shape.lazy = view.lazy;
+  FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, copy));
   copy.owner = TensorSlot::Owner::Handle;
   if (Status status = host.copyInto(copy, slot); !status.isOk()) {
     host.releaseTensor(copy.handle);
@@ -103,8 +105,9 @@ Status PlanExecutor::ontoOriginal(RunState &state, TensorSlot &result) {
     auto rank = static_cast<size_t>(view.rank);
     auto offset = static_cast<int64_t>((first - range.begin) / bytesOf(view.dtype));
     TensorSlot moved;
-    FRIT_RETURN_IF_ERROR(
-        host.viewTensor(copy.original, {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device}, offset, moved));
+    TensorShape shape = {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+    shape.lazy = view.lazy;
+    FRIT_RETURN_IF_ERROR(host.viewTensor(copy.original, shape, offset, moved));
     host.releaseTensor(result.handle);
     result.handle = moved.handle;
     return Status::ok();

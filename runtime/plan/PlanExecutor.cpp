@@ -97,7 +97,8 @@ Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
   }
   host.retainTensor(handle);
   TensorSlot slot;
-  slot.data = view.data;
+  slot.data = view.lazy == kPlain ? view.data : nullptr;
+  slot.lazy = view.lazy;
   slot.handle = handle;
   constantSlots.emplace_back(constant.tensor(), slot);
   return Status::ok();
@@ -140,8 +141,26 @@ void PlanExecutor::returnState(std::unique_ptr<RunState> state) {
 }
 
 Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  Status status = tryRun(inputs, outputs);
+  releaseArguments(inputs);
+  return status;
+}
+
+void PlanExecutor::releaseArguments(std::span<InputValue> inputs) {
+  for (InputValue &input : inputs) {
+    if (input.handle) {
+      host.releaseTensor(std::exchange(input.handle, nullptr));
+    }
+  }
+}
+
+Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   std::unique_ptr<RunState> state = takeState();
   Status status = enter(*state, inputs);
+  bool isRefused = !status.isOk() && status.kind() == ErrorKind::BadInput;
+  if (isRefused) {
+    giveBack(*state, inputs);
+  }
   if (status.isOk()) {
     status = walk(*state);
   }
@@ -157,10 +176,8 @@ Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> ou
   }
   leave(*state);
   returnState(std::move(state));
-  for (InputValue &input : inputs) {
-    if (input.handle) {
-      host.releaseTensor(std::exchange(input.handle, nullptr));
-    }
+  if (!isRefused) {
+    releaseArguments(inputs);
   }
   return status;
 }
@@ -184,7 +201,7 @@ Status PlanExecutor::walk(RunState &state) {
       release(state, step.a);
       break;
     case StepKind::View:
-      FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c]));
+      FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c], state.tensors[step.b].lazy));
       break;
     case StepKind::Launch:
       FRIT_RETURN_IF_ERROR(launch(state, decoded->sites[step.a]));
@@ -295,12 +312,14 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   return Status::ok();
 }
 
-Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset) {
+Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset, LazyBits lazy) {
   TensorSlot &slot = state.tensors[tensor];
   const TensorSlot &from = state.tensors[source];
   const TensorType &type = decoded->tensors[tensor];
-  if (type.needsHandle) {
-    FRIT_RETURN_IF_ERROR(host.viewTensor(from, shapeOf(state, tensor), offset, slot));
+  if (type.needsHandle || from.lazy != kPlain) {
+    TensorShape shape = shapeOf(state, tensor);
+    shape.lazy = lazy;
+    FRIT_RETURN_IF_ERROR(host.viewTensor(from, shape, offset, slot));
     slot.owner = TensorSlot::Owner::Handle;
     return Status::ok();
   }
@@ -309,8 +328,9 @@ Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int
 }
 
 Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
-  if (decoded->tensors[tensor].needsHandle) {
-    FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0));
+  if (decoded->tensors[tensor].needsHandle || state.tensors[from].lazy != kPlain) {
+    // What is written there is written as it is.
+    FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0, kPlain));
     // The storage lives on under the new name: its bytes move along and are counted until that is freed.
     state.tensors[tensor].bytes = std::exchange(state.tensors[from].bytes, 0);
     state.tensors[tensor].isTemporary = state.tensors[from].isTemporary;
@@ -334,8 +354,14 @@ static bool holds(const DecodedVariant &variant, const RunState &state) {
 }
 
 Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
+  uint8_t lazy = kPlain;
   for (size_t at = 0; at < site.tensors.size(); ++at) {
-    state.pointers[at] = state.tensors[site.tensors[at]].data;
+    const TensorSlot &slot = state.tensors[site.tensors[at]];
+    state.pointers[at] = slot.data;
+    lazy |= slot.lazy;
+  }
+  if (lazy != kPlain) {
+    FRIT_RETURN_IF_ERROR(resolve(state, site));
   }
   for (size_t at = 0; at < site.ints.size(); ++at) {
     state.kernelInts[at] = state.ints[site.ints[at]];
@@ -375,6 +401,9 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
   const auto *name = decoded->source->kernels()->Get(site.kernel)->name();
   void *span = host.beginKernel(name ? name->c_str() : "kernel");
   Status status = backend.launch(arguments, host);
+  if (lazy != kPlain && status.isOk()) {
+    status = writeResolved(state);
+  }
   if (span) {
     host.endKernel(span);
   }
@@ -486,6 +515,7 @@ void PlanExecutor::leave(RunState &state) {
     }
   }
   dropCopies(state);
+  dropResolved(state);
   if (state.arena) {
     host.giveBlock(planDevice, std::exchange(state.arena, nullptr));
     state.arenaBytes = 0;

@@ -52,6 +52,13 @@ struct InputCopy {
   TensorSlot original, copy;
 };
 
+/// What a kernel works on in the place of a tensor with lazy bits.
+struct ResolvedTensor {
+  uint32_t tensor;
+  TensorSlot copy;
+  bool written;
+};
+
 /// Everything a call needs that is not in the plan.
 struct RunState {
   std::vector<int64_t> ints;
@@ -70,6 +77,8 @@ struct RunState {
   /// Of a plan that writes to arguments: all tensor arguments by address.
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
+  /// Of one launch.
+  std::vector<ResolvedTensor> resolved;
   HeldBytes held, heldTemporaries;
   /// The GPU that the arguments lie on; -1 until the first that lies on one.
   int32_t gpu = -1;
@@ -96,6 +105,8 @@ public:
 
   /// Takes the arguments; fills `outputs`, one for each output of the plan. After a failure all results are empty.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  /// The same, but where the arguments do not fit what was compiled (BadInput), nothing has been done and they are the caller's again.
+  Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   const DecodedPlan &plan() const { return *decoded; }
   const Counters &counters() const { return counts; }
@@ -157,6 +168,8 @@ private:
   void returnState(std::unique_ptr<RunState> state);
   Status enter(RunState &state, std::span<InputValue> inputs);
   Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
+  void giveBack(RunState &state, std::span<InputValue> inputs) const;
+  void releaseArguments(std::span<InputValue> inputs);
   Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
   void chooseBuckets(RunState &state, bool changed);
   std::optional<int64_t> sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const;
@@ -178,9 +191,13 @@ private:
   Status writeBack(RunState &state);
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
+  // LazyTensors.cpp: what is conjugated or negated lazily.
+  Status resolve(RunState &state, const LaunchSite &site);
+  Status writeResolved(RunState &state);
+  void dropResolved(RunState &state);
   Status walk(RunState &state);
   Status allocate(RunState &state, const DecodedStep &step);
-  Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset);
+  Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset, LazyBits lazy);
   Status reuse(RunState &state, uint32_t tensor, uint32_t from);
   Status launch(RunState &state, const LaunchSite &site);
   Status collect(RunState &state, std::span<InputValue> inputs, std::span<OutputValue> outputs);

@@ -75,6 +75,18 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   return prepareArena(state);
 }
 
+/// Takes arguments out of their registers again.
+void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) const {
+  for (size_t number = 0; number < std::min(inputs.size(), inputSpecs.size()); ++number) {
+    InputValue &input = inputs[number];
+    const InputSpec &spec = inputSpecs[number];
+    bool isTensor = spec.kind == InputKind::Tensor || spec.kind == InputKind::ScalarTensor;
+    if (isTensor && input.kind == InputValue::Kind::Tensor && !input.handle) {
+      input.handle = std::exchange(state.tensors[spec.reg], TensorSlot()).handle;
+    }
+  }
+}
+
 /// Moves an argument into its register.
 Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input, bool &changed) {
   const InputSpec &spec = inputSpecs[number];
@@ -111,7 +123,8 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
       state.gpu = view.deviceIndex;
     }
     TensorSlot &slot = state.tensors[spec.reg];
-    slot.data = view.data;
+    slot.data = view.lazy == kPlain ? view.data : nullptr;
+    slot.lazy = view.lazy;
     slot.handle = input.handle;
     slot.bytes = 0;
     slot.owner = TensorSlot::Owner::Handle;

@@ -108,7 +108,7 @@ void PoisonHost::freeRaw(format::Device device, void *memory) {
 }
 
 Status PoisonHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
-  if (shape.device != format::Device::Cpu) {
+  if (shape.device != format::Device::Cpu || shape.lazy != kPlain) {
     return inner.allocateTensor(shape, slot);
   }
   auto itemBytes = static_cast<int64_t>(bytesOf(shape.dtype));

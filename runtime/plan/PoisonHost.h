@@ -34,6 +34,7 @@ public:
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
     return inner.viewTensor(source, shape, offset, slot);
   }
+  Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override { return inner.resolveTensor(source, slot); }
   void retainTensor(void *handle) override { inner.retainTensor(handle); }
   TensorView look(void *handle) override { return inner.look(handle); }
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override { return inner.copyInto(destination, source); }

@@ -117,9 +117,9 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
   case TypeKind::StringType: {
     c10::List<std::string> list;
     for (uint32_t at = 0; at < count; ++at) {
-      const flatbuffers::String *text = value.items()->Get(at)->string();
-      TORCH_CHECK(text, "frit: the plan is malformed: a list of strings holds something else");
-      list.push_back(text->str());
+      const format::Value &item = *value.items()->Get(at);
+      TORCH_CHECK(item.kind() == ValueKind::String, "frit: the plan is malformed: a list of strings holds something else");
+      list.push_back(flatbuffers::GetString(item.string()));
     }
     return IValue(list);
   }
@@ -162,8 +162,8 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   case ValueKind::Complex:
     return scalarValue(c10::Scalar(c10::complex<double>(value.real(), value.imag())), type);
   case ValueKind::String:
-    return type->kind() == TypeKind::DeviceObjType ? IValue(c10::Device(value.string()->str()))
-                                                   : IValue(value.string()->str());
+    return type->kind() == TypeKind::DeviceObjType ? IValue(c10::Device(flatbuffers::GetString(value.string())))
+                                                   : IValue(flatbuffers::GetString(value.string())); // an empty one is not stored
   case ValueKind::List:
     return makeList(value, type, state);
   case ValueKind::Dtype:
@@ -207,29 +207,44 @@ bool literalFits(const Value &value) {
   }
 }
 
-/// The tensor as the plan promises it: checked, and copied when only its strides differ.
-at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPlan &plan, const RunState &state,
+/// Whether a tensor of one dtype may become one of the other: fake tensors err in the width of statistics, and in the mask of nothing.
+bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
+  return tensor.numel() == 0 || (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
+}
+
+/// What a result keeps of its own where it is not what the plan says (Artifact.fbs).
+constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
+
+/// The tensor as the plan promises it: checked, and copied when only its strides or the width of its numbers differ.
+at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan, const RunState &state,
                const std::string &name, std::atomic<uint64_t> &copies) {
-  const TensorType &type = plan.tensors[number];
-  if (!tensor.defined() || type.rank < 0) {
+  const TensorType &type = plan.tensors[value.reg()];
+  if (!tensor.defined() || type.rank < 0 || value.integer() == kOwnStrides) {
     return tensor;
   }
-  if (tensor.numel() == 0 && tensor.dim() == type.rank && dtypeOf(tensor.scalar_type()) != type.dtype) {
-    // native_dropout on the CPU: the mask of nothing has the input's dtype.
-    tensor = tensor.to(scalarTypeOf(type.dtype));
-  }
-  TORCH_CHECK(tensor.dim() == type.rank && dtypeOf(tensor.scalar_type()) == type.dtype, "frit: ", name, " returned a ",
-              tensor.dim(), "-d ", tensor.scalar_type(), " tensor, the graph was traced with a ", type.rank, "-d ",
-              nameOf(type.dtype), " one; its fake implementation disagrees with its kernel");
+  bool isOwn = value.integer() == kOwnDtypeAndSizes;
+  c10::ScalarType wanted = scalarTypeOf(type.dtype);
+  bool fits = tensor.dim() == type.rank && (isOwn || tensor.scalar_type() == wanted || (!aliases && mayBecome(tensor, wanted)));
+  TORCH_CHECK(fits || isOwn, "frit: ", name, " returned a ", tensor.dim(), "-d ", tensor.scalar_type(),
+              " tensor, the graph was traced with a ", type.rank, "-d ", nameOf(type.dtype),
+              " one; its fake implementation disagrees with its kernel");
   bool same = true, empty = false;
-  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+  for (int64_t dim = 0; fits && dim < tensor.dim(); ++dim) {
     int64_t size = state.ints[type.sizes[dim]];
-    TORCH_CHECK(tensor.size(dim) == size, "frit: ", name, " returned size ", tensor.size(dim), " along dimension ", dim,
+    TORCH_CHECK(isOwn || tensor.size(dim) == size, "frit: ", name, " returned size ", tensor.size(dim), " along dimension ", dim,
                 ", the graph was traced with ", size, "; its fake implementation disagrees with its kernel");
+    fits &= tensor.size(dim) == size;
     empty |= size == 0;
     same &= size == 1 || !type.hasStrides || tensor.stride(dim) == state.ints[type.strides[dim]];
   }
-  if (same || empty) {
+  if (!fits) {
+    return tensor;
+  }
+  if (!isOwn && tensor.scalar_type() != wanted) {
+    copies.fetch_add(!empty, std::memory_order_relaxed);
+    tensor = tensor.to(wanted);
+  }
+  if (same || empty || (isOwn && aliases)) {
     return tensor;
   }
   TORCH_CHECK(!aliases, "frit: ", name, " returned a view with other strides than the graph was traced with");
@@ -239,6 +254,7 @@ at::Tensor fit(at::Tensor tensor, uint32_t number, bool aliases, const DecodedPl
   }
   copies.fetch_add(1, std::memory_order_relaxed);
   at::Tensor copy = at::empty_strided(tensor.sizes(), strides, tensor.options());
+  setLazyBits(*copy.unsafeGetTensorImpl(), lazyBitsOf(*tensor.unsafeGetTensorImpl()));
   copy.copy_(tensor);
   return copy;
 }
@@ -351,7 +367,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     switch (value.kind()) {
     case ValueKind::Tensor:
       if (result.isTensor()) {
-        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value.reg(), aliases, plan, state, name(), strideCopies));
+        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value, aliases, plan, state, name(), strideCopies));
       }
       break;
     case ValueKind::IntReg:

@@ -44,9 +44,8 @@ c10::Device deviceOf(format::Device device, int64_t index) {
 }
 
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
-  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::Conjugate, DispatchKey::Negative, DispatchKey::ZeroTensor,
-                                DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchGradWrapper,
-                                DispatchKey::Functionalize});
+  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor, DispatchKey::FuncTorchBatched,
+                                DispatchKey::FuncTorchGradWrapper, DispatchKey::Functionalize});
   if (!impl.key_set().has_any(odd) && impl.layout() == c10::Layout::Strided && impl.has_storage() &&
       (impl.is_cpu() || impl.is_cuda()) && kDtypes[static_cast<size_t>(c10::typeMetaToScalarType(impl.dtype()))] >= 0) {
     return std::nullopt;
@@ -58,7 +57,7 @@ std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
     return "it is a tensor subclass; compiled graphs take plain tensors";
   }
   if (impl.key_set().has_any(odd)) {
-    return "it is lazily conjugated, negated or wrapped by a transform; resolve it first (resolve_conj(), resolve_neg())";
+    return "it is a zero that torch has made no memory for, or wrapped by a transform; pass a copy of it (clone())";
   }
   return "its device or dtype is not one frit runs on";
 }

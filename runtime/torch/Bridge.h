@@ -49,16 +49,29 @@ template <typename Stream> void *nativeHandle(const Stream &stream) {
 }
 
 /// Whether the tensor stands for the conjugate or negative of its memory.
-inline bool isLazy(const c10::TensorImpl &impl) {
-  return impl.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
+  constexpr c10::DispatchKeySet keys({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  if (!impl.key_set().has_any(keys)) {
+    return kPlain;
+  }
+  return static_cast<LazyBits>((impl.is_conj() ? kConjugated : kPlain) | (impl.is_neg() ? kNegated : kPlain));
 }
 
-/// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised tensors, lazy conjugation.
+/// Only where they differ: torch has no conjugates of real tensors.
+inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
+  if (lazyBitsOf(impl) != bits) {
+    impl._set_conj((bits & kConjugated) != 0);
+    impl._set_neg((bits & kNegated) != 0);
+  }
+}
+
+/// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised tensors.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 
-/// Fills `slot` with a tensor of the host and its first element.
+/// Fills `slot` with a tensor of the host and its first element. Every tensor of torch gets into a register here or as an argument or constant.
 inline void setSlot(TensorSlot &slot, at::TensorBase &&tensor) {
-  slot.data = tensor.has_storage() ? dataOf(tensor.unsafeGetTensorImpl()) : nullptr;
+  slot.lazy = tensor.defined() ? lazyBitsOf(*tensor.unsafeGetTensorImpl()) : kPlain;
+  slot.data = tensor.has_storage() && slot.lazy == kPlain ? dataOf(tensor.unsafeGetTensorImpl()) : nullptr;
   slot.handle = handleOf(std::move(tensor));
   slot.owner = TensorSlot::Owner::Handle;
 }

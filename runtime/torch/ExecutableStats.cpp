@@ -25,6 +25,7 @@ public:
     most("peak_bytes", counters.peakBytes);
     most("temporary_bytes", counters.temporaryBytes);
     sum("overlap_copies", counters.overlapCopies);
+    sum("lazy_copies", counters.lazyCopies);
     sum("padded_elements", counters.paddedElements);
     sum("logical_elements", counters.logicalElements);
     for (const auto &[name, value] : one.backend->counters()) {

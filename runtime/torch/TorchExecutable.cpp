@@ -155,11 +155,6 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
     if (!inputs[number].handle) {
       continue;
     }
-    if (isLazy(*implOf(inputs[number].handle)) && !plan->source->inputs()->Get(static_cast<uint32_t>(number))->mutated()) {
-      // x.conj() is a view with a note on it; kernels read memory, so the note is carried out first.
-      at::Tensor resolved = at::Tensor(takeTensor(std::exchange(inputs[number].handle, nullptr))).resolve_conj().resolve_neg();
-      inputs[number].handle = handleOf(std::move(resolved));
-    }
     const c10::TensorImpl &impl = *implOf(inputs[number].handle);
     if (auto reason = unfitReason(impl)) {
       return wrong(number, *reason);
@@ -221,7 +216,7 @@ Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<Outp
   for (auto &[number, memory] : kept) {
     memory.digest = memory.digestNow();
   }
-  Status status = executor->run(inputs, outputs);
+  Status status = executor->tryRun(inputs, outputs);
   Status ends = poisonHost->finish();
   FRIT_RETURN_IF_ERROR(status);
   for (const auto &[number, memory] : kept) {
@@ -234,13 +229,7 @@ Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<Outp
 }
 
 void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  // AOTAutograd has already placed autograd and autocast into the graph; below them is where a compiled graph lives.
-  c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
-                                                   c10::autocast_dispatch_keyset);
-  c10::AutoGradMode noGrad(false);
-  RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
-  int device = executor->constantGpu();
-  if (Status status = checkArguments(inputs, device); !status.isOk()) {
+  if (Status status = tryRun(inputs, outputs); !status.isOk()) {
     for (InputValue &input : inputs) {
       if (input.handle) {
         host->releaseTensor(std::exchange(input.handle, nullptr));
@@ -248,6 +237,16 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
     }
     throwStatus(status);
   }
+}
+
+Status TorchExecutable::tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  // AOTAutograd has already placed autograd and autocast into the graph; below them is where a compiled graph lives.
+  c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
+                                                   c10::autocast_dispatch_keyset);
+  c10::AutoGradMode noGrad(false);
+  RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
+  int device = executor->constantGpu();
+  FRIT_RETURN_IF_ERROR(checkArguments(inputs, device));
   c10::OptionalDeviceGuard onDevice;
   if (device >= 0) {
     onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
@@ -260,10 +259,12 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   }
   Status status = runner->poisonHost ? runner->runPoisoned(inputs, outputs)
                   : graphs || !whyNoGraphs.empty() ? runAsGraph(*runner, inputs, outputs)
-                                                   : runner->executor->run(inputs, outputs);
-  if (!status.isOk()) {
+                                                   : runner->executor->tryRun(inputs, outputs);
+  auto isHeld = [](const InputValue &input) { return input.kind != InputValue::Kind::Tensor || input.handle; };
+  if (!status.isOk() && (status.kind() != ErrorKind::BadInput || !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
     throwStatus(status);
   }
+  return status;
 }
 
 bool TorchExecutable::hasNotes() const { return host->hasNotes(); }
@@ -311,7 +312,7 @@ Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue
   } else {
     callsWithoutGraphs.fetch_add(1, std::memory_order_relaxed);
   }
-  return runner.executor->run(inputs, outputs);
+  return runner.executor->tryRun(inputs, outputs);
 }
 
 void TorchExecutable::watchBuckets() {

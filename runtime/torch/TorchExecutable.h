@@ -39,6 +39,9 @@ public:
 
   /// Takes the handles of `inputs`; throws what eager would throw.
   void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  /// The same, but returns the reason where the arguments do not fit what was compiled: nothing has been done, and their handles are the
+  /// caller's again.
+  Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   size_t inputCount() const { return executor->inputCount(); }
   size_t outputCount() const { return executor->outputCount(); }

@@ -134,7 +134,9 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
       return Status::ok();
     }
     if (shape.offset == 0 && shape.slack == 0) {
-      setSlot(slot, make(sizes, strides));
+      at::TensorBase tensor = make(sizes, strides);
+      setLazyBits(*tensor.unsafeGetTensorImpl(), shape.lazy);
+      setSlot(slot, std::move(tensor));
       return Status::ok();
     }
     // The elements before the first are never touched: they cost addresses, not memory.
@@ -170,10 +172,35 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
                                 at::IntArrayRef(shape.strides.data(), shape.strides.size()),
                                 start);
+    if (lazyBitsOf(*from) != kPlain && shape.lazy != kPlain && from->dtype() != impl->dtype()) {
+      return Status::error(ErrorKind::BadArtifact, "a view reads a tensor that is conjugated or negated lazily as another type");
+    }
+    setLazyBits(*impl, shape.lazy);
     if (!from->is_inference() && !impl->is_inference()) {
       impl->set_version_counter(from->version_counter());
     }
     setSlot(slot, at::TensorBase(std::move(impl)));
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
+}
+
+/// Resolves the span of memory under it: so its strides stay what kernels were made for, also where elements overlap.
+Status TorchHost::resolveTensor(const TensorSlot &source, TensorSlot &slot) {
+  try {
+    c10::TensorImpl *from = implOf(source.handle);
+    std::vector<int64_t> sizes = from->sizes().vec(), strides = from->strides().vec();
+    TensorShape shape = {sizes, strides, dtypeOf(c10::typeMetaToScalarType(from->dtype())), format::Device::Cpu};
+    int64_t elements = spanOf(shape.sizes, shape.strides).value_or(0), one = 1;
+    shape.sizes = {&elements, 1};
+    shape.strides = {&one, 1};
+    shape.lazy = source.lazy;
+    TensorSlot flat;
+    FRIT_RETURN_IF_ERROR(viewTensor(source, shape, 0, flat));
+    at::Tensor copy = at::Tensor(takeTensor(flat.handle)).resolve_conj().resolve_neg();
+    copy.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    setSlot(slot, std::move(copy));
     return Status::ok();
   } catch (...) {
     return keepException();
@@ -193,7 +220,8 @@ TensorView TorchHost::look(void *handle) {
           impl->storage_offset(),
           dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
           impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
-          impl->is_cpu() ? 0 : impl->device().index()};
+          impl->is_cpu() ? 0 : impl->device().index(),
+          lazyBitsOf(*impl)};
 }
 
 namespace {
@@ -238,7 +266,7 @@ void TorchHost::bumpVersion(const TensorSlot &tensor) {
 Status TorchHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
   try {
     c10::TensorImpl *impl = implOf(slot.handle);
-    if (impl->is_cpu() && impl->numel() == 1) {
+    if (impl->is_cpu() && impl->numel() == 1 && lazyBitsOf(*impl) == kPlain) {
       switch (c10::typeMetaToScalarType(impl->dtype())) {
       case c10::ScalarType::Long:
         *integer = *static_cast<const int64_t *>(slot.data);

@@ -24,6 +24,7 @@ public:
   void giveBlock(format::Device device, void *memory) override;
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
   Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
   TensorView look(void *handle) override;
