@@ -38,8 +38,34 @@ private:
   std::vector<T> more;
 };
 
+/// Objects that no compiled step reads, by their number: who runs the graph as it was traced needs them.
+struct OtherObjects {
+  std::vector<std::pair<size_t, PyObject *>> held;
+
+  OtherObjects() = default;
+  OtherObjects(const OtherObjects &) = delete;
+  OtherObjects &operator=(const OtherObjects &) = delete;
+  ~OtherObjects() {
+    for (auto &[number, object] : held) {
+      Py_DECREF(object);
+    }
+  }
+  void add(size_t number, PyObject *object) {
+    held.emplace_back(number, object);
+    Py_INCREF(object);
+  }
+  PyObject *find(size_t number) const {
+    for (const auto &[known, object] : held) {
+      if (known == number) {
+        return object;
+      }
+    }
+    return Py_None;
+  }
+};
+
 /// Fills `input`; false with an exception set.
-bool readArgument(PyObject *object, size_t number, InputValue &input) {
+bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjects &others) {
   using Kind = InputValue::Kind;
   if (THPVariable_Check(object)) {
     at::Tensor tensor = THPVariable_Unpack(object);
@@ -60,6 +86,7 @@ bool readArgument(PyObject *object, size_t number, InputValue &input) {
       // A size that is no number (of a nested tensor): nothing, which the executor refuses by name where a number is read.
       PyErr_Clear();
       input.kind = Kind::None;
+      others.add(number, object);
       return true;
     }
     input.integer = PyLong_AsLongLong(integer);
@@ -69,8 +96,8 @@ bool readArgument(PyObject *object, size_t number, InputValue &input) {
     }
   } else {
     // Opaque objects that no compiled step reads are passed as nothing.
-    (void)number;
     input.kind = Kind::None;
+    others.add(number, object);
   }
   return true;
 }
@@ -101,12 +128,58 @@ void dropHandle(void *handle) {
 }
 
 /// Without the interpreter lock: kernels and ATen calls take as long as they take. Also when an exception leaves.
-void runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+Status runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   struct Unlocked {
     PyThreadState *state = PyEval_SaveThread();
     ~Unlocked() { PyEval_RestoreThread(state); }
   } unlocked;
-  executable.run(inputs, outputs);
+  return executable.tryRun(inputs, outputs);
+}
+
+/// The argument as Python gave it; takes the handle.
+PyObject *argumentAgain(size_t number, InputValue &input, const OtherObjects &others) {
+  using Kind = InputValue::Kind;
+  switch (input.kind) {
+  case Kind::Tensor: {
+    auto *impl = static_cast<c10::TensorImpl *>(std::exchange(input.handle, nullptr));
+    return THPVariable_Wrap(at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
+  }
+  case Kind::Int:
+    return PyLong_FromLongLong(input.integer);
+  case Kind::Bool:
+    return PyBool_FromLong(input.integer != 0);
+  case Kind::Float:
+    return PyFloat_FromDouble(input.real);
+  default:
+    return Py_NewRef(others.find(number));
+  }
+}
+
+/// The call by the object's `_otherwise(arguments, reason)`, where it was given one; an error that says the reason where not.
+PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const OtherObjects &others, const Status &status) {
+  PyObject *otherwise = PyObject_GetAttrString(self, "_otherwise");
+  if (!otherwise) {
+    PyErr_Clear();
+  }
+  PyObject *list = otherwise ? PyList_New(static_cast<Py_ssize_t>(inputs.size())) : nullptr;
+  bool failed = list == nullptr;
+  for (size_t number = 0; number < inputs.size(); ++number) {
+    PyObject *argument = failed ? nullptr : argumentAgain(number, inputs[number], others);
+    failed = failed || !argument;
+    dropHandle(std::exchange(inputs[number].handle, nullptr));
+    if (argument) {
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(number), argument);
+    }
+  }
+  PyObject *results = nullptr;
+  if (!otherwise) {
+    throwStatus(status);
+  } else if (!failed) {
+    results = PyObject_CallFunction(otherwise, "Os", list, status.message().c_str());
+  }
+  Py_XDECREF(list);
+  Py_DECREF(otherwise);
+  return results;
 }
 
 /// Tells the user through `frit.logs`; a logger that fails does not undo the call.
@@ -155,8 +228,9 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(list));
   Values<InputValue> inputs(count);
   Values<OutputValue> outputs(object->executable->outputCount());
+  OtherObjects others;
   for (size_t number = 0; number < count; ++number) {
-    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number, inputs.all()[number])) {
+    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number, inputs.all()[number], others)) {
       for (InputValue &input : inputs.all()) {
         dropHandle(input.handle);
       }
@@ -166,7 +240,9 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
     PyErr_Clear();
   }
-  runUnlocked(*object->executable, inputs.all(), outputs.all());
+  if (Status status = runUnlocked(*object->executable, inputs.all(), outputs.all()); !status.isOk()) {
+    return callOtherwise(self, inputs.all(), others, status);
+  }
   if (object->executable->hasNotices()) {
     for (const std::string &notice : object->executable->takeNotices()) {
       logNotice(notice);

@@ -23,6 +23,7 @@ _HOME = {
     "CaptureError": "frit.errors",
     "CompileError": "frit.errors",
     "ArtifactError": "frit.errors",
+    "VerifyError": "frit.errors",
     "list_options": "frit.options",
     "list_mode_options": "frit.options",
 }

@@ -1,4 +1,5 @@
-"""`frit cache status|verify|clear`: what lies in the disk cache. Also `python -m frit`."""
+"""`frit cache status|verify|clear`: what lies in the disk cache. `frit bisect script.py`: where a program differs from ATen, and by which
+pass. Also `python -m frit`."""
 
 import argparse
 import sys
@@ -12,7 +13,16 @@ def main(arguments=None):
     cache = commands.add_parser("cache", help="the artifacts kept on disk")
     cache.add_argument("action", choices=["status", "verify", "clear"])
     cache.add_argument("--dir", help="the folder; FRIT_CACHE_DIR or the user's cache folder by default")
+    bisect = commands.add_parser("bisect", help="where a program differs from ATen: graph, operator, pass, and the smallest graph that shows it")
+    bisect.add_argument("--calls", type=int, default=2, help="how many calls of each graph are compared (2)")
+    bisect.add_argument("--out", help="the folder for what is found; a new one among temporary files by default")
+    bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
+    bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     chosen = parser.parse_args(arguments)
+    if chosen.command == "bisect":
+        from .bisect import of_script
+
+        return of_script(chosen.script, chosen.arguments, chosen.calls, chosen.out)
     folder = chosen.dir or default_folder()
     if folder is None:
         print("frit cache: there is no home folder; name a folder with --dir or FRIT_CACHE_DIR", file=sys.stderr)

@@ -25,7 +25,7 @@ class FritOutputCode(OutputCode):
         self._executable = executable
         self._artifact = captured.artifact
         self._constants = list(captured.constants)
-        self._steps = [step.name for step in captured.callbacks]
+        self._steps = [step.name for step in captured.callbacks] + [captured.why_not_kept] * bool(captured.why_not_kept)
         self._poison = poison
         self._boxed_call = True
 

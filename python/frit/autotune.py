@@ -66,6 +66,8 @@ class _Search:
         if captured.callbacks:
             raise NotMeasured("it has Python steps, which may not be run twice")
         base, report = self._compile("list")
+        if report.get("retries"):
+            raise NotMeasured("a part of it could not be compiled, so its regions are others than those of a plain compilation")
         foreign = sorted({call["op"] for call in report["aten_calls"] if not call["op"].startswith("aten.")})
         if foreign:
             raise NotMeasured(f"it calls {foreign[0]}, which may not be run twice")
@@ -89,7 +91,9 @@ class _Search:
         return choices, min(len(self._candidates), MOST_REGIONS)
 
     def _compile(self, choices):
-        result = self._native.compile(self._captured.json, json.dumps({**self._options, "schedule_choices": choices}))
+        # A schedule that cannot be compiled is no candidate.
+        asked = {**self._options, "schedule_choices": choices, "strict": self._options.get("strict", False) or choices != "list"}
+        result = self._native.compile(self._captured.json, json.dumps(asked))
         return self._native.load(result.artifact, self._captured.constants, False), json.loads(result.report)
 
     def _try(self, choices, expected):

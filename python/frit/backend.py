@@ -17,11 +17,11 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import autotune, buckets, kept, modes, record, specialize
+from . import as_is, autotune, buckets, guard, kept, modes, opaque, record, specialize
 from . import options as option_registry
-from .capture import capture
+from .capture import Captured, capture
 from .decompositions import decomposition_table
-from .errors import CompileError
+from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log
 from .summary import KeptReport, summary
 
@@ -72,27 +72,48 @@ def _compile(gm, example_inputs, settings, wrap):
         # The backward runs outside AOTAutograd's wrapper, so it needs a fence against Dynamo of its own.
         return _fenced(compile_backward(inner, inputs))
 
-    compiled = aot_module_simplified(
-        gm,
-        example_inputs,
-        fw_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="forward", laid=laid)),
-        bw_compiler=backward,
-        inference_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="inference")),
-        partition_fn=min_cut_rematerialization_partition,
-        decompositions=decomposition_table(),
-        keep_inference_input_mutations=True,
-    )
+    def trace(decompositions):
+        return aot_module_simplified(
+            gm,
+            example_inputs,
+            fw_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="forward", laid=laid)),
+            bw_compiler=backward,
+            inference_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="inference")),
+            partition_fn=min_cut_rematerialization_partition,
+            decompositions=decompositions,
+            keep_inference_input_mutations=True,
+        )
+
+    try:
+        compiled = trace(decomposition_table())
+    except FritError:
+        raise
+    except Exception as error:
+        # A rule of torch's that refuses what the operator itself may run, or refuses with other words, and while it is traced.
+        counters["frit"]["traced_whole"] += 1
+        log.info("operators are not decomposed: %s", error)
+        compiled = trace({})
     compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
     return disable(compiled, reason="do not trace a compiled graph")
 
 
+@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid))
 def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
     """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
     it none is. `kept_as` takes what was captured, with its artifact."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
-    started = time.perf_counter()
     settings = {**settings, **_layout_freedom(stage, laid)}
+    try:
+        return _compile_graph(gm, name, settings, stage, laid, kept_as)
+    except FritError as error:
+        if isinstance(error, OptionError) or not as_is.allowed(error, settings):
+            raise
+        return _run_as_is(gm, name, settings, stage, laid, kept_as, as_is.reason_of(error))
+
+
+def _compile_graph(gm, name, settings, stage, laid, kept_as):
+    started = time.perf_counter()
     tuned = None
     if settings["autotune"]:
         choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
@@ -124,7 +145,27 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     _count(name, stage, captured, report, short)
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
-    return _keeping(executable, captured.callbacks) if captured.callbacks else executable
+    as_is.attach(executable, gm, captured, name, settings)
+    return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
+
+
+def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
+    """A graph that cannot be captured or compiled, as a boxed callable all the same."""
+    as_is.note(name, reason)
+    report = as_is.report(reason)
+    captured = Captured(None, [], [], len(gm.graph.nodes))
+    captured.why_not_kept = f"the whole graph ({reason})"
+    executable = as_is.boxed(gm, settings.get("channels_last_inputs", ()))
+    _note_laid(stage, report, laid)
+    if kept_as is not None:
+        kept_as.append(captured)
+    tally = counters["frit"]
+    tally["graphs"] += 1
+    tally[f"graphs_{stage}"] += 1
+    tally["nodes"] += captured.nodes
+    for observe in _OBSERVERS:
+        observe(name, stage, captured, report, executable)
+    return executable
 
 
 def _layout_freedom(stage, laid):
@@ -164,6 +205,9 @@ def build(captured, settings, name):
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
             counters["frit"][what] += number
+    for retry in report.get("retries", ()):
+        counters["frit"]["retries"] += 1
+        log.warning("%s: compiled with %s, because of a mistake of frit's own, please report it: %s", name, retry["without"], retry["because"])
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
@@ -224,8 +268,8 @@ def _count(name, stage, captured, report, short):
     for step in captured.callbacks:
         tally["callbacks"] += 1
         tally[f"callback:{step.name}"] += 1
-        log.info("%s: %s runs in Python: the export schema cannot express its arguments", name, step.name)
-        artifact("fallbacks").debug("%s: python %s", name, step.name)
+        log.info("%s: %s runs in Python: %s", name, step.name, step.why)
+        artifact("fallbacks").debug("%s: python %s: %s", name, step.name, step.why)
 
 
 #: Counters of what buckets and padding did to a graph, which `frit.explain` shows for each.
@@ -287,16 +331,6 @@ def _fenced(executable):
     fenced = torch._dynamo.disable(executable, reason="do not trace a compiled backward")
     fenced._boxed_call = True
     return fenced
-
-
-def _keeping(executable, callbacks):
-    """Callback operators live as long as the executable that calls them."""
-
-    def run(args, _callbacks=callbacks):
-        return executable(args)
-
-    run._boxed_call = True
-    return run
 
 
 def reset():

@@ -12,6 +12,7 @@ import re
 import torch
 
 from .errors import OptionError
+from .options import AFTERWARDS
 
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 
@@ -21,6 +22,8 @@ _MET = {}
 
 def resolve(settings, gm, example_inputs):
     """`settings` with buckets by symbol, and the user's names of each symbol, for a Dynamo graph."""
+    if not hasattr(gm, "graph"):
+        return {**settings, "symbol_buckets": "", "symbol_names": {}}
     sizes = _sizes_by_name(gm, example_inputs)
     names = {}
     for name, size in sizes.items():
@@ -43,7 +46,8 @@ def resolve(settings, gm, example_inputs):
 
 def for_compiler(settings):
     """Settings without the user's names of sizes: a graph is the same under other names, and the compiler knows symbols."""
-    return {key: value for key, value in settings.items() if key not in ("buckets", "symbol_names")}
+    left_out = ("buckets", "symbol_names", *AFTERWARDS)
+    return {key: value for key, value in settings.items() if key not in left_out}
 
 
 def _text(value):
@@ -89,7 +93,8 @@ def places(gm, example_inputs):
 
 
 def _sizes(gm, example_inputs):
-    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    # Where arguments come in lists, as compiled autograd's, there is a module around the graph: they have no names.
+    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if hasattr(gm, "graph") else []
     for argument, (node, value) in enumerate(zip(placeholders, example_inputs)):
         # Dynamo hands over the tensors of the call; their symbolic sizes are on the node.
         value = node.meta.get("example_value", value)

@@ -1,20 +1,23 @@
 """Steps that only Python can run.
 
-A node the export schema cannot say (an unknown higher-order operator, a Python object among the
-arguments) becomes an operator of its own, registered with torch under `frit_callback::`. The
-compiler and the runtime then see one more opaque operator, called through the dispatcher like any
-other. Each is counted and named, and lives as long as the compiled graph that calls it.
+A node the export schema cannot say (an unknown higher-order operator, a Python object among the arguments, a quantised tensor as its
+result) becomes an operator of its own, registered with torch under `frit_callback::`. The compiler and the runtime then see one more
+opaque operator, called through the dispatcher like any other and, being unknown, kept in its place among all others that have effects.
+Each is counted and named, and lives as long as the compiled graph that calls it.
 """
 
+import functools
 import itertools
+import operator
 import re
 
 import torch
 import torch.utils._pytree as pytree
 
+from .opaque import Slot, current
+
 _NUMBERS = itertools.count()
-_LEAF = {
-    torch.Tensor: "Tensor",
+_SCALARS = {
     torch.SymInt: "SymInt",
     int: "SymInt",
     torch.SymFloat: "float",
@@ -24,81 +27,103 @@ _LEAF = {
 }
 
 
-def _leaf_type(value):
-    if isinstance(value, torch.Tensor):
-        return "Tensor"
-    return _LEAF.get(type(value))
+def type_in_schema(value):
+    """What a schema calls a value that a plan holds."""
+    return "Tensor" if isinstance(value, torch.Tensor) else _SCALARS[type(value)]
 
 
-class Callback:
-    """One such operator: how to call it (`op`, `operands`) and how its results map to the node's."""
-
-    def __init__(self, node, owner):
-        leaves, self._call_spec = pytree.tree_flatten((list(node.args), dict(node.kwargs)))
-        self.operands = []
-        self._leaves = []
-        arguments = []
-        for leaf in leaves:
-            if isinstance(leaf, torch.fx.Node) and leaf.op == "get_attr":
-                self._leaves.append(_attribute(owner, leaf.target))
-            elif isinstance(leaf, torch.fx.Node):
-                arguments.append(f"{_leaf_type(leaf.meta['val'])} a{len(self.operands)}")
-                self._leaves.append(_Operand(len(self.operands)))
-                self.operands.append(leaf)
-            else:
-                self._leaves.append(leaf)
-        self._target = node.target
-        results, self._result_spec = pytree.tree_flatten(node.meta.get("val"))
-        self._kept = [i for i, value in enumerate(results) if _leaf_type(value)]
-        returns = [_leaf_type(results[i]) for i in self._kept]
-        shown = getattr(node.target, "__name__", str(node.target))
-        self.name = re.sub(r"\W", "_", str(shown))
-        signature = f"{self.name}_{next(_NUMBERS)}"
-        returned = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
-        self._library = torch.library.Library("frit_callback", "FRAGMENT")
-        self._library.define(f"{signature}({', '.join(arguments)}) -> {returned}")
-        self._library.impl(signature, self._run, "CompositeExplicitAutograd")
-        self.op = getattr(torch.ops.frit_callback, signature).default
-
-    def result_paths(self):
-        """For each result of the operator its path inside the node's value."""
-        spec = pytree.tree_unflatten(list(range(self._result_spec.num_leaves)), self._result_spec)
-        paths = {}
-        pending = [((), spec)]
-        while pending:
-            path, value = pending.pop()
-            if isinstance(value, dict):
-                pending.extend((path + (key,), item) for key, item in value.items())
-            elif isinstance(value, (list, tuple)):
-                pending.extend((path + (i,), item) for i, item in enumerate(value))
-            else:
-                paths[value] = path
-        return [paths[i] for i in self._kept]
-
-    def _run(self, *operands):
-        leaves = [operands[leaf.index] if isinstance(leaf, _Operand) else leaf for leaf in self._leaves]
-        args, kwargs = pytree.tree_unflatten(leaves, self._call_spec)
-        results = pytree.tree_leaves(self._target(*args, **kwargs))
-        kept = [_unaliased(results[i], operands) for i in self._kept]
-        return kept[0] if len(kept) == 1 else tuple(kept)
-
-
-class _Operand:
+class Operand:
     """The place of a run-time operand among the leaves of a call."""
 
     def __init__(self, index):
         self.index = index
 
 
-def _attribute(owner, path):
-    for name in path.split("."):
-        owner = getattr(owner, name)
-    return owner
+class Callback:
+    """One such operator, `op`.
+
+    `leaves` and `spec` are the arguments of `target` as a flat tree in which Operand and Slot stand for values of the run; `operands` the
+    types of the former. `results` are (path, what) of each value that somebody reads: `what` is its type, or the Slot it goes to.
+    """
+
+    def __init__(self, target, why, leaves, spec, operands, results):
+        self.why = why
+        self.drops = ()  # numbers of opaque values that nobody reads afterwards
+        self._target = target
+        self._leaves = leaves
+        self._spec = spec
+        self._results = results
+        returns = [what for _, what in results if not isinstance(what, Slot)]
+        self._returns = len(returns)
+        self.name = re.sub(r"\W", "_", str(getattr(target, "__name__", target)))
+        signature = f"{self.name}_{next(_NUMBERS)}"
+        arguments = ", ".join(f"{kind} a{number}" for number, kind in enumerate(operands))
+        returned = returns[0] if len(returns) == 1 else f"({', '.join(returns)})"
+        self._library = torch.library.Library("frit_callback", "FRAGMENT")
+        self._library.define(f"{signature}({arguments}) -> {returned}")
+        self._library.impl(signature, self._run, "CompositeExplicitAutograd")
+        self.op = getattr(torch.ops.frit_callback, signature).default
+
+    def _run(self, *operands):
+        call = current()
+        leaves = [self._at(leaf, operands, call.table) for leaf in self._leaves]
+        args, kwargs = pytree.tree_unflatten(leaves, self._spec)
+        with call.outside():
+            value = self._target(*args, **kwargs)
+            taken = {x for leaf in leaves for x in _storages(leaf)}
+            given = []
+            for path, what in self._results:
+                part = _unaliased(functools.reduce(operator.getitem, path, value), taken)
+                if isinstance(what, Slot):
+                    call.table[what.number] = part
+                else:
+                    given.append(part)
+        for number in self.drops:
+            del call.table[number]
+        if self._returns == 0:
+            return None
+        return given[0] if self._returns == 1 else tuple(given)
+
+    @staticmethod
+    def _at(leaf, operands, table):
+        if isinstance(leaf, Operand):
+            return operands[leaf.index]
+        return table[leaf.number] if isinstance(leaf, Slot) else leaf
 
 
-def _unaliased(value, operands):
-    """The operator's schema promises fresh results; a higher-order operator may return an operand."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    taken = {x.untyped_storage()._cdata for x in operands if isinstance(x, torch.Tensor)}
-    return value.clone() if value.untyped_storage()._cdata in taken else value
+def writes_or_views(target, args, kwargs, is_held):
+    """Whether an operator writes to, or returns a view of, a value that the plan holds: then a step in Python, whose results are fresh and which
+    writes nothing, does not do the same. `is_held` says so of a node."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    given = dict(zip((argument.name for argument in target._schema.arguments), args)) | kwargs
+    aliased = {argument.name for argument in target._schema.arguments if argument.alias_info is not None}
+    return any(
+        isinstance(leaf, torch.fx.Node) and is_held(leaf)
+        for name in aliased & given.keys()
+        for leaf in pytree.tree_leaves(given[name])
+    )
+
+
+def returns_views(target):
+    """Whether an operator's results lie in the memory of its operands."""
+    return isinstance(target, torch._ops.OpOverload) and any(result.alias_info is not None for result in target._schema.returns)
+
+
+def _storages(value):
+    """The memory that a value lies in, as far as torch tells."""
+    if isinstance(value, torch.Tensor):
+        try:
+            return (value.untyped_storage()._cdata,)
+        except (NotImplementedError, RuntimeError):
+            pass
+    return ()
+
+
+def _unaliased(value, taken):
+    """The operator's schema promises fresh results; a higher-order operator may return an operand, or one tensor twice."""
+    mine = _storages(value)
+    if taken.intersection(mine):
+        return value.clone()
+    taken.update(mine)
+    return value

@@ -4,7 +4,8 @@ torch's own serializer builds dataclasses and costs 0.6 ms a node; this writer e
 about thirty microseconds. What it writes is the schema's: the same text torch would produce for a
 graph both can take, which the tests check against torch's deserializer. Beyond export it writes what
 torch.compile graphs hold: symbolic scalars as arguments and results, constants as placeholders, graph
-constants met through `get_attr`, subgraphs, and Python callback steps (`callbacks.py`) for the rest.
+constants met through `get_attr`, subgraphs, and Python callback steps (`callbacks.py`) for the rest. Values that no plan can
+hold pass from step to step in Python (`opaque.py`). What is a CaptureError here runs as it was traced (`as_is.py`).
 
 No tensor data is read. Placeholders that torch has specialised to a constant stay in the list of
 inputs as that constant, so positions agree with the call, and every use is the constant itself.
@@ -17,15 +18,16 @@ import operator
 
 import torch
 
-from .callbacks import Callback
 from .errors import CaptureError
-from .schema import DEVICES, DTYPES, LAYOUTS, MEMORY_FORMATS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
+from .higher_order import HigherOrderWriter
+from .opaque import Inexpressible as _Inexpressible
+from .opaque import why_opaque
+from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
 from .sizes import SizeWriter, float_text, literal_text
 from .sources import of_node
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_SUBGRAPH_OPERATORS = {"invoke_subgraph"}
-_SCHEMALESS_OPERATORS = {"auto_functionalized", "auto_functionalized_v2"}
+_MAKE_TOKEN, _SINK_TOKENS = torch.ops.prims._make_token.default, torch.ops.prims._sink_tokens.default
 _string = functools.lru_cache(maxsize=65536)(json.dumps)
 
 
@@ -39,6 +41,10 @@ class Captured:
         self.callbacks = callbacks
         self.nodes = nodes
         self.devices = devices
+        self.opaque_inputs = {}  # position in the call -> number of the value in the table of the call
+        self.opaque_results = {}
+        self.opaque_constants = {}  # number of the value -> itself
+        self.why_not_kept = None  # in a file, beyond its steps in Python
         self.key = None  # of the disk cache, where the graph may be kept
         self.artifact = None  # the bytes it was compiled to
 
@@ -87,7 +93,7 @@ def _empty_list(schema_type):
     return '{"as_tensors":[]}'
 
 
-class _GraphWriter:
+class _GraphWriter(HigherOrderWriter):
     def __init__(self, gm, sizes):
         self.gm = gm
         self.sizes = sizes
@@ -104,7 +110,14 @@ class _GraphWriter:
         self.metas = {}
         self.devices = {}  # in order of appearance
         self.extra_names = 0
+        self.opaque_inputs = {}  # position -> Slot
+        self.opaque_results = {}
+        self.opaque_constants = {}  # number of an opaque value -> itself
+        self.opaque_values = 0
+        self.last_readers = {}  # number of an opaque value -> the last step that reads it
         self.single_result = False
+
+    quoted = staticmethod(_string)
 
     # -- the program ---------------------------------------------------------------------------------
 
@@ -126,7 +139,9 @@ class _GraphWriter:
             f'"verifiers":[],"torch_version":{_string(torch.__version__)},"guards_code":[]}}'
         )
         tensors = [tensor for _, tensor in self.constants]
-        return Captured(text, tensors, self.callbacks, len(self.nodes), self.devices, self.constant_names)
+        captured = Captured(text, tensors, self.callbacks, len(self.nodes), self.devices, self.constant_names)
+        self.place_opaque_values(captured)
+        return captured
 
     def graph(self):
         """Write every node and return the schema's Graph."""
@@ -135,8 +150,8 @@ class _GraphWriter:
                 self._node(node)
             except CaptureError:
                 raise
-            except _Refused as refusal:
-                raise self._error(node, str(refusal)) from None
+            except _Inexpressible as reason:
+                raise self._error(node, str(reason)) from None
             except Exception as error:
                 raise self._error(node, f"{type(error).__name__}: {error}") from error
         constant_inputs = [f'{{"as_tensor":{{"name":{name}}}}}' for name, _ in self.constants]
@@ -162,22 +177,19 @@ class _GraphWriter:
         op = node.op
         if op == "call_function":
             target = node.target
-            if target is operator.getitem and node.args[0] not in self.refs:
+            if target is operator.getitem and (node in self.refs or node.args[0] not in self.refs):
                 return  # named by its producer
-            if target is operator.getitem:
-                raise self._error(node, "indexes a value that is not a tuple")
             if isinstance(target, torch._ops.OpOverload):
-                self._operator_or_callback(node, self._operator)
-            elif target in SCALAR_OPERATORS:
-                self._scalar_operator(node)
+                if target is _MAKE_TOKEN:
+                    self.refs[node] = _NOTHING
+                elif target is not _SINK_TOKENS:
+                    self._operator_or_callback(node, self._operator)
+            elif target in SCALAR_OPERATORS and (target is not round or node.args[1:] in ((), (None,))):
+                self._operator_or_callback(node, self._scalar_operator)
             elif target is torch.sym_sum:
-                self._scalar_sum(node)
-            elif getattr(target, "__name__", "") in _SUBGRAPH_OPERATORS:
-                self._operator_or_callback(node, self._subgraph_call)
-            elif getattr(target, "__name__", "") in _SCHEMALESS_OPERATORS:
-                self._operator_or_callback(node, self._schemaless_call)
+                self._operator_or_callback(node, self._scalar_sum)
             else:
-                self._callback(node)
+                self._operator_or_callback(node, self.higher_order_call(target))
         elif op == "placeholder":
             self._placeholder(node)
         elif op == "get_attr":
@@ -187,7 +199,7 @@ class _GraphWriter:
             if isinstance(results, torch.fx.Node):
                 self.single_result = True
                 results = [results]
-            self.outputs = [self._result(node, x) for x in results]
+            self.outputs = [self._result(node, position, x) for position, x in enumerate(results)]
         else:
             raise self._error(node, f"{op} nodes do not occur after AOTAutograd")
 
@@ -196,22 +208,25 @@ class _GraphWriter:
         if isinstance(value, _SYMBOLIC):
             constant = self.sizes.constant(value)
             value = value if constant is None else constant
-        if isinstance(value, torch.Tensor) or isinstance(value, _SYMBOLIC):
+        if self.is_token(node):
+            # Torch passes nothing for it: what it keeps in order are the steps of a plan, in order as they are.
+            self.refs[node] = _NOTHING
+            self.inputs.append(_NOTHING[1])
+        elif why_opaque(value):
+            self.inputs.append(_NOTHING[1])
+            if node.users:
+                self.opaque_inputs[len(self.inputs) - 1] = self.opaque(node, value)
+        elif isinstance(value, torch.Tensor) or isinstance(value, _SYMBOLIC):
             self.inputs.append(self._define(node, node.name, value))
-        elif value is None or isinstance(value, (bool, int, float, str)):
+        else:
             text = self._argument(node, value, None)
             self.refs[node] = ("literal", text, value)
             self.inputs.append(text)
-        else:
-            shown = type(value).__name__
-            raise self._error(node, f"arguments of type {shown} are not supported; pass tensors or scalars")
 
     def _attribute(self, node):
-        value = self.gm
-        for name in node.target.split("."):
-            value = getattr(value, name)
-        if not isinstance(value, torch.Tensor):
-            return  # a subgraph or a Python object; its user writes it
+        value = self.attribute(node)
+        if not isinstance(value, torch.Tensor) or why_opaque(value):
+            return  # a subgraph, a Python object or a tensor that no plan holds: its user has it
         name = self.constant_names.get(node.target)
         if name is None:
             name = self.constant_names[node.target] = node.name
@@ -222,25 +237,27 @@ class _GraphWriter:
             first = next(n for n in self.gm.graph.nodes if n.name == name)
             self.refs[node] = self.refs[first]
 
-    def _result(self, node, value):
+    def _result(self, node, position, value):
         if isinstance(value, torch.fx.Node):
-            return self._reference(node, value)[1]
+            return self.opaque_result(position, value) or self._reference(node, value)[1]
         if isinstance(value, _SYMBOLIC):
             raise self._error(node, f"returns {value}, which no node computes")
         return self._argument(node, value, None)
 
     def _operator_or_callback(self, node, write):
-        """Write an operator call; where an argument has no place in the schema, a callback step."""
-        before = len(self.tensors), len(self.nodes)
+        """Write a call; where an argument or a result has no place in the schema, a callback step."""
+        lists = (self.tensors, self.nodes, *self.scalars.values())
+        before = [len(each) for each in lists]
         try:
             write(node)
-        except _Inexpressible:
-            del self.tensors[before[0] :], self.nodes[before[1] :]
-            self._callback(node)
+        except _Inexpressible as reason:
+            for each, length in zip(lists, before):
+                del each[length:]
+            self.callback(node, str(reason))
 
-    def _operator(self, node):
-        target, arguments, returns, listed = _operator_facts(node.target)
-        args, kwargs = node.args, node.kwargs
+    def call_text(self, node, op, args, kwargs):
+        """(target, inputs) of a call of an operator."""
+        target, arguments, _, _ = _operator_facts(op)
         given = len(args)
         inputs = []
         for i, (name, quoted, keyword_only, schema_type) in enumerate(arguments):
@@ -250,6 +267,16 @@ class _GraphWriter:
             elif name in kwargs:
                 text = self._argument(node, kwargs[name], schema_type)
                 inputs.append(f'{{"name":{quoted},"arg":{text},"kind":2}}')
+        return target, inputs
+
+    def step_text(self, op):
+        """(target, names of arguments) of a Python step."""
+        target, arguments, _, _ = _operator_facts(op)
+        return target, [quoted for _, quoted, _, _ in arguments]
+
+    def _operator(self, node):
+        target, inputs = self.call_text(node, node.target, node.args, node.kwargs)
+        _, _, returns, listed = _operator_facts(node.target)
         if returns == 0:
             outputs = []
         elif listed:
@@ -286,48 +313,6 @@ class _GraphWriter:
         if len(terms) == 1:
             self.refs[node] = ("i", text, value)
 
-    def _subgraph_call(self, node):
-        """invoke_subgraph: the graph itself is an argument, written once per call."""
-        inputs = []
-        for value in node.args:
-            if isinstance(value, torch.fx.Node) and value.op == "get_attr":
-                inner = _GraphWriter(getattr(self.gm, value.target), self.sizes)
-                graph = inner.graph()
-                if inner.constants or inner.callbacks:
-                    raise _Inexpressible
-                self.devices.update(inner.devices)
-                text = f'{{"as_graph":{{"name":{_string(value.target)},"graph":{graph}}}}}'
-            else:
-                text = self._argument(node, value, None)
-            inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
-        self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
-
-    def _schemaless_call(self, node):
-        inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
-        for name, value in node.kwargs.items():
-            text = self._argument(node, value, None)
-            inputs.append(f'{{"name":{_string(name)},"arg":{text},"kind":2}}')
-        value = node.meta["val"]
-        single = isinstance(value, torch.Tensor)
-        outputs = [self._define(node, node.name, value)] if single else self._tuple(node, value)
-        self._emit(node, self._qualified(node.target), inputs, outputs, literal_text(single))
-
-    def _callback(self, node):
-        step = Callback(node, self.gm)
-        self.callbacks.append(step)
-        target, arguments, returns, _ = _operator_facts(step.op)
-        inputs = [
-            f'{{"name":{quoted},"arg":{self._reference(node, operand)[1]},"kind":1}}'
-            for (_, quoted, _, _), operand in zip(arguments, step.operands)
-        ]
-        value = node.meta.get("val")
-        outputs = []
-        for path in step.result_paths():
-            outputs.append(self._define_path(node, value, path))
-        if returns > 1:
-            self.refs.pop(node, None)
-        self._emit(node, target, inputs, outputs)
-
     def _emit(self, node, target, inputs, outputs, single="null"):
         source = of_node(node)
         metadata = f'{{"source":{_string(source)}}}' if source else "{}"
@@ -355,18 +340,6 @@ class _GraphWriter:
             text = f'{{"as_sym_{kind}":{{"as_name":{quoted}}}}}'
         if node is not None:
             self.refs[node] = (kind, text, value if kind == "literal" else quoted)
-        return text
-
-    def _define_path(self, node, value, path):
-        """Define the part of a node's value at `path`, named after the getitem nodes that read it."""
-        readers = [node]
-        for key in path:
-            value = value[key]
-            readers = [u for r in readers for u in r.users if u.target is operator.getitem and u.args[1] == key]
-        name = readers[0].name if readers else "_".join([node.name, "unused", *map(str, path)])
-        text = self._define(readers[0] if readers else None, name, value)
-        for other in readers[1:]:
-            self.refs[other] = self.refs[readers[0]]
         return text
 
     def _tuple(self, node, values):
@@ -400,8 +373,9 @@ class _GraphWriter:
         return f"{node.name}_part_{self.extra_names}"
 
     def _tensor_meta(self, value):
-        if value.layout is not torch.strided:
-            raise _Refused(f"tensors of layout {value.layout} are not supported; convert with .to_dense()")
+        why = why_opaque(value)
+        if why:
+            raise _Inexpressible(why)
         shape, stride, offset = value.shape, value.stride(), value.storage_offset()
         device = value.device
         self.devices[device] = True
@@ -412,9 +386,6 @@ class _GraphWriter:
             if text is not None:
                 return text
         dtype = _dtype_code(value.dtype)
-        if device.type not in DEVICES:
-            known = " or ".join(DEVICES)
-            raise _Refused(f"tensors on device {device.type!r} are not supported; move them to {known}")
         size = self.sizes.size
         text = (
             f'{{"dtype":{dtype},"sizes":[{",".join(map(size, shape))}],'
@@ -431,7 +402,9 @@ class _GraphWriter:
     def _reference(self, user, node):
         ref = self.refs.get(node)
         if ref is None:
-            raise _Inexpressible
+            raise _Inexpressible(f"{node.name} is no value of a plan")
+        if ref[0] == "opaque":
+            raise _Inexpressible(f"{node.name}: {ref[2].why}")
         return ref
 
     def _argument(self, node, value, schema_type):
@@ -458,7 +431,7 @@ class _GraphWriter:
             return f'{{"as_memory_format":{MEMORY_FORMATS[value]}}}'
         if kind is torch.layout:
             if value not in LAYOUTS:
-                raise _Refused(f"tensors of layout {value} are not supported; convert with .to_dense()")
+                raise _Inexpressible(f"tensors of layout {value} are not supported")
             return f'{{"as_layout":{LAYOUTS[value]}}}'
         if kind is complex:
             return f'{{"as_complex":{{"real":{float_text(value.real)},"imag":{float_text(value.imag)}}}}}'
@@ -490,20 +463,14 @@ class _GraphWriter:
         return _list_text(kinds, items, values)
 
 
-class _Inexpressible(Exception):
-    """An argument that the schema cannot say; the node becomes a callback step."""
-
-
-class _Refused(Exception):
-    """A tensor that frit has no place for; the message names the way out."""
-
-
 def _dtype_code(dtype):
     code = DTYPES.get(dtype)
     if code is None or dtype in REFUSED_DTYPES:
-        raise _Refused(f"tensors of type {dtype} are not supported; cast to a standard type before this line")
+        raise _Inexpressible(f"tensors of type {dtype} are not supported")
     return code
 
+
+_NOTHING = ("literal", '{"as_none":true}', None)
 
 _PLURAL = {"INT": "as_ints", "FLOAT": "as_floats", "BOOL": "as_bools", "STRING": "as_strings"}
 

@@ -1,6 +1,6 @@
 """The decomposition table frit hands to AOTAutograd.
 
-It is torch's core-ATen table without the entries below, with those of `eager_strides` and a shorter `unbind`. An
+It is torch's core-ATen table without the entries below, with those of `eager_strides` and `eager_dtypes` and a shorter `unbind`. An
 entry is removed when the whole operator is worth more than its parts: torch has a fast kernel for it that the
 parts would not meet again, the parts draw random numbers in another order than eager does, or tracing them costs
 more than the compiler's own rule. What stays whole and has no rule is called through the dispatcher, with eager's own
@@ -12,6 +12,7 @@ import functools
 
 import torch
 
+from .eager_dtypes import decompositions as with_eager_dtypes
 from .eager_strides import decompositions as with_eager_strides
 
 KEPT_WHOLE = {
@@ -28,6 +29,11 @@ KEPT_WHOLE = {
     # eager's error for a target out of range: the decomposed forms gather
     "aten.nll_loss_forward.default",
     "aten.nll_loss_backward.default",
+    # eager's error for a probability out of range, and its words for an index: no part of the decomposed forms knows them
+    "aten.binary_cross_entropy.default",
+    "aten.index_fill.int_Scalar",
+    "aten.index_fill.int_Tensor",
+    "aten.take.default",
     # eager's rounding: the decomposed forms compute the points in another order
     "aten.linspace.default",
     "aten.logspace.default",
@@ -68,8 +74,10 @@ def decomposition_table():
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table.update(with_eager_strides())
+    table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
+    table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
     return table
 
 
@@ -86,3 +94,8 @@ def _native_layer_norm(x, normalized_shape, weight, bias, eps):
         return NotImplemented
     result, *statistics = torch.native_layer_norm(x.to(parameter.dtype), normalized_shape, weight, bias, eps)
     return result.to(x.dtype), *statistics
+
+
+def _native_dropout_backward(grad, mask, scale):
+    """Eager's formula on CPUs, with its strides and roundings; torch's rule has those of the CUDA kernel."""
+    return grad * mask * scale

@@ -19,3 +19,11 @@ class CompileError(FritError):
 
 class ArtifactError(FritError):
     """Bytes that are not an artifact this runtime can load, or that do not fit this machine."""
+
+
+class VerifyError(FritError):
+    """A call gave something else than ATen (`options={"verify": N}`). `graph`, `stage`, `place` (a frit.locate.Place), `differences`, `sizes` and
+    `repro` (a folder, or None) say what, in parts."""
+
+    graph = stage = place = repro = None
+    differences, sizes = (), {}

@@ -262,7 +262,7 @@ def likeness(captured, settings, native, with_text):
     """Who is asked about a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
     if not captured.key:
         return None
-    if captured.callbacks:
+    if captured.callbacks or captured.opaque_results:
         counters["frit"]["cache_misses"] += 1
         counters["frit"]["cache_bypass:it has Python steps"] += 1
         return None

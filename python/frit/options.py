@@ -47,6 +47,8 @@ REGISTRY = {
             ("default", "eager"),
         ),
         Option("fusion", bool, True, "merge operators into kernels; off gives one kernel an operator, for bisecting"),
+        Option("reuse", bool, True, "use memory again and write in place; off gives every value storage of its own, for bisecting"),
+        Option("relay", bool, True, "let convolutions and pools work channels-last; off keeps the program's order of dims, for bisecting"),
         Option(
             "target",
             str,
@@ -102,9 +104,52 @@ REGISTRY = {
             "reproducible by torch.manual_seed, other numbers than eager's; 'auto' is 'philox' on CUDA and 'torch' elsewhere",
             ("auto", "torch", "philox"),
         ),
+        Option(
+            "strict",
+            bool,
+            False,
+            "what frit itself fails at is an error; otherwise it becomes calls of ATen, with a warning: to find errors",
+            environment="FRIT_STRICT",
+        ),
+        Option("fail_at", str, "", "fail on purpose at 'kernel:NAME', 'pass:NAME', 'plan' or 'always': to test what becomes of failures"),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
+        Option(
+            "verify",
+            int,
+            0,
+            "the first so many calls of each graph also run through ATen, on copies, and are compared (see `frit.verify`)",
+            environment="FRIT_VERIFY",
+            check=lambda number: _check_count("verify", number),
+        ),
+        Option(
+            "verify_action",
+            str,
+            "raise",
+            "what a difference does: 'raise' a VerifyError, or 'warn' through the log",
+            ("raise", "warn"),
+            "FRIT_VERIFY_ACTION",
+        ),
+        Option(
+            "repro_dir",
+            str,
+            "",
+            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.repro`)",
+            environment="FRIT_REPRO_DIR",
+        ),
+        Option(
+            "repro_data", bool, False, "such folders also keep the arguments of the call, data and all", environment="FRIT_REPRO_DATA"
+        ),
     )
 }
+
+
+#: Options that say what becomes of a graph once it is compiled. The compiler and the cache's keys know nothing of them.
+AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
+
+
+def _check_count(name, number):
+    if number < 0:
+        raise OptionError(f"frit: option {name!r} takes a number of calls, not {number}")
 
 
 def nearest(name, known):
@@ -131,7 +176,9 @@ def _default(option):
     text = os.environ.get(option.environment, "") if option.environment else ""
     if not text:
         return option.default
-    return _checked(option.name, text == "1" if option.type is bool else text)
+    if option.type is int and not text.isdecimal():
+        raise OptionError(f"frit: {option.environment} takes a number, not {text!r}")
+    return _checked(option.name, text == "1" if option.type is bool else option.type(text))
 
 
 def _checked(name, value):

@@ -47,6 +47,9 @@ class Explanation:
         for graph in self.graphs:
             head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
             lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
+            if graph["whole_graph"]:
+                lines.append(f"  runs as it was traced, operator by operator: {graph['whole_graph']}")
+                continue
             lines.append(f"  {_memory(graph)}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
@@ -65,7 +68,7 @@ class Explanation:
             lines.extend(_padding(graph))
             lines.extend(_specialized(graph))
             lines.extend(modes.lines(graph))
-            lines.extend(f"  python {step}: not expressible in the export schema" for step in graph["callbacks"])
+            lines.extend(f"  python {step}: {why}" for step, why in zip(graph["callbacks"], graph["callback_reasons"]))
         lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
 
@@ -182,6 +185,8 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "padding": list(report.get("padding", ())),
                 "random": dict(report.get("random", {})),
                 "callbacks": [step.name for step in captured.callbacks],
+                "callback_reasons": [step.why for step in captured.callbacks],
+                "whole_graph": report.get("whole_graph", ""),
                 "autotune": report.get("autotune", ""),
             }
         )

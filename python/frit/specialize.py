@@ -58,7 +58,7 @@ class Specializer:
         try:
             content = key and kept.read_artifact(key)
             if not content:
-                content = native.compile(self._text, json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name})).artifact
+                content = native.compile(self._text, json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})).artifact
                 if key:
                     kept.keep_artifact(key, content)
             native.specialize(executable, buckets, content, self._constants)
@@ -159,6 +159,8 @@ def attach(executable, captured, settings, report, name):
     """Lets an executable ask for kernels of its buckets, where it has any and its graph can be compiled again."""
     if captured.callbacks or not captured.json or not hasattr(executable, "watch_buckets"):
         return
+    if report.get("retries"):
+        return  # kernels of another try would not be these
     specializer = Specializer(executable, captured, settings, report, name)
     if specializer._sizes:
         executable._specializer = specializer

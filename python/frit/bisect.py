@@ -1,0 +1,214 @@
+"""`frit bisect script.py`: which graph of a program differs from ATen, where in it, which pass it takes, and the smallest graph that shows it.
+
+The script runs once, verified, in a process of its own; its first difference leaves a folder with the arguments. From there on that graph alone is
+compiled: with each pass off in turn, then smaller and smaller, values of ATen in place of what made them. What is left is written as a
+folder like all others (`frit.repro`).
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from . import backend, locate, reference, repro
+from .capture import capture
+from .differences import Difference
+from .errors import CompileError, VerifyError
+from .options import REGISTRY
+from .verify import Check, settings_of_part
+
+#: What each pass is switched off by.
+SWITCHES = {
+    "fusion": {"fusion": False},
+    "padding": {"padding": "off"},
+    "buckets": {"bucket_policy": "off", "symbol_buckets": ""},
+    "in-place": {"reuse": False},
+    "layout": {"relay": False},
+    "approximation": {"numerics": "eager"},
+    "random": {"random": "torch"},
+}
+_MOST_TRIES = 80
+
+
+def of_script(script, arguments, calls, out, say=print):
+    """The exit status: 1 where a difference was found, 0 where none was, 2 where the script fails otherwise."""
+    if os.path.isdir(script) or os.path.basename(script) == "repro.py":
+        return of_program(repro.load(script), out, say)
+    folder = out or tempfile.mkdtemp(prefix="frit-bisect-")
+    os.makedirs(folder, exist_ok=True)
+    asked = {"FRIT_VERIFY": str(calls), "FRIT_VERIFY_ACTION": "raise", "FRIT_REPRO_DIR": folder, "FRIT_REPRO_DATA": "1"}
+    before = set(os.listdir(folder))
+    done = subprocess.run([sys.executable, script, *arguments], env={**os.environ, **asked}, stderr=subprocess.PIPE, text=True, errors="replace")
+    left = sorted(set(os.listdir(folder)) - before, key=lambda name: os.stat(os.path.join(folder, name)).st_mtime)
+    found = [name for name in left if name.startswith("VerifyError-")]
+    if found:
+        return of_program(repro.load(os.path.join(folder, found[0])), folder, say)
+    if done.returncode == 0:
+        say(f"{script}: no difference in the first {calls} calls of each graph")
+        return 0
+    sys.stderr.write(done.stderr[-4000:])
+    how = f"died by signal {-done.returncode}" if done.returncode < 0 else f"ended with status {done.returncode}"
+    say(f"{script}: it {how}, not because of a difference" + "".join(f"\nto repeat it: python {os.path.join(folder, name, 'repro.py')}" for name in left))
+    return 2
+
+
+def of_program(program, out=None, say=print):
+    """The same for the graph of a repro.py."""
+    gm, _, settings = program.graph()
+    settings = {**settings, "repro_data": True, "repro_dir": out or os.path.dirname(program.folder)}
+    case = Case(gm, program.arguments(), settings, program.stage, program.module.SEED, program.expected)
+    found = case.differences()
+    nodes = sum(node.op == "call_function" for node in gm.graph.nodes)
+    if not found:
+        say(f"{program.folder}: alone, the graph of {nodes} operators agrees with ATen: what differs hangs on what ran before it, or on the data")
+        return 0
+    place = locate.first(case.check(), found, case.arguments)
+    say(f"graph: {program.folder}, {nodes} operators")
+    say(f"difference: {found[0]}")
+    for line in place.lines():
+        say(line)
+    culprits = []
+    for name, changed in {**SWITCHES, "schedule": case.other_schedules()}.items():
+        if changed and all(key in REGISTRY or key in ("symbol_buckets", "schedule_choices") for key in changed):
+            wrong = case.differences(changed)
+            culprits.extend([] if wrong else [name])
+            say(f"without {name}: {'still wrong' if wrong else 'right'}")
+    say(f"the difference takes: {', '.join(culprits)}" if culprits else "no pass makes the difference: it is in the rule or the kernel of an operator")
+    smallest, values, difference = case.smallest(place, found)
+    kind = CompileError if difference.place == "the compilation" else VerifyError
+    error = kind(f"the smallest graph that shows it: {difference}")
+    kept = {**settings_of_part(settings), "fallback": settings["fallback"], "repro_dir": settings["repro_dir"]}
+    folder = repro.write(error, smallest, kept, "inference", values)
+    left = sum(node.op == "call_function" for node in smallest.graph.nodes)
+    say(f"smallest graph: {left} operators, {os.path.join(folder, 'repro.py')}")
+    say(smallest.graph.python_code("self", verbose=True).src.strip("\n"))
+    return 1
+
+
+class Case:
+    """A graph, the arguments of the call that differs, and how it is compiled."""
+
+    def __init__(self, gm, arguments, settings, stage, seed, expected):
+        self.gm, self.arguments, self.stage, self.seed, self._expected = gm, arguments, stage, seed, expected
+        self._settings = {**settings, "cache": False, "verify": 0, "autotune": False, "cuda_graphs": False, "dump_dir": ""}
+        self._report = {}
+
+    def check(self):
+        return Check(self.gm, self.stage, "bisect", self._settings, self._devices(), self._report)
+
+    def _devices(self):
+        return list(dict.fromkeys(x.device for x in self.arguments if isinstance(x, torch.Tensor)))
+
+    def differences(self, changed=None, gm=None, arguments=None):
+        """Those of the graph, or of another one with its arguments. Where the program fails to compile, that it does so again is one."""
+        settings = {**self._settings, **(changed or {})}
+        if gm is not None:
+            settings = {**settings_of_part(settings), "fallback": settings["fallback"]}
+        gm, arguments = gm or self.gm, self.arguments if arguments is None else arguments
+        try:
+            captured = capture(gm)
+            executable, report = backend.build(captured, settings, "bisect")
+        except Exception as error:
+            if type(error).__name__ != self._expected:
+                return []
+            return [Difference("the compilation", f"{type(error).__name__}: {error}", is_value=False)]
+        if gm is self.gm and not changed:
+            self._report = report
+        torch.manual_seed(self.seed)
+        args = reference.copied(arguments)
+        found, _, _ = Check(gm, self.stage, "bisect", settings, list(captured.devices), report).compare(executable, args, list(args), arguments)
+        return found
+
+    def other_schedules(self):
+        """The second schedule of each region that has one."""
+        try:
+            _, report = backend.build(capture(self.gm), {**self._settings, "schedule_choices": "list"}, "bisect")
+        except Exception:
+            return {}
+        choices = ";".join(f"{region}=1" for region, count in enumerate(report.get("schedule_candidates", ())) if count > 1)
+        return {"schedule_choices": choices} if choices else {}
+
+    # -- smaller -------------------------------------------------------------------------------------
+
+    def smallest(self, place, found):
+        """(graph, arguments, difference) of the smallest graph that was found to be wrong."""
+        values = self._values()
+        for results in self._starts(place, found):
+            self._tries = 0
+            best = self._shrunk(results, values)
+            if best:
+                return best
+        return self.gm, self.arguments, found[0]
+
+    def _values(self):
+        """What each node has in a run by ATen."""
+        seen = {node: None for node in self.gm.graph.nodes if node.op == "call_function"}
+        torch.manual_seed(self.seed)
+        reference.eager(self.gm, reference.copied(self.arguments), seen)
+        placeholders = (node for node in self.gm.graph.nodes if node.op == "placeholder")
+        return {**seen, **dict(zip(placeholders, self.arguments))}
+
+    def _starts(self, place, found):
+        """Lists of results to look at alone, the shortest first."""
+        results = self.check()._result_nodes()
+        if place.node is not None and place.node.op == "call_function":
+            yield [place.node]
+        for difference in found:
+            number = difference.place.split()[1] if difference.place.startswith("result ") else ""
+            if number.isdecimal() and isinstance(results[int(number)], torch.fx.Node):
+                yield [results[int(number)]]
+        nodes = list(dict.fromkeys(node for node in results if isinstance(node, torch.fx.Node)))
+        yield from ([node] for node in nodes)
+        if nodes:
+            yield nodes
+
+    def _shrunk(self, results, values):
+        cuttable = {
+            node
+            for node in locate.ancestors(results)
+            if node not in results and isinstance(values.get(node), (torch.Tensor, int, float)) and not reference.mutated(node)
+        }
+        distance, best = 1, None
+        while best is None:
+            inputs = self._beyond(results, cuttable, distance)
+            best = self._wrong(results, inputs, values)
+            if best is None and not inputs:
+                return None
+            distance *= 2
+        # One value after the other, from the results backwards.
+        for node in reversed(list(self.gm.graph.nodes)):
+            if node in cuttable and node not in inputs and node in locate.ancestors(results, inputs) and node.op == "call_function":
+                smaller = self._wrong(results, inputs | {node}, values)
+                if smaller:
+                    best, inputs = smaller, inputs | {node}
+        return best
+
+    @staticmethod
+    def _beyond(results, cuttable, distance):
+        """Values that many steps before the results, and what lies further only where it cannot become an argument."""
+        inputs, front, seen = set(), set(results), set(results)
+        while front:
+            following = set()
+            for node in front:
+                for source in node.all_input_nodes:
+                    if source.op == "placeholder" or source in seen:
+                        continue
+                    if distance <= 1 and source in cuttable:
+                        inputs.add(source)
+                    else:
+                        seen.add(source)
+                        following.add(source)
+            front, distance = following, distance - 1
+        return inputs - seen
+
+    def _wrong(self, results, inputs, values):
+        """(graph, arguments, difference) where the results differ with `inputs` as arguments, else None."""
+        self._tries += 1
+        if self._tries > _MOST_TRIES:
+            return None
+        gm, taken = locate.cut(self.gm, results, inputs)
+        arguments = [values[node] for node in taken]
+        found = self.differences(gm=gm, arguments=arguments)
+        return (gm, arguments, found[0]) if found else None

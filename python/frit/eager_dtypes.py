@@ -1,0 +1,48 @@
+"""Operators whose fake kernels or decompositions promise another dtype than eager gives where their operands have several.
+
+torch's rules promote the operands; some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
+kernel does not. A plan is made for what the graph promises, so the promise is mended here. `tests/python/test_eager_dtypes.py`
+holds the traced dtypes against eager's.
+"""
+
+import functools
+
+import torch
+
+aten = torch.ops.aten
+
+
+def _of_self(rule, place, *args, **kwargs):
+    """Eager's kernel computes in the promoted dtype and writes a result like `self`."""
+    result = rule(*args, **kwargs)
+    return result if result is NotImplemented or result.dtype == args[place].dtype else result.to(args[place].dtype)
+
+
+def _promoted(rule, *args, **kwargs):
+    """Eager's kernel computes in the promoted dtype and returns that."""
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    if len({x.dtype for x in tensors}) == 1:
+        return NotImplemented if rule is None else rule(*args, **kwargs)
+    dtype = functools.reduce(torch.promote_types, [x.dtype for x in tensors])
+    args = [x.to(dtype) if isinstance(x, torch.Tensor) else x for x in args]
+    return (rule or aten.threshold_backward.default)(*args, **kwargs)
+
+
+# operator -> the place of `self`
+OF_SELF = {
+    aten.huber_loss.default: 0,
+    aten.mish_backward.default: 1,
+    aten.mse_loss_backward.default: 1,
+    aten.select_scatter.default: 0,
+    aten.smooth_l1_loss_backward.default: 1,
+    aten.soft_margin_loss.default: 0,
+    aten.soft_margin_loss_backward.default: 1,
+}
+
+
+def decompositions(table):
+    """OpOverload -> decomposition, to be laid over `table`, whose rules they call."""
+    mended = {op: functools.partial(_of_self, table[op], place) for op, place in OF_SELF.items()}
+    mended[aten.addr.default] = functools.partial(_promoted, table[aten.addr.default])
+    mended[aten.threshold_backward.default] = functools.partial(_promoted, None)  # stays whole otherwise
+    return mended

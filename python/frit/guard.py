@@ -1,0 +1,102 @@
+"""What stands around the compilation of a graph: its failures leave a repro, calls that it refuses do, and its first calls are verified where
+asked. The modules that do so are imported when they are needed; a call of a compiled graph passes nothing of this.
+"""
+
+import functools
+import threading
+
+import torch
+import torch._dynamo
+
+from .errors import CompileError
+
+
+def guarded(observers, freedom):
+    """For `compile_graph`. `observers` are told of each compiled graph; `freedom` says what the compiler may know beyond graph and settings."""
+
+    def guard(compile_graph):
+        @functools.wraps(compile_graph)
+        def run(gm, example_inputs, *, settings, stage, **more):
+            made, thread = [], threading.get_ident()
+            level = torch._dynamo.config.repro_level if torch._dynamo.config.repro_after == "aot" else 0
+            settings = _as_torch_asks(settings, level) if level else settings
+            told = {**settings, **freedom(stage, more.get("laid"))}
+
+            def observe(*what):
+                if threading.get_ident() == thread:
+                    made.append(what)
+
+            observers.append(observe)
+            try:
+                executable = compile_graph(gm, example_inputs, settings=settings, stage=stage, **more)
+            except Exception as error:
+                from . import repro
+
+                raise _with_launcher(repro.note(error, gm, told, stage), settings, level)
+            finally:
+                observers.remove(observe)
+            if level == 3 and made:
+                _write_before_it_runs(gm, told, stage)
+            return _watched(executable, gm, told, stage, *made[-1]) if made else executable
+
+        return run
+
+    return guard
+
+
+def _as_torch_asks(settings, level):
+    """TORCHDYNAMO_REPRO_AFTER=aot: what fails goes to torch's folder for minifiers, and with level 4 every call is compared with ATen."""
+    from torch._dynamo.debug_utils import minifier_dir
+
+    verify = max(settings["verify"], 1 << 30) if level == 4 else settings["verify"]
+    return {**settings, "repro_dir": minifier_dir(), "repro_data": True, "verify": verify, "minifier_level": level}
+
+
+def _with_launcher(error, settings, level):
+    """With levels from 2 on the folder gets the `minifier_launcher.py` that torch's messages and documents speak of."""
+    if level >= 2 and getattr(error, "repro", None):
+        from . import repro
+
+        repro.write_launcher(error, settings["repro_dir"])
+    return error
+
+
+def _write_before_it_runs(gm, settings, stage):
+    from . import repro
+
+    error = CompileError(f"frit: nothing failed yet: TORCHDYNAMO_REPRO_LEVEL=3 leaves every graph that is compiled ({stage})")
+    _with_launcher(repro.note(error, gm, settings, stage), settings, 3)
+
+
+def _watched(run, gm, settings, stage, name, _stage, captured, report, executable):
+    if hasattr(executable, "stats") and settings["repro_dir"] != "off":
+        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, gm, settings, stage)
+    if not settings["verify"]:
+        return run
+    from . import verify
+
+    return verify.attach(run, gm, stage, name, settings, captured, report)
+
+
+class Refused:
+    """What becomes of a call whose arguments a compiled graph refuses: the first leaves a repro; then what was to become of it."""
+
+    def __init__(self, otherwise, name, gm, settings, stage):
+        self._otherwise, self._name, self._gm, self._settings, self._stage = otherwise, name, gm, settings, stage
+        self._folder = None
+
+    def __call__(self, args, why):
+        from . import repro
+
+        error = CompileError(f"frit: {why}")
+        if self._folder is None:
+            self._folder = repro.note(error, self._gm, self._settings, self._stage, arguments=list(args)).repro or ""
+        elif self._folder:
+            repro.name_in(error, self._folder)
+        if self._otherwise is None:
+            raise error
+        if self._folder:
+            from .logs import log
+
+            log.info("%s: refused: %s", self._name, error)
+        return self._otherwise(args, why)

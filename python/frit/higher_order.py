@@ -1,0 +1,208 @@
+"""Calls that are no call of an operator with arguments of the schema: operators around operators and graphs, effects, Python steps.
+
+A part of the writer of `capture.py`, which has the tables of names and values.
+"""
+
+import operator
+
+import torch
+import torch.utils._pytree as pytree
+from torch._guards import detect_fake_mode
+
+from .callbacks import Callback, Operand, returns_views, type_in_schema, writes_or_views
+from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
+
+_WITH_EFFECTS = torch.ops.higher_order.with_effects
+# The partitioner puts these around the random operators that a backward computes again, and does not describe what they return.
+_AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run_with_rng_state"}
+
+
+class HigherOrderWriter:
+    """The methods of a graph's writer for such nodes."""
+
+    def higher_order_call(self, target):
+        """How to write calls of `target`, which is no operator."""
+        known = {
+            "invoke_subgraph": self.subgraph_call,
+            "auto_functionalized": self.schemaless_call,
+            "auto_functionalized_v2": self.schemaless_call,
+            "with_effects": self.effects_call,
+        }
+        return known.get(getattr(target, "__name__", ""), _no_text)
+
+    def subgraph_call(self, node):
+        """invoke_subgraph: the graph itself is an argument, written once per call."""
+        inputs = []
+        for value in node.args:
+            if isinstance(value, torch.fx.Node) and value.op == "get_attr":
+                inner = type(self)(getattr(self.gm, value.target), self.sizes)
+                graph = inner.graph()
+                if inner.constants or inner.callbacks or inner.opaque_inputs:
+                    raise Inexpressible("its graph has constants or Python steps")
+                self.devices.update(inner.devices)
+                text = f'{{"as_graph":{{"name":{self.quoted(value.target)},"graph":{graph}}}}}'
+            else:
+                text = self._argument(node, value, None)
+            inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
+        self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
+
+    def schemaless_call(self, node):
+        """auto_functionalized: an operator that writes to its arguments, and those it writes to."""
+        inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
+        for name, value in node.kwargs.items():
+            text = self._argument(node, value, None)
+            inputs.append(f'{{"name":{self.quoted(name)},"arg":{text},"kind":2}}')
+        value = node.meta["val"]
+        single = isinstance(value, torch.Tensor)
+        outputs = [self._define(node, node.name, value)] if single else self._tuple(node, value)
+        self._emit(node, self._qualified(node.target), inputs, outputs, "true" if single else "false")
+
+    def is_token(self, node):
+        """Whether an argument of the graph is an effect token: torch threads it through calls to keep them in order and passes None for it."""
+        described = type(node.meta.get("desc")).__name__ in ("ForwardTokenAOTInput", "BackwardTokenAOTInput")
+        return described or any(user.target is _WITH_EFFECTS and user.args[0] is node for user in node.users)
+
+    def effects_call(self, node):
+        """with_effects(token, operator, ...): the operator itself, which the compiler keeps in order. That it does so of an operator with results
+        is known only of those that it does not know."""
+        op = node.args[1]
+        if not isinstance(op, torch._ops.OpOverload) or (op._schema.returns and op.namespace in ("aten", "prims")):
+            raise Inexpressible("an operator with effects that the schema cannot say")
+        target, inputs = self.call_text(node, op, node.args[2:], node.kwargs)
+        value = node.meta["val"]
+        outputs = self._tuple(node, (None, *value[1:]))[1:] if op._schema.returns else self._tuple(node, (None,))[1:]
+        self._emit(node, target, inputs, outputs)
+
+    # -- Python steps --------------------------------------------------------------------------------
+
+    def opaque(self, node, value, is_quantised=False):
+        """A place for a value that no plan holds, which `node` is from now on."""
+        why = why_opaque(value) or ("quantised tensors are not supported" if is_quantised else "a value of several parts")
+        slot = Slot(self.opaque_values, why, is_quantised)
+        self.opaque_values += 1
+        self.refs[node] = ("opaque", '{"as_none":true}', slot)
+        return slot
+
+    def callback(self, node, why):
+        """Write a node as a step in Python."""
+        target = node.target
+        args, kwargs = list(node.args), dict(node.kwargs)
+        if target is _WITH_EFFECTS:
+            args[0] = None
+        if writes_or_views(target, args, kwargs, self._is_held):
+            raise Inexpressible(f"{why}, and it reads or writes memory of the plan's by another name")
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        operands = []
+        for number, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.fx.Node):
+                leaves[number] = self._leaf(leaf, operands)
+        is_quantised = gives_quantised(target, leaves)
+        results, outputs = [], []
+        for path, readers, value in _parts(node):
+            if value is None or (target is _WITH_EFFECTS and path == (0,)):
+                kind = ("literal", '{"as_none":true}', None)
+            elif why_opaque(value) or isinstance(value, str) or (is_quantised and isinstance(value, torch.Tensor)):
+                slot = self.opaque(readers[0], value, is_quantised)
+                results.append((path, slot))
+                kind = self.refs[readers[0]]
+            else:
+                if returns_views(target):
+                    raise Inexpressible(f"{why}, and its result lies in memory that no plan holds")
+                outputs.append(self._define(readers[0], readers[0].name, value))
+                results.append((path, type_in_schema(value)))
+                kind = self.refs[readers[0]]
+            for reader in readers:
+                self.refs[reader] = kind
+        step = Callback(target, why, leaves, spec, [type_in_schema(operand.meta["val"]) for operand in operands], results)
+        self.callbacks.append(step)
+        for leaf in leaves:
+            if isinstance(leaf, Slot):
+                self.last_readers[leaf.number] = step
+        name, arguments = self.step_text(step.op)
+        inputs = [
+            f'{{"name":{quoted},"arg":{self._reference(node, operand)[1]},"kind":1}}'
+            for quoted, operand in zip(arguments, operands)
+        ]
+        self._emit(node, name, inputs, outputs)
+
+    def _is_held(self, node):
+        return self.refs.get(node, ("",))[0] == "t"
+
+    def _leaf(self, node, operands):
+        """What stands for a node among the arguments of a step; `operands` are those that the plan gives it."""
+        if node.op == "get_attr" and node not in self.refs:
+            return self.attribute(node)
+        kind, _, payload = self.refs.get(node) or (None, None, None)
+        if kind is None:
+            raise Inexpressible(f"{node.name} is no value of a plan")
+        if kind in ("opaque", "literal"):
+            return payload
+        operands.append(node)
+        return Operand(len(operands) - 1)
+
+    def attribute(self, node):
+        value = self.gm
+        for name in node.target.split("."):
+            value = getattr(value, name)
+        return value
+
+    def opaque_result(self, position, node):
+        """The text of a result that no plan holds; None where a plan holds it."""
+        if node.op == "get_attr" and node not in self.refs:
+            value = self.attribute(node)
+            self.opaque_constants[self.opaque(node, value).number] = value
+        known = self.refs.get(node)
+        if known is None or known[0] != "opaque":
+            return None
+        self.opaque_results[position] = known[2]
+        return known[1]
+
+    def place_opaque_values(self, captured):
+        """Tells who runs the graph which arguments and results are opaque, and each step which values it is the last to read."""
+        captured.opaque_inputs = {position: slot.number for position, slot in self.opaque_inputs.items()}
+        captured.opaque_results = {position: slot.number for position, slot in self.opaque_results.items()}
+        captured.opaque_constants = self.opaque_constants
+        kept = set(captured.opaque_results.values())
+        for number, step in self.last_readers.items():
+            if number not in kept:
+                step.drops += (number,)
+
+
+def _no_text(node):
+    raise Inexpressible(f"{getattr(node.target, '__name__', node.target)} has no text in the export schema")
+
+
+def _parts(node):
+    """(path, nodes, value) of each part of a node's value that somebody reads: by which items one gets there, and the nodes that stand for it."""
+    pending, found = [((), [node], None)], []
+    while pending:
+        path, nodes, within = pending.pop()
+        value = next((n.meta["val"] for n in nodes if n.meta.get("val") is not None), within)
+        items, whole = {}, False
+        for user in (user for n in nodes for user in n.users):
+            if user.target is operator.getitem and user.args[0] in nodes:
+                items.setdefault(user.args[1], []).append(user)
+            else:
+                whole = True
+        if whole:
+            value = _described(node) if value is None and not path and "val" not in node.meta else value
+            found.append((path, nodes, value))
+        for key, readers in items.items():
+            inside = value[key] if isinstance(value, (list, tuple, dict)) else None
+            pending.append((path + (key,), readers, inside))
+    return sorted(found, key=lambda part: str(part[0]))
+
+
+def _described(node):
+    """What a node returns that nobody has described: the operator inside, on fake tensors."""
+    name = getattr(node.target, "__name__", "")
+    if name not in _AROUND_RANDOM:
+        raise Inexpressible("torch does not say what it returns")
+    args = list(node.args) if name != "run_with_rng_state" else list(node.args[1:])
+    kwargs = {key: value for key, value in node.kwargs.items() if key != "rng_state"}
+    args, kwargs = pytree.tree_map(lambda x: x.meta["val"] if isinstance(x, torch.fx.Node) else x, (args, kwargs))
+    mode = detect_fake_mode((args, kwargs))
+    if mode is None:
+        raise Inexpressible("torch does not say what it returns")
+    with mode:
+        return args[0](*args[1:], **kwargs)

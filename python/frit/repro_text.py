@@ -1,0 +1,355 @@
+"""The text of a repro.py, and what its parts are when it runs: a graph with fake values, arguments of the right shape.
+
+`SYMBOLS` are the sizes that vary, `INPUTS` the arguments as the graph was traced with them (sizes as expressions), `CALL` those of the call that
+failed. The graph is the code that torch.fx prints, with the user's lines as comments; it is traced symbolically when the script runs, so
+its operators are the same ones in the same order.
+"""
+
+import builtins
+import functools
+import importlib
+import re
+
+import torch
+import torch.utils._pytree as pytree
+
+from .options import AFTERWARDS
+
+_INLINE = 64  # elements of a constant that are written down: literals of the program
+_FRAME = re.compile(r' *File "(?P<file>[^"]+)", line .*\n(?:    .*\n?)?')
+
+
+def script(error, gm, settings, stage, arguments, keeps_data, title=""):
+    """The whole text."""
+    symbols = _symbols(gm)
+    inputs = [_described(node.meta.get("val")) for node in gm.graph.nodes if node.op == "placeholder"]
+    call = None if arguments is None else [_described(x, real=True) for x in _with_storages(arguments)]
+    message = "\n".join(f"# {line}".rstrip() for line in (title + str(error)).split("\n"))
+    classes, imports = [], {}
+    top = _class(gm, "Graph", classes, imports)
+    data = "arguments.pt has the arguments themselves." if keeps_data else "Floats are drawn anew."
+    listed = "".join(f"    {text},\n" for text in inputs)
+    called = "None" if call is None else "[\n" + "".join(f"    {text},\n" for text in call) + "]"
+    return f'''# {type(error).__name__} of frit, torch {torch.__version__}; {data}
+{message}
+#
+# python repro.py            compiles, runs and compares with ATen; exit status 1 where the failure shows again
+# python repro.py --minify   looks for the smallest graph that shows it
+
+import torch
+from math import inf, nan
+from torch import device
+from frit import repro
+from frit.repro_text import constant, size, tensor
+{"".join(f"{line}{chr(10)}" for line in sorted(imports.values()))}
+FAILURE = {type(error).__name__!r}
+STAGE = {stage!r}
+SEED = {torch.initial_seed() % 2**63}
+OPTIONS = {_options(settings)}
+
+# The sizes that vary: a value, and the range that torch knows.
+SYMBOLS = {symbols!r}
+
+# The arguments as they were traced.
+INPUTS = [
+{listed}]
+
+# Those of the call that failed.
+CALL = {called}
+
+
+{"".join(classes)}{top}
+if __name__ == "__main__":
+    repro.run_script(__name__)
+'''
+
+
+_ALONE = (*AFTERWARDS, "dump_dir")
+
+
+def _options(settings):
+    """What the compiler was asked; JSON-like values alone."""
+    shown = "".join(f"    {name!r}: {value!r},\n" for name, value in sorted(settings.items()) if name not in _ALONE)
+    return "{\n" + shown + "}"
+
+
+# -- sizes -------------------------------------------------------------------------------------------
+
+
+def _symbols(gm):
+    """name -> [hint, least, greatest] of each symbol in the values of the graph, in order of appearance."""
+    found = {}
+    for node in gm.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")) if node.op == "placeholder" else ():
+            sizes = [*value.shape, *value.stride(), value.storage_offset()] if _is_strided(value) else [value]
+            for number in sizes:
+                if isinstance(number, torch.SymInt):
+                    _note_symbols(number, found)
+    return found
+
+
+def _note_symbols(number, found):
+    env = number.node.shape_env
+    for symbol in sorted(number.node.expr.free_symbols, key=str):
+        bounds = env.var_to_range.get(symbol)
+        ends = [int(x) if x.is_finite and abs(x) < 2**62 else None for x in (bounds.lower, bounds.upper)] if bounds is not None else [None, None]
+        hint = env.backed_var_to_val.get(symbol) if hasattr(env, "backed_var_to_val") else env.var_to_val.get(symbol)
+        found.setdefault(symbol.name, [int(hint) if hint is not None else 8, *ends])
+
+
+def _is_strided(value):
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided
+
+
+def _expression(number):
+    return number if type(number) is int else str(number.node.expr) if isinstance(number, torch.SymInt) else repr(number)
+
+
+def _described(value, real=False):
+    """An argument as a call of `tensor` or `size`, or its own text."""
+    if isinstance(value, Given):
+        return value.text
+    if isinstance(value, torch.SymInt):
+        return f"size({_expression(value)!r})"
+    if _is_strided(value):
+        parts = [tuple(map(_expression, value.shape)), tuple(map(_expression, value.stride())), _expression(value.storage_offset()), value.dtype]
+        more = ""
+        if value.device.type != "cpu":
+            more += f", device={str(value.device)!r}"
+        if value.requires_grad:
+            more += ", requires_grad=True"
+        if real:
+            more += _described_memory(value)
+        return f"tensor({', '.join(map(repr, parts))}{more})"
+    if value is None or isinstance(value, (bool, int, str)):
+        return repr(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, (torch.SymFloat, torch.SymBool)):
+        return "1.0" if isinstance(value, torch.SymFloat) else "True"
+    return "None"
+
+
+def _described_memory(value):
+    text = "".join(f", {name}=True" for name, lazy in (("conj", value.is_conj()), ("neg", value.is_neg())) if lazy)
+    if not value.is_floating_point() and not value.is_complex() and value.dtype is not torch.bool and value.numel():
+        text += f", low={int(value.min())}, high={int(value.max())}"
+    return text
+
+
+class Given:
+    """A value that has its text already."""
+
+    def __init__(self, text):
+        self.text = text
+
+
+def _with_storages(arguments):
+    """Tensors that share memory with others are told so, by the number of the first and the bytes of the storage."""
+    tensors = [x for x in arguments if _is_strided(x) and type(x) in (torch.Tensor, torch.nn.Parameter)]
+    keys = [x.untyped_storage()._cdata for x in tensors]
+    for x in arguments:
+        if any(x is y for y in tensors):
+            key = x.untyped_storage()._cdata
+            needed = (x.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))) * x.element_size() if x.numel() else 0
+            shared = keys.count(key) > 1
+            if shared or x.untyped_storage().nbytes() != needed:
+                of = f", storage={keys.index(key)}" if shared else ""
+                yield Given(_described(x, real=True)[:-1] + f"{of}, bytes={x.untyped_storage().nbytes()})")
+                continue
+        yield x
+
+
+# -- code --------------------------------------------------------------------------------------------
+
+
+def _class(gm, name, classes, imports):
+    """The text of a module class for a graph; those of its subgraphs go to `classes`."""
+    code = gm.graph.python_code("self", verbose=True, include_stride=True)
+    for each, value in code.globals.items():
+        if each not in ("inf", "nan", "torch", "device", "NoneType", "fx_pytree", "pytree"):
+            imports[each] = _import(each, value)
+    attributes = []
+    for target in dict.fromkeys(node.target for node in gm.graph.nodes if node.op == "get_attr"):
+        value = functools.reduce(getattr, target.split("."), gm)
+        if isinstance(value, torch.fx.GraphModule):
+            inner = f"{name}_{re.sub(r'[^0-9A-Za-z_]', '_', target)}"
+            classes.append(_class(value, inner, classes, imports) + "\n")
+            attributes.append((target, f"{inner}()"))
+        elif isinstance(value, torch.Tensor):
+            attributes.append((target, _constant(value)))
+        else:
+            attributes.append((target, f"None  # {type(value).__name__}, which has no text"))
+    made = "".join(f"        {_assign(target, text)}\n" for target, text in attributes)
+    start = f"    def __init__(self):\n        super().__init__()\n{made}\n" if attributes else ""
+    body = "".join(f"    {line}\n" if line.strip() else "\n" for line in code.src.strip("\n").split("\n"))
+    return f"class {name}(torch.nn.Module):\n{start}{body.rstrip()}\n\n"
+
+
+def _assign(target, text):
+    return f"self.{target} = {text}" if "." not in target else f"repro_text.put(self, {target!r}, {text})"
+
+
+def _import(name, value):
+    module, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", getattr(value, "__name__", ""))
+    if module is None and hasattr(builtins, name):
+        return f"import builtins; {name} = builtins.{name}"
+    if type(value).__name__ == "module":
+        return f"import {value.__name__} as {name}"
+    try:
+        found = functools.reduce(getattr, qualified.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError, TypeError, ValueError):
+        found = None
+    if found is not value:
+        return f"{name} = None  # {value!r} belongs to the program".replace("\n", " ")
+    first, *rest = qualified.split(".")
+    return f"from {module} import {first} as {name}" if not rest else f"import {module}; {name} = {module}.{qualified}"
+
+
+def _constant(value):
+    """A constant of the graph: written down where it is small, else described."""
+    if value.numel() <= _INLINE and value.layout is torch.strided and value.dtype.itemsize > 1 | (not value.is_floating_point()):
+        listed = value.detach().cpu().resolve_conj().tolist()
+        return f"constant({listed!r}, {value.dtype!r}, {str(value.device)!r}, {tuple(value.shape)!r}, {tuple(value.stride())!r}, {value.storage_offset()})"
+    return _described(value, real=True) + ".made(number=1)"
+
+
+# -- when a script runs ------------------------------------------------------------------------------
+
+
+class tensor:  # noqa: N801 (a word of the scripts)
+    """A strided tensor without its data. Sizes, strides and offset in elements, as numbers or expressions of symbols."""
+
+    def __init__(self, sizes, strides, offset, dtype, device="cpu", requires_grad=False, conj=False, neg=False, low=0, high=1, storage=None, bytes=None):
+        self.sizes, self.strides, self.offset, self.dtype, self.device = sizes, strides, offset, dtype, device
+        self.requires_grad, self.conj, self.neg, self.low, self.high, self.storage, self.bytes = requires_grad, conj, neg, low, high, storage, bytes
+
+    def fake(self, values):
+        sizes, strides = ([_evaluate(x, values) for x in numbers] for numbers in (self.sizes, self.strides))
+        span = _evaluate(self.offset, values) + 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
+        memory = torch.empty((torch.sym_max(span, 0),), dtype=self.dtype, device=self.device)
+        return torch.as_strided(memory, sizes, strides, _evaluate(self.offset, values)).requires_grad_(self.requires_grad)
+
+    def made(self, values=None, number=0, storages=None):
+        sizes, strides = ([int(_evaluate(x, values or {})) for x in numbers] for numbers in (self.sizes, self.strides))
+        offset = int(_evaluate(self.offset, values or {}))
+        span = offset + 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if 0 not in sizes else offset
+        span = max(span, (self.bytes or 0) // self.dtype.itemsize)
+        key = self.storage if self.storage is not None else ("own", number)
+        storages = {} if storages is None else storages
+        if key not in storages:
+            storages[key] = self._drawn(span, number).untyped_storage()
+        result = torch.empty(0, dtype=self.dtype, device=self.device).set_(storages[key], offset, sizes, strides)
+        if self.conj:
+            torch._C._set_conj(result, True)
+        if self.neg:
+            torch._C._set_neg(result, True)
+        return result
+
+    def _drawn(self, count, number):
+        generator = torch.Generator("cpu").manual_seed(number)
+        if self.dtype is torch.bool:
+            memory = torch.randint(0, 2, (count,), generator=generator).bool()
+        elif self.dtype.is_floating_point or self.dtype.is_complex:
+            drawn = torch.complex64 if self.dtype.is_complex else torch.float32
+            memory = torch.randn(count, generator=generator, dtype=drawn).to(self.dtype)
+        else:
+            low, high = max(self.low, -(2**62)), min(self.high, 2**62)
+            memory = torch.randint(low, high + 1, (count,), generator=generator).to(self.dtype)
+        return memory.to(self.device)
+
+
+class size:  # noqa: N801
+    """A size that varies, as an expression of symbols."""
+
+    def __init__(self, expression):
+        self.expression = expression
+
+
+def constant(listed, dtype, device, sizes, strides, offset):
+    """A small constant with its data."""
+    values = torch.tensor(listed, dtype=dtype, device=device).reshape(sizes)
+    span = offset + (0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides)))
+    result = torch.zeros(span, dtype=dtype, device=device).as_strided(sizes, strides, offset)
+    return result.copy_(values) if all(s or n < 2 for n, s in zip(sizes, strides)) else values.as_strided(sizes, strides)
+
+
+def put(module, target, value):
+    """Sets an attribute of modules in modules."""
+    *path, last = target.split(".")
+    for name in path:
+        if not hasattr(module, name):
+            setattr(module, name, torch.nn.Module())
+        module = getattr(module, name)
+    setattr(module, last, value)
+
+
+_FUNCTIONS = {
+    "Max": lambda *x: functools.reduce(torch.sym_max, x),
+    "Min": lambda *x: functools.reduce(torch.sym_min, x),
+    "Mod": lambda a, b: a % b,
+    "PythonMod": lambda a, b: a % b,
+    "FloorDiv": lambda a, b: a // b,
+    "CleanDiv": lambda a, b: a // b,
+    "Identity": lambda a: a,
+    "CeilToInt": lambda a: torch.sym_int(a),
+}
+
+
+def _evaluate(expression, values):
+    return eval(expression, {"__builtins__": {}}, {**_FUNCTIONS, **values}) if isinstance(expression, str) else expression
+
+
+def made(module):
+    """Arguments of the call that failed, or such as the graph was traced with."""
+    hints = {name: hint for name, (hint, *_) in module.SYMBOLS.items()}
+    storages, given = {}, module.CALL if module.CALL is not None else module.INPUTS
+    return [
+        x.made(hints, number, storages) if isinstance(x, tensor) else _evaluate(x.expression, hints) if isinstance(x, size) else x
+        for number, x in enumerate(given)
+    ]
+
+
+class _Tracer(torch.fx.Tracer):
+    record_stack_traces = True
+
+
+def traced(module):
+    """(GraphModule, fake arguments, what each symbol is called now) of a script: the graph as written, with a value for each node."""
+    from torch._dynamo.source import ConstantSource
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+    from torch.utils._sympy.numbers import int_oo
+
+    env = ShapeEnv()
+    values = {}
+    for name, (hint, least, greatest) in module.SYMBOLS.items():
+        source = ConstantSource(name)
+        positive = True if least is not None and least >= 0 else None
+        symbol = env.create_symbol(hint, source, DimDynamic.DYNAMIC, positive=positive, do_not_specialize_zero_one=True)
+        env.constrain_symbol_range(symbol, -int_oo if least is None else least, int_oo if greatest is None else greatest)
+        values[name] = env.create_symintnode(symbol, hint=hint, source=source)
+    owner = module.Graph()
+    gm = torch.fx.GraphModule(owner, _Tracer().trace(owner))
+    with FakeTensorMode(shape_env=env, allow_non_fake_inputs=True):
+        fakes = [
+            x.fake(values) if isinstance(x, tensor) else _evaluate(x.expression, values) if isinstance(x, size) else x for x in module.INPUTS
+        ]
+        with torch.no_grad():
+            _Propagate(gm, module.__file__).run(*fakes)
+    return gm, fakes, {name: str(value.node.expr) for name, value in values.items()}
+
+
+class _Propagate(torch.fx.Interpreter):
+    """Gives each node its fake value and its line in the script."""
+
+    def __init__(self, gm, path):
+        super().__init__(gm)
+        self._path = path
+
+    def run_node(self, n):
+        value = super().run_node(n)
+        n.meta["val"] = value
+        mine = [frame[0] for frame in _FRAME.finditer(n.meta.get("stack_trace") or "") if frame["file"] == self._path]
+        n.meta["stack_trace"] = mine[-1] if mine else None
+        return value
