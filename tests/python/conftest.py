@@ -22,7 +22,7 @@ for path in (HERE, ROOT):
 
 import json_interpreter  # noqa: E402
 
-from frit import backend  # noqa: E402
+from frit import as_is, backend  # noqa: E402
 
 torch.set_num_threads(2)
 # Dynamo times the guards of each graph that it has traced, over caches that it has flushed: 20 to 35 ms for a number that nobody reads here.
@@ -30,6 +30,10 @@ torch.set_num_threads(2)
 torch._dynamo.guards.profile_guard_manager = lambda guards, scope, runs: 0.0
 # What a test compiles is compiled there and then; tests of the cache switch it on in a folder of their own.
 os.environ["FRIT_CACHE"] = "0"
+# What frit fails at is an error here, not calls of ATen.
+os.environ["FRIT_STRICT"] = "1"
+# Tests provoke errors; those of repros say where theirs go.
+os.environ["FRIT_REPRO_DIR"] = "off"
 # The benchmarks switch torch's caches off by a variable where they are imported and nothing was said. Not for the tests, nor for the processes
 # they start (pytest's workers too): torch takes the variable's word, "0" as well, over what a test sets.
 if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ:
@@ -71,6 +75,17 @@ def graphs(monkeypatch):
 
     monkeypatch.setattr(backend, "capture", record)
     return seen
+
+
+@pytest.fixture
+def lenient(monkeypatch, strict):
+    """Graphs that cannot be captured or compiled run as they were traced, as they do for users; elsewhere in the tests they are errors."""
+    monkeypatch.setattr(as_is, "STRICT", False)
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    monkeypatch.setattr(as_is, "STRICT", True)
 
 
 @pytest.fixture(autouse=True)

@@ -52,9 +52,19 @@ def test_the_executable_is_boxed_and_clears_its_list(executables):
 )
 def test_wrong_arguments_at_run_time_are_errors(executables, arguments, message):
     torch.compile(lambda x, y: x + y, backend="frit")(torch.ones(3), torch.ones(3))
+    del executables[0]._otherwise  # runs the graph as it was traced where that can be
     with pytest.raises((RuntimeError, TypeError, ValueError), match=message):
         executables[0](list(arguments))
     assert executables[0]([torch.ones(3), torch.ones(3)])[0].tolist() == [2, 2, 2]
+
+
+def test_what_a_plan_does_not_fit_runs_as_it_was_traced(executables):
+    torch.compile(lambda x, y: x + y, backend="frit")(torch.ones(3), torch.ones(3))
+    before = counters["frit"]["calls_as_traced"]
+    assert executables[0]([torch.ones(3, 1), torch.ones(3)])[0].tolist() == [[2.0] * 3] * 3
+    assert counters["frit"]["calls_as_traced"] == before + 1
+    with pytest.raises(TypeError, match="2"):
+        executables[0]([torch.ones(3)])
 
 
 def test_mutation_and_aliasing():

@@ -1,0 +1,29 @@
+"""Mistakes on purpose: an operator of the captured text becomes another one, so that frit is wrong and ATen is not.
+
+`install("sin.default", "cos.default")` in a process, or `python planted.py sin.default cos.default script.py` for a script of its own. `when` says
+under which settings the mistake is made: it stands for a pass that is on. `results`: only in graphs with so many results, as mistakes that go away
+when values are looked at.
+"""
+
+import runpy
+import sys
+
+
+def install(wrong, instead, when=lambda settings: True, results=0, setattr=setattr):
+    from frit import backend
+
+    build = backend.build
+
+    def build_wrongly(captured, settings, name):
+        if when(settings) and results in (0, captured.json.count('"user_output"')):
+            captured.json = captured.json.replace(f'"torch.ops.aten.{wrong}"', f'"torch.ops.aten.{instead}"')
+        return build(captured, settings, name)
+
+    setattr(backend, "build", build_wrongly)
+
+
+if __name__ == "__main__":
+    wrong, instead, condition, script, *arguments = sys.argv[1:]
+    install(wrong, instead, eval(f"lambda settings: {condition}"))
+    sys.argv = [script, *arguments]
+    runpy.run_path(script, run_name="__main__")

@@ -1,0 +1,282 @@
+"""Runs a program compiled and as it is, and says how they differ."""
+
+import dataclasses
+import re
+
+import checker
+import torch
+import torch.utils._pytree as pytree
+
+from . import rounding
+from .levels import BITS, ROUNDED, Refused, is_rounded_type
+from .program import tangent
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """`status`: 'equal', 'raises' (both alike), 'discarded' (aot_eager differs from eager, too), or 'different', by `kind` at `place`."""
+
+    status: str
+    kind: str = ""
+    place: str = ""
+    message: str = ""
+
+
+class Different(Exception):
+    def __init__(self, kind, place, message):
+        super().__init__(kind, place, message)
+        self.kind, self.place, self.message = kind, place, message
+
+
+@dataclasses.dataclass
+class Call:
+    """The leaves of one call: tensors that it was given, gave and kept."""
+
+    arguments: list
+    results: list
+    state: list
+    gradients: list
+    error: Exception | None = None
+
+    def leaves(self):
+        parts = (("argument", self.arguments), ("result", self.results), ("state", self.state), ("gradient", self.gradients))
+        return [(f"{what} {i}", x) for what, leaves in parts for i, x in enumerate(leaves)]
+
+
+def gradients(program, results, arguments, state):
+    """The gradients of a weighted sum of the results."""
+    sources = [x for x in arguments if isinstance(x, torch.Tensor) and x.requires_grad and x.is_leaf]
+    sources += list(state.parameters()) if state is not None else []
+    loss = 0.0
+    for x in results:
+        if isinstance(x, torch.Tensor) and x.requires_grad:
+            parts = torch.view_as_real(x.resolve_conj()).sum(-1) if x.is_complex() else x
+            loss = loss + (parts.double() * tangent(parts)).sum()
+    if not isinstance(loss, torch.Tensor) or not sources:
+        return []
+    return list(torch.autograd.grad(loss, sources, allow_unused=True))
+
+
+def call_once(program, function, k, state):
+    arguments = list(program.make(k).values())
+    torch.manual_seed(k)
+    kept = list(state.state_dict(keep_vars=True).values()) if state is not None else []
+    try:
+        returned = function(*([state] if state is not None else []), *arguments)
+        results = pytree.tree_leaves(returned)
+        found = gradients(program, results, arguments, state) if program.training else []
+    except Exception as error:
+        return Call(arguments, [], kept, [], error)
+    kept = list(state.state_dict(keep_vars=True).values()) if state is not None else []
+    return Call(arguments, results, kept, found)
+
+
+def compiled_by(program, backend):
+    options = program.backend_options() if backend == "frit" else None
+    return torch.compile(
+        program.function(), backend=backend, dynamic=program.dynamic, fullgraph=program.graph_break < 0, options=options or None
+    )
+
+
+def first_line(error):
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+
+
+def normal(text):
+    """A message without what differs from program to program."""
+    text = re.sub(r"0x[0-9a-f]+|\b\d+\b|s\d+|u\d+", "#", text)
+    return re.sub(r"graph#?\w*|'[^']*\.py'", "_", text)[:160]
+
+
+def compare_call(program, k, actual, expected):
+    """Raises Different at the first thing that differs."""
+    mine, wanted = actual.leaves(), expected.leaves()
+    if [place for place, _ in mine] != [place for place, _ in wanted]:
+        raise Different("structure", "results", f"{len(mine)} leaves, not {len(wanted)}")
+    unequal = []
+    for number, ((place, a), (_, e)) in enumerate(zip(mine, wanted)):
+        if not isinstance(e, torch.Tensor) or not isinstance(a, torch.Tensor):
+            if type(a) is not type(e) or not (a == e or (a != a and e != e)):
+                raise Different("value of a number", place, f"{a!r}, not {e!r}")
+            continue
+        for what in ("dtype", "shape", "requires_grad"):
+            if getattr(a, what) != getattr(e, what):
+                raise Different(what, place, f"{getattr(a, what)}, not {getattr(e, what)}")
+        for what in ("is_conj", "is_neg"):
+            if getattr(a, what)() != getattr(e, what)():
+                raise Different(what, place, f"{getattr(a, what)()}, not {getattr(e, what)()}")
+        try:
+            checker.compare_layout(a, e, place)
+        except AssertionError as error:
+            kind = "storage offset" if "storage offset" in str(error) else "strides"
+            raise Different(kind, place.split()[0], str(error)) from error
+        if not same_bits(a, e):
+            unequal.append(number)
+    sharing = [checker.sharing([x for _, x in leaves if isinstance(x, torch.Tensor)]) for leaves in (mine, wanted)]
+    if sharing[0] != sharing[1]:
+        raise Different("sharing", "", f"{sharing[0]}, not {sharing[1]}")
+    objects = [[[r is x for x in call.arguments] for r in call.results] for call in (actual, expected)]
+    if objects[0] != objects[1]:
+        raise Different("identity", "", "a result is an argument itself, or not")
+    if unequal:
+        compare_values(program, k, mine, wanted, unequal)
+
+
+def same_bits(a, e):
+    a, e = a.detach().resolve_conj().resolve_neg(), e.detach().resolve_conj().resolve_neg()
+    if e.is_complex():
+        a, e = torch.view_as_real(a), torch.view_as_real(e)
+    same = a == e
+    if e.is_floating_point():
+        same = (same & (a.signbit() == e.signbit())) | (a.isnan() & e.isnan())
+    return bool(same.all())
+
+
+def collect(program, k, space, state):
+    """The leaves of a run by steps, in the order of Call.leaves."""
+    arguments = [space[x.name] for x in program.arguments]
+    results = pytree.tree_leaves([eval(text, space) for text in program.results])
+    kept = list(state.state_dict(keep_vars=True).values()) if state is not None else []
+    found = gradients(program, results, arguments, state) if program.training else []
+    return arguments + results + kept + found
+
+
+def compare_values(program, k, mine, wanted, unequal):
+    """Those that are not equal bit for bit, by what they are worth."""
+    try:
+        runs = rounding.native_runs(program, k)
+    except Refused:
+        return
+    native = collect(program, k, runs[-1].space, runs[-1].state)
+    gradient = [place.startswith("gradient") for place, _ in mine]
+    limits = None
+    for number in unequal:
+        (place, a), (_, e) = mine[number], wanted[number]
+        level = ROUNDED if gradient[number] else runs[-1].level(native[number])
+        if not is_rounded_type(e) or level == BITS:
+            raise Different("values", place.split()[0], shown(a, e, a != e))
+        if level < ROUNDED:
+            same = (a == e) | (a.isnan() & e.isnan())
+            if not bool(same.all()):
+                raise Different("values", place.split()[0], shown(a, e, ~same))
+            continue
+        if limits is None:
+            limits = rounding.bounds(program, k, collect, runs)
+        exact, most = limits[0][number], limits[1][number]
+        compare_rounded(place, a.detach(), e.detach(), exact.detach(), most)
+
+
+def compare_rounded(place, a, e, exact, most):
+    # What overflows in the narrow type alone says nothing.
+    odd = ~(e.isfinite() & exact.isfinite())
+    if not exact.is_complex():
+        # Where eager and fp64 agree that there is no number, so must frit.
+        nan = e.isnan() & exact.isnan()
+        if bool((nan & ~a.isnan()).any()):
+            raise Different("values", place.split()[0], "a number where NaN is due: " + shown(a, e, nan & ~a.isnan()))
+        infinite = e.isinf() & (exact == e)
+        if bool((infinite & (a != e)).any()):
+            raise Different("values", place.split()[0], "not infinite: " + shown(a, e, infinite & (a != e)))
+    real = e.dtype.to_real()
+    wide = a.to(exact.dtype)
+    off = (wide - exact).abs()
+    bad = ~(off <= rounding.allowed(exact, most, real)) & ~odd
+    if bool(bad.any()):
+        at = tuple(bad.nonzero()[0].tolist())
+        limit = rounding.allowed(exact, most, real)[at].item()
+        raise Different("rounding", place.split()[0], f"off by {off[at].item():.3e}, allowed {limit:.3e}; " + shown(a, e, bad))
+
+
+def shown(a, e, bad):
+    at = tuple(bad.nonzero()[0].tolist())
+    return f"{int(bad.sum())} of {bad.numel()} elements; first at {at}: {a[at].item()!r}, not {e[at].item()!r}"
+
+
+def difference(program, backend, expected):
+    """How a backend differs from eager's calls; None if it does not. Eager's error is raised by the last call, if any."""
+    torch.compiler.reset()
+    state = program.make_state()
+    try:
+        compiled = compiled_by(program, backend)
+    except Exception as error:
+        return Different("raises", "compile", first_line(error))
+    for k, wanted in enumerate(expected):
+        actual = call_once(program, compiled, k, state)
+        if actual.error is not None and wanted.error is None:
+            return Different("raises", normal(first_line(actual.error)), first_line(actual.error))
+        if wanted.error is not None:
+            if actual.error is None:
+                return Different("missing error", normal(first_line(wanted.error)), first_line(wanted.error))
+            if type(actual.error) is not type(wanted.error):
+                return Different("error type", f"{type(actual.error).__name__} for {type(wanted.error).__name__}", first_line(actual.error))
+            return None
+        try:
+            compare_call(program, k, actual, wanted)
+        except Different as found:
+            return found
+    return None
+
+
+def eager_calls(program):
+    """Eager's calls, up to the first that raises."""
+    state, function, calls = program.make_state(), program.function(), []
+    for k in range(len(program.calls)):
+        calls.append(_frozen(call_once(program, function, k, state)))
+        if calls[-1].error is not None:
+            break
+    return calls
+
+
+def _frozen(call):
+    """State is written by later calls: a copy, in which sharing with what is kept is not lost, is what this call left."""
+    if not call.state:
+        return call
+    every = copied_calls([call.arguments, call.results, call.state, call.gradients])
+    return dataclasses.replace(call, arguments=every[0], results=every[1], state=every[2], gradients=every[3])
+
+
+def copied_calls(leaves):
+    """A copy in which strides, offsets, sharing, identity, lazy bits and requires_grad are kept."""
+    storages, tensors = {}, {}
+
+    def copy(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        if id(x) in tensors:
+            return tensors[id(x)]
+        key = x.untyped_storage()._cdata
+        if key not in storages:
+            storages[key] = x.untyped_storage().clone()
+        with torch.no_grad():
+            result = torch.empty(0, dtype=x.dtype).set_(storages[key], x.storage_offset(), x.shape, x.stride())
+            torch._C._set_conj(result, x.is_conj())
+            torch._C._set_neg(result, x.is_neg())
+        tensors[id(x)] = result.requires_grad_(x.requires_grad) if x.requires_grad else result
+        return tensors[id(x)]
+
+    return pytree.tree_map(copy, leaves)
+
+
+def outcome(program, backend="frit"):
+    """What the backend makes of a program, with aot_eager as the measure."""
+    with torch._dynamo.config.patch(recompile_limit=16):
+        expected = eager_calls(program)
+        found = difference(program, backend, expected)
+        if found is None:
+            raised = expected[-1].error is not None
+            return Outcome("raises" if raised else "equal", *(("error", "", first_line(expected[-1].error)) if raised else ()))
+        measure = difference(program, "aot_eager", expected)
+        torch.compiler.reset()
+    if measure is not None and excuses(measure, found):
+        return Outcome("discarded", measure.kind, measure.place, measure.message)
+    return Outcome("different", found.kind, found.place, found.message)
+
+
+def excuses(measure, found):
+    """Whether a program says nothing of frit: aot_eager fails, or differs from eager in the same way."""
+    if measure.kind in ("raises", "error type"):
+        return True
+    return (measure.kind, measure.place) == (found.kind, found.place)
+
+
+__all__ = ["Call", "Different", "Outcome", "difference", "outcome"]

@@ -1,0 +1,117 @@
+"""A part of `scripts/operator-sweep` that changes with the commit: operators, types and phases drawn by the tree's own digest.
+
+FRIT_OPERATOR_SEED names another draw, or repeats the one that a failure names; FRIT_OPERATOR_TASKS says how many graphs.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import checker
+import operator_comparison
+import operator_database
+import operator_sweep
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARES = 3
+
+
+def seed():
+    """The digest of the tree that is checked out, so that what fails once fails again."""
+    if "FRIT_OPERATOR_SEED" in os.environ:
+        return os.environ["FRIT_OPERATOR_SEED"]
+    asked = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or "no repository"
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = _Worker()
+    yield worker
+    worker.close()
+
+
+class _Worker(operator_sweep.Worker):
+    """`dying` cases kill the process, together with others and by themselves."""
+
+    dying = ()
+
+    def _ask(self, task):
+        if self.dying and not set(self.dying) <= set(task["without"]):
+            return None, [*self.dying, *([] if task["single"] else ["another"])], "status -11"
+        return super()._ask(task)
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_operators_drawn_by_the_commit(share, worker):
+    drawn = operator_database.drawn(seed(), int(os.environ.get("FRIT_OPERATOR_TASKS", 60)))
+    failures, judged = [], 0
+    for name, types, phase in drawn[share::SHARES]:
+        verdicts = worker.run({"name": name, "types": types, "phase": phase, "seed": seed(), "count": 1})
+        judged += len(verdicts)
+        failures += [f"{phase}: {name} {label}: {reason}" for label, outcome, reason in verdicts if outcome == "failed"]
+    assert judged
+    assert not failures, f"FRIT_OPERATOR_SEED={seed()}\n" + "\n".join(failures)
+
+
+def test_a_process_that_dies_is_one_failure(worker):
+    worker.dying = ["float32 0: plain, as it is"]
+    verdicts = worker.run({"name": "sin", "types": ["float32"], "phase": "inference", "seed": 0, "count": 1})
+    worker.dying = ()
+    assert verdicts[0] == ["float32 0: plain, as it is", "failed", "crash: status -11"]
+    assert len(verdicts) > 1 and all(outcome == "passed" for _, outcome, _ in verdicts[1:])
+
+
+@pytest.mark.parametrize("what", ["value", "type", "stride", "offset", "alias", "write", "error", "gradient"])
+def test_what_is_wrong_is_a_failure(what):
+    """A backend with one mistake in each of the things that are compared."""
+
+    def wrong(results, arguments):
+        first = results[0].detach()
+        if what == "value":
+            return first + 1e-3
+        if what == "type":
+            return first.double()
+        if what == "stride":
+            return first.t().contiguous().t()
+        if what == "offset":
+            return operator_database.LAYOUTS["offset"](first, 0)
+        if what == "alias":
+            return arguments[0]
+        if what == "write":
+            arguments[0].add_(1)
+        if what == "error":
+            raise IndexError("not eager's")
+        return first
+
+    def compiler(gm, inputs):
+        from torch._dynamo.backends.common import aot_autograd
+
+        def compile_graph(graph, _):
+            def run(arguments):
+                given = list(arguments)
+                results = list(graph(*given))
+                backward = what == "gradient" and len(given) > 1 and not any(x.requires_grad for x in given)
+                results[0] = results[0] * 1.01 if backward else wrong(results, given)
+                return results
+
+            run._boxed_call = True
+            return run
+
+        return aot_autograd(fw_compiler=compile_graph, keep_inference_input_mutations=True)(gm, inputs)
+
+    training = what == "gradient"
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    leaves = [x.requires_grad_(training), y]
+    case = operator_database.Case("0", lambda x, y: x * y.exp(), leaves)
+    assert [v.outcome for v in operator_comparison.judge([case], training, False)] == ["passed"]
+    assert [v.outcome for v in operator_comparison.judge([case], training, False, compiler)] == ["failed"]
+
+
+def test_copies_keep_lazy_bits():
+    x = torch.randn(3, dtype=torch.complex64)
+    conjugated, imaginary = checker.copied([x.conj(), x.conj().imag])
+    assert conjugated.is_conj() and imaginary.is_neg()
+    assert torch.equal(conjugated, x.conj()) and torch.equal(imaginary, x.conj().imag)

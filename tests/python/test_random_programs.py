@@ -1,0 +1,138 @@
+"""150 random programs against eager, others with every commit; `scripts/random-programs` runs many more.
+
+A test that fails prints the smallest program that hypothesis finds, as a script. The seed follows from the commit, so that what failed
+fails again; FRIT_RANDOM_SEED sets another.
+"""
+
+import json
+import os
+import random
+import subprocess
+import zlib
+
+import pytest
+import torch
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from random_programs import Choices, Program, generate, outcome, programs, smallest
+from random_programs.program import NAME, Input, Step
+
+SETTINGS = settings(
+    deadline=None, database=None, phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck), print_blob=False
+)
+
+
+def seed_of_tree():
+    """A number of the commit, or one where there is no git."""
+    if "FRIT_RANDOM_SEED" in os.environ:
+        return int(os.environ["FRIT_RANDOM_SEED"])
+    here = os.path.dirname(os.path.abspath(__file__))
+    said = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=here, capture_output=True, text=True)
+    return zlib.crc32(said.stdout.strip().encode()) if said.returncode == 0 else 0
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Many small programs: threads cost more than they gain."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("mode, count", [("", 20), ("padded", 3), ("simt", 2)], ids=["plain", "padded", "simt"])
+def test_random_programs(part, mode, count):
+    @seed(seed_of_tree() + part)
+    @settings(SETTINGS, max_examples=count)
+    @given(program=programs(mode))
+    def run(program):
+        found = outcome(program)
+        assert found.status != "different", f"{found.kind}: {found.message}\n{program.snippet()}"
+
+    run()
+
+
+def by_hand(lines, results=("v0",), inputs=("data((n, 4), torch.float32, 0)", "data((n, 4), torch.float32, 1)"), **more):
+    """A program of lines that assign v0, v1 ... or write to what stands first."""
+    given = tuple(Input(f"a{i}", text) for i, text in enumerate(inputs))
+    steps = []
+    for line, kind, grade in lines:
+        head, assigned, _ = line.partition(" = ")
+        targets = (head,) if assigned else ()
+        reads = tuple(dict.fromkeys(NAME.findall(line.partition(" = ")[2] if assigned else line)))
+        steps.append(Step(line, targets, reads, kind, grade, () if assigned else (line[:2],)))
+    return Program(given, tuple(steps), tuple(results), more.pop("calls", (3, 5)), **more)
+
+
+def altering(change):
+    """A backend that runs the graph as it is and then changes its results."""
+
+    def backend(gm, inputs):
+        def run(*arguments):
+            return tuple(change(x, arguments) for x in gm(*arguments))
+
+        return run
+
+    return backend
+
+
+SUM = by_hand([("v0 = a0 + a1", "pure", "exact")])
+VIEW = by_hand([("v0 = a0[1:]", "view", "bits")])
+ROUNDED = by_hand([("v0 = a0.tanh()", "pure", "float")])
+CANCELLED = by_hand([("v0 = a0.tanh()", "pure", "float"), ("v1 = v0 * 3", "pure", "exact"), ("v2 = v1 - v0", "pure", "exact")], ("v2",))
+LAST_BIT = 2**-23
+
+
+@pytest.mark.parametrize(
+    "program, change, kind",
+    [
+        (SUM, lambda x, _: x.nextafter(torch.tensor(9.0)), "values"),
+        (SUM, lambda x, _: x.double(), "dtype"),
+        (SUM, lambda x, _: x.t().contiguous().t(), "strides"),
+        (SUM, lambda x, _: torch.cat([x[:1], x])[1:], "storage offset"),
+        (SUM, lambda x, given: given[-1].copy_(x) + 0, "values"),
+        (SUM, lambda x, given: given[-1].copy_(x), "sharing"),
+        (VIEW, lambda x, _: x.clone(), "storage offset"),
+        (ROUNDED, lambda x, _: x * (1 + 1e-4), "rounding"),
+        (ROUNDED, lambda x, _: x * (1 + LAST_BIT), ""),
+        (CANCELLED, lambda x, _: x * (1 + 4 * LAST_BIT), ""),
+    ],
+)
+def test_what_differs_is_seen(program, change, kind):
+    """Rounding of another order is no difference; everything else is."""
+    found = outcome(program, altering(change))
+    assert found.kind == kind, found
+
+
+def test_a_write_that_is_lost_is_seen():
+    program = by_hand([("a0.copy_(a1)", "write", "exact")], ("a1",), inputs=("data((4,), torch.int64, 0)", "data((4,), torch.int64, 1)"))
+
+    def forgetful(gm, inputs):
+        return lambda *arguments: gm(*[x.clone() if isinstance(x, torch.Tensor) else x for x in arguments])
+
+    assert outcome(program, forgetful).kind in ("values", "sharing")
+
+
+def test_a_find_is_shrunk():
+    """Of eight steps the one that the backend gets wrong is left."""
+    lines = [
+        ("v0 = a0 + 1", "pure", "exact"), ("v1 = a1 * 2", "pure", "exact"), ("v2 = v0.t()", "view", "bits"),
+        ("v3 = v2.flip(0)", "pure", "bits"),
+    ]
+    program = by_hand([*lines, ("v4 = v3.clone()", "pure", "bits"), ("v5 = v4 - v3", "pure", "exact")], ("v5", "v1", "v2"))
+
+    def wrong(gm, inputs):
+        off = any(node.target in ("flip", torch.flip) for node in gm.graph.nodes)
+        return lambda *arguments: tuple(x + 1 if off else x for x in gm(*arguments))
+
+    found = outcome(program, wrong)
+    small = smallest(program, lambda simpler: outcome(simpler, wrong).kind == found.kind)
+    assert len(small.steps) <= 2 and len(small.results) == 1 and len(small.calls) == 1, small.source()
+
+
+def test_a_program_is_data():
+    """It can be written down, read again, and printed as a script that runs."""
+    program = generate(Choices(random.Random(3)))
+    assert Program.from_json(json.loads(json.dumps(program.to_json()))) == program
+    compile(program.snippet(), "snippet", "exec")
+    assert generate(Choices(random.Random(3))) == program
