@@ -29,7 +29,7 @@ static GraphOp entryGraph(ModuleOp module) {
   return entry;
 }
 
-std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
+std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, int64_t firstKept, std::vector<GraphOp> &graphs) {
   auto artifact = std::make_unique<format::ArtifactT>();
   artifact->producer = "frit 0.1.0";
   SourceTable sources;
@@ -48,7 +48,7 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
     for (const KernelDesc &kernel : one.kernels) {
       kernels[kernel.name] = &kernel;
     }
-    auto plan = PlanWriter(graph, one.target, kernels, sources).write();
+    auto plan = PlanWriter(graph, one.target, kernels, sources, firstKept).write();
     if (!plan) {
       return nullptr;
     }
@@ -56,6 +56,7 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code) {
       plan->image = static_cast<uint32_t>(artifact->images.size());
     }
     artifact->plans.push_back(std::move(plan));
+    graphs.push_back(graph);
     llvm::move(one.images, std::back_inserter(artifact->images));
     llvm::move(one.modules, std::back_inserter(artifact->gpu_modules));
   }

@@ -61,7 +61,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
                              std::pair("padding", &options.padding), std::pair("random", &options.random),
                              std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
                              std::pair("symbol_ranges", &options.symbolRanges), std::pair("schedule_choices", &options.scheduleChoices),
-                             std::pair("stop_after", &options.stopAfter)}) {
+                             std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();
       if (!text) {
@@ -70,7 +70,8 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
       *field = text->str();
     }
   }
-  for (auto [name, field] : {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison)}) {
+  for (auto [name, field] : {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison),
+                             std::pair("relay", &options.relay), std::pair("reuse", &options.reuse), std::pair("strict", &options.strict)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto flag = value->getAsBoolean();
       if (!flag) {

@@ -8,12 +8,13 @@
 #include "compiler/PhaseDump.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Registration.h"
+#include "compiler/Retry.h"
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 #include "ir/Importer.h"
 #include "ir/SourceLines.h"
 
-#include "compiler/PlanWriter.h"
+#include "compiler/PlanValidator.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
@@ -52,21 +53,38 @@ static bool makesRandomNumbers(const CompileOptions &options) {
 }
 
 namespace {
-/// Whether it was a stage contract that a run of passes broke, which is frit's own mistake.
+/// What kind of pass failed.
 struct FailureWatch : PassInstrumentation {
+  /// This one fails on purpose.
+  std::string failAt;
+  /// A stage contract was broken, which is frit's own mistake.
   bool ownContract = false;
-  void runAfterPassFailed(Pass *pass, Operation *) override { ownContract |= pass->getArgument().starts_with("frit-verify-outlined"); }
+  /// What stands in front of operators being kernels or calls: leaving more of them to ATen is no help.
+  bool inFront = false;
+  /// What the caller asked for does not fit the graph.
+  bool badRequest = false;
+  explicit FailureWatch(llvm::StringRef failAt) : failAt(failAt) {}
+  void runBeforePass(Pass *pass, Operation *op) override {
+    if (!failAt.empty() && pass->getArgument() == failAt) {
+      op->emitError("pass ") << failAt << " fails, as was asked";
+    }
+  }
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    ownContract |= pass->getArgument().starts_with("frit-verify-outlined");
+    badRequest |= pass->getArgument() == "frit-assign-buckets";
+    inFront |= llvm::is_contained({"frit-verify-imported-form", "frit-inline-calls", "frit-functionalize"}, pass->getArgument());
+  }
 };
 
 class Compilation {
 public:
-  explicit Compilation(const CompileOptions &options)
-      : options(options), context(threadContext()), handler(&context, [this](mlir::Diagnostic &diagnostic) {
+  Compilation(const CompileOptions &options, const Relaxation &relaxation)
+      : options(options), relaxation(relaxation), context(threadContext()), handler(&context, [this](mlir::Diagnostic &diagnostic) {
           return take(diagnostic);
         }),
         dump(options.dumpFolder) {}
 
-  CompileResult fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file) {
+  Attempt fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file) {
     OwningOpRef<ModuleOp> module;
     time("import", [&] {
       mlir::frit::ImportOptions importing;
@@ -79,7 +97,8 @@ public:
         result.diagnostics.front().kind = unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
       }
     });
-    return module ? run(std::move(module), archive) : finish();
+    attempt.result = module ? run(std::move(module), archive) : finish();
+    return std::move(attempt);
   }
 
   CompileResult fromIr(llvm::StringRef text) {
@@ -104,6 +123,13 @@ private:
     one.source = lines.empty() ? "" : lines.front();
     for (mlir::Diagnostic &note : diagnostic.getNotes()) {
       one.notes.push_back(note.str());
+    }
+    if (relaxation.marks) {
+      std::set<unsigned> places;
+      collectPlaces(diagnostic.getLocation(), places);
+      for (unsigned place : places) {
+        attempt.blamed.emplace(place, one.message);
+      }
     }
     result.diagnostics.push_back(std::move(one));
     return success();
@@ -130,6 +156,30 @@ private:
   void blame(DiagnosticKind kind) {
     for (Diagnostic &one : result.diagnostics) {
       one.kind = kind;
+    }
+  }
+
+  /// Kernels that are to fail, fail.
+  void failKernels(ModuleOp module) {
+    if (llvm::StringRef text = options.failAt; text.consume_front("kernel:")) {
+      for (auto kernel : module.getOps<mlir::frit::KernelOp>()) {
+        if (kernel.getSymName().contains(text)) {
+          kernel->setAttr(mlir::frit::kRefusedAttr, UnitAttr::get(&context));
+        }
+      }
+    }
+  }
+
+  /// Codegen failed at whole kernels: their operators are the ones to leave to ATen.
+  void blameKernels(ModuleOp module) {
+    KeptOperators named = std::move(attempt.blamed);
+    attempt.blamed.clear();
+    for (const std::set<unsigned> &places : placesOfRefusedKernels(module)) {
+      auto known = llvm::find_if(places, [&](unsigned place) { return named.count(place); });
+      const std::string &why = known == places.end() ? result.diagnostics.front().message : named[*known];
+      for (unsigned place : places) {
+        attempt.blamed.emplace(place, "codegen failed: " + why);
+      }
     }
   }
 
@@ -173,6 +223,12 @@ private:
     if (options.stopAfter == "imported") {
       return print(*module);
     }
+    relax(*module, relaxation);
+    attempt.isRead = true;
+    if (options.failAt == "always") {
+      module->emitError("compilation fails, as was asked");
+      return finish();
+    }
     // A module that has kernels is in the outlined form already, for whatever it is.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
     const FusionOptions fusion = {.eagerNumerics = options.numerics == "eager",
@@ -182,6 +238,7 @@ private:
                                   .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
                                   .arch = oldestArchitecture(options),
                                   .poison = options.poison,
+                                  .firstKept = options.firstKept,
                                   .buckets = options.buckets,
                                   .bucketPolicy = options.bucketPolicy};
     if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusion); })) {
@@ -211,13 +268,14 @@ private:
         bool isLast = llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
         if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
-              buildTargetPipeline(passes, family, {.relay = options.numerics != "eager",
+              buildTargetPipeline(passes, family, {.relay = options.relay && options.numerics != "eager",
                                                    .relayWeights = allCpu,
                                                    .firstKept = options.firstKept,
                                                    .channelsLastInputs = options.channelsLastInputs,
                                                    .arch = oldestArchitecture(options),
                                                    .schedules = options.scheduleChoices,
-                                                   .ranges = options.symbolRanges});
+                                                   .ranges = options.symbolRanges,
+                                                   .reuse = options.reuse});
             })) {
           return finish();
         }
@@ -241,10 +299,12 @@ private:
           return finish();
         }
       }
+      failKernels(*form->second);
       FailureOr<TargetCode> one = failure();
       time("codegen", [&] { one = generateCode(*form->second, options, target); });
       if (failed(one)) {
         blame(DiagnosticKind::Internal);
+        blameKernels(*form->second);
         return finish();
       }
       for (const auto &gpu : one->modules) {
@@ -258,10 +318,24 @@ private:
       result.kernelsForgotten += one->counts.forgotten;
       code.push_back(std::move(*one));
     }
+    std::unique_ptr<format::ArtifactT> artifact;
+    std::vector<mlir::frit::GraphOp> graphs;
+    if (options.failAt == "plan" && relaxation.keptAll.empty()) {
+      code.front().module->emitError("the plan fails, as was asked");
+      return finish();
+    }
+    time("artifact", [&] { artifact = writeArtifact(std::move(code), options.firstKept, graphs); });
+    if (artifact) {
+      time("validation", [&] { validate(*artifact, graphs); });
+      if (attempt.isPlanRefused) {
+        return finish();
+      }
+    }
     time("artifact", [&] {
-      if (auto artifact = writeArtifact(std::move(code))) {
+      if (artifact) {
         artifact->weights = std::move(weights.entries);
-        artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())]);
+        artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
+        result.retries = relaxation.history.size();
         // What a file says of itself holds for every run of the compiler; times do not.
         result.report = addPhases(artifact->report, result.phases);
         bool apart = options.weights == "external" && !weights.bytes.empty();
@@ -281,19 +355,34 @@ private:
     return finish();
   }
 
+  /// A plan that the validator refuses is not handed out.
+  void validate(const format::ArtifactT &artifact, llvm::ArrayRef<mlir::frit::GraphOp> graphs) {
+    for (auto [plan, graph] : llvm::zip(artifact.plans, graphs)) {
+      if (std::optional<std::string> wrong = validatePlan(graph, *plan, options.firstKept)) {
+        attempt.isPlanRefused = true;
+        result.diagnostics.push_back({DiagnosticKind::Internal, "the plan of graph '" + options.name + "' is wrong: " + *wrong, "", {}});
+        return;
+      }
+    }
+  }
+
   bool runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
     bool passed = false;
     time("passes", [&] {
       PassManager passes(&context);
       passes.enableVerifier(false);
-      auto watch = std::make_unique<FailureWatch>();
+      llvm::StringRef failAt = options.failAt;
+      bool isAsked = failAt.consume_front("pass:") && relaxation.keptAll.empty();
+      auto watch = std::make_unique<FailureWatch>(isAsked ? failAt : "");
       const FailureWatch &watched = *watch;
       passes.addInstrumentation(std::move(watch));
       if (dump.isOn()) {
         passes.addInstrumentation(dump.afterPasses());
       }
       build(passes);
-      passed = succeeded(passes.run(module));
+      // A pass that complains has failed, whatever it returns.
+      passed = succeeded(passes.run(module)) && result.diagnostics.empty();
+      attempt.isRead &= !watched.inFront && !watched.badRequest;
       if (!passed && watched.ownContract) {
         blame(DiagnosticKind::Internal);
       }
@@ -315,6 +404,8 @@ private:
   }
 
   const CompileOptions &options;
+  const Relaxation &relaxation;
+  Attempt attempt;
   MLIRContext &context;
   CompileResult result;
   ScopedDiagnosticHandler handler;
@@ -323,20 +414,25 @@ private:
 } // namespace
 
 CompileResult compile(std::string_view json, const CompileOptions &options) {
-  return Compilation(options).fromJson(json, nullptr, "<json>");
+  return compileWithRetries(options, [&](const CompileOptions &asked, const Relaxation &relaxation) {
+    return Compilation(asked, relaxation).fromJson(json, nullptr, "<json>");
+  });
 }
 
-CompileResult compileIr(std::string_view text, const CompileOptions &options) { return Compilation(options).fromIr(text); }
+CompileResult compileIr(std::string_view text, const CompileOptions &options) { return Compilation(options, {}).fromIr(text); }
 
 CompileResult compileArchive(const std::string &path, const CompileOptions &options) {
-  std::string error;
-  std::optional<Archive> archive = Archive::open(path, options.model, error);
-  if (!archive) {
-    CompileResult result;
-    result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
-    return result;
-  }
-  return Compilation(options).fromJson(archive->model(), &*archive, path);
+  return compileWithRetries(options, [&](const CompileOptions &asked, const Relaxation &relaxation) -> Attempt {
+    // Opened anew, since a compilation takes the weights.
+    std::string error;
+    std::optional<Archive> archive = Archive::open(path, asked.model, error);
+    if (!archive) {
+      CompileResult result;
+      result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
+      return {std::move(result)};
+    }
+    return Compilation(asked, relaxation).fromJson(archive->model(), &*archive, path);
+  });
 }
 
 void forgetKernels() { mlir::frit::forgetKernels(); }

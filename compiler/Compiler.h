@@ -44,6 +44,8 @@ struct CompileOptions {
   std::string fallback = "aten";
   /// Merge operators into kernels; without, each is a kernel of its own.
   bool fusion = true;
+  /// Calls of libraries may work in another order of dims than the program's; without, all keep the program's.
+  bool relay = true;
   /// "auto", "torch" or "philox": whose random numbers. "auto" is "philox", numbers that kernels make from a seed of torch's generator, where
   /// every target is a GPU, and torch's own elsewhere.
   std::string random = "auto";
@@ -69,6 +71,8 @@ struct CompileOptions {
   /// What becomes of an archive's weights: "embed" (into the artifact), "external" (a file of their own, CompileResult::weights) or "none"
   /// (the artifact's caller gives parameters and buffers by name).
   std::string weights = "embed";
+  /// Memory is used again and written in place where that is proven. Without, every value has storage of its own.
+  bool reuse = true;
   /// An artifact that would need libtorch is an error.
   bool requireStandalone = false;
   /// A folder for the IR after each pass.
@@ -82,6 +86,11 @@ struct CompileOptions {
   std::function<bool(const CanonicalForm &)> isKept;
   /// Which model of an archive; none: the only one.
   std::string model;
+  /// What frit itself fails at is an error; otherwise it becomes calls of ATen, and the report's `retries` says so.
+  bool strict = false;
+  /// Fail on purpose, to test what becomes of that: "kernel:TEXT" (no code for kernels with TEXT in their names), "pass:ARGUMENT" (that pass, in
+  /// all tries but the last), "plan" (likewise), "always" (before any pass, in every try).
+  std::string failAt;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };
@@ -115,7 +124,7 @@ struct CompileResult {
   std::string artifact;
   /// With external weights: their file and what it must be called.
   std::string weights, weightsName;
-  /// JSON: kernels, aten_calls, phases.
+  /// JSON: kernels, aten_calls, retries, phases.
   std::string report;
   std::string ir;
   std::vector<Diagnostic> diagnostics;
@@ -128,6 +137,9 @@ struct CompileResult {
   bool isKept = false;
   /// The operators left to ATen with how often each is called, in order: an artifact with any needs libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;
+
+  /// How many times frit failed before it left enough to ATen (see `CompileOptions::strict`).
+  unsigned retries = 0;
 
   bool ok() const { return diagnostics.empty(); }
   /// The diagnostics as one text, a line each.

@@ -17,6 +17,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
 
   // ATen to the vocabulary.
   passes.addNestedPass<GraphOp>(createFunctionalizePass());
+  passes.addNestedPass<GraphOp>(createResolveAliasesPass({.firstKept = options.firstKept}));
   if (options.philox) {
     passes.addNestedPass<GraphOp>(createReplaceRandomPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
   }
@@ -57,7 +58,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
     order.inputs.assign(options.channelsLastInputs.begin(), options.channelsLastInputs.end());
     passes.addNestedPass<GraphOp>(createPreferChannelsLastPass(std::move(order)));
   }
-  passes.addNestedPass<GraphOp>(createAssignLayoutsPass());
+  passes.addNestedPass<GraphOp>(createAssignLayoutsPass({.inPlace = options.reuse}));
+  passes.addNestedPass<GraphOp>(createOrderStoresPass());
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
   schedules.arch = options.arch;
@@ -72,7 +74,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createGatherRegionsPass());
   passes.addNestedPass<GraphOp>(createInsertShapeGuardsPass({.target = schedules.target}));
   passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
-  passes.addNestedPass<GraphOp>(createPlanBuffersPass());
+  passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
 
   passes.addPass(createOutlineRegionsPass());
   passes.addPass(createVerifyOutlinedFormPass());

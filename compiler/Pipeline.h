@@ -31,6 +31,8 @@ struct FusionOptions {
   unsigned arch = 80;
   /// Lanes that nobody may depend on hold what would show.
   bool poison = false;
+  /// The first result that only a backward graph sees; -1 for none.
+  int64_t firstKept = -1;
   /// Which sizes round up to what: the options of `assign-buckets`.
   std::string buckets;
   std::string bucketPolicy = "auto";
@@ -58,6 +60,8 @@ struct LayoutOptions {
   std::string schedules;
   /// Sizes that are known to stay within a range, as `narrow-sizes` takes them.
   std::string ranges;
+  /// Memory is used again, and results are written over what ends or is overwritten anyway.
+  bool reuse = true;
 };
 
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.

@@ -18,6 +18,7 @@ static std::unique_ptr<format::ValueT> valueOf(ValueKind kind, uint32_t reg = kN
   return value;
 }
 
+/// Its verifier knows three kinds.
 static std::unique_ptr<format::ValueT> literal(TorchEnumAttr attribute) {
   auto value = std::make_unique<format::ValueT>();
   value->integer = attribute.getValue();
@@ -66,6 +67,10 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
   } else if (auto real = dyn_cast<FloatAttr>(argument)) {
     value->kind = ValueKind::Double;
     value->real = real.getValueAsDouble();
+  } else if (auto complex = dyn_cast<ComplexAttr>(argument)) {
+    value->kind = ValueKind::Complex;
+    value->real = complex.getReal().getValueAsDouble();
+    value->imag = complex.getImag().getValueAsDouble();
   } else if (auto text = dyn_cast<StringAttr>(argument)) {
     value->kind = ValueKind::String;
     value->string = text.str();
@@ -81,6 +86,21 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
     return nullptr;
   }
   return value;
+}
+
+/// What fake tensors said of a result need not be true of it. Kernels, looks and the backward were made for it all the same; operators take
+/// what comes, and the user gets what eager would give.
+int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
+  bool forOperators = true, forUser = true;
+  for (OpOperand &use : result.getUses()) {
+    auto number = use.getOperandNumber();
+    bool isReturned = isa<ReturnOp>(use.getOwner());
+    bool isSeen = isReturned && (firstKept < 0 || number < firstKept);
+    auto promised = isReturned ? graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") : LayoutAttr();
+    forUser &= isSeen && (!promised || promised == layout);
+    forOperators &= isSeen || isa<AtenOp>(use.getOwner());
+  }
+  return forUser ? 2 : forOperators ? 1 : 0;
 }
 
 std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned number) {
@@ -99,7 +119,9 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
       isNew &= defined;
     }
     if (isNew) {
-      return valueOf(ValueKind::Tensor, newTensor(result, dtype, layout, result));
+      auto value = valueOf(ValueKind::Tensor, newTensor(result, dtype, layout, result));
+      value->integer = keptOf(result, layout);
+      return value;
     }
     // The shape is what the call will say; the binds after it read it.
     auto device = builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;

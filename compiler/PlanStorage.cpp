@@ -2,6 +2,7 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "passes/Copies.h"
 #include "passes/Layouts.h"
 
 namespace frit {
@@ -188,9 +189,12 @@ Value PlanWriter::rootOf(Value value) {
 }
 
 uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout) {
+  return writeLook(value, source, dtype, layout, SizeExpr(layout.getOffset()) - SizeExpr(tensors.find(source)->second.layout.getOffset()));
+}
+
+uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout, SizeExpr offset) {
   TensorValue from = tensors.find(source)->second;
   uint32_t reg = newTensor(value, dtype, layout, from.root);
-  SizeExpr offset = SizeExpr(layout.getOffset()) - SizeExpr(from.layout.getOffset());
   uint32_t offsetRegister = offset.isConstant(0) ? kNoRegister : sizeRegister(offset);
   auto &step = builder.step<format::ViewT>();
   step.tensor = reg;
@@ -250,7 +254,7 @@ static Value writtenOver(OpResult result) {
 /// The value whose storage another one lives in, by definitions alone.
 static Value definedRoot(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
-    Value under = isView(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
+    Value under = isLook(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
     under = under ? under : getMutatedOperand(result);
     if (!under) {
       break;
@@ -258,30 +262,6 @@ static Value definedRoot(Value value) {
     value = under;
   }
   return value;
-}
-
-format::Dtype PlanWriter::dtypeOfResult(Value value) {
-  Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  SmallVector<Value> open = {value};
-  while (isa<IntegerType>(element) && !open.empty()) {
-    for (OpOperand &use : open.pop_back_val().getUses()) {
-      Operation *user = use.getOwner();
-      DTypeAttr dtype;
-      if (isa<ReturnOp>(user)) {
-        dtype = graph.getResultAttrOfType<DTypeAttr>(use.getOperandNumber(), "frit.dtype");
-      } else if (auto call = dyn_cast<AtenOp>(user)) {
-        dtype = cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
-      } else if (auto store = dyn_cast<StoreOp>(user)) {
-        return dtypes.lookup(store.getTarget());
-      } else if (isView(user)) {
-        open.push_back(user->getResult(0));
-      }
-      if (dtype) {
-        return dtypeOf(dtype.getValue());
-      }
-    }
-  }
-  return dtypeOf(element);
 }
 
 uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
@@ -301,7 +281,7 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
     dtypes[result] = dtypes.lookup(argument);
     return tensors[result].reg;
   }
-  format::Dtype dtype = dtypeOfResult(result);
+  format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   if (Value operand = writtenOver(result)) {
     // A look and not a take-over: the launch still reads the operand.
     return writeLook(result, operand, dtype, LayoutAttr::get(op.getContext(), layout.getStrides(), tensors.find(operand)->second.layout.getOffset()));

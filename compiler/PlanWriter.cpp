@@ -2,6 +2,7 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/InPlaceStores.h"
 #include "ir/KernelLists.h"
 #include "ir/DerivedSizes.h"
 #include "ir/SourceLines.h"
@@ -17,8 +18,8 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources)
-    : graph(graph), kernels(kernels), sources(sources), builder(target) {}
+PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources, int64_t firstKept)
+    : graph(graph), kernels(kernels), sources(sources), firstKept(firstKept), builder(target) {}
 
 std::unique_ptr<format::PlanT> PlanWriter::write() {
   if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeGuards()) || failed(writeBody(graph.getBody().front()))) {
@@ -192,6 +193,11 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       .Case([&](LaunchOp launch) { return writeLaunch(launch); })
       .Case([&](AtenOp call) { return writeAten(call); })
       .Case([&](BindOp bind) { return writeBind(bind); })
+      .Case([&](AliasOp alias) {
+        auto layout = cast<LayoutAttr>(op.getAttrOfType<ArrayAttr>("frit.layouts")[0]);
+        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()), layout, alias.getLayout().getOffset());
+        return success();
+      })
       .Case([&](NoneOp) { return success(); })
       .Case([&](GuardOp guard) {
         writeLateGuard(guard);
@@ -202,6 +208,9 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
         return success();
       })
       .Case([&](StoreOp store) {
+        if (isInPlace(store)) {
+          return success();
+        }
         auto &step = builder.step<format::CopyIntoT>();
         step.tensor = tensors.find(store.getTarget())->second.reg;
         step.source = tensors.find(store.getValue())->second.reg;

@@ -33,7 +33,8 @@ class PlanWriter {
 public:
   using Kernels = llvm::StringMap<const mlir::frit::KernelDesc *>;
 
-  PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources);
+  /// `firstKept` is the first result that only a backward sees, -1 where there is none.
+  PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources, int64_t firstKept = -1);
 
   /// Diagnoses what a plan cannot express and returns null.
   std::unique_ptr<format::PlanT> write();
@@ -66,6 +67,7 @@ private:
   mlir::LogicalResult writeAten(mlir::frit::AtenOp op);
   std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
+  int64_t keptOf(mlir::Value result, mlir::frit::LayoutAttr layout);
   /// A copy of `value` with storage of its own and the strides of `layout`.
   uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
 
@@ -110,8 +112,8 @@ private:
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
   void allocate(mlir::Value value, format::StorageClass storage);
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout);
-  /// The torch dtype of a kernel's result, from whoever reads it: kernels do not tell u8 from i8.
-  format::Dtype dtypeOfResult(mlir::Value value);
+  /// `offset`: from the first element of `source`, in elements of `dtype`.
+  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
   mlir::Value rootOf(mlir::Value value);
   void planLives(mlir::Block &block);
   void freeAfter(mlir::Operation *op);
@@ -121,6 +123,7 @@ private:
   mlir::frit::GraphOp graph;
   const Kernels &kernels;
   SourceTable &sources;
+  int64_t firstKept;
   PlanBuilder builder;
 
   llvm::DenseMap<mlir::Value, TensorValue> tensors;

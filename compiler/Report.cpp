@@ -253,7 +253,7 @@ static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::S
   });
 }
 
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module) {
+std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module, llvm::ArrayRef<std::pair<std::string, std::string>> retries) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
@@ -267,6 +267,14 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeCounts(json, module, "frit.legalized"); });
     json.attributeObject("random", [&] { writeCounts(json, module, "frit.random"); });
+    json.attributeArray("retries", [&] {
+      for (const auto &[what, why] : retries) {
+        json.object([&] {
+          json.attribute("without", what);
+          json.attribute("because", why);
+        });
+      }
+    });
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
     json.attribute("copies", sumOf("frit.copies", module));
     json.attribute("relaid_weights", sumOf("frit.relaid_weights", module));

@@ -1,0 +1,106 @@
+// The replay of a plan beside its graph; see PlanValidator.h for what it proves.
+
+#pragma once
+
+#include "compiler/PlanMemory.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace frit {
+
+class PlanReplay {
+public:
+  PlanReplay(mlir::frit::GraphOp graph, const format::PlanT &plan, int64_t firstKept);
+
+  mlir::LogicalResult run();
+  const std::string &whatIsWrong() const { return message; }
+
+private:
+  struct Register {
+    bool isDefined = false, isAlive = false;
+    Place place;
+  };
+  struct Scalar {
+    bool isFloat;
+    uint32_t reg;
+  };
+
+  // PlanReplay.cpp: steps beside operations.
+  mlir::LogicalResult readArguments();
+  mlir::LogicalResult visit(mlir::Operation &op);
+  /// Replays steps that only move storage until one of the wanted kind is next, which it returns.
+  const format::StepT *advance(format::Action wanted, mlir::Operation *op);
+  mlir::LogicalResult replayStorage(const format::StepT &step, bool &isStorage);
+  mlir::LogicalResult visitStore(mlir::frit::StoreOp store);
+  mlir::LogicalResult visitBind(mlir::frit::BindOp bind);
+  mlir::LogicalResult visitWrap(mlir::Operation &op, mlir::Value scalar);
+  Sampled valueOf(mlir::Value scalar);
+
+  // ReplayCalls.cpp: kernels and operators.
+  mlir::LogicalResult visitLaunch(mlir::frit::LaunchOp op);
+  mlir::LogicalResult checkInPlace(mlir::frit::KernelOp kernel, llvm::ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by);
+  mlir::LogicalResult visitAten(mlir::frit::AtenOp op);
+  mlir::LogicalResult checkArgument(mlir::frit::AtenOp op, mlir::Attribute argument, const format::ValueT &given, const std::string &by);
+  llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, mlir::OpResult result);
+  mlir::LogicalResult defineResult(mlir::frit::AtenOp op, mlir::OpResult result, const format::ValueT &given, const std::string &by);
+  mlir::LogicalResult checkScalar(mlir::Value value, bool isFloat, uint32_t reg, const std::string &by);
+
+  // ReplayResults.cpp: what is left when the steps are over.
+  mlir::LogicalResult visitReturn(mlir::frit::ReturnOp op);
+  mlir::LogicalResult checkStorage(unsigned number, mlir::Value value, const Place &place);
+  bool showsArgument(unsigned number, const Place &place);
+  mlir::LogicalResult checkLayout(unsigned number, const Place &place);
+  mlir::LogicalResult checkArguments();
+
+  // ReplayPlaces.cpp: registers, places and what is read there.
+  mlir::LogicalResult describe(uint32_t reg, Place &place, const std::string &by);
+  mlir::LogicalResult define(uint32_t reg, const Place &place, const std::string &by);
+  mlir::LogicalResult alive(uint32_t reg, const Place *&place, const std::string &by);
+  /// The register must show the value: in storage that holds it, at the same places.
+  mlir::LogicalResult read(uint32_t reg, mlir::Value value, const std::string &by);
+  Place placeUnder(mlir::frit::AliasOp alias, const Place &place);
+  mlir::LogicalResult readPlace(const Place &place, mlir::Value value, const std::string &by);
+  mlir::LogicalResult write(uint32_t reg, mlir::Value value, const std::string &by);
+  bool sameThrough(llvm::ArrayRef<mlir::Operation *> views, const Place &base, const Place &shown, mlir::Value value);
+  bool hasSizes(const Place &place, mlir::RankedTensorType type);
+  std::string nameOf(mlir::Value value);
+  std::string listOf(llvm::ArrayRef<mlir::Value> values);
+
+  mlir::LogicalResult fail(const std::string &by, const llvm::Twine &what);
+
+  mlir::frit::GraphOp graph;
+  const format::PlanT &plan;
+  int64_t firstKept;
+  PlanSamples samples;
+  PlanMemory memory;
+  std::string message;
+  size_t next = 0;
+
+  std::vector<Register> registers;
+  llvm::DenseMap<mlir::Value, Scalar> scalars;
+  /// By argument of the graph: its register; the number of its input.
+  llvm::DenseMap<mlir::Value, uint32_t> argumentRegisters;
+  llvm::DenseMap<mlir::Value, unsigned> inputNumbers;
+  /// Storages that a value may lie in beside its register's: those of operands that an operator may have returned.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> sharedWith;
+  /// Of the call that is replayed: the register of each tensor operand.
+  llvm::SmallVector<uint32_t> callOperands;
+  /// What the graph has stored into each argument, as memory of its own.
+  PlanMemory stored;
+  llvm::DenseMap<mlir::Value, int> storedIn;
+  llvm::DenseSet<int> written;
+  /// Registers of results that are copies made at the end.
+  llvm::DenseSet<uint32_t> clones;
+  /// Numbers of fresh storage that the graph promises, and the storages that have them.
+  llvm::DenseMap<int64_t, int> promised;
+  llvm::DenseMap<int, int64_t> promises;
+  /// What only a call knows gets a number of its own.
+  int64_t unboundSizes = 0;
+};
+
+/// Whether an operation of an outlined graph only looks at its operand's storage.
+bool looksAt(mlir::Operation *op);
+/// Bytes of an element as torch stores it.
+int64_t storedBytes(format::Dtype dtype);
+
+} // namespace frit

@@ -1,0 +1,441 @@
+// Kernels and operator calls of a replayed plan: what they read, what they write, and whether a kernel may write where it reads.
+
+#include "compiler/PlanReplay.h"
+
+#include "ir/AtenSchemas.h"
+#include "ir/KernelLists.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace frit {
+using namespace mlir;
+using namespace mlir::frit;
+using format::Action;
+using format::ValueKind;
+
+LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg, const std::string &by) {
+  auto known = scalars.find(value);
+  bool isSize = !isFloat && (value.getDefiningOp<SizeOp>() || isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp()));
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    isSize = !isFloat && graph.getArgAttr(argument.getArgNumber(), "frit.size");
+  }
+  if (isSize) {
+    std::optional<Sampled> given = samples.reg(reg);
+    return given && samples.equal(*given, valueOf(value)) ? success() : fail(by, "a size is another one than the graph passes");
+  }
+  if (known == scalars.end()) {
+    // What computes it is not followed; it is the same register wherever the value is read.
+    scalars[value] = {isFloat, reg};
+    return success();
+  }
+  return known->second.isFloat == isFloat && known->second.reg == reg ? success()
+                                                                      : fail(by, "a scalar is another one than the graph passes");
+}
+
+LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
+  const format::StepT *step = advance(Action::Launch, op);
+  if (!step) {
+    return failure();
+  }
+  const auto &launch = *step->action.AsLaunch();
+  std::string by = "step " + std::to_string(next - 1) + " (" + op.getKernel().str() + ")";
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
+  if (!kernel || launch.kernel >= plan.kernels.size() || plan.kernels[launch.kernel]->name != op.getKernel()) {
+    return fail(by, "runs another kernel");
+  }
+  size_t items = getListAttr(op, kItemsAttr).value_or(1), numSizes = kernel.getSymbols().size(),
+         numOperands = kernel.getArgumentTypes().size(), numResults = kernel.getResultTypes().size();
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  size_t tensorOperands = llvm::count_if(kernel.getArgumentTypes(), isTensor), tensors = tensorOperands + numResults;
+  size_t floats = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return isa<FloatType>(type); });
+  if (launch.items != items || launch.tensors.size() != items * tensors || launch.floats.size() != items * floats ||
+      launch.ints.size() != items * (numSizes + numOperands - tensorOperands - floats)) {
+    return fail(by, "passes another number of values than the kernel takes");
+  }
+  size_t nextInt = 0, nextFloat = 0;
+  for (size_t item = 0; item != items; ++item) {
+    llvm::StringMap<Sampled> parameters;
+    for (size_t i = 0; i != numSizes; ++i) {
+      Sampled wanted = samples.of(cast<SizeAttr>(op.getSizes()[item * numSizes + i]));
+      std::optional<Sampled> given = samples.reg(launch.ints[nextInt++]);
+      if (!given || !samples.equal(*given, wanted)) {
+        return fail(by, "size " + Twine(i) + " is another one than the graph passes");
+      }
+      parameters[cast<SymbolAttr>(kernel.getSymbols()[i]).getName()] = wanted;
+    }
+    // The kernel is made for these strides.
+    auto checkStrides = [&](uint32_t reg, RankedTensorType type, LayoutAttr layout) -> LogicalResult {
+      const Place *place;
+      if (failed(alive(reg, place, by))) {
+        return failure();
+      }
+      SmallVector<SizeExpr> sizes = getSizes(type);
+      if (!place->isKnown || sizes.size() != place->sizes.size()) {
+        return success(); // over its number of elements, whatever the rank
+      }
+      SmallVector<SizeExpr> strides = layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
+                                             : getContiguousStrides(sizes, type.getContext());
+      for (unsigned sample = 0; sample != samples.count(); ++sample) {
+        bool isEmpty = llvm::any_of(place->sizes, [&](const Sampled &size) { return size[sample] == 0; });
+        for (size_t dim = 0; dim != sizes.size() && !isEmpty; ++dim) {
+          if (samples.of(sizes[dim], parameters)[sample] != place->sizes[dim][sample] ||
+              (place->sizes[dim][sample] > 1 &&
+               samples.of(strides[dim], parameters)[sample] * place->elementBytes != place->strides[dim][sample])) {
+            return fail(by, "tensor register " + Twine(reg) + " has other sizes or strides than the kernel is made for");
+          }
+        }
+      }
+      return success();
+    };
+    size_t nextTensor = item * tensors;
+    for (size_t i = 0; i != numOperands; ++i) {
+      Value operand = op.getOperands()[item * numOperands + i];
+      if (auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[i])) {
+        uint32_t reg = launch.tensors[nextTensor++];
+        if (failed(read(reg, operand, by)) ||
+            failed(checkStrides(reg, type, kernel.getArgAttrOfType<LayoutAttr>(i, "frit.layout")))) {
+          return failure();
+        }
+        continue;
+      }
+      bool isFloat = isa<FloatType>(operand.getType());
+      if (failed(checkScalar(operand, isFloat, isFloat ? launch.floats[nextFloat++] : launch.ints[nextInt++], by))) {
+        return failure();
+      }
+    }
+    for (size_t i = 0; i != numResults; ++i) {
+      if (failed(checkStrides(launch.tensors[nextTensor++], cast<RankedTensorType>(kernel.getResultTypes()[i]),
+                              kernel.getResultAttrOfType<LayoutAttr>(i, "frit.layout")))) {
+        return failure();
+      }
+    }
+  }
+  for (size_t item = 0; item != items; ++item) {
+    auto own = ArrayRef(launch.tensors).slice(item * tensors, tensors);
+    if (failed(checkInPlace(kernel, own, tensorOperands, by))) {
+      return failure();
+    }
+    // Items run at once.
+    for (size_t other = 0; other != items; ++other) {
+      for (uint32_t written : other == item ? ArrayRef<uint32_t>() : own.drop_front(tensorOperands)) {
+        for (uint32_t touched : ArrayRef(launch.tensors).slice(other * tensors, tensors)) {
+          if (memory.meet(registers[written].place, registers[touched].place)) {
+            return fail(by, "item " + Twine(item) + " writes what item " + Twine(other) + " uses");
+          }
+        }
+      }
+    }
+  }
+  for (size_t item = 0; item != items; ++item) {
+    for (size_t i = 0; i != numResults; ++i) {
+      if (failed(write(launch.tensors[item * tensors + tensorOperands + i], op.getResult(item * numResults + i), by))) {
+        return failure();
+      }
+    }
+  }
+  return success();
+}
+
+namespace {
+/// What a kernel's body makes of one of its arguments.
+struct Uses {
+  /// Every way to a result goes through operations on elements at their own place ...
+  bool inPlace = true;
+  /// ... or on whole rows, before anything of the row is written.
+  bool reduced = false;
+  SmallVector<unsigned> results;
+};
+} // namespace
+
+static Uses usesOf(BlockArgument argument) {
+  Uses uses;
+  SmallVector<Value> open = {argument};
+  llvm::SmallPtrSet<void *, 16> seen;
+  while (!open.empty()) {
+    for (OpOperand &use : open.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<YieldOp>(user)) {
+        uses.results.push_back(use.getOperandNumber());
+        continue;
+      }
+      uses.reduced |= isa<ReduceOp>(user);
+      bool onElements = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(user->getDialect());
+      // Behind a reduction the row has been read.
+      uses.inPlace &= onElements || isa<ReduceOp>(user) || (uses.reduced && !seen.empty() && isa<ReindexOp>(user));
+      for (Value result : user->getResults()) {
+        if (seen.insert(result.getAsOpaquePointer()).second) {
+          open.push_back(result);
+        }
+      }
+    }
+  }
+  return uses;
+}
+
+LogicalResult PlanReplay::checkInPlace(KernelOp kernel, ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by) {
+  SmallVector<BlockArgument> arguments;
+  for (BlockArgument argument : kernel.getBody().getArguments()) {
+    if (isa<RankedTensorType>(argument.getType())) {
+      arguments.push_back(argument);
+    }
+  }
+  auto placeOf = [&](size_t number) -> const Place & { return registers[tensors[number]].place; };
+  bool reduces = !kernel.getBody().front().getOps<ReduceOp>().empty();
+  for (size_t result = numOperands; result != tensors.size(); ++result) {
+    for (size_t other = result + 1; other < tensors.size(); ++other) {
+      if (memory.meet(placeOf(result), placeOf(other))) {
+        return fail(by, "two results share memory");
+      }
+    }
+    for (size_t operand = 0; operand != numOperands; ++operand) {
+      if (!memory.meet(placeOf(result), placeOf(operand))) {
+        continue;
+      }
+      unsigned number = result - numOperands;
+      Uses uses = usesOf(arguments[operand]);
+      // A kernel loads an element once. Results are computed and written in order, so what a later one needs must have been loaded for this one or before;
+      // beside a reduction each result may have a loop of its own.
+      bool isLoaded = llvm::any_of(uses.results, [&](unsigned other) { return other <= number; });
+      bool elsewhere = llvm::any_of(uses.results, [&](unsigned other) { return other > number && !isLoaded; }) ||
+                       (reduces && llvm::any_of(uses.results, [&](unsigned other) { return other != number; }));
+      bool wholeRows = true;
+      if (uses.reduced) {
+        // A row is written when it has been read only if a kernel has whole rows, and the result one element for each that was reduced.
+        ScheduleAttr schedule = kernel.getScheduleAttr();
+        wholeRows = schedule && schedule.getKind() == ScheduleKind::RowReduction;
+      }
+      if (!memory.same(placeOf(result), placeOf(operand)) || !uses.inPlace || elsewhere || !wholeRows) {
+        return fail(by, "writes result " + Twine(number) + " over operand " + Twine(operand) + ", which it reads at other places or later");
+      }
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const format::ValueT &given, const std::string &by) {
+  auto wrong = [&] { return fail(by, "an argument is another one than the graph passes"); };
+  if (auto operand = dyn_cast<OperandAttr>(argument)) {
+    Value value = op.getOperands()[operand.getIndex()];
+    switch (given.kind) {
+    case ValueKind::Tensor:
+      callOperands[operand.getIndex()] = given.reg;
+      return isa<RankedTensorType>(value.getType()) ? read(given.reg, value, by) : wrong();
+    case ValueKind::IntReg:
+    case ValueKind::BoolReg:
+      return value.getType().isInteger() ? checkScalar(value, false, given.reg, by) : wrong();
+    case ValueKind::FloatReg:
+      return isa<FloatType>(value.getType()) ? checkScalar(value, true, given.reg, by) : wrong();
+    default:
+      return given.kind == ValueKind::None && isa<NoneType>(value.getType()) ? success() : wrong();
+    }
+  }
+  if (auto list = dyn_cast<ArrayAttr>(argument)) {
+    if (given.kind != ValueKind::List || given.items.size() != list.size()) {
+      return wrong();
+    }
+    for (auto [item, one] : llvm::zip(list, given.items)) {
+      if (failed(checkArgument(op, item, *one, by))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+  if (auto size = dyn_cast<SizeAttr>(argument)) {
+    std::optional<Sampled> value = given.kind == ValueKind::IntReg ? samples.reg(given.reg) : std::nullopt;
+    return value && samples.equal(*value, samples.of(size)) ? success() : wrong();
+  }
+  if (auto integer = dyn_cast<IntegerAttr>(argument)) {
+    bool isBool = integer.getType().isInteger(1);
+    bool same = given.kind == (isBool ? ValueKind::Bool : ValueKind::Int) &&
+                given.integer == (isBool ? integer.getValue().getZExtValue() : static_cast<uint64_t>(integer.getInt()));
+    return same ? success() : wrong();
+  }
+  if (auto real = dyn_cast<FloatAttr>(argument)) {
+    double value = real.getValueAsDouble();
+    return given.kind == ValueKind::Double && llvm::bit_cast<uint64_t>(value) == llvm::bit_cast<uint64_t>(given.real) ? success() : wrong();
+  }
+  // A tensor, a register or nothing does not stand for a literal.
+  bool isLiteral = given.kind != ValueKind::Tensor && given.kind != ValueKind::IntReg && given.kind != ValueKind::FloatReg &&
+                   given.kind != ValueKind::BoolReg;
+  return isLiteral && (given.kind == ValueKind::None) == isa<UnitAttr>(argument) ? success() : wrong();
+}
+
+/// Operators whose schema speaks of a view, and that copy where they have to.
+static bool mayCopy(StringRef name) {
+  StringRef plain = name.split('.').second.split('.').first;
+  return llvm::is_contained({"reshape", "reshape_as", "contiguous", "to", "flatten", "ravel", "type_as", "expand_as", "chunk", "resolve_conj",
+                             "resolve_neg", "lift_fresh"},
+                            plain);
+}
+
+/// Storages of the operands that a result may look at, by the alias annotations of torch's schema; of all where there is no schema and the graph does
+/// not know either.
+SmallVector<int> PlanReplay::storagesBehind(AtenOp op, OpResult result) {
+  SmallVector<int> storages;
+  auto add = [&](unsigned operand) {
+    if (operand < callOperands.size() && callOperands[operand] != kNoRegister) {
+      int storage = registers[callOperands[operand]].place.storage;
+      if (!llvm::is_contained(storages, storage)) {
+        storages.push_back(storage);
+      }
+    }
+  };
+  auto schema = AtenSchema::lookup(op.getOpName());
+  if (!schema) {
+    for (unsigned operand = 0; !op.getResultStorage() && operand != op.getNumOperands(); ++operand) {
+      add(operand);
+    }
+    return storages;
+  }
+  if (schema->returns.empty()) {
+    return storages;
+  }
+  StringRef alias = schema->returns[std::min<size_t>(result.getResultNumber(), schema->returns.size() - 1)].alias;
+  for (auto [argument, given] : llvm::zip(schema->arguments, op.getArguments())) {
+    if (alias.empty() || argument.alias != alias) {
+      continue;
+    }
+    if (auto operand = dyn_cast<OperandAttr>(given)) {
+      add(operand.getIndex());
+    } else if (auto list = dyn_cast<ArrayAttr>(given)) {
+      for (Attribute item : list) {
+        if (auto operand = dyn_cast<OperandAttr>(item)) {
+          add(operand.getIndex());
+        }
+      }
+    }
+  }
+  return storages;
+}
+
+LogicalResult PlanReplay::defineResult(AtenOp op, OpResult result, const format::ValueT &given, const std::string &by) {
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (!type) {
+    if (!isa<NoneType>(result.getType())) {
+      bool isFloat = isa<FloatType>(result.getType());
+      scalars[result] = {isFloat, given.reg};
+      if (!isFloat) {
+        samples.define(given.reg, kSomeNumber + ++unboundSizes);
+      }
+    }
+    return success();
+  }
+  if (given.kind == ValueKind::None) {
+    return success(); // nobody reads it
+  }
+  bool isNew = false;
+  for (SizeExpr size : getSizes(type)) {
+    size.forEachSymbol([&](StringRef name) {
+      if (!samples.symbol(name)) {
+        isNew = true;
+        samples.bind(name, kSomeNumber + ++unboundSizes);
+      }
+    });
+  }
+  Place place;
+  if (!isNew && failed(describe(given.reg, place, by))) {
+    return failure();
+  }
+  // A shape that only the call knows is described by nothing; binds read it off the tensor.
+  place.isKnown &= !isNew;
+  if (!hasSizes(place, type)) {
+    return fail(by, "a result has other sizes than the graph says");
+  }
+  SmallVector<int> behind = storagesBehind(op, result);
+  bool isView = behind.size() == 1 && AtenSchema::lookup(op.getOpName()) && !mayCopy(op.getOpName());
+  if (isView) {
+    place.storage = behind.front();
+    place.origin = memory.newOrigin();
+  } else {
+    place.storage = memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
+    // Where it begins in its storage is the operator's business.
+    place.origin = memory.newOrigin();
+    for (int storage : behind) {
+      Place there = place;
+      there.storage = storage;
+      there.isKnown = false;
+      memory.show(there, result);
+      sharedWith[result].push_back(storage);
+    }
+  }
+  memory.show(place, result);
+  return define(given.reg, place, by);
+}
+
+LogicalResult PlanReplay::visitAten(AtenOp op) {
+  const format::StepT *step = advance(Action::Aten, op);
+  if (!step) {
+    return failure();
+  }
+  const auto &call = *step->action.AsAten();
+  std::string by = "step " + std::to_string(next - 1) + " (" + op.getOpName().str() + ")";
+  auto [space, rest] = op.getOpName().split('.');
+  auto [name, overload] = rest.split('.');
+  if (call.name != (space + "::" + name).str() || call.overload != (overload == "default" ? StringRef() : overload)) {
+    return fail(by, "calls '" + call.name + "'");
+  }
+  if (call.arguments.size() != op.getArguments().size()) {
+    return fail(by, "passes another number of arguments than the graph");
+  }
+  callOperands.assign(op.getNumOperands(), kNoRegister);
+  for (auto [argument, given] : llvm::zip(op.getArguments(), call.arguments)) {
+    if (failed(checkArgument(op, argument, *given, by))) {
+      return failure();
+    }
+  }
+  ArrayRef<int64_t> mutated = op.getMutatedOperands().value_or(ArrayRef<int64_t>());
+  // Lists among the results stand for their items.
+  SmallVector<const format::ValueT *> given;
+  for (const auto &one : call.results) {
+    if (one->kind == ValueKind::List) {
+      for (const auto &item : one->items) {
+        given.push_back(item.get());
+      }
+    } else {
+      given.push_back(one.get());
+    }
+  }
+  size_t own = op.getNumResults() - mutated.size();
+  if (given.size() != own) {
+    return fail(by, "makes another number of results than the graph");
+  }
+  for (size_t i = 0; i != own; ++i) {
+    if (failed(defineResult(op, op->getResult(i), *given[i], by))) {
+      return failure();
+    }
+  }
+  SmallVector<int64_t> writes(mutated);
+  if (auto schema = AtenSchema::lookup(op.getOpName())) {
+    for (auto [argument, attribute] : llvm::zip(schema->arguments, op.getArguments())) {
+      auto operand = dyn_cast<OperandAttr>(attribute);
+      if (argument.isWrite && operand && !llvm::is_contained(writes, operand.getIndex())) {
+        writes.push_back(operand.getIndex());
+      }
+    }
+  }
+  for (auto [i, number] : llvm::enumerate(writes)) {
+    uint32_t reg = callOperands[number];
+    if (reg == kNoRegister) {
+      continue; // none was given
+    }
+    const Place &place = registers[reg].place;
+    for (auto [operand, other] : llvm::enumerate(callOperands)) {
+      if (other != kNoRegister && int64_t(operand) != number && memory.meet(registers[other].place, place)) {
+        return fail(by, "writes operand " + Twine(number) + " over operand " + Twine(operand));
+      }
+    }
+    Value after = i < mutated.size() ? Value(op->getResult(own + i)) : Value();
+    if (after && failed(write(reg, after, by))) {
+      return failure();
+    }
+    if (!after) {
+      memory.write(place, {});
+      written.insert(place.storage);
+    }
+  }
+  return success();
+}
+
+} // namespace frit
