@@ -149,7 +149,9 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
     if (llvm::any_of(place.sizes, [&](const Sampled &size) { return size[sample] == 0; })) {
       continue;
     }
-    if (place.origin == 0 && start[sample] * place.elementBytes != place.offset[sample]) {
+    // Where it begins in its storage is the user's to see, not a backward graph's.
+    bool isSeen = firstKept < 0 || number < firstKept;
+    if (isSeen && place.origin == 0 && start[sample] * place.elementBytes != place.offset[sample]) {
       return fail(by, "begins at element " + Twine(place.offset[sample] / place.elementBytes) + " of its storage, which the graph promises at " +
                           Twine(start[sample]));
     }
