@@ -86,8 +86,8 @@ def _compile(gm, example_inputs, settings, wrap):
 
     try:
         compiled = trace(decomposition_table())
-    except FritError:
-        raise
+    except (FritError, torch._dynamo.exc.TorchDynamoException):
+        raise  # Dynamo is asked to begin anew by one of its own
     except Exception as error:
         # A rule of torch's that refuses what the operator itself may run, or refuses with other words, and while it is traced.
         counters["frit"]["traced_whole"] += 1
