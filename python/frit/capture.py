@@ -22,10 +22,11 @@ from .errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
-from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
+from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
 from .sizes import SizeWriter, float_text, literal_text
 from .sources import of_node
 
+_SCALAR_OPERATORS = SCALAR_OPERATORS | OTHER_SCALAR_OPERATORS
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _MAKE_TOKEN, _SINK_TOKENS = torch.ops.prims._make_token.default, torch.ops.prims._sink_tokens.default
 _string = functools.lru_cache(maxsize=65536)(json.dumps)
@@ -70,7 +71,7 @@ def _operator_facts(op):
 
 @functools.lru_cache(maxsize=256)
 def _scalar_operator_facts(function):
-    names = SCALAR_OPERATORS[function] or tuple(inspect.signature(function).parameters)
+    names = _SCALAR_OPERATORS[function] or tuple(inspect.signature(function).parameters)
     return _string(f"{function.__module__}.{function.__name__}"), [_string(n) for n in names]
 
 
@@ -184,7 +185,7 @@ class _GraphWriter(HigherOrderWriter):
                     self.refs[node] = _NOTHING
                 elif target is not _SINK_TOKENS:
                     self._operator_or_callback(node, self._operator)
-            elif target in SCALAR_OPERATORS and (target is not round or node.args[1:] in ((), (None,))):
+            elif target in _SCALAR_OPERATORS and (target is not round or node.args[1:] in ((), (None,))):
                 self._operator_or_callback(node, self._scalar_operator)
             elif target is torch.sym_sum:
                 self._operator_or_callback(node, self._scalar_sum)

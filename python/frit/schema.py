@@ -57,8 +57,8 @@ MEMORY_FORMATS = {
     torch.preserve_format: 4,
 }
 
-# Functions on symbolic scalars that the schema names, with their argument names (None: as Python says), and others that frit's importer knows.
-SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | dict.fromkeys(
+# Functions on symbolic scalars that the schema names, with their argument names (None: as Python says).
+SCALAR_OPERATORS = dict.fromkeys(
     [
         operator.eq,
         operator.ne,
@@ -87,6 +87,10 @@ SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | 
         torch.sym_max,
         torch.sym_min,
         torch.sym_sqrt,
-        *(getattr(torch, f"_sym_{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")),
     ]
 )
+
+# Others that frit's importer knows.
+OTHER_SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | {
+    getattr(torch, f"_sym_{name}"): None for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
+}
