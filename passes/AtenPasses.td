@@ -123,7 +123,9 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
     Option<"markOperators", "mark-operators", "bool", "false",
            "number the operations of each operator in 'frit.operator'">,
     Option<"listRules", "list-rules", "bool", "false",
-           "print the names of all operators with a rule">];
+           "print the names of all operators with a rule">,
+    Option<"mutant", "mutant", "std::string", "",
+           "'OPERATOR:KIND/WHERE/NUMBER': a rule with a mistake, to test tests; '*:list' lists all in 'frit.mutants'">];
   let statistics = [
     Statistic<"numLegalized", "legalized", "operators written in the vocabulary">,
     Statistic<"numKept", "kept", "operators left to the dispatcher">];

@@ -9,8 +9,7 @@ bool mlir::frit::isKernelElement(Type element) {
   return element.isInteger() || element.isF16() || element.isBF16() || element.isF32() || element.isF64();
 }
 
-/// What an element says of its dtype; integers are taken for signed ones.
-static DType dtypeOfElement(Type element) {
+DType mlir::frit::dtypeOfElement(Type element) {
   if (auto complex = dyn_cast<ComplexType>(element)) {
     Type part = complex.getElementType();
     return part.isF64() ? DType::C128 : part.isF16() ? DType::C32 : DType::C64;

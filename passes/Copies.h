@@ -10,6 +10,9 @@ namespace mlir::frit {
 /// Whether kernels compute with elements of this type. What they do not is copied by the dispatcher.
 bool isKernelElement(Type element);
 
+/// What an element says of its dtype; integers are taken for signed ones.
+DType dtypeOfElement(Type element);
+
 /// torch's dtype of a tensor, which its elements do not tell where they are integers: from what made it, else from who reads it.
 DTypeAttr getTorchDtype(Value value);
 

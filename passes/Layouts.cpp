@@ -196,23 +196,24 @@ unsigned mlir::frit::getStoredBytes(Type tensor) {
   return complex ? complex.getElementType().getIntOrFloatBitWidth() / 4 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
-bool mlir::frit::isDense(LayoutAttr layout, RankedTensorType type) {
+std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout, RankedTensorType type) {
   SmallVector<SizeExpr> sizes = getSizes(type);
+  SmallVector<int64_t> order;
   SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
-  SmallVector<bool> used(sizes.size());
-  for (size_t step = 0; step < sizes.size(); ++step) {
-    bool found = false;
-    for (size_t i = 0; i < sizes.size() && !found; ++i) {
-      if (!used[i] && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
-        used[i] = found = true;
+  for (size_t step = 0; step != sizes.size(); ++step) {
+    for (int64_t i = sizes.size(); i-- > 0;) {
+      if (!llvm::is_contained(order, i) && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
+        order.push_back(i);
         expected = expected * sizes[i];
+        break;
       }
     }
-    if (!found) {
-      return false;
+    if (order.size() == step) {
+      return std::nullopt;
     }
   }
-  return true;
+  std::reverse(order.begin(), order.end());
+  return order;
 }
 
 LayoutAttr mlir::frit::getArgumentLayout(GraphOp graph, unsigned argument) {

@@ -65,7 +65,9 @@ inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
 /// Bytes of an element of a tensor type; a boolean has one.
 unsigned getStoredBytes(Type tensor);
 
-/// Whether the strides are a permutation of row-major ones, so that every element has a place of its own and there are no gaps.
-bool isDense(LayoutAttr layout, RankedTensorType type);
+/// The dims from the largest stride to the smallest, if the strides are a permutation of row-major ones, so that every element has a place of its
+/// own and there are no gaps.
+std::optional<SmallVector<int64_t>> getDenseOrder(LayoutAttr layout, RankedTensorType type);
+inline bool isDense(LayoutAttr layout, RankedTensorType type) { return getDenseOrder(layout, type).has_value(); }
 
 } // namespace mlir::frit

@@ -314,49 +314,35 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return SmallVector<SizeExpr>(sizes.begin(), sizes.end());
   }
 
-  /// Whether a kernel may load elements of the argument after it has written result `number` at their place. It loads an element once, and results are
-  /// computed in order; beside a reduction each may have a loop of its own.
-  static bool isLoadedLate(BlockArgument argument, unsigned number, bool reduces) {
-    if (reduces) {
-      return isNeededBesides(argument, number, /*before=*/true);
-    }
-    if (!isNeededBesides(argument, number, /*before=*/false)) {
-      return false;
-    }
+  /// The numbers of the results that are computed from the argument.
+  static SmallVector<unsigned> resultsOf(BlockArgument argument) {
+    SmallVector<unsigned> results;
     llvm::SmallDenseSet<Value> seen{argument};
     SmallVector<Value> stack{argument};
     while (!stack.empty()) {
       for (OpOperand &use : stack.pop_back_val().getUses()) {
         if (isa<YieldOp>(use.getOwner())) {
-          if (use.getOperandNumber() <= number) {
-            return false;
-          }
+          results.push_back(use.getOperandNumber());
         } else if (seen.insert(use.getOwner()->getResult(0)).second) {
           stack.push_back(use.getOwner()->getResult(0));
         }
       }
     }
-    return true;
+    return results;
   }
 
   /// Whether results after `number`, or also those `before` it, are computed
   /// from the argument.
   static bool isNeededBesides(BlockArgument argument, unsigned number, bool before) {
-    llvm::SmallDenseSet<Value> seen{argument};
-    SmallVector<Value> stack{argument};
-    while (!stack.empty()) {
-      for (OpOperand &use : stack.pop_back_val().getUses()) {
-        if (isa<YieldOp>(use.getOwner())) {
-          unsigned other = use.getOperandNumber();
-          if (other > number || (before && other != number)) {
-            return true;
-          }
-        } else if (seen.insert(use.getOwner()->getResult(0)).second) {
-          stack.push_back(use.getOwner()->getResult(0));
-        }
-      }
-    }
-    return false;
+    return llvm::any_of(resultsOf(argument), [&](unsigned other) { return other > number || (before && other != number); });
+  }
+
+  /// Whether a kernel may load elements of the argument after it has written result `number` at their place. It loads an element once, and results
+  /// are computed in order; beside a reduction each may have a loop of its own.
+  static bool isLoadedLate(BlockArgument argument, unsigned number, bool reduces) {
+    SmallVector<unsigned> results = resultsOf(argument);
+    return reduces ? llvm::any_of(results, [&](unsigned other) { return other != number; })
+                   : !results.empty() && llvm::all_of(results, [&](unsigned other) { return other > number; });
   }
 
   /// Whether a region of the same launch reads the storage of `value`.

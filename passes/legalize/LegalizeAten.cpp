@@ -5,6 +5,7 @@
 #include "passes/legalize/AtenCall.h"
 #include "passes/legalize/Foreach.h"
 #include "passes/legalize/InPlaceWrites.h"
+#include "passes/legalize/Mutants.h"
 #include "passes/legalize/Reasons.h"
 #include "passes/legalize/RewriteCall.h"
 
@@ -48,6 +49,7 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
         }
       }
       writeCounts(graph, "frit.legalized", legalized);
+      writeCounts(graph, "frit.mutants", mutants);
     }
   }
 
@@ -78,10 +80,22 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
       return reasonWithoutRule(op);
     }
     RewriteOptions options{.contract = !eagerNumerics, .number = markOperators ? visited : 0};
-    return rewriteCall(op, facts, options, *rule);
+    auto [wanted, place] = StringRef(mutant).split(':');
+    if (wanted != "*" && wanted != op.getOpName()) {
+      return rewriteCall(op, facts, options, *rule);
+    }
+    Mutant changed(place);
+    options.mutant = &changed;
+    std::string reason = rewriteCall(op, facts, options, *rule);
+    for (const std::string &one : changed.getPlaces()) {
+      mutants[(op.getOpName() + ":" + one).str()] += reason.empty();
+    }
+    return reason;
   }
 
   /// Numbers operators; statistics may be compiled out.
   int64_t visited = 0;
+  /// Places that are wrong on purpose, or may be.
+  OperatorCounts mutants;
 };
 } // namespace

@@ -123,24 +123,6 @@ static Values unbind(AtenCall &call) {
   return pieces;
 }
 
-/// The dims of a dense tensor from the largest stride to the smallest.
-static SmallVector<int64_t> orderInMemory(LayoutAttr layout, RankedTensorType type) {
-  Sizes sizes = getSizes(type);
-  SmallVector<int64_t> order;
-  SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
-  for (size_t step = 0; step != sizes.size(); ++step) {
-    for (int64_t i = sizes.size(); i-- > 0;) {
-      if (!llvm::is_contained(order, i) && (sizes[i].isConstant(1) || SizeExpr(layout.getStrides()[i]) == expected)) {
-        order.push_back(i);
-        expected = expected * sizes[i];
-        break;
-      }
-    }
-  }
-  std::reverse(order.begin(), order.end());
-  return order;
-}
-
 /// Any strides over an operand whose elements fill their storage, read in the order of their places.
 static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor(0);
@@ -156,17 +138,13 @@ static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
   }
   SizeExpr offset = call.isNone(3) ? SizeExpr(layout.getOffset()) : call.size(3);
   SizeExpr origin = layout.getOffset();
-  if (!isDense(layout, x.type())) {
+  std::optional<SmallVector<int64_t>> order = getDenseOrder(layout, x.type());
+  if (!order) {
     call.refuse("a strided view of an operand with gaps or repeated elements");
     return x;
   }
-  SmallVector<int64_t> order = orderInMemory(layout, x.type());
-  if (order.size() != from.size()) {
-    call.refuse("a strided view of an operand without elements");
-    return x;
-  }
-  if (!llvm::is_sorted(order)) {
-    x = b.permute(x, order);
+  if (!llvm::is_sorted(*order)) {
+    x = b.permute(x, *order);
   }
   SizeExpr index = offset - origin, last = index;
   for (auto [i, pair] : llvm::enumerate(llvm::zip(sizes, strides))) {

@@ -1,6 +1,7 @@
 // Runs a rule and puts its values in the place of a call's results, or takes everything back.
 #include "passes/legalize/RewriteCall.h"
 
+#include "passes/legalize/Mutants.h"
 #include "passes/legalize/Reasons.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -89,6 +90,10 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   if (crossesDevices(op)) {
     return "its tensors lie on several devices";
   }
+  ArrayAttr arguments = op.getArgumentsAttr();
+  if (options.mutant) {
+    options.mutant->changeArguments(op);
+  }
   Recorder recorder;
   OpBuilder builder(op, &recorder);
   TensorBuilder tensors(builder, op.getLoc(), facts, options.contract);
@@ -103,7 +108,11 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   }
   if (!reason.empty()) {
     recorder.undo();
+    op.setArgumentsAttr(arguments);
     return reason;
+  }
+  if (options.mutant) {
+    options.mutant->changeResult(recorder.built);
   }
   for (Operation *built : recorder.built) {
     if (options.number) {

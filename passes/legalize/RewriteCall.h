@@ -8,11 +8,15 @@
 /// refusal leaves no trace but its reason.
 namespace mlir::frit {
 
+class Mutant;
+
 struct RewriteOptions {
   /// A multiply and an add may become one.
   bool contract = true;
   /// Goes into `frit.operator` of everything that is built, if it is not 0: operators that share no kernel.
   int64_t number = 0;
+  /// What is wrong with the rule on purpose; null for nothing.
+  Mutant *mutant = nullptr;
 };
 
 /// Returns why not, or nothing once all uses of the call's results are replaced.
