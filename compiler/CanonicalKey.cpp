@@ -19,7 +19,7 @@ using namespace mlir::frit;
 
 namespace {
 /// Attributes that only say how the program was written.
-bool isRemark(StringRef name) { return name == "frit.legalized"; }
+bool isRemark(StringRef name) { return name == "frit.legalized" || name == "frit.mutants"; }
 
 class Writer {
 public:

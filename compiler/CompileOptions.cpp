@@ -61,7 +61,8 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
                              std::pair("padding", &options.padding), std::pair("random", &options.random),
                              std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
                              std::pair("symbol_ranges", &options.symbolRanges), std::pair("schedule_choices", &options.scheduleChoices),
-                             std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt)}) {
+                             std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt),
+                             std::pair("mutant", &options.mutant)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();
       if (!text) {

@@ -238,6 +238,7 @@ private:
                                   .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
                                   .arch = oldestArchitecture(options),
                                   .poison = options.poison,
+                                  .mutant = options.mutant,
                                   .firstKept = options.firstKept,
                                   .buckets = options.buckets,
                                   .bucketPolicy = options.bucketPolicy};
@@ -335,7 +336,6 @@ private:
       if (artifact) {
         artifact->weights = std::move(weights.entries);
         artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
-        result.retries = relaxation.history.size();
         // What a file says of itself holds for every run of the compiler; times do not.
         result.report = addPhases(artifact->report, result.phases);
         bool apart = options.weights == "external" && !weights.bytes.empty();

@@ -91,6 +91,8 @@ struct CompileOptions {
   /// Fail on purpose, to test what becomes of that: "kernel:TEXT" (no code for kernels with TEXT in their names), "pass:ARGUMENT" (that pass, in
   /// all tries but the last), "plan" (likewise), "always" (before any pass, in every try).
   std::string failAt;
+  /// A legalisation rule with a mistake: 'OPERATOR:PLACE' as in passes/legalize/Mutants.h. To test tests.
+  std::string mutant;
   /// Stop after this stage and hand out its IR as `CompileResult::ir`: "imported", "outlined", or empty for the artifact.
   std::string stopAfter;
 };
@@ -137,9 +139,6 @@ struct CompileResult {
   bool isKept = false;
   /// The operators left to ATen with how often each is called, in order: an artifact with any needs libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;
-
-  /// How many times frit failed before it left enough to ATen (see `CompileOptions::strict`).
-  unsigned retries = 0;
 
   bool ok() const { return diagnostics.empty(); }
   /// The diagnostics as one text, a line each.

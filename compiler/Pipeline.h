@@ -31,6 +31,8 @@ struct FusionOptions {
   unsigned arch = 80;
   /// Lanes that nobody may depend on hold what would show.
   bool poison = false;
+  /// A legalisation rule with a mistake (frit-legalize-aten's `mutant`).
+  std::string mutant;
   /// The first result that only a backward graph sees; -1 for none.
   int64_t firstKept = -1;
   /// Which sizes round up to what: the options of `assign-buckets`.

@@ -18,7 +18,7 @@ std::optional<std::string> validatePlan(GraphOp graph, const format::PlanT &plan
 }
 
 PlanReplay::PlanReplay(GraphOp graph, const format::PlanT &plan, int64_t firstKept)
-    : graph(graph), plan(plan), firstKept(firstKept), samples(graph, plan), memory(samples), registers(plan.tensors.size()), stored(samples) {}
+    : graph(graph), plan(plan), firstKept(firstKept), symbolTable(graph->getParentOp()), samples(graph, plan), memory(samples), registers(plan.tensors.size()), stored(samples) {}
 
 LogicalResult PlanReplay::run() {
   if (failed(readArguments())) {
@@ -76,6 +76,10 @@ LogicalResult PlanReplay::readArguments() {
   return success();
 }
 
+Sampled PlanReplay::bytesAt(uint32_t reg, int64_t elementBytes) const {
+  return reg == kNoRegister ? Sampled(0) : samples.reg(reg).value_or(Sampled(0)) * elementBytes;
+}
+
 LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStorage) {
   isStorage = true;
   std::string by = "step " + std::to_string(next);
@@ -88,12 +92,7 @@ LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStora
     if (!bytes) {
       return fail(by, "the bytes of a storage are read before they are computed");
     }
-    if (alloc->offset != kNoRegister) {
-      Sampled offset = samples.reg(alloc->offset).value_or(Sampled(0));
-      for (unsigned sample = 0; sample != samples.count(); ++sample) {
-        place.offset[sample] = offset[sample] * place.elementBytes;
-      }
-    }
+    place.offset = bytesAt(alloc->offset, place.elementBytes);
     place.storage = memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), *bytes);
     return define(alloc->tensor, place, by);
   }
@@ -105,10 +104,7 @@ LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStora
     }
     place.storage = source->storage;
     place.origin = source->origin;
-    Sampled offset = view->offset == kNoRegister ? Sampled(0) : samples.reg(view->offset).value_or(Sampled(0));
-    for (unsigned sample = 0; sample != samples.count(); ++sample) {
-      place.offset[sample] = source->offset[sample] + offset[sample] * place.elementBytes;
-    }
+    place.offset = source->offset + bytesAt(view->offset, place.elementBytes);
     return define(view->tensor, place, by);
   }
   if (const auto *reuse = step.action.AsReuse()) {
@@ -199,10 +195,8 @@ LogicalResult PlanReplay::visit(Operation &op) {
 }
 
 LogicalResult PlanReplay::visitStore(StoreOp store) {
-  Value value = store.getValue(), target = store.getTarget(), base = target;
-  while (looksAt(base.getDefiningOp())) {
-    base = base.getDefiningOp()->getOperand(0);
-  }
+  SmallVector<Operation *> views;
+  Value value = store.getValue(), target = store.getTarget(), base = baseOf(target, &views);
   auto argument = dyn_cast<BlockArgument>(base);
   std::string by = "the store into " + nameOf(base);
   if (!argument || !argumentRegisters.contains(argument)) {
@@ -227,10 +221,6 @@ LogicalResult PlanReplay::visitStore(StoreOp store) {
     const Place *to;
     if (failed(read(copy.source, value, by)) || failed(alive(copy.tensor, to, by))) {
       return failure();
-    }
-    SmallVector<Operation *> views;
-    for (Operation *op = target.getDefiningOp(); looksAt(op); op = op->getOperand(0).getDefiningOp()) {
-      views.push_back(op);
     }
     if (to->storage != place.storage || (views.empty() ? !memory.same(place, *to) : !sameThrough(views, place, *to, target))) {
       return fail(by, "writes to other places than the graph says");

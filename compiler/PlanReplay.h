@@ -3,7 +3,9 @@
 #pragma once
 
 #include "compiler/PlanMemory.h"
+#include "ir/AtenSchemas.h"
 
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace frit {
@@ -25,11 +27,18 @@ private:
     uint32_t reg;
   };
 
+  /// The registers of one item of a launch: operands, then results; sizes, then integers; floats.
+  struct Passed {
+    llvm::ArrayRef<uint32_t> tensors, ints, floats;
+  };
+
   // PlanReplay.cpp: steps beside operations.
   mlir::LogicalResult readArguments();
   mlir::LogicalResult visit(mlir::Operation &op);
   /// Replays steps that only move storage until one of the wanted kind is next, which it returns.
   const format::StepT *advance(format::Action wanted, mlir::Operation *op);
+  /// The bytes of as many elements as an int register says; none where there is no register.
+  Sampled bytesAt(uint32_t reg, int64_t elementBytes) const;
   mlir::LogicalResult replayStorage(const format::StepT &step, bool &isStorage);
   mlir::LogicalResult visitStore(mlir::frit::StoreOp store);
   mlir::LogicalResult visitBind(mlir::frit::BindOp bind);
@@ -38,16 +47,23 @@ private:
 
   // ReplayCalls.cpp: kernels and operators.
   mlir::LogicalResult visitLaunch(mlir::frit::LaunchOp op);
+  mlir::LogicalResult checkItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, size_t item, const Passed &passed, const std::string &by);
+  mlir::LogicalResult checkStrides(uint32_t reg, mlir::RankedTensorType type, mlir::frit::LayoutAttr layout,
+                                   const llvm::StringMap<Sampled> &parameters, const std::string &by);
+  mlir::LogicalResult checkItemsApart(llvm::ArrayRef<uint32_t> tensors, size_t items, size_t numOperands, const std::string &by);
   mlir::LogicalResult checkInPlace(mlir::frit::KernelOp kernel, llvm::ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by);
   mlir::LogicalResult visitAten(mlir::frit::AtenOp op);
   mlir::LogicalResult checkArgument(mlir::frit::AtenOp op, mlir::Attribute argument, const format::ValueT &given, const std::string &by);
-  llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, mlir::OpResult result);
-  mlir::LogicalResult defineResult(mlir::frit::AtenOp op, mlir::OpResult result, const format::ValueT &given, const std::string &by);
+  llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result);
+  mlir::LogicalResult defineResult(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result, const format::ValueT &given,
+                                   const std::string &by);
   mlir::LogicalResult checkScalar(mlir::Value value, bool isFloat, uint32_t reg, const std::string &by);
 
   // ReplayResults.cpp: what is left when the steps are over.
   mlir::LogicalResult visitReturn(mlir::frit::ReturnOp op);
   mlir::LogicalResult checkStorage(unsigned number, mlir::Value value, const Place &place);
+  /// Whether the caller sees the result, and not only a backward graph.
+  bool isSeen(unsigned number) const { return firstKept < 0 || number < firstKept; }
   bool showsArgument(unsigned number, const Place &place);
   mlir::LogicalResult checkLayout(unsigned number, const Place &place);
   mlir::LogicalResult checkArguments();
@@ -71,6 +87,7 @@ private:
   mlir::frit::GraphOp graph;
   const format::PlanT &plan;
   int64_t firstKept;
+  mlir::SymbolTable symbolTable;
   PlanSamples samples;
   PlanMemory memory;
   std::string message;
@@ -100,7 +117,7 @@ private:
 
 /// Whether an operation of an outlined graph only looks at its operand's storage.
 bool looksAt(mlir::Operation *op);
-/// Bytes of an element as torch stores it.
-int64_t storedBytes(format::Dtype dtype);
+/// The value that such operations look at, through all of `views`, the last one first.
+mlir::Value baseOf(mlir::Value value, llvm::SmallVectorImpl<mlir::Operation *> *views = nullptr);
 
 } // namespace frit

@@ -1,5 +1,6 @@
 #include "compiler/PlanSamples.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace frit {
@@ -48,13 +49,26 @@ static int64_t proposed(SymbolAttr symbol, unsigned number, unsigned sample) {
   return value;
 }
 
+/// The value of a size at a sample of `parameters`.
+static std::optional<int64_t> evaluate(SizeExpr size, const llvm::StringMap<Sampled> &parameters, unsigned sample) {
+  return size.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto found = parameters.find(name);
+    return found == parameters.end() ? std::nullopt : std::optional(found->second[sample]);
+  });
+}
+
+std::optional<int64_t> PlanSamples::at(SizeExpr size, unsigned sample) const { return evaluate(size, symbols, sample); }
+
+Sampled PlanSamples::roundedUp(Sampled value, ArrayRef<int64_t> sizes) const {
+  for (unsigned sample = 0; sample != samples; ++sample) {
+    auto fits = llvm::find_if(sizes, [&](int64_t size) { return size >= value[sample]; });
+    value[sample] = fits == sizes.end() ? value[sample] : *fits;
+  }
+  return value;
+}
+
 bool PlanSamples::holds(AssumptionAttr assumption, unsigned sample) {
-  auto size = [&](unsigned at) {
-    return SizeExpr(assumption.getSizes()[at]).evaluate([&](StringRef name) -> std::optional<int64_t> {
-      auto found = symbols.find(name);
-      return found == symbols.end() ? std::nullopt : std::optional(found->second[sample]);
-    });
-  };
+  auto size = [&](unsigned number) { return at(assumption.getSizes()[number], sample); };
   switch (assumption.getKind()) {
   case GuardKind::Equal: {
     auto a = size(0), b = size(1);
@@ -73,6 +87,40 @@ bool PlanSamples::holds(AssumptionAttr assumption, unsigned sample) {
   }
 }
 
+/// The sizes of all tensors of a graph that are no constants.
+static llvm::SetVector<SizeAttr> sizesOfTensors(GraphOp graph) {
+  llvm::SetVector<SizeAttr> sizes;
+  auto add = [&](TypeRange types) {
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || tensor.hasStaticShape()) {
+        continue;
+      }
+      for (SizeExpr size : getSizes(tensor)) {
+        if (!size.getConstant()) {
+          sizes.insert(size);
+        }
+      }
+    }
+  };
+  add(graph.getArgumentTypes());
+  for (Operation &op : graph.getBody().front()) {
+    add(op.getResultTypes());
+  }
+  return sizes;
+}
+
+/// Whether a tensor may have this size: it is not negative, and divides by no zero. What an operator alone knows may be anything.
+bool PlanSamples::canBe(SizeExpr size, unsigned sample) const {
+  bool isKnown = true;
+  std::optional<int64_t> value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    auto found = symbols.find(name);
+    isKnown &= found != symbols.end();
+    return found == symbols.end() ? std::nullopt : std::optional(found->second[sample]);
+  });
+  return !isKnown || value.value_or(-1) >= 0;
+}
+
 void PlanSamples::choose(GraphOp graph) {
   SmallVector<SymbolAttr> free;
   for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
@@ -89,22 +137,13 @@ void PlanSamples::choose(GraphOp graph) {
   for (auto guard : graph.getBody().front().getOps<GuardOp>()) {
     guards.push_back(guard.getAssumption());
   }
+  llvm::SetVector<SizeAttr> sizes = sizesOfTensors(graph);
   samples = 0;
   for (unsigned candidate = 0; candidate != Sampled::kMost; ++candidate) {
     for (auto [number, symbol] : llvm::enumerate(free)) {
       symbols[symbol.getName()][samples] = proposed(symbol, number, candidate);
     }
-    // Tensors of negative sizes do not come; sizes of arguments may be differences.
-    bool comes = llvm::all_of(graph.getArgumentTypes(), [&](Type type) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      return !tensor || llvm::all_of(getSizes(tensor), [&](SizeExpr size) {
-        auto value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
-          auto found = symbols.find(name);
-          return found == symbols.end() ? std::nullopt : std::optional(found->second[samples]);
-        });
-        return !value || *value >= 0;
-      });
-    });
+    bool comes = llvm::all_of(sizes, [&](SizeExpr size) { return canBe(size, samples); });
     // What the trace saw holds in any case: a guard may follow from facts that only torch knows.
     if (candidate == 0 || (comes && llvm::all_of(guards, [&](AssumptionAttr one) { return holds(one, samples); }))) {
       ++samples;
@@ -112,15 +151,9 @@ void PlanSamples::choose(GraphOp graph) {
   }
   for (auto bucket : graph.getSymbols().getAsRange<SymbolAttr>()) {
     auto of = llvm::find_if(free, [&](SymbolAttr symbol) { return symbol.getName() == bucket.getBucketOf(); });
-    if (of == free.end()) {
-      continue;
+    if (of != free.end()) {
+      symbols[bucket.getName()] = roundedUp(symbols[of->getName()], of->getBuckets());
     }
-    Sampled value = symbols[of->getName()];
-    for (unsigned sample = 0; sample != samples; ++sample) {
-      auto fits = llvm::find_if(of->getBuckets(), [&](int64_t size) { return size >= value[sample]; });
-      value[sample] = fits == of->getBuckets().end() ? value[sample] : *fits;
-    }
-    symbols[bucket.getName()] = value;
   }
 }
 
@@ -135,12 +168,7 @@ void PlanSamples::readInputs(GraphOp graph) {
   }
   for (const auto &bucket : plan.buckets) {
     if (auto symbol = reg(bucket->symbol)) {
-      Sampled value = *symbol;
-      for (unsigned sample = 0; sample != samples; ++sample) {
-        auto fits = llvm::find_if(bucket->sizes, [&](int64_t size) { return size >= value[sample]; });
-        value[sample] = fits == bucket->sizes.end() ? value[sample] : *fits;
-      }
-      define(bucket->dst, value);
+      define(bucket->dst, roundedUp(*symbol, bucket->sizes));
     }
   }
   unsigned number = 0;
@@ -195,11 +223,7 @@ Sampled PlanSamples::of(SizeAttr size) {
 Sampled PlanSamples::of(SizeAttr size, const llvm::StringMap<Sampled> &parameters) const {
   Sampled value;
   for (unsigned sample = 0; sample != samples; ++sample) {
-    auto number = SizeExpr(size).evaluate([&](StringRef name) -> std::optional<int64_t> {
-      auto found = parameters.find(name);
-      return found == parameters.end() ? std::nullopt : std::optional(found->second[sample]);
-    });
-    value[sample] = number.value_or(kSomeNumber);
+    value[sample] = evaluate(size, parameters, sample).value_or(kSomeNumber);
   }
   return value;
 }

@@ -29,7 +29,20 @@ public:
   int64_t operator[](unsigned sample) const { return numbers[sample]; }
   int64_t &operator[](unsigned sample) { return numbers[sample]; }
 
+  /// These wrap: samples that are not in use may hold anything.
+  friend Sampled operator+(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x + y; }); }
+  friend Sampled operator-(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x - y; }); }
+  friend Sampled operator*(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x * y; }); }
+
 private:
+  template <typename F> Sampled with(const Sampled &other, F &&operation) const {
+    Sampled result;
+    for (unsigned sample = 0; sample != kMost; ++sample) {
+      result[sample] = static_cast<int64_t>(operation(numbers[sample], other[sample]));
+    }
+    return result;
+  }
+
   std::array<int64_t, kMost> numbers;
 };
 
@@ -59,6 +72,11 @@ public:
 
 private:
   void choose(mlir::frit::GraphOp graph);
+  /// A size at one sample; nullopt where it has a symbol without a value.
+  std::optional<int64_t> at(mlir::frit::SizeExpr size, unsigned sample) const;
+  bool canBe(mlir::frit::SizeExpr size, unsigned sample) const;
+  /// The smallest of `sizes`, ascending, that is not below; else the value itself.
+  Sampled roundedUp(Sampled value, llvm::ArrayRef<int64_t> sizes) const;
   bool holds(mlir::frit::AssumptionAttr assumption, unsigned sample);
   void readInputs(mlir::frit::GraphOp graph);
 

@@ -3,6 +3,8 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "passes/Copies.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -268,7 +270,7 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
   if (!elements || !type || type.getRank() != 0) {
     return error(op) << "a constant of type " << result.getType() << " outside of a region; only scalars and rank 0 are";
   }
-  format::Dtype dtype = dtypeOf(type.getElementType());
+  format::Dtype dtype = dtypeOf(dtypeOfElement(type.getElementType()));
   uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
   uint32_t scalar;
   if (isa<FloatType>(type.getElementType())) {
@@ -288,7 +290,7 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
 
 LogicalResult PlanWriter::writeWrap(Operation &op, Value scalar) {
   Value result = op.getResult(0);
-  format::Dtype dtype = dtypeOf(cast<RankedTensorType>(result.getType()).getElementType());
+  format::Dtype dtype = dtypeOf(dtypeOfElement(cast<RankedTensorType>(result.getType()).getElementType()));
   uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
   auto &step = builder.step<format::WrapT>();
   step.tensor = reg;

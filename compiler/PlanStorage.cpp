@@ -9,30 +9,6 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-format::Dtype dtypeOf(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element)) {
-    switch (integer.getWidth()) {
-    case 1:
-      return format::Dtype::Bool;
-    case 8:
-      return format::Dtype::I8;
-    case 16:
-      return format::Dtype::I16;
-    case 32:
-      return format::Dtype::I32;
-    default:
-      return format::Dtype::I64;
-    }
-  }
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    return complex.getElementType().isF64() ? format::Dtype::C128 : format::Dtype::C64;
-  }
-  return element.isF64()    ? format::Dtype::F64
-         : element.isF16()  ? format::Dtype::F16
-         : element.isBF16() ? format::Dtype::BF16
-                            : format::Dtype::F32;
-}
-
 format::Dtype dtypeOf(DType dtype) {
   switch (dtype) {
   case DType::U8:
@@ -77,30 +53,6 @@ format::Dtype dtypeOf(DType dtype) {
     return format::Dtype::U64;
   }
   llvm_unreachable("every dtype has a number in the format");
-}
-
-uint64_t bytesOfElement(format::Dtype dtype) {
-  switch (dtype) {
-  case format::Dtype::I16:
-  case format::Dtype::U16:
-  case format::Dtype::F16:
-  case format::Dtype::BF16:
-    return 2;
-  case format::Dtype::I32:
-  case format::Dtype::U32:
-  case format::Dtype::F32:
-  case format::Dtype::C32:
-    return 4;
-  case format::Dtype::I64:
-  case format::Dtype::U64:
-  case format::Dtype::F64:
-  case format::Dtype::C64:
-    return 8;
-  case format::Dtype::C128:
-    return 16;
-  default:
-    return 1;
-  }
 }
 
 /// Where the storage of a root lies: on the plan's device, unless it was apart from the others in the trace. A program traced on the
@@ -172,7 +124,7 @@ void PlanWriter::allocate(Value value, format::StorageClass storage) {
     elements = elements + SizeExpr(promised);
     offset = sizeRegister(promised);
   }
-  SizeExpr byteCount = elements * int64_t(bytesOfElement(dtypes.lookup(value)));
+  SizeExpr byteCount = elements * bytesOfElement(dtypes.lookup(value));
   uint32_t bytes = sizeRegister(byteCount);
   uint32_t capacity = storage == format::StorageClass::Temporary ? capacityRegister(byteCount) : kNoRegister;
   auto &step = builder.step<format::AllocT>();

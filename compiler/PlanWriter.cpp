@@ -7,6 +7,7 @@
 #include "ir/DerivedSizes.h"
 #include "ir/SourceLines.h"
 
+#include "passes/Copies.h"
 #include "passes/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -118,7 +119,7 @@ LogicalResult PlanWriter::writeInputs() {
     Type type = argument.getType();
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
-      uint32_t reg = newTensor(argument, dtype ? dtypeOf(dtype.getValue()) : dtypeOf(tensor.getElementType()),
+      uint32_t reg = newTensor(argument, dtypeOf(dtype ? dtype.getValue() : dtypeOfElement(tensor.getElementType())),
                                getArgumentLayout(graph, number), argument);
       if (graph.getArgAttr(number, "frit.constant")) {
         auto constant = std::make_unique<format::ConstantT>();

@@ -150,9 +150,6 @@ private:
   llvm::DenseMap<int64_t, uint32_t> heldBuffers;
 };
 
-/// The dtype a tensor of this element type has when nothing says otherwise.
-format::Dtype dtypeOf(mlir::Type element);
 format::Dtype dtypeOf(mlir::frit::DType dtype);
-uint64_t bytesOfElement(format::Dtype dtype);
 
 } // namespace frit

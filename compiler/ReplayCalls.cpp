@@ -2,12 +2,10 @@
 
 #include "compiler/PlanReplay.h"
 
-#include "ir/AtenSchemas.h"
 #include "ir/KernelLists.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/SymbolTable.h"
 
 namespace frit {
 using namespace mlir;
@@ -34,6 +32,89 @@ LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg, c
                                                                       : fail(by, "a scalar is another one than the graph passes");
 }
 
+/// The kernel is made for tensors of this type and layout, in terms of its own parameters.
+LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, LayoutAttr layout, const llvm::StringMap<Sampled> &parameters,
+                                       const std::string &by) {
+  const Place *place;
+  if (failed(alive(reg, place, by))) {
+    return failure();
+  }
+  SmallVector<SizeExpr> sizes = getSizes(type);
+  if (!place->isKnown || sizes.size() != place->sizes.size()) {
+    return success(); // over its number of elements, whatever the rank
+  }
+  SmallVector<SizeExpr> strides = layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
+                                         : getContiguousStrides(sizes, type.getContext());
+  Place made = *place;
+  for (size_t dim = 0; dim != sizes.size(); ++dim) {
+    made.sizes[dim] = samples.of(sizes[dim], parameters);
+    made.strides[dim] = samples.of(strides[dim], parameters) * place->elementBytes;
+  }
+  return memory.same(made, *place)
+             ? success()
+             : fail(by, "tensor register " + Twine(reg) + " has other sizes or strides than the kernel is made for");
+}
+
+LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, const Passed &passed, const std::string &by) {
+  size_t numSizes = kernel.getSymbols().size(), numOperands = kernel.getArgumentTypes().size();
+  size_t nextInt = 0, nextFloat = 0, nextTensor = 0;
+  llvm::StringMap<Sampled> parameters;
+  for (size_t i = 0; i != numSizes; ++i) {
+    Sampled wanted = samples.of(cast<SizeAttr>(op.getSizes()[item * numSizes + i]));
+    std::optional<Sampled> given = samples.reg(passed.ints[nextInt++]);
+    if (!given || !samples.equal(*given, wanted)) {
+      return fail(by, "size " + Twine(i) + " is another one than the graph passes");
+    }
+    parameters[cast<SymbolAttr>(kernel.getSymbols()[i]).getName()] = wanted;
+  }
+  for (size_t i = 0; i != numOperands; ++i) {
+    Value operand = op.getOperands()[item * numOperands + i];
+    if (auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[i])) {
+      uint32_t reg = passed.tensors[nextTensor++];
+      auto layout = kernel.getArgAttrOfType<LayoutAttr>(i, "frit.layout");
+      if (failed(read(reg, operand, by)) || failed(checkStrides(reg, type, layout, parameters, by))) {
+        return failure();
+      }
+      continue;
+    }
+    bool isFloat = isa<FloatType>(operand.getType());
+    if (failed(checkScalar(operand, isFloat, isFloat ? passed.floats[nextFloat++] : passed.ints[nextInt++], by))) {
+      return failure();
+    }
+  }
+  for (auto [i, type] : llvm::enumerate(kernel.getResultTypes())) {
+    auto layout = kernel.getResultAttrOfType<LayoutAttr>(i, "frit.layout");
+    if (failed(checkStrides(passed.tensors[nextTensor++], cast<RankedTensorType>(type), layout, parameters, by))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// Items run at once: none writes what another one uses.
+LogicalResult PlanReplay::checkItemsApart(ArrayRef<uint32_t> tensors, size_t items, size_t numOperands, const std::string &by) {
+  if (items == 1) {
+    return success();
+  }
+  size_t ofItem = tensors.size() / items;
+  llvm::DenseMap<int, SmallVector<size_t, 2>> users;
+  for (size_t at = 0; at != tensors.size(); ++at) {
+    users[registers[tensors[at]].place.storage].push_back(at);
+  }
+  for (size_t at = 0; at != tensors.size(); ++at) {
+    const Place &place = registers[tensors[at]].place;
+    if (at % ofItem < numOperands) {
+      continue;
+    }
+    for (size_t other : users[place.storage]) {
+      if (other / ofItem != at / ofItem && memory.meet(place, registers[tensors[other]].place)) {
+        return fail(by, "item " + Twine(at / ofItem) + " writes what item " + Twine(other / ofItem) + " uses");
+      }
+    }
+  }
+  return success();
+}
+
 LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
   const format::StepT *step = advance(Action::Launch, op);
   if (!step) {
@@ -41,7 +122,7 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
   }
   const auto &launch = *step->action.AsLaunch();
   std::string by = "step " + std::to_string(next - 1) + " (" + op.getKernel().str() + ")";
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
+  auto kernel = symbolTable.lookup<KernelOp>(op.getKernel());
   if (!kernel || launch.kernel >= plan.kernels.size() || plan.kernels[launch.kernel]->name != op.getKernel()) {
     return fail(by, "runs another kernel");
   }
@@ -54,79 +135,16 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
       launch.ints.size() != items * (numSizes + numOperands - tensorOperands - floats)) {
     return fail(by, "passes another number of values than the kernel takes");
   }
-  size_t nextInt = 0, nextFloat = 0;
+  size_t ints = launch.ints.size() / items;
   for (size_t item = 0; item != items; ++item) {
-    llvm::StringMap<Sampled> parameters;
-    for (size_t i = 0; i != numSizes; ++i) {
-      Sampled wanted = samples.of(cast<SizeAttr>(op.getSizes()[item * numSizes + i]));
-      std::optional<Sampled> given = samples.reg(launch.ints[nextInt++]);
-      if (!given || !samples.equal(*given, wanted)) {
-        return fail(by, "size " + Twine(i) + " is another one than the graph passes");
-      }
-      parameters[cast<SymbolAttr>(kernel.getSymbols()[i]).getName()] = wanted;
-    }
-    // The kernel is made for these strides.
-    auto checkStrides = [&](uint32_t reg, RankedTensorType type, LayoutAttr layout) -> LogicalResult {
-      const Place *place;
-      if (failed(alive(reg, place, by))) {
-        return failure();
-      }
-      SmallVector<SizeExpr> sizes = getSizes(type);
-      if (!place->isKnown || sizes.size() != place->sizes.size()) {
-        return success(); // over its number of elements, whatever the rank
-      }
-      SmallVector<SizeExpr> strides = layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
-                                             : getContiguousStrides(sizes, type.getContext());
-      for (unsigned sample = 0; sample != samples.count(); ++sample) {
-        bool isEmpty = llvm::any_of(place->sizes, [&](const Sampled &size) { return size[sample] == 0; });
-        for (size_t dim = 0; dim != sizes.size() && !isEmpty; ++dim) {
-          if (samples.of(sizes[dim], parameters)[sample] != place->sizes[dim][sample] ||
-              (place->sizes[dim][sample] > 1 &&
-               samples.of(strides[dim], parameters)[sample] * place->elementBytes != place->strides[dim][sample])) {
-            return fail(by, "tensor register " + Twine(reg) + " has other sizes or strides than the kernel is made for");
-          }
-        }
-      }
-      return success();
-    };
-    size_t nextTensor = item * tensors;
-    for (size_t i = 0; i != numOperands; ++i) {
-      Value operand = op.getOperands()[item * numOperands + i];
-      if (auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[i])) {
-        uint32_t reg = launch.tensors[nextTensor++];
-        if (failed(read(reg, operand, by)) ||
-            failed(checkStrides(reg, type, kernel.getArgAttrOfType<LayoutAttr>(i, "frit.layout")))) {
-          return failure();
-        }
-        continue;
-      }
-      bool isFloat = isa<FloatType>(operand.getType());
-      if (failed(checkScalar(operand, isFloat, isFloat ? launch.floats[nextFloat++] : launch.ints[nextInt++], by))) {
-        return failure();
-      }
-    }
-    for (size_t i = 0; i != numResults; ++i) {
-      if (failed(checkStrides(launch.tensors[nextTensor++], cast<RankedTensorType>(kernel.getResultTypes()[i]),
-                              kernel.getResultAttrOfType<LayoutAttr>(i, "frit.layout")))) {
-        return failure();
-      }
-    }
-  }
-  for (size_t item = 0; item != items; ++item) {
-    auto own = ArrayRef(launch.tensors).slice(item * tensors, tensors);
-    if (failed(checkInPlace(kernel, own, tensorOperands, by))) {
+    Passed passed{ArrayRef(launch.tensors).slice(item * tensors, tensors), ArrayRef(launch.ints).slice(item * ints, ints),
+                  ArrayRef(launch.floats).slice(item * floats, floats)};
+    if (failed(checkItem(op, kernel, item, passed, by)) || failed(checkInPlace(kernel, passed.tensors, tensorOperands, by))) {
       return failure();
     }
-    // Items run at once.
-    for (size_t other = 0; other != items; ++other) {
-      for (uint32_t written : other == item ? ArrayRef<uint32_t>() : own.drop_front(tensorOperands)) {
-        for (uint32_t touched : ArrayRef(launch.tensors).slice(other * tensors, tensors)) {
-          if (memory.meet(registers[written].place, registers[touched].place)) {
-            return fail(by, "item " + Twine(item) + " writes what item " + Twine(other) + " uses");
-          }
-        }
-      }
-    }
+  }
+  if (failed(checkItemsApart(launch.tensors, items, tensorOperands, by))) {
+    return failure();
   }
   for (size_t item = 0; item != items; ++item) {
     for (size_t i = 0; i != numResults; ++i) {
@@ -254,7 +272,7 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
   }
   if (auto real = dyn_cast<FloatAttr>(argument)) {
     double value = real.getValueAsDouble();
-    return given.kind == ValueKind::Double && llvm::bit_cast<uint64_t>(value) == llvm::bit_cast<uint64_t>(given.real) ? success() : wrong();
+    return given.kind == ValueKind::Double && llvm::bit_cast<uint64_t>(value) == llvm::bit_cast<uint64_t>(given.real.value_or(0)) ? success() : wrong();
   }
   // A tensor, a register or nothing does not stand for a literal.
   bool isLiteral = given.kind != ValueKind::Tensor && given.kind != ValueKind::IntReg && given.kind != ValueKind::FloatReg &&
@@ -272,7 +290,7 @@ static bool mayCopy(StringRef name) {
 
 /// Storages of the operands that a result may look at, by the alias annotations of torch's schema; of all where there is no schema and the graph does
 /// not know either.
-SmallVector<int> PlanReplay::storagesBehind(AtenOp op, OpResult result) {
+SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema, OpResult result) {
   SmallVector<int> storages;
   auto add = [&](unsigned operand) {
     if (operand < callOperands.size() && callOperands[operand] != kNoRegister) {
@@ -282,7 +300,6 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, OpResult result) {
       }
     }
   };
-  auto schema = AtenSchema::lookup(op.getOpName());
   if (!schema) {
     for (unsigned operand = 0; !op.getResultStorage() && operand != op.getNumOperands(); ++operand) {
       add(operand);
@@ -310,7 +327,8 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, OpResult result) {
   return storages;
 }
 
-LogicalResult PlanReplay::defineResult(AtenOp op, OpResult result, const format::ValueT &given, const std::string &by) {
+LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpResult result, const format::ValueT &given,
+                                       const std::string &by) {
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (!type) {
     if (!isa<NoneType>(result.getType())) {
@@ -343,8 +361,8 @@ LogicalResult PlanReplay::defineResult(AtenOp op, OpResult result, const format:
   if (!hasSizes(place, type)) {
     return fail(by, "a result has other sizes than the graph says");
   }
-  SmallVector<int> behind = storagesBehind(op, result);
-  bool isView = behind.size() == 1 && AtenSchema::lookup(op.getOpName()) && !mayCopy(op.getOpName());
+  SmallVector<int> behind = storagesBehind(op, schema, result);
+  bool isView = behind.size() == 1 && schema && !mayCopy(op.getOpName());
   if (isView) {
     place.storage = behind.front();
     place.origin = memory.newOrigin();
@@ -397,17 +415,19 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
       given.push_back(one.get());
     }
   }
+  std::optional<AtenSchema> known = AtenSchema::lookup(op.getOpName());
+  const AtenSchema *schema = known ? &*known : nullptr;
   size_t own = op.getNumResults() - mutated.size();
   if (given.size() != own) {
     return fail(by, "makes another number of results than the graph");
   }
   for (size_t i = 0; i != own; ++i) {
-    if (failed(defineResult(op, op->getResult(i), *given[i], by))) {
+    if (failed(defineResult(op, schema, op->getResult(i), *given[i], by))) {
       return failure();
     }
   }
   SmallVector<int64_t> writes(mutated);
-  if (auto schema = AtenSchema::lookup(op.getOpName())) {
+  if (schema) {
     for (auto [argument, attribute] : llvm::zip(schema->arguments, op.getArguments())) {
       auto operand = dyn_cast<OperandAttr>(attribute);
       if (argument.isWrite && operand && !llvm::is_contained(writes, operand.getIndex())) {

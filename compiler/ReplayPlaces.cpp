@@ -5,32 +5,17 @@
 namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
-using format::Dtype;
 
 bool looksAt(Operation *op) { return isa_and_nonnull<ReindexOp, ReshapeOp, AliasOp>(op); }
 
-int64_t storedBytes(Dtype dtype) {
-  switch (dtype) {
-  case Dtype::I16:
-  case Dtype::U16:
-  case Dtype::F16:
-  case Dtype::BF16:
-    return 2;
-  case Dtype::I32:
-  case Dtype::U32:
-  case Dtype::F32:
-  case Dtype::C32:
-    return 4;
-  case Dtype::I64:
-  case Dtype::U64:
-  case Dtype::F64:
-  case Dtype::C64:
-    return 8;
-  case Dtype::C128:
-    return 16;
-  default:
-    return 1;
+Value baseOf(Value value, SmallVectorImpl<Operation *> *views) {
+  for (Operation *op = value.getDefiningOp(); looksAt(op); op = value.getDefiningOp()) {
+    if (views) {
+      views->push_back(op);
+    }
+    value = op->getOperand(0);
   }
+  return value;
 }
 
 LogicalResult PlanReplay::fail(const std::string &by, const Twine &what) {
@@ -69,7 +54,7 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
     return fail(by, "tensor register " + Twine(reg) + " is not there");
   }
   const format::TensorT &tensor = *plan.tensors[reg];
-  place.elementBytes = storedBytes(tensor.dtype);
+  place.elementBytes = bytesOfElement(tensor.dtype);
   place.isKnown = tensor.rank >= 0 && tensor.strides.size() == tensor.sizes.size();
   auto fill = [&](const std::vector<uint32_t> &from, SmallVectorImpl<Sampled> &to, int64_t scale) {
     for (uint32_t number : from) {
@@ -77,11 +62,7 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
       if (!value) {
         return fail(by, "int register " + Twine(number) + " of tensor register " + Twine(reg) + " is read before it is computed");
       }
-      Sampled scaled;
-      for (unsigned sample = 0; sample != samples.count(); ++sample) {
-        scaled[sample] = (*value)[sample] * scale;
-      }
-      to.push_back(scaled);
+      to.push_back(*value * scale);
     }
     return success();
   };
@@ -136,17 +117,10 @@ Place PlanReplay::placeUnder(AliasOp alias, const Place &place) {
   under.elementBytes = complex ? complex.getElementType().getIntOrFloatBitWidth() / 4 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
   under.sizes.clear();
   under.strides.clear();
-  Sampled start = samples.of(alias.getLayout().getOffset());
-  for (unsigned sample = 0; sample != samples.count(); ++sample) {
-    under.offset[sample] -= start[sample] * place.elementBytes;
-  }
+  under.offset = place.offset - samples.of(alias.getLayout().getOffset()) * place.elementBytes;
   for (auto [size, stride] : llvm::zip(getSizes(type), alias.getBaseLayout().getStrides())) {
-    Sampled bytes = samples.of(stride);
-    for (unsigned sample = 0; sample != samples.count(); ++sample) {
-      bytes[sample] *= under.elementBytes;
-    }
     under.sizes.push_back(samples.of(size));
-    under.strides.push_back(bytes);
+    under.strides.push_back(samples.of(stride) * under.elementBytes);
   }
   return under;
 }
@@ -156,13 +130,8 @@ LogicalResult PlanReplay::readPlace(const Place &place, Value value, const std::
     return readPlace(placeUnder(alias, place), alias.getBase(), by);
   }
   SmallVector<Operation *> views;
-  Value base = value;
-  bool isAliased = false;
-  for (Operation *op = base.getDefiningOp(); looksAt(op); op = base.getDefiningOp()) {
-    isAliased |= isa<AliasOp>(op);
-    views.push_back(op);
-    base = op->getOperand(0);
-  }
+  Value base = baseOf(value, &views);
+  bool isAliased = llvm::any_of(views, llvm::IsaPred<AliasOp>);
   const Place *held = memory.find(place.storage, base);
   if (!held) {
     return fail(by, "reads " + nameOf(base) + " where the storage holds " + listOf(memory.held(place.storage)));

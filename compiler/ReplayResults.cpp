@@ -100,26 +100,22 @@ bool PlanReplay::showsArgument(unsigned number, const Place &place) {
 
 LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place &place) {
   auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
-  while (looksAt(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
-  }
   // Whether such an operator copied is known at the call alone.
-  if (!promise || sharedWith.contains(value)) {
+  if (!promise || sharedWith.contains(baseOf(value))) {
     return success();
   }
   std::string by = "result " + std::to_string(number);
   PlanMemory::Kind kind = memory.kindOf(place.storage);
   // What only a backward graph sees may be a copy where eager has a view.
-  bool isSeen = firstKept < 0 || number < firstKept;
   if (promise.getKind() != StorageKind::Fresh) {
-    bool same = !isSeen || (kind != PlanMemory::Kind::Fresh && memory.numberOf(place.storage) == promise.getIndex());
+    bool same = !isSeen(number) || (kind != PlanMemory::Kind::Fresh && memory.numberOf(place.storage) == promise.getIndex());
     return same ? success() : fail(by, "is not in the storage of argument " + Twine(promise.getIndex()) + ", as it must be");
   }
   if (kind != PlanMemory::Kind::Fresh) {
     return fail(by, "is in the storage of argument " + Twine(memory.numberOf(place.storage)) + " and must have storage of its own");
   }
   auto [storage, isNew] = promised.try_emplace(promise.getIndex(), place.storage);
-  if (isSeen && !isNew && storage->second != place.storage) {
+  if (isSeen(number) && !isNew && storage->second != place.storage) {
     return fail(by, "must share its storage with another result");
   }
   auto [other, isFirst] = promises.try_emplace(place.storage, promise.getIndex());
@@ -136,10 +132,7 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
   Sampled start = samples.of(layout.getOffset());
   if (memory.kindOf(place.storage) != PlanMemory::Kind::Fresh) {
     if (auto own = graph.getArgAttrOfType<LayoutAttr>(memory.numberOf(place.storage), "frit.layout")) {
-      Sampled begin = samples.of(own.getOffset());
-      for (unsigned sample = 0; sample != samples.count(); ++sample) {
-        start[sample] -= begin[sample];
-      }
+      start = start - samples.of(own.getOffset());
     }
   }
   if (layout.getStrides().size() != place.sizes.size()) {
@@ -150,8 +143,7 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
       continue;
     }
     // Where it begins in its storage is the user's to see, not a backward graph's.
-    bool isSeen = firstKept < 0 || number < firstKept;
-    if (isSeen && place.origin == 0 && start[sample] * place.elementBytes != place.offset[sample]) {
+    if (isSeen(number) && place.origin == 0 && start[sample] * place.elementBytes != place.offset[sample]) {
       return fail(by, "begins at element " + Twine(place.offset[sample] / place.elementBytes) + " of its storage, which the graph promises at " +
                           Twine(start[sample]));
     }

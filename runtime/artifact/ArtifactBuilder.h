@@ -61,6 +61,32 @@ inline std::string packArtifact(const format::ArtifactT &artifact, std::string_v
   return frameArtifact(packBody(artifact), weights);
 }
 
+/// Bytes of one element.
+inline int64_t bytesOfElement(format::Dtype dtype) {
+  using format::Dtype;
+  switch (dtype) {
+  case Dtype::I16:
+  case Dtype::U16:
+  case Dtype::F16:
+  case Dtype::BF16:
+    return 2;
+  case Dtype::I32:
+  case Dtype::U32:
+  case Dtype::F32:
+  case Dtype::C32:
+    return 4;
+  case Dtype::I64:
+  case Dtype::U64:
+  case Dtype::F64:
+  case Dtype::C64:
+    return 8;
+  case Dtype::C128:
+    return 16;
+  default:
+    return 1;
+  }
+}
+
 /// Hands out registers and appends steps; constants are interned.
 class PlanBuilder {
 public:

@@ -158,9 +158,9 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   case ValueKind::Bool:
     return scalarValue(c10::Scalar(value.integer() != 0), type);
   case ValueKind::Double:
-    return scalarValue(c10::Scalar(value.real()), type);
+    return scalarValue(c10::Scalar(value.real().value_or(0)), type);
   case ValueKind::Complex:
-    return scalarValue(c10::Scalar(c10::complex<double>(value.real(), value.imag())), type);
+    return scalarValue(c10::Scalar(c10::complex<double>(value.real().value_or(0), value.imag().value_or(0))), type);
   case ValueKind::String:
     return type->kind() == TypeKind::DeviceObjType ? IValue(c10::Device(flatbuffers::GetString(value.string())))
                                                    : IValue(flatbuffers::GetString(value.string())); // an empty one is not stored
@@ -169,7 +169,7 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   case ValueKind::Dtype:
     return static_cast<int64_t>(scalarTypeOf(static_cast<format::Dtype>(value.integer())));
   case ValueKind::Device:
-    return IValue(deviceOf(static_cast<format::Device>(value.integer()), static_cast<int64_t>(value.real())));
+    return IValue(deviceOf(static_cast<format::Device>(value.integer()), static_cast<int64_t>(value.real().value_or(0))));
   case ValueKind::Layout: {
     constexpr c10::Layout layouts[] = {c10::kStrided, c10::kSparse, c10::kSparseCsr, c10::kMkldnn, c10::kJagged};
     return static_cast<int64_t>(layouts[value.integer()]);
