@@ -1,8 +1,8 @@
 """Graphs that run as they were traced, operator by operator in Python, as backend "aot_eager" runs all of them.
 
 What cannot be captured or compiled as a whole runs so: it is slower, never refused, and never silent. Each is counted in
-`torch._dynamo.utils.counters["frit"]` (`whole_graphs`, and `whole_graph:<reason>`), named in `frit.explain` and told in a warning. With
-`fallback="error"` it is an error. So is it where `STRICT` is set, as the tests do: what falls back there is a mistake of ours.
+`torch._dynamo.utils.counters["frit"]` (`whole_graphs`, and `whole_graph:<reason>`), named in `frit.explain` and told in a warning, and leaves a
+repro. With `fallback="error"` it is an error; with `strict=True`, which the tests set, too: what falls back there is a mistake of ours.
 The calls of a compiled graph whose arguments are not those that it was compiled for run so, too (`attach`).
 """
 
@@ -14,7 +14,6 @@ from torch.fx.graph import _BoxedCodeGen
 from .logs import log
 from .opaque import current
 
-STRICT = False
 _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
@@ -22,7 +21,7 @@ def allowed(error, settings):
     """Whether a graph that gave `error` may run as it is."""
     # Without its libraries frit compiles nothing: that is for the user to mend.
     is_ours = not isinstance(error.__cause__, ImportError)
-    return is_ours and not STRICT and settings["fallback"] != "error"
+    return is_ours and not settings["strict"] and settings["fallback"] != "error"
 
 
 def boxed(gm, relaid=()):
@@ -80,7 +79,7 @@ class Otherwise:
 
     def __call__(self, args, why):
         if len(args) != self._count:
-            raise TypeError(why)
+            raise RuntimeError(why)
         if self._run is None:
             self._run = boxed(self._gm, self._relaid)
             log.warning("%s: a call runs as it was traced, operator by operator: %s", self._name, why)
@@ -97,5 +96,5 @@ class Otherwise:
 
 def attach(executable, gm, captured, name, settings):
     """Gives an executable what to do with calls that it was not compiled for."""
-    if settings["fallback"] != "error" and hasattr(executable, "stats"):
+    if settings["fallback"] != "error" and not settings["strict"] and hasattr(executable, "stats"):
         executable._otherwise = Otherwise(name, gm, settings.get("channels_last_inputs", ()), captured)

@@ -109,7 +109,12 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
-        return _run_as_is(gm, name, settings, stage, laid, kept_as, as_is.reason_of(error))
+        from . import repro
+
+        reason = as_is.reason_of(error)
+        if folder := getattr(repro.note(error, gm, {**settings, "strict": True}, stage), "repro", None):
+            log.info("%s: %s shows why it is not compiled", name, folder)
+        return _run_as_is(gm, name, settings, stage, laid, kept_as, reason)
 
 
 def _compile_graph(gm, name, settings, stage, laid, kept_as):

@@ -112,6 +112,13 @@ REGISTRY = {
             environment="FRIT_STRICT",
         ),
         Option("fail_at", str, "", "fail on purpose at 'kernel:NAME', 'pass:NAME', 'plan' or 'always': to test what becomes of failures"),
+        Option(
+            "mutant",
+            str,
+            "",
+            "a legalisation rule with a mistake on purpose, 'OPERATOR:KIND/WHERE/NUMBER' (scripts/mutants): to test tests, results are wrong",
+            environment="FRIT_MUTANT",
+        ),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
         Option(
             "verify",

@@ -22,7 +22,7 @@ for path in (HERE, ROOT):
 
 import json_interpreter  # noqa: E402
 
-from frit import as_is, backend  # noqa: E402
+from frit import backend  # noqa: E402
 
 torch.set_num_threads(2)
 # Dynamo times the guards of each graph that it has traced, over caches that it has flushed: 20 to 35 ms for a number that nobody reads here.
@@ -78,14 +78,9 @@ def graphs(monkeypatch):
 
 
 @pytest.fixture
-def lenient(monkeypatch, strict):
+def lenient(monkeypatch):
     """Graphs that cannot be captured or compiled run as they were traced, as they do for users; elsewhere in the tests they are errors."""
-    monkeypatch.setattr(as_is, "STRICT", False)
-
-
-@pytest.fixture(autouse=True)
-def strict(monkeypatch):
-    monkeypatch.setattr(as_is, "STRICT", True)
+    monkeypatch.setenv("FRIT_STRICT", "0")
 
 
 @pytest.fixture(autouse=True)

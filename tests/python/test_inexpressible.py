@@ -238,7 +238,7 @@ def test_integers_have_any_sign(dynamic):
     assert counters["frit"]["calls_as_traced"] == 0
 
 
-def test_arguments_that_no_plan_takes_run_the_graph_as_it_was_traced():
+def test_arguments_that_no_plan_takes_run_the_graph_as_it_was_traced(lenient):
     x = torch.randn(4, 4)
     compiled = torch.compile(lambda x, n: x + n, backend="frit", dynamic=True)
     assert torch.equal(compiled(x, 3), x + 3) and torch.equal(compiled(x, -(2**63)), x - (2**63))

@@ -71,6 +71,15 @@ def test_a_failure_of_capture_leaves_one(tmp_path, monkeypatch):
         repro.load(str(tmp_path / folder)).run()
 
 
+def test_a_graph_that_runs_as_it_was_traced_leaves_one(tmp_path, lenient):
+    x = torch.rand(3)
+    compiled = torch.compile(lambda x: x.sin() + 1, backend="frit", options={"fail_at": "always", "repro_dir": str(tmp_path)})
+    assert torch.equal(compiled(x), x.sin() + 1)
+    (folder,) = os.listdir(tmp_path)
+    status, said = run(str(tmp_path / folder / "repro.py"))
+    assert status == 1 and "fails, as was asked" in said, said
+
+
 def test_a_refused_call_leaves_one_and_goes_on(tmp_path):
     """What an executable does with a call that it was not compiled for is asked after the folder is written."""
     gm = torch.fx.symbolic_trace(lambda x: torch.ops.aten.add.Tensor(x, 1))
