@@ -262,7 +262,9 @@ static SingleRule addition(bool subtract, bool reversed) {
       std::swap(sides.lhs, sides.rhs);
     }
     if (call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
-      sides.rhs = b.mul(sides.rhs, b.scalar(call.scalar(2), sides.rhs.dtype));
+      // Eager reads alpha in the type of the result.
+      Tensor alpha = b.cast(b.scalar(call.scalar(2), sides.dtype), sides.rhs.dtype);
+      return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha) : b.addProduct(sides.lhs, sides.rhs, alpha);
     }
     return subtract ? b.sub(sides.lhs, sides.rhs) : b.add(sides.lhs, sides.rhs);
   };
@@ -346,8 +348,8 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
     Tensor from = b.cast(call.tensor(0), math), to = b.cast(call.tensor(1), math);
     Tensor weight = Operand::get(call, 2).as(b, math);
     Tensor span = b.sub(to, from);
-    Tensor low = b.add(from, b.mul(weight, span));
-    Tensor high = b.sub(to, b.mul(span, b.sub(b.constant(math, 1), weight)));
+    Tensor low = b.addProduct(from, weight, span);
+    Tensor high = b.subProduct(to, span, b.sub(b.constant(math, 1), weight));
     return b.select(b.compare(Compare::LT, b.abs(weight), 0.5), low, high);
   });
   auto fused = [](bool divides) -> SingleRule {
@@ -358,7 +360,7 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
       if (!call.scalar(3).isLiteral(1)) {
         first = b.mul(b.scalar(call.scalar(3), math), first);
       }
-      return b.add(self, divides ? b.div(first, second) : b.mul(first, second));
+      return divides ? b.add(self, b.div(first, second)) : b.addProduct(self, first, second);
     };
   };
   table.addSingle({"aten.addcmul.default"}, fused(false));
@@ -366,7 +368,7 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
   table.addSingle({"prims.fma.default"}, [](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
     Tensor first = Operand::get(call, 0).as(b, math), second = Operand::get(call, 1).as(b, math);
-    return b.add(b.mul(first, second), Operand::get(call, 2).as(b, math));
+    return b.addProduct(Operand::get(call, 2).as(b, math), first, second);
   });
   table.addSingle({"aten.addcdiv.default"}, fused(true));
 }

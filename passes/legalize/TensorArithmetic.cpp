@@ -60,6 +60,14 @@ Tensor TensorBuilder::mul(Tensor a, Tensor b) {
   return isFloating(a.dtype) ? floating<arith::MulFOp>(a, b) : binary<arith::MulIOp>(a, b, a.dtype);
 }
 
+Tensor TensorBuilder::addProduct(Tensor c, Tensor a, Tensor b) {
+  return contract || !isFloating(c.dtype) ? add(c, mul(a, b)) : math<math::FmaOp>(a, b, c);
+}
+
+Tensor TensorBuilder::subProduct(Tensor c, Tensor a, Tensor b) {
+  return contract || !isFloating(c.dtype) ? sub(c, mul(a, b)) : math<math::FmaOp>(neg(a), b, c);
+}
+
 Tensor TensorBuilder::div(Tensor a, Tensor b) {
   if (isFloating(a.dtype)) {
     Tensor quotient = binary<arith::DivFOp>(a, b, a.dtype);

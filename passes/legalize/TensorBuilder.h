@@ -100,6 +100,10 @@ public:
   Tensor mul(Tensor a, Tensor b);
   /// Floating: IEEE. Integers: towards zero; a zero divisor raises at run time.
   Tensor div(Tensor a, Tensor b);
+  /// c + a * b and c - a * b that eager computes in one kernel. Where nothing else may be contracted these round once, as in eager: torch's
+  /// kernels are compiled with contraction.
+  Tensor addProduct(Tensor c, Tensor a, Tensor b);
+  Tensor subProduct(Tensor c, Tensor a, Tensor b);
   Tensor rem(Tensor a, Tensor b);
   Tensor neg(Tensor a);
   Tensor abs(Tensor a);

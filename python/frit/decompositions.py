@@ -47,6 +47,10 @@ KEPT_WHOLE = {
 LEGALISED_WHOLE = {
     "aten._log_softmax_backward_data.default",
     "aten._softmax_backward_data.default",
+    # one rounding of eager's kernels that two operators would not have; torch's partitioner knows both
+    "aten.addcmul.default",
+    "aten.lerp.Scalar",
+    "aten.lerp.Tensor",
     "aten.detach.default",
     "aten.elu_backward.default",
     "aten.gelu_backward.default",
@@ -74,6 +78,7 @@ def decomposition_table():
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table.update(with_eager_strides())
+    table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
@@ -84,6 +89,13 @@ def decomposition_table():
 def _unbind(x, dim=0):
     """The selects that torch's own rule arrives at by way of splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
+
+
+def _soft_margin_loss_backward(grad_output, x, target, reduction):
+    """As eager's kernel computes it: torch's rule takes 1 from a sigmoid, which cancels where the margin is large."""
+    z = (-target * x).exp()
+    norm = 1 / x.numel() if reduction == 1 and x.numel() else 1  # 1: the mean
+    return (target * z * -norm / (z + 1)) * grad_output
 
 
 def _native_layer_norm(x, normalized_shape, weight, bias, eps):

@@ -20,9 +20,13 @@ def _contiguous(_, x):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _suggested(x, *_):
+def _format(x):
     channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
-    return torch.empty_like(x, memory_format=torch.channels_last if channels_last else torch.contiguous_format)
+    return torch.channels_last if channels_last else torch.contiguous_format
+
+
+def _suggested(x, *_):
+    return torch.empty_like(x, memory_format=_format(x))
 
 
 def _rolled(x, shifts, dims=()):
@@ -34,15 +38,29 @@ def _sum(x, y, **_):
     return x + y
 
 
+def _angle(x):
+    return _contiguous(None, x) if x.is_complex() else x
+
+
+def _unpooled(x, indices, output_size):
+    return torch.empty_like(x.new_empty((*x.shape[:-2], *output_size)), memory_format=_format(x))
+
+
 # operator -> a function of its arguments whose (first) result has eager's strides
 EAGER_LAYOUT = {
+    aten.angle.default: _angle,
+    aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
+    aten.heaviside.default: _sum,
+    aten.logaddexp.default: _sum,
+    aten.logaddexp2.default: _sum,
     aten.logical_and.default: _sum,
     aten.logical_or.default: _sum,
     aten.logical_xor.default: _sum,
     aten.div.Tensor_mode: _sum,
     aten.floor_divide.default: _sum,
     aten._native_batch_norm_legit_no_training.default: _suggested,
+    aten.max_unpool2d.default: _unpooled,
     # As an operator of its own, and not as pieces whose lengths would be guarded.
     aten.roll.default: _rolled,
 }

@@ -77,12 +77,22 @@ MORE = {
     "sort": lambda x: tuple(x.sort(0)),
     "cumsum": lambda x: x.cumsum(0),
     "native_dropout_backward": lambda x: torch.ops.aten.native_dropout_backward(x, x > 0, 1 / 0.7),
+    "logsigmoid": F.logsigmoid,
+    "max_unpool2d": lambda x: F.max_unpool2d(x, torch.arange(x[0, 0].numel()).view(x[0, 0].shape).expand(x.shape), 1) if x.dim() == 4 else x.clone(),
     "as_strided of roll": lambda x: x.roll(1, 0).as_strided((2,), (1,), 1),
+}
+
+TWO = {"floor_divide": lambda x, y: x // y, "heaviside": torch.heaviside, "logaddexp": torch.logaddexp, "logaddexp2": torch.logaddexp2}
+COMPLEX = {
+    name: getattr(torch, name)
+    for name in """angle abs sgn exp log sqrt reciprocal sin tanh square conj_physical real imag view_as_real neg sigmoid rsqrt isfinite
+    isnan atan sinh log10 log2 expm1 log1p""".split()
 }
 
 GROUPS = {
     "unary": ({name: f for name, (f, _) in UNARY.items()}, one),
-    "binary": ({name: f for name, (f, _) in (BINARY | DIVISIONS).items()} | {"floor_divide": lambda x, y: x // y}, two),
+    "complex": (COMPLEX, lambda: [(torch.complex(x, x),) for (x,) in one()]),
+    "binary": ({name: f for name, (f, _) in (BINARY | DIVISIONS).items()} | TWO, two),
     "reductions": ({name: f for name, (f, _) in REDUCTIONS.items()}, one),
     "moves": (MORE, one),
 }
