@@ -252,7 +252,10 @@ class _Numerics:
     def _drawn(self):
         expected = self._real(self.expected)
         double = any(isinstance(x, torch.Tensor) and x.dtype == torch.float64 for x in expected.leaves)
-        return checker.drawn_errors(self._call, self.leaves, SEED, None, expected if double else None)
+        drawn = checker.drawn_errors(self._call, self.leaves, SEED, None, expected if double else None)
+        with _default_dtype(torch.float64):
+            rounded = checker.rounding_errors(self._call, self.leaves, SEED, None, expected, self.reference)
+        return drawn if rounded is None else checker.largest(drawn, rounded)
 
     def _run(self, call, inputs):
         with _default_dtype(torch.float64):

@@ -79,3 +79,13 @@ def test_doubles_beside_them_do_not_say_how_exact_floats_are():
     errors = checker.fp64_errors(call, inputs, None, checker.run(call, inputs))
     assert errors.leaves[0] is None and errors.leaves[1] is not None
     assert errors.inputs == [None, errors.inputs[1]] and not errors.inputs[1].any()
+
+
+def test_a_mean_of_large_numbers_that_cancel_may_err_as_sums_do():
+    """Eager adds up in fp64 here; a sum in fp32 errs by roundings of what it adds, however small the mean."""
+    x = torch.cat([torch.full((50,), 1000.0), torch.full((50,), -1000.0)]) + torch.linspace(-1, 1, 100)
+    expected = checker.run(lambda x: x.mean(), [x], 0)
+    reference = checker.run(lambda x: x.mean(), checker.widened([x]), 0)
+    error = checker.rounding_errors(lambda x: x.mean(), [x], 0, None, expected, reference).leaves[0].item()
+    rounding = torch.finfo(torch.float32).eps * 1000
+    assert rounding / 100 < error < rounding / 2
