@@ -8,6 +8,7 @@ in them. What a check does without a mistake it must pass, or it says nothing.
 """
 
 import collections
+import dataclasses
 import json
 import os
 import random
@@ -40,30 +41,56 @@ def cases(name, phase):
     for dtype in _types(name, phase):
         plain = [case for case in database.cases(name, dtype, phase, 0, SAMPLES) if case.label.endswith("plain, as it is")]
         found += plain
-        found += [_special(case) for case in plain if not training]
+        if not training:
+            found += [_special(case) for case in plain] + [_read(case) for case in plain]
     return [case for case in found if case is not None and case.compare]
 
 
 def _special(case):
-    """The same with NaN, infinities, zeros of both signs and large numbers among its operands' elements; None where none is a float."""
-    import dataclasses
-
+    """The same with special values among its operands' elements, read by another operator; None where there is no place for any."""
     import torch
 
     chooser = random.Random(case.label)
-    values = [float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1e30, 0.5, 2.5]
     leaves, changed = [], False
     for leaf in case.leaves:
-        if leaf.layout is torch.strided and leaf.is_floating_point() and leaf.dtype.itemsize > 1 and leaf.numel() > 1:
+        if leaf.layout is torch.strided and leaf.numel() > 1 and leaf.is_contiguous() and (values := _values(leaf.dtype)):
             leaf = leaf.detach().clone()
-            flat = leaf.view(-1) if leaf.is_contiguous() else None
-            if flat is not None:
-                places = chooser.sample(range(flat.numel()), min(len(values), (flat.numel() + 1) // 2))
-                for place, value in zip(places, chooser.sample(values, len(values))):
-                    flat[place] = value
-                changed = True
+            flat = leaf.view(-1)
+            places = chooser.sample(range(flat.numel()), min(len(values), (flat.numel() + 1) // 2))
+            for place, value in zip(places, chooser.sample(values, len(values))):
+                flat[place] = value
+            changed = True
         leaves.append(leaf)
-    return dataclasses.replace(case, label=case.label + ", special", leaves=leaves) if changed else None
+    return dataclasses.replace(_read(case), label=case.label + ", special", leaves=leaves) if changed else None
+
+
+def _values(dtype):
+    import torch
+
+    if dtype.is_floating_point and dtype.itemsize > 1:
+        return [float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1e30, 0.5, 2.5]
+    if dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
+        return []
+    limits = torch.iinfo(dtype)
+    return [limits.min, limits.max, limits.max - 1, limits.min + 1, 1]
+
+
+def _read(case):
+    """The same with an operator behind it that reads the result: one that is a view of an argument is computed then."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    def other(x):
+        if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
+            return x
+        if x.dtype == torch.bool:
+            return x.logical_not()
+        return x.neg() if x.is_floating_point() or x.is_complex() else x.bitwise_not()
+
+    def run(*leaves):
+        return pytree.tree_map(other, case.function(*leaves))
+
+    return dataclasses.replace(case, label=case.label + ", read", function=run)
 
 
 def verdict(name, phase):
