@@ -46,6 +46,7 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   if (!options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
   }
+  passes.addNestedPass<GraphOp>(createSeparateDtypesPass());
 }
 
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options) {

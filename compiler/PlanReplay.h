@@ -70,6 +70,7 @@ private:
 
   // ReplayPlaces.cpp: registers, places and what is read there.
   mlir::LogicalResult describe(uint32_t reg, Place &place, const std::string &by);
+  mlir::LogicalResult checkDtype(uint32_t reg, mlir::frit::DTypeAttr wanted, const std::string &by);
   mlir::LogicalResult define(uint32_t reg, const Place &place, const std::string &by);
   mlir::LogicalResult alive(uint32_t reg, const Place *&place, const std::string &by);
   /// The register must show the value: in storage that holds it, at the same places.

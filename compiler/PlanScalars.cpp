@@ -270,7 +270,7 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
   if (!elements || !type || type.getRank() != 0) {
     return error(op) << "a constant of type " << result.getType() << " outside of a region; only scalars and rank 0 are";
   }
-  format::Dtype dtype = dtypeOf(dtypeOfElement(type.getElementType()));
+  format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
   uint32_t scalar;
   if (isa<FloatType>(type.getElementType())) {
@@ -290,7 +290,7 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
 
 LogicalResult PlanWriter::writeWrap(Operation &op, Value scalar) {
   Value result = op.getResult(0);
-  format::Dtype dtype = dtypeOf(dtypeOfElement(cast<RankedTensorType>(result.getType()).getElementType()));
+  format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
   auto &step = builder.step<format::WrapT>();
   step.tensor = reg;

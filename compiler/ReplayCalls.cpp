@@ -239,7 +239,11 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
     switch (given.kind) {
     case ValueKind::Tensor:
       callOperands[operand.getIndex()] = given.reg;
-      return isa<RankedTensorType>(value.getType()) ? read(given.reg, value, by) : wrong();
+      if (!isa<RankedTensorType>(value.getType())) {
+        return wrong();
+      }
+      return failure(failed(read(given.reg, value, by)) ||
+                     failed(checkDtype(given.reg, cast<DTypeAttr>(op.getOperandDtypes()[operand.getIndex()]), by)));
     case ValueKind::IntReg:
     case ValueKind::BoolReg:
       return value.getType().isInteger() ? checkScalar(value, false, given.reg, by) : wrong();

@@ -71,6 +71,15 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
   return failure(failed(fill(tensor.sizes, place.sizes, 1)) || failed(fill(tensor.strides, place.strides, place.elementBytes)));
 }
 
+/// Names of dtypes are the same in the graph and in the plan.
+LogicalResult PlanReplay::checkDtype(uint32_t reg, DTypeAttr wanted, const std::string &by) {
+  StringRef name = format::EnumNameDtype(plan.tensors[reg]->dtype);
+  if (!wanted || name.equals_insensitive(stringifyDType(wanted.getValue()))) {
+    return success();
+  }
+  return fail(by, "tensor register " + Twine(reg) + " has dtype " + name.lower() + ", and the graph's is " + stringifyDType(wanted.getValue()));
+}
+
 LogicalResult PlanReplay::define(uint32_t reg, const Place &place, const std::string &by) {
   if (reg >= registers.size()) {
     return fail(by, "tensor register " + Twine(reg) + " is not there");

@@ -80,7 +80,8 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
       return fail(by, "is of another kind than the graph returns");
     }
     const Place *place;
-    if (failed(alive(reg, place, by)) || failed(checkStorage(number, value, *place)) || failed(checkLayout(number, *place))) {
+    if (failed(alive(reg, place, by)) || failed(checkDtype(reg, graph.getResultAttrOfType<DTypeAttr>(number, "frit.dtype"), by)) ||
+        failed(checkStorage(number, value, *place)) || failed(checkLayout(number, *place))) {
       return failure();
     }
     if (!clones.contains(reg) && !showsArgument(number, *place) && failed(readPlace(*place, value, by))) {

@@ -115,6 +115,7 @@ private:
   void noteSymbols(SizeExpr size);
   /// Defines the symbols that first occur in these results.
   void bindSymbols(ArrayRef<CallResult> results, ValueRange values);
+  void bindOffset(const CallResult &result, Value value);
   bool isBound(SizeExpr size);
   /// Symbols that arguments have only inside `c * s + d` (export's derived dims): the plan reads them from there.
   void bindDerivedSymbols();

@@ -313,8 +313,29 @@ void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultV
       for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
         bind(size, value, dim);
       }
+      bindOffset(result, value);
     }
   }
+}
+
+/// Where a view begins that an operator made by the value of another tensor is known when it has run.
+void GraphImporter::bindOffset(const CallResult &result, Value value) {
+  auto symbol = result.layout ? SizeExpr(result.layout.getOffset()).getSymbol() : std::nullopt;
+  if (!symbol || bound.contains(builder.getStringAttr(*symbol))) {
+    return;
+  }
+  CallArguments call;
+  call.operands.push_back(value);
+  call.names.push_back(builder.getStringAttr("self"));
+  call.arguments.push_back(OperandAttr::get(context, 0));
+  call.dtypes.push_back(result.dtype);
+  call.layouts.push_back(result.layout);
+  CallResult offset;
+  offset.type = builder.getI64Type();
+  offset.dtype = DTypeAttr::get(context, DType::I64);
+  AtenOp op = emitCall("aten.sym_storage_offset.default", call, offset);
+  bound.insert(builder.getStringAttr(*symbol));
+  BindOp::create(builder, here(), *symbol, op.getResult(0), IntegerAttr());
 }
 
 void GraphImporter::bindDerivedSymbols() {

@@ -57,26 +57,45 @@ static DTypeAttr dtypeOfMaker(Value value) {
   return graph ? graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype") : DTypeAttr();
 }
 
+bool mlir::frit::isDtypeAmbiguous(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getElementType().isInteger() && !type.getElementType().isInteger(1);
+}
+
+DTypeAttr mlir::frit::getDtypeOfUse(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<ReturnOp>(user)) {
+    return user->getParentOfType<GraphOp>().getResultAttrOfType<DTypeAttr>(use.getOperandNumber(), "frit.dtype");
+  }
+  if (auto call = dyn_cast<AtenOp>(user)) {
+    return cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
+  }
+  if (auto store = dyn_cast<StoreOp>(user); store && use.getOperandNumber() == 0) {
+    return dtypeOfMaker(store.getTarget());
+  }
+  return {};
+}
+
 DTypeAttr mlir::frit::getTorchDtype(Value value) {
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  // A view has the dtype of what it is a view of.
+  while (Operation *def = value.getDefiningOp()) {
+    if (!isView(def)) {
+      break;
+    }
+    value = def->getOperand(0);
+  }
   if (DTypeAttr known = dtypeOfMaker(value)) {
     return known;
   }
   SmallVector<Value> open{value};
   while (isa<IntegerType>(element) && !open.empty()) {
     for (OpOperand &use : open.pop_back_val().getUses()) {
-      Operation *user = use.getOwner();
-      DTypeAttr dtype;
-      if (isa<ReturnOp>(user)) {
-        dtype = user->getParentOfType<GraphOp>().getResultAttrOfType<DTypeAttr>(use.getOperandNumber(), "frit.dtype");
-      } else if (auto call = dyn_cast<AtenOp>(user)) {
-        dtype = cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
-      } else if (auto store = dyn_cast<StoreOp>(user); store && use.getOperandNumber() == 0) {
-        dtype = dtypeOfMaker(store.getTarget());
-      } else if (auto alias = dyn_cast<AliasOp>(user)) {
-        dtype = alias.getType().getElementType() == element ? alias.getDtypeAttr() : DTypeAttr();
-      } else if (isView(user)) {
-        open.push_back(user->getResult(0));
+      DTypeAttr dtype = getDtypeOfUse(use);
+      if (auto alias = dyn_cast<AliasOp>(use.getOwner()); alias && alias.getType().getElementType() == element) {
+        dtype = alias.getDtypeAttr();
+      } else if (isView(use.getOwner())) {
+        open.push_back(use.getOwner()->getResult(0));
       }
       if (dtype) {
         return dtype;

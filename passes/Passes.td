@@ -230,6 +230,23 @@ def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::Grap
   let statistics = [Statistic<"elided", "roundings-elided", "pairs of truncf and extf removed">];
 }
 
+def SeparateDtypesPass : Pass<"frit-separate-dtypes", "::mlir::frit::GraphOp"> {
+  let summary = "give each torch dtype of a tensor a value of its own";
+  let description = [{
+    Signed and unsigned integers of one width have one element type, so that a conversion between them is no operation. A tensor that an
+    operator, a store or the caller takes for another dtype than it has, or than others take it for, is copied for them.
+
+    ```mlir
+    frit.graph @sorted(%a: tensor<4xi8> {frit.dtype = #frit.dtype<i8>}) {
+      %s = frit.aten "aten.msort.default"(%a) ... {operand_dtypes = [#frit.dtype<u8>]}
+    // becomes
+      %c = frit.region(%a)
+      %s = frit.aten "aten.msort.default"(%c) ... {operand_dtypes = [#frit.dtype<u8>]}
+    ```
+  }];
+  let statistics = [Statistic<"numCopies", "copies", "tensors copied for another dtype">];
+}
+
 def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::GraphOp"> {
   let summary = "let convolutions and pooling of a CPU read and write channels-last";
   let description = [{

@@ -1,5 +1,6 @@
 // The contract between the passes and what writes the artifact: kernels, and
 // graphs whose every tensor has a layout and a place.
+#include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -44,6 +45,21 @@ static LogicalResult verifyOutside(Operation &op) {
   return success();
 }
 
+/// Everybody takes a tensor for the same dtype: the plan's register has one.
+static LogicalResult verifyDtypes(Value value) {
+  if (!isDtypeAmbiguous(value)) {
+    return success();
+  }
+  DTypeAttr own = getTorchDtype(value);
+  for (OpOperand &use : value.getUses()) {
+    if (DTypeAttr wanted = getDtypeOfUse(use); wanted && wanted != own) {
+      return use.getOwner()->emitError("takes operand ") << use.getOperandNumber() << " for " << stringifyDType(wanted.getValue()) << ", which is "
+                                                         << stringifyDType(own.getValue()) << "; frit-separate-dtypes has not run";
+    }
+  }
+  return success();
+}
+
 static LogicalResult verifyBuffers(GraphOp graph, LaunchOp launch) {
   auto known = graph->getAttrOfType<ArrayAttr>("frit.buffers");
   auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
@@ -73,8 +89,11 @@ struct VerifyOutlinedFormPass : frit::impl::VerifyOutlinedFormPassBase<VerifyOut
         top.emitError("an outlined module holds kernels and graphs, found '") << top.getName() << "'";
         return signalPassFailure();
       }
+      if (llvm::any_of(graph.getBody().getArguments(), [](Value argument) { return failed(verifyDtypes(argument)); })) {
+        return signalPassFailure();
+      }
       for (Operation &op : graph.getBody().front()) {
-        if (failed(verifyOutside(op))) {
+        if (failed(verifyOutside(op)) || llvm::any_of(op.getResults(), [](Value result) { return failed(verifyDtypes(result)); })) {
           return signalPassFailure();
         }
         if (auto launch = dyn_cast<LaunchOp>(op); launch && failed(verifyBuffers(graph, launch))) {

@@ -53,3 +53,10 @@ module {
   // expected-error @below {{an outlined module holds kernels and graphs, found 'builtin.module'}}
   module {}
 }
+
+// -----
+
+frit.graph @two_dtypes(%x: tensor<8xi8> {frit.dtype = #frit.dtype<i8>}) -> (tensor<8xi8> {frit.dtype = #frit.dtype<u8>}) {
+  // expected-error @below {{takes operand 0 for u8, which is i8; frit-separate-dtypes has not run}}
+  frit.return %x : tensor<8xi8>
+}
