@@ -88,8 +88,8 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
   return value;
 }
 
-/// What fake tensors said of a result need not be true of it. Kernels, looks and the backward were made for it all the same; operators take
-/// what comes, and the user gets what eager would give.
+/// What fake tensors said of a result need not be true of it. Kernels and looks were made for it all the same; operators take what comes, the
+/// user gets what eager would give, and a backward graph looks at its arguments before it runs.
 int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
   bool forOperators = true, forUser = true;
   for (OpOperand &use : result.getUses()) {
@@ -98,7 +98,7 @@ int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
     bool isSeen = isReturned && (firstKept < 0 || number < firstKept);
     auto promised = isReturned ? graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") : LayoutAttr();
     forUser &= isSeen && (!promised || promised == layout);
-    forOperators &= isSeen || isa<AtenOp>(use.getOwner());
+    forOperators &= isReturned || isa<AtenOp>(use.getOwner());
   }
   return forUser ? 2 : forOperators ? 1 : 0;
 }

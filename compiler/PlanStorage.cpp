@@ -106,33 +106,55 @@ static SizeAttr promisedOffset(Value value) {
   return {};
 }
 
+/// The elements a layout spans; for a dense layout the polynomial is the number of elements.
+static SizeExpr spanOf(RankedTensorType type, LayoutAttr layout) {
+  SizeExpr elements = getNumElements(type);
+  if (layout.getStrides() == getContiguousLayout(type).getStrides()) {
+    return elements;
+  }
+  SizeExpr span = SizeExpr::constant(type.getContext(), 1);
+  for (auto [size, stride] : llvm::zip(getSizes(type), layout.getStrides())) {
+    span = span + (size - 1) * SizeExpr(stride);
+  }
+  return span == elements ? elements : elements.max(span);
+}
+
 void PlanWriter::allocate(Value value, format::StorageClass storage) {
   const TensorValue &tensor = tensors.find(value)->second;
-  auto type = cast<RankedTensorType>(value.getType());
-  // The elements a layout spans; for a dense layout the polynomial is the number of elements.
-  MLIRContext *context = value.getContext();
-  SizeExpr elements = getNumElements(type);
-  if (tensor.layout.getStrides() != getContiguousLayout(type).getStrides()) {
-    SizeExpr span = SizeExpr::constant(context, 1);
-    for (auto [size, stride] : llvm::zip(getSizes(type), tensor.layout.getStrides())) {
-      span = span + (size - 1) * SizeExpr(stride);
-    }
-    elements = span == elements ? elements : elements.max(span);
-  }
+  SizeAttr promised = storage == format::StorageClass::Output ? promisedOffset(value) : SizeAttr();
+  allocate(tensor.reg, spanOf(cast<RankedTensorType>(value.getType()), tensor.layout), dtypes.lookup(value), promised, storage);
+}
+
+void PlanWriter::allocate(uint32_t reg, SizeExpr elements, format::Dtype dtype, SizeAttr start, format::StorageClass storage) {
   uint32_t offset = kNoRegister;
-  if (SizeAttr promised = storage == format::StorageClass::Output ? promisedOffset(value) : SizeAttr()) {
-    elements = elements + SizeExpr(promised);
-    offset = sizeRegister(promised);
+  if (start) {
+    elements = elements + SizeExpr(start);
+    offset = sizeRegister(start);
   }
-  SizeExpr byteCount = elements * bytesOfElement(dtypes.lookup(value));
+  SizeExpr byteCount = elements * bytesOfElement(dtype);
   uint32_t bytes = sizeRegister(byteCount);
   uint32_t capacity = storage == format::StorageClass::Temporary ? capacityRegister(byteCount) : kNoRegister;
   auto &step = builder.step<format::AllocT>();
-  step.tensor = tensor.reg;
+  step.tensor = reg;
   step.storage = storage;
   step.bytes = bytes;
   step.offset = offset;
   step.capacity = capacity;
+}
+
+uint32_t PlanWriter::writeOwnCopy(Value value, LayoutAttr layout, StringRef reason) {
+  auto type = cast<RankedTensorType>(value.getType());
+  bool begins = !SizeExpr(layout.getOffset()).isConstant(0);
+  if (!begins && isDense(layout, type)) {
+    return writeClone(value, layout, reason);
+  }
+  // An operator's result has neither gaps nor anything before it.
+  uint32_t reg = describe(type, dtypes.lookup(value), layout, rootOf(value));
+  allocate(reg, spanOf(type, layout), dtypes.lookup(value), begins ? layout.getOffset() : SizeAttr(), format::StorageClass::Output);
+  auto &step = builder.step<format::CopyIntoT>();
+  step.tensor = reg;
+  step.source = tensors.find(value)->second.reg;
+  return reg;
 }
 
 Value PlanWriter::rootOf(Value value) {

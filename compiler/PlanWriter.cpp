@@ -399,6 +399,7 @@ LogicalResult PlanWriter::writeBind(BindOp op) {
 
 LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
   DenseMap<Value, Attribute> storageOfRoot;
+  llvm::DenseSet<uint32_t> returnedRegisters;
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     auto output = std::make_unique<format::OutputT>();
     auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
@@ -427,12 +428,19 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
                  !satisfies(layout, cast<RankedTensorType>(type), demand);
       output->kind = format::OutputKind::Tensor;
       if (own) {
-        output->reg = writeClone(value, demand.layout, "the graph promises a result with storage or strides of its own");
+        output->reg = writeOwnCopy(value, demand.layout, "the graph promises a result with storage or strides of its own");
       } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
         output->kind = format::OutputKind::Input;
         output->reg = inputNumber(argument.getArgNumber());
       } else {
         output->reg = tensors.find(value)->second.reg;
+        // Equal values are one here, and tensors of their own to the caller.
+        bool seen = !returnedRegisters.insert(output->reg).second;
+        if (seen && !graph.getResultAttr(number, "frit.same_as")) {
+          auto &step = builder.step<format::ViewT>();
+          step.source = output->reg;
+          step.tensor = output->reg = describe(cast<RankedTensorType>(type), dtypes.lookup(value), layout, root);
+        }
       }
       output->dtype = dtypes.lookup(value);
     }

@@ -111,6 +111,10 @@ private:
   /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of an argument.
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
   void allocate(mlir::Value value, format::StorageClass storage);
+  /// `elements` from the one at `start`, or from the first.
+  void allocate(uint32_t reg, mlir::frit::SizeExpr elements, format::Dtype dtype, mlir::frit::SizeAttr start, format::StorageClass storage);
+  /// A copy of `value` in storage of its own that lies as `layout` says.
+  uint32_t writeOwnCopy(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout);
   /// `offset`: from the first element of `source`, in elements of `dtype`.
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);

@@ -23,17 +23,18 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
       continue;
     }
     const auto *call = step.action.AsAten();
-    if (!call || call->name != "aten::clone" || call->arguments.empty() || call->results.size() != 1) {
+    const auto *copy = step.action.AsCopyInto();
+    if (!copy && (!call || call->name != "aten::clone" || call->arguments.empty() || call->results.size() != 1)) {
       return fail(by, "does not follow the graph, which has ended");
     }
-    uint32_t made = call->results.front()->reg;
+    uint32_t made = copy ? copy->tensor : call->results.front()->reg, source = copy ? copy->source : call->arguments.front()->reg;
     for (auto [number, output] : llvm::enumerate(plan.outputs)) {
       if (output->kind != OutputKind::Tensor || output->reg != made) {
         continue;
       }
       Value value = op.getOperand(number);
       Place place;
-      if (failed(read(call->arguments.front()->reg, value, by)) || failed(describe(made, place, by))) {
+      if (failed(read(source, value, by)) || failed(describe(made, place, by))) {
         return failure();
       }
       if (!registers[made].isDefined) {
@@ -41,11 +42,16 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
         if (failed(define(made, place, by))) {
           return failure();
         }
+      } else if (copy && memory.kindOf(registers[made].place.storage) != PlanMemory::Kind::Fresh) {
+        return fail(by, "copies a result over what the graph has not made");
       }
       clones.insert(made);
       if (!hasSizes(place, cast<RankedTensorType>(value.getType()))) {
         return fail(by, "a result has other sizes than the graph says");
       }
+    }
+    if (!clones.contains(made)) {
+      return fail(by, "copies what is no result");
     }
   }
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {

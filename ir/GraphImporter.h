@@ -196,6 +196,8 @@ private:
   llvm::DenseMap<int64_t, SmallVector<StringRef>> namesOfArgument;
   llvm::DenseMap<SizeAttr, Value> sizeValues;
   llvm::StringMap<Value> floatSymbols;
+  /// By name of a tensor that is a result: the number of the first one.
+  llvm::StringMap<unsigned> returned;
   SmallVector<Attribute> argumentAttrs;
   llvm::MapVector<StringAttr, Location> symbols; // first use
   llvm::DenseSet<StringAttr> bound;

@@ -356,6 +356,10 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (failed(value)) {
       return failure();
     }
+    // The caller may tell one tensor that is two results from two that are equal.
+    if (auto [first, isNew] = returned.try_emplace(output.text, results.size()); !isNew) {
+      attrs.append("frit.same_as", builder.getI64IntegerAttr(first->second));
+    }
     results.push_back((*value)->value);
     attrs.append("frit.device", (*value)->device);
     attrs.append("frit.dtype", (*value)->dtype);

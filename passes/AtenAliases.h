@@ -43,6 +43,7 @@ public:
   /// Takes note of a call's results, after those of all calls that it reads.
   void add(AtenOp op);
   void note(Value value, const Place &place) { places[value] = place; }
+  void forget(mlir::Value value) { places.erase(value); }
   std::optional<Place> find(Value value) const;
 
 private:

@@ -16,6 +16,12 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
+/// Whether a dimension repeats elements.
+static bool overlaps(LayoutAttr layout, RankedTensorType type) {
+  return llvm::any_of(llvm::zip(getSizes(type), layout.getStrides()),
+                      [](auto dim) { return SizeExpr(std::get<1>(dim)).isConstant(0) && !std::get<0>(dim).isConstant(1); });
+}
+
 namespace {
 struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPass> {
   using ResolveAliasesPassBase::ResolveAliasesPassBase;
@@ -75,8 +81,9 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
       op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
     } else if (!isa<UnitAttr>(op.getArguments()[3])) {
-      // Where the caller's tensor begins in its storage is known at the call.
+      // Where the caller's tensor begins in its storage is known at the call: the result is at no place relative to it.
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
+      places.forget(op.getResult(0));
     } else if (op.getOperand(0) != root->root) {
       OpBuilder builder(op);
       auto type = cast<RankedTensorType>(op.getResult(0).getType());
@@ -126,8 +133,10 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     for (OpOperand &use : op->getOpOperands()) {
       unsigned number = use.getOperandNumber();
       auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
-      // Nobody sees what only the backward takes.
-      if (!storage || (firstKept >= 0 && number >= firstKept)) {
+      // Nobody sees what only the backward takes. No copy has elements that overlap.
+      auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+      bool isKept = firstKept >= 0 && number >= firstKept;
+      if (!storage || (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {
         continue;
       }
       if (storage.getKind() == StorageKind::Fresh) {

@@ -1,6 +1,7 @@
 // Layer, group and batch normalisation, forward and backward. Statistics are
 // two-pass (mean, then the mean square about it), accumulated in f32 or wider; a
 // schedule keeps the row at hand, so the second pass reads no memory.
+#include "passes/Layouts.h"
 #include "passes/legalize/AtenCall.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -129,6 +130,12 @@ static Values groupNorm(AtenCall &call) {
   auto perGroup = channels.divideExactly(groups);
   if (!perGroup) {
     return call.refuse("channels are not provably divisible by the groups");
+  }
+  LayoutAttr layout = call.operandLayout(0);
+  auto lies = [&](LayoutAttr as) { return satisfies(layout, input.type(), {DemandKind::Exact, as}); };
+  bool isImage = input.type().getRank() == 4;
+  if (layout && !lies(getContiguousLayout(input.type())) && !(isImage && lies(getChannelsLastLayout(input.type())))) {
+    return call.refuse("eager refuses an operand that is not contiguous");
   }
   if (pixels.isConstant(0) || perGroup->isConstant(0)) {
     return call.refuse("statistics over no elements");

@@ -18,6 +18,7 @@ import operator
 
 import torch
 
+from .eager_strides import eager_offset
 from .errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
@@ -331,7 +332,7 @@ class _GraphWriter(HigherOrderWriter):
         """Record a value's description and return it as an argument; `node` becomes its reference."""
         quoted = _string(name)
         if isinstance(value, torch.Tensor):
-            self.tensors.append(f"{quoted}:{self._tensor_meta(value)}")
+            self.tensors.append(f"{quoted}:{self._tensor_meta(value, node)}")
             text, kind = f'{{"as_tensor":{{"name":{quoted}}}}}', "t"
         elif value is None:
             text, kind = '{"as_none":true}', "literal"
@@ -373,11 +374,11 @@ class _GraphWriter(HigherOrderWriter):
         self.extra_names += 1
         return f"{node.name}_part_{self.extra_names}"
 
-    def _tensor_meta(self, value):
+    def _tensor_meta(self, value, node=None):
         why = why_opaque(value)
         if why:
             raise _Inexpressible(why)
-        shape, stride, offset = value.shape, value.stride(), value.storage_offset()
+        shape, stride, offset = value.shape, value.stride(), eager_offset(value, node)
         device = value.device
         self.devices[device] = True
         key = None

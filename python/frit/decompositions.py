@@ -37,6 +37,8 @@ KEPT_WHOLE = {
     # eager's rounding: the decomposed forms compute the points in another order
     "aten.linspace.default",
     "aten.logspace.default",
+    # eager leaves strides alone where sizes stay, the decomposed form does not
+    "aten.resize_as.default",
     # random numbers in eager's order
     "aten.bernoulli.default",
 }
@@ -56,6 +58,7 @@ LEGALISED_WHOLE = {
     "aten.gelu_backward.default",
     "aten.hardtanh_backward.default",
     "aten.leaky_relu_backward.default",
+    "aten.select_scatter.default",
     "aten.native_layer_norm_backward.default",
     "aten.sigmoid_backward.default",
     "aten.silu_backward.default",
@@ -64,6 +67,9 @@ LEGALISED_WHOLE = {
     "aten.tanh_backward.default",
     "aten.threshold_backward.default",
 }
+
+
+ONE_SIXTH = torch.tensor(1 / 6, dtype=torch.float32, device="cpu").item()
 
 
 @functools.cache
@@ -77,8 +83,9 @@ def decomposition_table():
         for op, rule in core_aten_decompositions().items()
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
-    table.update(with_eager_strides())
+    table.update(with_eager_strides(table))
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
+    table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
@@ -96,6 +103,11 @@ def _soft_margin_loss_backward(grad_output, x, target, reduction):
     z = (-target * x).exp()
     norm = 1 / x.numel() if reduction == 1 and x.numel() else 1  # 1: the mean
     return (target * z * -norm / (z + 1)) * grad_output
+
+
+def _hardsigmoid_backward(grad_output, x):
+    """With eager's sixth, which is of single precision in double precision, too."""
+    return torch.where((x > -3) & (x < 3), grad_output * ONE_SIXTH, 0.0)
 
 
 def _native_layer_norm(x, normalized_shape, weight, bias, eps):

@@ -33,7 +33,6 @@ OF_SELF = {
     aten.huber_loss.default: 0,
     aten.mish_backward.default: 1,
     aten.mse_loss_backward.default: 1,
-    aten.select_scatter.default: 0,
     aten.smooth_l1_loss_backward.default: 1,
     aten.soft_margin_loss.default: 0,
     aten.soft_margin_loss_backward.default: 1,

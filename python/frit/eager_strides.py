@@ -1,16 +1,24 @@
-"""Operators whose fake kernels promise other strides than eager gives, and decompositions that mend the promise.
+"""What graphs promise about strides is what eager gives: graph results, and every `as_strided` behind an operator, mean eager's strides.
 
-Graph results, and every `as_strided` behind such an operator, mean eager's strides: with the fake ones an
-`as_strided` reads other elements. Each decomposition keeps the operator and puts the layout behind it, as a copy in
-another order between two permutes; legalisation makes a view of that and fusion nothing at all.
-`tests/python/test_eager_strides.py` holds fake strides against eager's over all operators that are legalised, so a
-torch that mends one of these, or breaks another, is seen.
+Three things break that promise. A decomposition gives its result other strides than the operator has: each is compared with what the operator
+itself says, wherever an operand is not contiguous. Fake kernels of elementwise operators convert half types first, which makes an expanded
+operand contiguous. And some fake kernels are wrong about their own operator: EAGER_LAYOUT names them. Where strides differ, the layout is put behind the result, as a copy in another order between two permutes, of which legalisation makes a view and
+fusion nothing at all; a layout with gaps or with an offset keeps the operator whole. `tests/python/test_eager_strides.py` holds fake strides
+against eager's over all operators that are legalised, so a torch that mends one of these, or breaks another, is seen.
 """
 
 import functools
 import threading
 
 import torch
+from torch._prims_common import (
+    compute_elementwise_output_logical_to_physical_perm,
+    compute_elementwise_output_strides,
+    is_contiguous_or_false,
+    is_non_overlapping_and_dense_or_false,
+)
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 aten = torch.ops.aten
 _nested = threading.local()
@@ -20,13 +28,8 @@ def _contiguous(_, x):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _format(x):
-    channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
-    return torch.channels_last if channels_last else torch.contiguous_format
-
-
 def _suggested(x, *_):
-    return torch.empty_like(x, memory_format=_format(x))
+    return torch.empty_like(x, memory_format=torch._prims_common.suggest_memory_format(x))
 
 
 def _rolled(x, shifts, dims=()):
@@ -43,7 +46,7 @@ def _angle(x):
 
 
 def _unpooled(x, indices, output_size):
-    return torch.empty_like(x.new_empty((*x.shape[:-2], *output_size)), memory_format=_format(x))
+    return torch.empty_like(x.new_empty((*x.shape[:-2], *output_size)), memory_format=torch._prims_common.suggest_memory_format(x))
 
 
 # operator -> a function of its arguments whose (first) result has eager's strides
@@ -59,6 +62,10 @@ EAGER_LAYOUT = {
     aten.logical_xor.default: _sum,
     aten.div.Tensor_mode: _sum,
     aten.floor_divide.default: _sum,
+    aten.native_batch_norm.default: _suggested,
+    aten._native_batch_norm_legit.default: _suggested,
+    aten._native_batch_norm_legit.no_stats: _suggested,
+    aten._native_batch_norm_legit_functional.default: _suggested,
     aten._native_batch_norm_legit_no_training.default: _suggested,
     aten.max_unpool2d.default: _unpooled,
     # As an operator of its own, and not as pieces whose lengths would be guarded.
@@ -66,40 +73,112 @@ EAGER_LAYOUT = {
 }
 
 
+def _pointwise(*args, **kwargs):
+    """As TensorIterator lays the result of an elementwise operator."""
+    tensors = torch.broadcast_tensors(*[x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and x.dim()])
+    return torch.empty_strided(tensors[0].shape, compute_elementwise_output_strides(*tensors), dtype=tensors[0].dtype, device=tensors[0].device)
+
+
+def _convert_halves(op, *args, **kwargs):
+    """A decomposition of elementwise operators that changes nothing but the strides where a half operand is expanded."""
+    if getattr(_nested, "active", False):
+        return NotImplemented
+    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
+    expanded = [x for x in tensors if x.dtype in (torch.bfloat16, torch.float16) and _is_expanded(x)]
+    if not expanded or not any(x.dim() > 1 and not _is_expanded(x) and not is_contiguous_or_false(x) for x in tensors):
+        return NotImplemented
+    return _keeping(op, None, _pointwise, *args, **kwargs)
+
+
+def _is_expanded(x):
+    return any(type(stride) is int and stride == 0 for stride in x.stride())
+
+
+# Results lie as the first operand does in its storage; fake kernels know the strides and lose the offset.
+OFFSET_OF_SELF = {aten.slice_scatter.default, aten.select_scatter.default}
+
+
+def eager_offset(value, node):
+    """The storage offset of `value`, which a node of a graph makes, as eager's kernel gives it to the caller."""
+    if node is None or node.target not in OFFSET_OF_SELF or all(user.op != "output" for user in node.users):
+        return value.storage_offset()
+    return node.args[0].meta["val"].storage_offset()
+
+
 def _relaid(x, like):
     """`x` with the strides of `like`, which is dense."""
-    from torch._prims_common import compute_elementwise_output_logical_to_physical_perm
-    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-
     with disable_proxy_modes_tracing():
         order, _ = compute_elementwise_output_logical_to_physical_perm(like)
     back = sorted(range(x.dim()), key=order.__getitem__)
     return x.permute(order).contiguous().permute(back)
 
 
-def _keeping(op, layout, *args, **kwargs):
-    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+def _same_layout(x, like):
+    return x.dim() == like.dim() and all(
+        statically_known_true(a == b) or statically_known_true(size == 1)
+        for a, b, size in zip((*x.stride(), x.storage_offset()), (*like.stride(), like.storage_offset()), (*x.shape, 2))
+    )
 
+
+def _tensors(values):
+    return [x for x in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(x, torch.Tensor)]
+
+
+def _keeping(op, rule, layout, *args, **kwargs):
+    """The operator by its decomposition, or as it is where it has none, with eager's strides; NotImplemented where it has to stay whole."""
     if getattr(_nested, "active", False):
-        return NotImplemented
-    with disable_proxy_modes_tracing():
-        like = layout(*args, **kwargs)
+        return rule(*args, **kwargs) if rule is not None else NotImplemented
+    if layout is None and all(is_contiguous_or_false(x) for value in (*args, *kwargs.values()) for x in _tensors(value)):
+        return rule(*args, **kwargs)
     _nested.active = True
     try:
-        result = op(*args, **kwargs)
+        with disable_proxy_modes_tracing():
+            wanted = (layout or op)(*args, **kwargs)
+        result = rule(*args, **kwargs) if rule is not None else op(*args, **kwargs)
     finally:
         _nested.active = False
-    several = isinstance(result, (tuple, list))
-    first = result[0] if several else result
-    with disable_proxy_modes_tracing():  # symbolic strides of `like` have no place in the graph
-        kept = first.dim() < 2 or first.stride() == like.stride()
-    if kept:
+    if result is NotImplemented:
         return result
-    relaid = _relaid(first, like)
-    return (relaid, *result[1:]) if several else relaid
+    several = isinstance(result, (tuple, list))
+    results, likes = (list(result), wanted if layout is None else [wanted]) if several else ([result], [wanted])
+    for i, (x, like) in enumerate(zip(results, likes)):
+        if not isinstance(x, torch.Tensor) or x.dim() == 0:
+            continue
+        with disable_proxy_modes_tracing():  # symbolic strides of `like` have no place in the graph
+            kept = _same_layout(x, like)
+            dense = kept or (is_non_overlapping_and_dense_or_false(like) and statically_known_true(like.storage_offset() == 0))
+        if not dense:
+            return NotImplemented
+        if not kept:
+            results[i] = _relaid(x, like)
+    return type(result)(results) if several else results[0]
 
 
-def decompositions():
-    """OpOverload -> decomposition, to be laid over torch's table."""
-    table = {op: functools.partial(_keeping, op, layout) for op, layout in EAGER_LAYOUT.items()}
-    return table
+def _makes_tensors(op):
+    """Whether the operator's results are tensors of their own."""
+    schema = op._schema
+    return not schema.is_mutable and all(one.alias_info is None and str(one.type) == "Tensor" for one in schema.returns)
+
+
+def decompositions(table):
+    """OpOverload -> decomposition with eager's strides, for the entries of `table` and for those of EAGER_LAYOUT."""
+    kept = {
+        op: functools.partial(_keeping, op, rule, None)
+        for op, rule in table.items()
+        if isinstance(op, torch._ops.OpOverload) and op not in EAGER_LAYOUT and _makes_tensors(op)
+    }
+    halves = {op: functools.partial(_convert_halves, op) for op in _pointwise_operators() if op not in table}
+    return kept | halves | {op: functools.partial(_keeping, op, None, layout) for op, layout in EAGER_LAYOUT.items()}
+
+
+def _pointwise_operators():
+    """Those with several operands."""
+    for name in sorted(torch._C._dispatch_get_all_op_names()):
+        namespace, _, rest = name.partition("::")
+        packet, _, overload = rest.partition(".")
+        if namespace != "aten" or overload.endswith("out"):
+            continue
+        op = getattr(getattr(aten, packet), overload or "default")
+        several = sum(str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in op._schema.arguments) > 1
+        if several and torch.Tag.pointwise in op.tags and _makes_tensors(op) and len(op._schema.returns) == 1:
+            yield op

@@ -172,8 +172,9 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
                                 at::IntArrayRef(shape.strides.data(), shape.strides.size()),
                                 start);
-    if (lazyBitsOf(*from) != kPlain && shape.lazy != kPlain && from->dtype() != impl->dtype()) {
-      return Status::error(ErrorKind::BadArtifact, "a view reads a tensor that is conjugated or negated lazily as another type");
+    // Pairs of negated floats are negated complex numbers.
+    if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain && from->dtype() != impl->dtype()) {
+      return Status::error(ErrorKind::BadArtifact, "a view reads a tensor that is conjugated lazily as another type");
     }
     setLazyBits(*impl, shape.lazy);
     if (!from->is_inference() && !impl->is_inference()) {

@@ -34,11 +34,16 @@ class Worker:
             if found is not None:
                 return verdicts + found
             if len(running) == 1:
-                verdicts.append([running[0], "failed", f"crash: {why}"])
+                verdicts.append([running[0], *self._crash(task, running[0], why)])
             elif not task.get("single"):
                 task = {**task, "single": True}
             else:
                 return verdicts + [["all", "failed", f"crash: {why} outside of any case"]]
+
+    def _crash(self, task, label, why):
+        """A process that dies under aot_eager, too, dies of torch."""
+        found, _, other = self._ask({**task, "without": [], "only": label, "single": True, "backend": "aot_eager"})
+        return ("failed", f"crash: {why}") if found is not None else ("exception", f"aot_eager: crash: {other}")
 
     def _ask(self, task):
         """(verdicts, None, None), or of a process that died (None, labels of what it ran, why)."""
@@ -94,6 +99,9 @@ def work():
     import operator_comparison
     import operator_database
     import torch
+    from torch._dynamo.backends.debugging import aot_eager
+
+    from frit import backend
 
     operator_comparison.quiet()
 
@@ -107,12 +115,13 @@ def work():
         name, phase = task["name"], task["phase"]
         training, dynamic, _ = operator_database.PHASES[phase]
         cases = [case for dtype in task["types"] for case in operator_database.cases(name, dtype, phase, task["seed"], task["count"])]
-        cases = [case for case in cases if case.label not in task["without"]]
+        cases = [case for case in cases if case.label not in task["without"] and case.label == task.get("only", case.label)]
+        compiler = aot_eager if task.get("backend") == "aot_eager" else backend.frit
         size = 1 if task["single"] else TOGETHER
         parts = [cases[at : at + size] for at in range(0, len(cases), size)]
         verdicts = []
         for part in parts:
-            verdicts += operator_comparison.judge(part, training, dynamic, started=lambda labels: say(started=labels))
+            verdicts += operator_comparison.judge(part, training, dynamic, compiler, started=lambda labels: say(started=labels))
         say(verdicts=[[v.label, v.outcome, v.reason] for v in verdicts])
         torch.compiler.reset()
 

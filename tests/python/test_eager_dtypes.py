@@ -30,7 +30,7 @@ def call(op):
     return lambda x, y: op(x, y, x, 0)
 
 
-@pytest.mark.parametrize("op", [*OF_SELF, aten.addr.default, aten.threshold_backward.default], ids=str)
+@pytest.mark.parametrize("op", [*OF_SELF, aten.select_scatter.default, aten.addr.default, aten.threshold_backward.default], ids=str)
 def test_operands_of_several_dtypes(op):
     met = 0
     for one, other in itertools.product(DTYPES, repeat=2):

@@ -23,10 +23,10 @@ def worker():
 class _Worker(operator_sweep.Worker):
     """`dying` cases kill the process, together with others and by themselves."""
 
-    dying = ()
+    dying, survives = (), ("aot_eager",)
 
     def _ask(self, task):
-        if self.dying and not set(self.dying) <= set(task["without"]):
+        if self.dying and not set(self.dying) <= set(task["without"]) and task.get("backend") not in self.survives:
             return None, [*self.dying, *([] if task["single"] else ["another"])], "status -11"
         return super()._ask(task)
 
@@ -51,6 +51,13 @@ def test_a_process_that_dies_is_one_failure(worker):
     worker.dying = ()
     assert verdicts[0] == ["float32 0: plain, as it is", "failed", "crash: status -11"]
     assert len(verdicts) > 1 and all(outcome == "passed" for _, outcome, _ in verdicts[1:])
+
+
+def test_a_process_that_dies_under_aot_eager_too_is_an_exception(worker):
+    worker.dying, worker.survives = ["float32 0: plain, as it is"], ()
+    verdicts = worker.run({"name": "sin", "types": ["float32"], "phase": "inference", "seed": 0, "count": 1})
+    worker.dying, worker.survives = (), ("aot_eager",)
+    assert verdicts[0] == ["float32 0: plain, as it is", "exception", "aot_eager: crash: status -11"]
 
 
 @pytest.mark.parametrize("what", ["value", "type", "stride", "offset", "alias", "write", "error", "gradient"])

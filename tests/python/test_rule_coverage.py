@@ -119,7 +119,7 @@ CALLS = {
     "aten.split.Tensor": (X, 2, 1),
     "aten.split_with_sizes.default": (X, [1, 5], 1),
     "aten.unbind.int": (X,),
-    "aten.as_strided.default": (X, [3, 2], [2, 4], 1),
+    "aten.as_strided.default": (X, [3, 2], [2, 4]),
     "aten.flip.default": (X, [1]),
     "aten.roll.default": (X, [2], [1]),
     "aten.cat.default": ([X, Y], 1),

@@ -1,0 +1,86 @@
+"""The smallest programs of what the sweep over torch's operators found (`scripts/operator-sweep`)."""
+
+import checker
+import pytest
+import torch
+import torch.nn.functional as F
+
+aten = torch.ops.aten
+
+
+def gradients(function, *inputs):
+    """Results and gradients, each result weighted."""
+    results = function(*inputs)
+    results = results if isinstance(results, (tuple, list)) else [results]
+    weights = [torch.arange(float(x.numel())).view(x.shape).to(x.dtype) * (i + 1) for i, x in enumerate(results)]
+    return (*results, *torch.autograd.grad(results, inputs, weights, allow_unused=True))
+
+
+@pytest.mark.parametrize("function", [lambda x: x.unbind(0), lambda x: x.split(1), lambda x: (x[0], x[0]), lambda x: (x[0] + 1, x[1] + 1)])
+def test_equal_results_are_tensors_of_their_own(function):
+    """The rows of an expanded tensor lie at one place; torch.autograd tells them apart by the objects."""
+    x = torch.randn(1, 2, 3).expand(3, 2, 3).requires_grad_()
+    expected = gradients(function, x)
+    compiled = torch.compile(function, backend="frit")
+    for one, other in zip(gradients(compiled, x), expected, strict=True):
+        assert torch.equal(one, other) and one.stride() == other.stride()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_as_strided_counts_from_the_start_of_whatever_storage_comes(dynamic):
+    def function(x):
+        return x.as_strided((2,), (1,), 0) * 1, x.as_strided((2,), (1,), 1), x.as_strided((2, 2), (2, 1), 3)[1]
+
+    storage = torch.arange(20.0)
+    compiled = checker.check(function, storage[2:10], dynamic=dynamic)
+    for start in (4, 0, 3):
+        checker.check(function, storage[start : start + 8], compiled=compiled)
+
+
+@pytest.mark.parametrize(
+    "operand", [torch.randn(4, 5, 2)[..., 1], torch.randn(25)[3:23].view(4, 5), torch.randn(5, 4).t()], ids=["gaps", "offset", "permuted"]
+)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_scattered_results_lie_as_their_operand_does(operand, dynamic):
+    checker.check(lambda x: (x.select_scatter(x[1] * 2, 0, 0), x.slice_scatter(x[:1] * 3, 0, 2, 3)), operand, dynamic=dynamic)
+    checker.check(lambda x: aten.resize_as(x, x[:]), operand, dynamic=dynamic)
+
+
+def test_results_of_expanded_halves_lie_as_tensor_iterator_lays_them():
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        x, y = torch.ones((), dtype=dtype).expand(3, 4, 5), torch.randn(5, 4, 3).to(dtype).permute(2, 1, 0)
+        checker.check(lambda x, y: (x * y, y * x, x - y, torch.maximum(x, y)), x, y)
+
+
+def test_pairs_of_a_lazily_negated_tensor_are_negated():
+    z = torch._neg_view(torch.randn(3, 4, dtype=torch.complex64))
+    checker.check(lambda z: (torch.view_as_real(z), z.real, z.imag + 1), z)
+    checker.check(lambda x: torch.view_as_complex(x), torch._neg_view(torch.randn(3, 2)))
+
+
+def test_a_group_norm_that_eager_refuses_is_refused():
+    def function(x):
+        return torch.native_group_norm(x, None, None, 2, 4, 9, 2, 1e-5)
+
+    checker.check(function, torch.randn(2, 4, 3, 3))
+    checker.check_raises_as_eager(function, torch.randn(2, 4, 3, 3).transpose(2, 3))
+
+
+def test_a_kept_result_of_another_size_than_its_fake_one(lenient):
+    """The fake kernel of `_embedding_bag` does not know the fast path of bfloat16."""
+    weight = torch.randn(7, 4, dtype=torch.bfloat16, requires_grad=True)
+    index, offsets, scale = torch.tensor([1, 2, 4, 5, 3]), torch.tensor([0, 2]), torch.rand(5, dtype=torch.bfloat16, requires_grad=True)
+
+    def function(weight, scale):
+        return F.embedding_bag(index, weight, offsets, mode="sum", per_sample_weights=scale)
+
+    expected = gradients(function, weight, scale)
+    for one, other in zip(gradients(torch.compile(function, backend="frit"), weight, scale), expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_sixth_of_single_precision_in_double_precision():
+    x = torch.randn(9, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(F.hardsigmoid(x).sum(), x)
+    (found,) = torch.autograd.grad(torch.compile(F.hardsigmoid, backend="frit")(x).sum(), x)
+    assert torch.equal(found, expected)
