@@ -416,6 +416,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       Value root = rootOf(value);
       auto argument = dyn_cast<BlockArgument>(value);
       bool fresh = storage && storage.getKind() == StorageKind::Fresh;
+      bool isView = storage && storage.getKind() == StorageKind::ViewOfArgument;
       // An argument and its views are one storage.
       if (storage && storage.getKind() == StorageKind::ViewOfArgument) {
         storage = StorageAttr::get(op.getContext(), StorageKind::Argument, storage.getIndex());
@@ -443,6 +444,11 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         }
       }
       output->dtype = dtypes.lookup(value);
+      // torch makes such a result again of another base, by its view where sizes do not vary.
+      bool isSeen = firstKept < 0 || int64_t(number) < firstKept;
+      if (isView && isSeen && !own && !graph.getSymbols().empty() && !graph.getArgAttr(storage.getIndex(), "frit.constant")) {
+        output->view_of = inputNumber(storage.getIndex());
+      }
     }
     builder.plan.outputs.push_back(std::move(output));
   }

@@ -71,6 +71,8 @@ EAGER_LAYOUT = {
     # As an operator of its own, and not as pieces whose lengths would be guarded.
     aten.roll.default: _rolled,
 }
+# The same for operators that are decomposed.
+EAGER_LAYOUT_OF_PARTS = {aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x)}
 
 
 def _pointwise(*args, **kwargs):
@@ -168,7 +170,8 @@ def decompositions(table):
         if isinstance(op, torch._ops.OpOverload) and op not in EAGER_LAYOUT and _makes_tensors(op)
     }
     halves = {op: functools.partial(_convert_halves, op) for op in _pointwise_operators() if op not in table}
-    return kept | halves | {op: functools.partial(_keeping, op, None, layout) for op, layout in EAGER_LAYOUT.items()}
+    parts = {op: functools.partial(_keeping, op, table[op], layout) for op, layout in EAGER_LAYOUT_OF_PARTS.items()}
+    return kept | halves | parts | {op: functools.partial(_keeping, op, None, layout) for op, layout in EAGER_LAYOUT.items()}
 
 
 def _pointwise_operators():

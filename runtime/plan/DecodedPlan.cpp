@@ -221,6 +221,9 @@ private:
       case OutputKind::Tensor:
         FRIT_RETURN_IF_ERROR(checkTensor(output.reg()));
         plan.tensors[output.reg()].needsHandle = true;
+        if (output.view_of() != kNoRegister && output.view_of() >= countOf(source.inputs())) {
+          return wrong("it is a view of an input that is not there");
+        }
         break;
       case OutputKind::Int:
       case OutputKind::Bool:

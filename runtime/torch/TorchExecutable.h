@@ -78,6 +78,7 @@ private:
   Status bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights);
   Result<at::TensorBase> weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const;
   bool hasNotes() const;
+  Status runBelowAutograd(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
@@ -104,6 +105,11 @@ private:
   /// Only where buckets are watched.
   std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};
+  /// Results that torch is told to be views of an argument.
+  struct ViewResult {
+    uint32_t output, input;
+  };
+  std::vector<ViewResult> views;
 };
 
 /// Raises the C++ exception torch's Python layer turns into what eager raises.

@@ -84,3 +84,22 @@ def test_a_sixth_of_single_precision_in_double_precision():
     (expected,) = torch.autograd.grad(F.hardsigmoid(x).sum(), x)
     (found,) = torch.autograd.grad(torch.compile(F.hardsigmoid, backend="frit")(x).sum(), x)
     assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_lazy_views_of_arguments_stay_lazy(dynamic):
+    """AOTAutograd makes results that are views of arguments again; where sizes vary it asks the result how."""
+
+    def function(z, w):
+        first, second = z.chunk(2, 0)
+        return second.conj(), first.conj().imag, first.real, w * 2
+
+    compiled = torch.compile(function, backend="frit", dynamic=dynamic)
+    w = torch.randn(3, requires_grad=True)
+    for size in (4, 6):
+        z = torch.randn(size, 2, dtype=torch.complex64)
+        for one, other in zip(compiled(z, w), function(z, w), strict=True):
+            assert (one.is_conj(), one.is_neg(), one.stride(), one.storage_offset()) == (
+                other.is_conj(), other.is_neg(), other.stride(), other.storage_offset(),
+            )
+            assert torch.equal(one, other) and (one._base is z) == (other._base is z)
