@@ -49,12 +49,29 @@ def _unpooled(x, indices, output_size):
     return torch.empty_like(x.new_empty((*x.shape[:-2], *output_size)), memory_format=torch._prims_common.suggest_memory_format(x))
 
 
+def _indexed(x, indices):
+    """As TensorIterator lays what it reads: `x` with no stride where it is indexed, and the indices."""
+    result = aten.index.Tensor(x, indices)
+    places = [dim for dim, index in enumerate(indices) if index is not None]
+    tensors = torch.broadcast_tensors(*[indices[dim] for dim in places])
+    if any(index.dtype in (torch.bool, torch.uint8) for index in tensors) or result.dim() < 2:
+        return result
+    strides = list(x.stride())
+    together = places == list(range(places[0], places[-1] + 1))
+    before, after = (strides[: places[0]], strides[places[-1] + 1 :]) if together else ([], [s for d, s in enumerate(strides) if d not in places])
+    rank = tensors[0].dim()
+    read = torch.empty_strided(result.shape, [*before, *[0] * rank, *after], device=x.device)
+    spread = [index[(None,) * len(before) + (...,) + (None,) * len(after)].expand(result.shape) for index in tensors]
+    return torch.empty_strided(result.shape, compute_elementwise_output_strides(read, *spread), dtype=x.dtype, device=x.device)
+
+
 # operator -> a function of its arguments whose (first) result has eager's strides
 EAGER_LAYOUT = {
     aten.angle.default: _angle,
     aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
     aten.heaviside.default: _sum,
+    aten.index.Tensor: _indexed,
     aten.logaddexp.default: _sum,
     aten.logaddexp2.default: _sum,
     aten.logical_and.default: _sum,
@@ -130,8 +147,8 @@ def _keeping(op, rule, layout, *args, **kwargs):
     """The operator by its decomposition, or as it is where it has none, with eager's strides; NotImplemented where it has to stay whole."""
     if getattr(_nested, "active", False):
         return rule(*args, **kwargs) if rule is not None else NotImplemented
-    if layout is None and all(is_contiguous_or_false(x) for value in (*args, *kwargs.values()) for x in _tensors(value)):
-        return rule(*args, **kwargs)
+    if all(is_contiguous_or_false(x) for value in (*args, *kwargs.values()) for x in _tensors(value)):
+        return rule(*args, **kwargs) if rule is not None else NotImplemented
     _nested.active = True
     try:
         with disable_proxy_modes_tracing():

@@ -1,10 +1,13 @@
 """How far rounding may move the results of a program: Monte Carlo arithmetic (Parker, Pierce, Eggert, 2000).
 
-The program runs step by step in fp64, several times, with what each rounded step reads and makes, and the gradients that flow into it, moved
-at random by two roundings of the type that it has in the program. How far results move apart is what rounding does to them, cancellation
+The program runs step by step in fp64, several times, with what each rounded step reads and makes, each operator inside of it, and the gradients that
+flow into it, moved at random by two roundings of the type that it has in the program. How far results move apart is what rounding does to them, cancellation
 and discontinuities included; it does not depend on how eager happened to round.
 """
 
+import contextlib
+
+import checker
 import torch
 
 from .levels import Run, is_rounded_type, tensors_of
@@ -31,7 +34,8 @@ def disturbed(step, space, epsilon, rounds, generator):
             if is_rounded_type(x) and name not in step.writes and not name.startswith("m."):
                 kept[name] = x
                 space[name] = x * moved(x, epsilon, generator)
-    exec(widened(step.line), space)
+    with checker.Roundings(ROUNDINGS * epsilon, generator) if rounds else contextlib.nullcontext():
+        exec(widened(step.line), space)
     space.update(kept)
     for name in step.targets + step.writes:
         x = lookup(name, space)
