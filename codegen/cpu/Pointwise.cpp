@@ -48,6 +48,12 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
       llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
   auto write = [&](Frame &frame) { emitter.storeAll(frame, program.getStores()); };
   SizeExpr one = SizeExpr::constant(context, 1);
+  // Nothing is written, and what would be read ahead of a loop is not there.
+  if (llvm::any_of(program.getDomain(), [](SizeExpr size) { return size.isConstant(0); })) {
+    f.finish();
+    kernel.addLaunch(kernel.entryName(), SizeExpr::constant(context, 0), 1);
+    return;
+  }
   auto lane = chooseLaneDim(program);
   if (!lane) {
     Frame frame;

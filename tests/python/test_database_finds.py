@@ -103,3 +103,17 @@ def test_lazy_views_of_arguments_stay_lazy(dynamic):
                 other.is_conj(), other.is_neg(), other.stride(), other.storage_offset(),
             )
             assert torch.equal(one, other) and (one._base is z) == (other._base is z)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_kernels_of_no_elements_read_nothing(dynamic):
+    """Of what is empty there is no first element, and no divisor to look at."""
+    programs = [
+        lambda x: torch.kron(x, torch.ones(2, dtype=x.dtype)),
+        lambda x: (x + 1).take_along_dim(torch.zeros_like(x, dtype=torch.int64), 0),
+    ]
+    for function in programs:
+        compiled = torch.compile(function, backend="frit", dynamic=dynamic)
+        for size in (5, 0, 3, 0):
+            x = torch.arange(float(size * 12)).view(size, 3, 4)
+            assert torch.equal(compiled(x), function(x))

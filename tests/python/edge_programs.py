@@ -1,0 +1,121 @@
+"""Operators at the edges where their rules decide: equal operands, bounds met exactly, NaN, infinities, signs of zero, limits of integers,
+booleans, elements that are not there. `mutants.py` runs them under mistakes."""
+
+import torch
+import torch.nn.functional as F
+
+NAN, INF = float("nan"), float("inf")
+aten = torch.ops.aten
+
+
+def floats():
+    return torch.tensor([NAN, INF, -INF, -0.0, 0.0, 0.5, 2.5, 1.0, -1.0, -3.0, 20.0, 1e30])
+
+
+def other_floats():
+    return torch.tensor([1.0, INF, INF, 0.0, -0.0, 0.5, -2.5, NAN, -1.0, 2.0, 0.0, -1e30])
+
+
+def integers():
+    return torch.tensor([-3, -1, 0, 1, 2, 3, 7, 2**31, -(2**63), 2**63 - 1])
+
+
+def booleans():
+    return torch.tensor([[True, False, True], [False, False, True], [True, True, False], [False, False, False]])
+
+
+def compared(x, scalars):
+    return [op(x, s) for s in scalars for op in (torch.gt, torch.ge, torch.lt, torch.le, torch.eq, torch.ne)]
+
+
+def tested(x):
+    return [x.any(), x.all(), x.any(0), x.all(0), torch.logical_not(x), torch.logical_or(x, x.flip(0)), torch.logical_and(x, x.flip(0))]
+
+
+def extrema(x):
+    # Booleans have no place of an extremum in eager.
+    places = [] if x.dtype == torch.bool else [x.argmax(0), x.argmin(0)]
+    return [x.amax(), x.amin(), x.amax(0), x.amin(0), x.max(), x.min(), *x.max(0), *x.min(0), *places]
+
+
+#: name -> (program, its tensors); compared by value, under eager's errors where those are named.
+INFERENCE = {
+    "floats and scalars": (lambda x: compared(x, [0.5, 0.0, 2.5]), [floats()]),
+    "integers and scalars": (lambda x: compared(x, [2, 2.5, 0]), [integers()]),
+    "booleans and scalars": (lambda x: compared(x, [1, 0, True]), [booleans()]),
+    "floats and floats": (
+        lambda x, y: [op(x, y) for op in (torch.gt, torch.ge, torch.lt, torch.le, torch.eq, torch.ne, torch.maximum, torch.minimum)],
+        [floats(), other_floats()],
+    ),
+    "divisions": (
+        lambda x, y: [x / y, torch.floor_divide(x, y), torch.div(x, y, rounding_mode="trunc"), torch.remainder(x, y), torch.fmod(x, y)],
+        [floats(), other_floats()],
+    ),
+    "divisions by a number": (lambda x: [x // 2.5, x % 2.5, x % -2.5, torch.div(x, -0.5, rounding_mode="floor")], [floats()]),
+    "integer divisions": (lambda x: [x // 3, x // -3, x % 3, x % -3, torch.fmod(x, 3), torch.div(x, 2, rounding_mode="trunc")], [integers()]),
+    "truths of floats": (lambda x: tested(x.view(2, 6)), [floats()]),
+    "truths of NaN": (tested, [torch.tensor([[NAN, 0.0], [0.0, 0.0]])]),
+    "truths of booleans": (tested, [booleans()]),
+    "extrema of booleans": (extrema, [booleans()]),
+    "extrema of bytes": (extrema, [torch.tensor([[200, 3], [100, 255], [0, 128]], dtype=torch.uint8)]),
+    "extrema of floats": (extrema, [floats().view(2, 6)]),
+    "products": (lambda x, y: [x.prod(), x.prod(0), y.prod(), y.prod(0), y.sum(), x.sum(0)], [booleans(), torch.tensor([200, 2, 255], dtype=torch.uint8)]),
+    "clamps": (lambda x: [x.clamp(-1, 2.5), x.clamp(min=0.5), x.clamp(max=0.5), F.relu(x), F.relu6(x), F.hardtanh(x), F.hardtanh(x, -0.5, 2.5)], [floats()]),
+    "activations": (
+        lambda x: [F.elu(x), F.leaky_relu(x), F.softplus(x), F.threshold(x, 0.5, 7), F.hardsigmoid(x), F.hardswish(x), F.silu(x), x.sign(), x.abs()],
+        [floats()],
+    ),
+    "norms": (lambda x: [torch.linalg.vector_norm(x, ord) for ord in (0, 1, 2, 3, INF, -INF)], [torch.tensor([3.0, -4.0, 0.0, 0.5])]),
+    "norms of NaN": (lambda x: [torch.linalg.vector_norm(x, ord) for ord in (0, 1, 2, INF)], [torch.tensor([3.0, NAN, 0.0])]),
+    "statistics of NaN": (lambda x: [x.var(), *torch.var_mean(x, 1), x.std(1)], [torch.tensor([[1.0, NAN, 2.0], [1.0, 1.0, 1.0]])]),
+    "powers": (lambda x: [x**2, x**3, x**0.5, x**-1, x**0, x**1, x**-0.5, x**-2], [floats()]),
+    "powers of integers": (lambda x: [x**2, x**3, x**0, x**1], [integers()]),
+    "shifts": (
+        lambda x, y: [x << y, x >> y],
+        [torch.tensor([1, -1, 5, 7, -8, 3], dtype=torch.int32), torch.tensor([0, 1, 31, 32, 40, -1], dtype=torch.int32)],
+    ),
+    "interpolation": (
+        lambda x, y, w: [torch.lerp(x, y, 0.5), torch.lerp(x, y, 0.25), torch.lerp(x, y, 0.75), torch.lerp(x, y, w)],
+        [torch.tensor([1.0, INF, 3.0, 1e8]), torch.tensor([2.0, 1.0, INF, 1.0]), torch.tensor([0.5, 0.25, 0.75, NAN])],
+    ),
+    "scalars": (lambda x: [torch.scalar_tensor(-3, dtype=torch.float32) + x, torch.full((2, 3), 2.5), torch.full_like(x, -1), x.new_full((2,), 3)], [floats()]),
+    "moves": (
+        lambda x: [x.repeat(2, 1), x.unsqueeze(0), x.unsqueeze(-1), x[None].squeeze((0,)), x.expand(2, 3, 4), x.view(-1), x.view(2, 6)]
+        + list(x.split([1, 2])) + [x.slice_scatter(x[:1] * 2, 0, 1, 2), x.slice_scatter(x[:, :2] * 2, 1, 1, 4, 2)],
+        [torch.arange(12.0).view(3, 4)],
+    ),
+    "places": (
+        lambda x, i: [x.gather(0, i), x.gather(1, i), x[i[0]], x[:, i[1]], x.index_select(1, i[0]), x.scatter(0, i, 7.0), x.scatter(1, i, x * 2)]
+        + [F.embedding(i, x)],
+        [torch.arange(12.0).view(3, 4), torch.tensor([[0, 2, 1, 0], [1, 0, 2, 2]])],
+    ),
+    "negative places": (lambda x, i: [x[i], x[:, i]], [torch.arange(9.0).view(3, 3), torch.tensor([-1, -3, 2])]),
+    "places that are not there": (lambda x, i: x[i] * 2, [torch.arange(9.0).view(3, 3), torch.tensor([0, 3])]),
+    "columns that are not there": (lambda x, i: x.index_select(1, i) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([0, 3])]),
+    "gathers of what is not there": (lambda x, i: x.gather(1, i) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([[0, 3]])]),
+    "scatters to what is not there": (lambda x, i: x.scatter(1, i, 1.0) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([[0, 3]])]),
+    "sources of what is not there": (lambda x, i: x.scatter(1, i, x) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([[0, 3]])]),
+    "words that are not there": (lambda x, i: F.embedding(i, x) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([0, 3])]),
+    "classes that are not there": (lambda x, i: F.nll_loss(x, i), [torch.arange(9.0).view(3, 3), torch.tensor([0, 3, 1])]),
+    "classes": (
+        lambda x, i: [F.nll_loss(x, i), F.nll_loss(x, i, ignore_index=1), F.nll_loss(x, i, reduction="none", weight=x[0])],
+        [torch.arange(9.0).view(3, 3), torch.tensor([0, 2, 1])],
+    ),
+}
+
+TRAINING = {
+    "gradients of activations": (
+        lambda x: [F.elu(x), F.leaky_relu(x), F.leaky_relu(x, -0.5), F.hardtanh(x), F.hardtanh(x, -0.5, 2.5), F.softplus(x), F.threshold(x, 0.5, 7), F.relu(x)]
+        + [F.relu6(x), F.hardswish(x), F.hardsigmoid(x), F.elu(x, 0.5)],
+        [floats()],
+    ),
+    "gradients of elu by its result": (lambda x: F.elu(x.clone(), inplace=True), [floats()]),
+    "gradients of classes": (lambda x: F.nll_loss(x, torch.tensor([0, 2, 1]), ignore_index=1), [torch.arange(9.0).view(3, 3)]),
+}
+
+
+def case(name):
+    """(function, leaves, whether it trains)."""
+    training = name in TRAINING
+    function, leaves = (TRAINING if training else INFERENCE)[name]
+    return function, [leaf.clone().requires_grad_() if training else leaf for leaf in leaves], training
