@@ -9,6 +9,7 @@
 #include "compiler/Compiler.h"
 #endif
 #include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/ArtifactDifference.h"
 #include "runtime/torch/BlockStock.h"
 #include "runtime/torch/TorchExecutable.h"
 
@@ -214,6 +215,22 @@ PyObject *specialize(PyObject *, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *differenceOfArtifacts(PyObject *, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  const char *kept = nullptr, *expected = nullptr;
+  Py_ssize_t keptSize = 0, expectedSize = 0;
+  if (!PyArg_ParseTuple(arguments, "y#y#:difference", &kept, &keptSize, &expected, &expectedSize)) {
+    return nullptr;
+  }
+  auto mine = readArtifact(kept, keptSize), theirs = mine ? readArtifact(expected, expectedSize) : nullptr;
+  if (!theirs) {
+    return nullptr;
+  }
+  std::string found = firstDifference(*mine, *theirs);
+  return PyUnicode_DecodeUTF8(found.data(), static_cast<Py_ssize_t>(found.size()), "backslashreplace");
+  END_HANDLE_TH_ERRORS
+}
+
 /// The tensors of a dictionary by name; false with an exception set.
 bool readWeights(PyObject *given, std::map<std::string, at::TensorBase> &weights) {
   PyObject *key, *value;
@@ -296,6 +313,8 @@ PyMethodDef functions[] = {
     {"specialize", specialize, METH_VARARGS,
      "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
      "`artifact`."},
+    {"difference", differenceOfArtifacts, METH_VARARGS,
+     "difference(kept, expected) -> str\n\nWhat the first artifact says otherwise than the second; empty where both say the same."},
     {"open", open, METH_VARARGS,
      "open(path, allow_host_code, check_weights, weights_folder, weights) -> Executable\n\nMaps an artifact's file; its weights stay where "
      "they are mapped, or are the tensors of a dictionary by name."},

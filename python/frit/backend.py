@@ -124,7 +124,7 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
         choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
         settings["schedule_choices"] = choices
     key = kept.key_of(gm, buckets.for_compiler(settings), _native)
-    found = kept.load(key, gm, _native()) if key else None
+    found = kept.load(key, gm, _native(), settings["bucket_policy"] == "specialize") if key else None
     if found:
         captured, executable, report, short = found
         _time(name, captured, "from the cache", started)
@@ -200,8 +200,8 @@ def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
     native = _native()
     given = _for_compiler(captured, settings)
-    like = kept.likeness(captured, given, native, with_text=settings["bucket_policy"] == "specialize")
     asked = (captured.json, json.dumps({**given, "name": name}))
+    like = kept.likeness(captured, given, native, asked[1], with_text=settings["bucket_policy"] == "specialize")
     result = native.compile(*asked, like) if like else native.compile(*asked)
     if like and like.found:
         executable, report, _ = like.found

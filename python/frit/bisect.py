@@ -29,6 +29,8 @@ SWITCHES = {
     "approximation": {"numerics": "eager"},
     "random": {"random": "torch"},
 }
+#: Numbers as eager's are made by library calls in the program's order alone: without approximation no layout is changed.
+_ALSO_WITHOUT = {"approximation": "layout"}
 _MOST_TRIES = 80
 
 
@@ -73,8 +75,10 @@ def of_program(program, out=None, say=print):
     for name, changed in {**SWITCHES, "schedule": case.other_schedules()}.items():
         if changed and all(key in REGISTRY or key in ("symbol_buckets", "schedule_choices") for key in changed):
             wrong = case.differences(changed)
-            culprits.extend([] if wrong else [name])
-            say(f"without {name}: {'still wrong' if wrong else 'right'}")
+            also = _ALSO_WITHOUT.get(name) if not wrong else None
+            said_by_other = also in culprits
+            culprits.extend([] if wrong or said_by_other else [name])
+            say(f"without {name}: {'still wrong' if wrong else 'right'}{f', and without it {also}s are not changed' if said_by_other else ''}")
     say(f"the difference takes: {', '.join(culprits)}" if culprits else "no pass makes the difference: it is in the rule or the kernel of an operator")
     smallest, values, difference = case.smallest(place, found)
     kind = CompileError if difference.place == "the compilation" else VerifyError

@@ -20,10 +20,11 @@ import struct
 import tempfile
 import threading
 import time
+import zlib
 
-MAGIC = b"frit-entry-2\n"
+MAGIC = b"frit-entry-3\n"
 _HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
-_FORMAT = "v2"
+_FORMAT = "v3"
 _ARTIFACT_DIGEST = slice(40, 72)  # of an artifact: the digest of all that its reader believes (docs/Artifact.md)
 _STALE_SECONDS = 3600
 _SWEEP_SECONDS = 60
@@ -33,17 +34,50 @@ class BadEntry(Exception):
     """A file that is no entry of its key; the text says why."""
 
 
-def pack(key, description, artifact):
-    """The bytes of an entry. The description names the key and the artifact's digests, so neither can be exchanged."""
+def pack(key, description, artifact, source=b""):
+    """The bytes of an entry. The description names the key and the digests of the artifact and of what it was compiled from (`pack_source`), so none
+    can be exchanged."""
     digests = {"artifact": hashlib.sha256(artifact).hexdigest(), "body": artifact[_ARTIFACT_DIGEST].hex()}
-    described = {**description, **digests, "key": key, "bytes": len(artifact)}
+    described = {**description, **digests, "key": key, "bytes": len(artifact), "source": hashlib.sha256(source).hexdigest()}
     text = json.dumps(described, sort_keys=True).encode()
-    return b"".join((MAGIC, _HEAD.pack(len(text), hashlib.sha256(text).digest()), text, artifact))
+    return b"".join((MAGIC, _HEAD.pack(len(text), hashlib.sha256(text).digest()), text, artifact, source))
 
 
 def unpack(key, content, reader_digests=False):
     """(description, artifact) of an entry's bytes, or BadEntry. `reader_digests`: the artifact goes to its reader next, which digests it
-    against its header; then it is enough that the header is the one that was kept."""
+    against its header; then it is enough that the header is the one that was kept, and the source is not looked at."""
+    description, artifact, source = _parts(key, content)
+    good = description.get("body") == artifact[_ARTIFACT_DIGEST].hex()
+    if not good or not (reader_digests or hashlib.sha256(artifact).hexdigest() == description.get("artifact")):
+        raise BadEntry("its artifact is damaged")
+    if not reader_digests and hashlib.sha256(source).hexdigest() != description.get("source"):
+        raise BadEntry("what it was compiled from is damaged")
+    return description, artifact
+
+
+def pack_source(graph, options, identity):
+    """What an artifact was compiled from: the captured text, the options as the compiler was handed them, and which compiler it was."""
+    return zlib.compress(json.dumps([graph, options, identity]).encode(), 1)
+
+
+def unpack_source(key, content):
+    """(graph, options, identity) of an entry, None where it has none, or BadEntry."""
+    description, _, source = _parts(key, content)
+    if hashlib.sha256(source).hexdigest() != description.get("source"):
+        raise BadEntry("what it was compiled from is damaged")
+    if not source:
+        return None
+    try:
+        graph, options, identity = json.loads(zlib.decompress(source))
+    except (ValueError, RecursionError, TypeError, zlib.error) as error:
+        raise BadEntry("what it was compiled from cannot be read") from error
+    if not all(isinstance(text, str) for text in (graph, options, identity)):
+        raise BadEntry("what it was compiled from has values of the wrong kind")
+    return graph, options, identity
+
+
+def _parts(key, content):
+    """(description, artifact, source) of an entry's bytes, of which the description alone is known to be whole, or BadEntry."""
     start = len(MAGIC) + _HEAD.size
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise BadEntry("it is not an entry of this version")
@@ -57,13 +91,13 @@ def unpack(key, content, reader_digests=False):
         raise BadEntry("its description is no JSON") from error
     if not isinstance(description, dict):
         raise BadEntry("its description is none")
-    artifact = content[start + length :]
     if description.get("key") != key:
         raise BadEntry("it belongs to another key")
-    good = description.get("bytes") == len(artifact) and description.get("body") == artifact[_ARTIFACT_DIGEST].hex()
-    if not good or not (reader_digests or hashlib.sha256(artifact).hexdigest() == description.get("artifact")):
+    size = description.get("bytes")
+    if type(size) is not int or not 0 <= size <= len(content) - start - length:
         raise BadEntry("its artifact is damaged")
-    return description, artifact
+    end = start + length + size
+    return description, content[start + length : end], content[end:]
 
 
 def is_key(value):
@@ -223,7 +257,7 @@ class DiskCache:
         return count
 
     def verify(self):
-        """Reads every entry whole; (number of good ones, [(path, why it is bad)])."""
+        """Reads every entry whole and compares digests (`cache_check.py` compares plans); (number of good ones, [(path, why it is bad)])."""
         good, bad = 0, []
         for path, _, _ in self.entries():
             key = os.path.basename(path)

@@ -19,7 +19,7 @@ from torch._dynamo.utils import counters
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
 from .capture import Captured
-from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, unpack
+from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
 from .errors import ArtifactError
 from .graph_key import Uncacheable, canonical_key, graph_key
 from .logs import log
@@ -86,9 +86,9 @@ def key_of(gm, settings, native):
         return None
 
 
-def load(key, gm, native):
+def load(key, gm, native, with_text=False):
     """(Captured, executable, report, its summary) of a kept graph, or None. Whether that is a miss is known when the graph was looked for by
-    what it means, too (`Likeness`)."""
+    what it means, too (`Likeness`). `with_text`: it will be compiled again."""
     store = _store()
     if store is None:
         return None
@@ -106,8 +106,8 @@ def load(key, gm, native):
             kept_for, content, theirs, artifact = found
         constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
         devices = {torch.device(name): True for name in description["devices"]}
-        text, nodes = theirs.get("graph"), description["nodes"]
-        if not (type(nodes) is int and isinstance(text, (str, type(None))) and all(isinstance(c, torch.Tensor) for c in constants)):
+        text, nodes = _text(kept_for, content) if with_text else None, description["nodes"]
+        if not (type(nodes) is int and all(isinstance(c, torch.Tensor) for c in constants)):
             raise BadEntry("its description has values of the wrong kind")
         executable, report, short = _read(theirs, artifact, constants, native, description["symbols"] if kept_for != key else None)
         captured = Captured(text, constants, [], nodes, devices)
@@ -156,6 +156,11 @@ def _read(description, artifact, constants, native, symbols):
     return executable, KeptReport(executable.report(), renamed), short
 
 
+def _text(key, content):
+    source = unpack_source(key, content)
+    return source and source[0]
+
+
 def _are_names(value):
     return type(value) in (list, tuple) and all(type(name) is str for name in value)
 
@@ -173,12 +178,13 @@ class Likeness:
     """What the compiler asks, when a graph without an entry of its own is in its canonical form: whether its like was compiled before. Then `found`
     is (executable, report, its summary), and the entry has a second name from now on."""
 
-    def __init__(self, captured, settings, native, with_text):
+    def __init__(self, captured, settings, native, asked, with_text):
         self.symbols = []
         self.found = None
         self._captured = captured
         self._settings = settings
         self._native = native
+        self._asked = asked
         self._with_text = with_text
         self._key = None
 
@@ -202,6 +208,7 @@ class Likeness:
                 return None
             named, theirs, description, artifact = entry
             found = _read(description, artifact, self._captured.constants, self._native, self.symbols)
+            text = _text(named, theirs) if self._with_text else None
         except _OF_NO_USE as why:
             _note_bad(store, self._key, why)
             return None
@@ -211,17 +218,15 @@ class Likeness:
         if named != self._captured.key:
             _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
         # From here on the graph is the one the entry was compiled for: kernels for a bucket are, too.
-        self._captured.key, self._captured.artifact, self._captured.json = named, artifact, description.get("graph")
+        self._captured.key, self._captured.artifact, self._captured.json = named, artifact, text
         return found
 
     def keep(self, artifact, short):
         """Writes what was just compiled, under the key of its text and the key of its meaning."""
         store = _store()
         description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
-        if self._with_text:  # for who will compile it again
-            description["graph"] = self._captured.json
         key = self._captured.key
-        content = pack(key, description, artifact)
+        content = pack(key, description, artifact, pack_source(self._captured.json, self._asked, self._native.identity()))
         CacheArtifactManager.record_artifact("frit", key, content)
         if store is not None and _note_write(store.write(key, content)) and self._key:
             _write_alias(store, self._key, key, {})
@@ -251,22 +256,23 @@ def read_artifact(key):
         return None
 
 
-def keep_artifact(key, artifact):
-    """Writes kernels for one bucket of a graph; the graph's own entry says what they take."""
+def keep_artifact(key, artifact, source=b""):
+    """Writes kernels for one bucket of a graph; the graph's own entry says what they take. Or what else is kept, which has no source."""
     store = _store()
     if store is not None:
-        _note_write(store.write(key, pack(key, {}, artifact)))
+        _note_write(store.write(key, pack(key, {}, artifact, source)))
 
 
-def likeness(captured, settings, native, with_text):
-    """Who is asked about a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
+def likeness(captured, settings, native, asked, with_text):
+    """Who is asked about a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here. `asked`: the
+    options as the compiler gets them."""
     if not captured.key:
         return None
     if captured.callbacks or captured.opaque_results:
         counters["frit"]["cache_misses"] += 1
         counters["frit"]["cache_bypass:it has Python steps"] += 1
         return None
-    return Likeness(captured, settings, native, with_text)
+    return Likeness(captured, settings, native, asked, with_text)
 
 
 def _note_write(wrong, counted="cache_stores"):

@@ -58,9 +58,10 @@ class Specializer:
         try:
             content = key and kept.read_artifact(key)
             if not content:
-                content = native.compile(self._text, json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})).artifact
+                asked = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
+                content = native.compile(self._text, asked).artifact
                 if key:
-                    kept.keep_artifact(key, content)
+                    kept.keep_artifact(key, content, kept.pack_source(self._text, asked, native.identity()))
             native.specialize(executable, buckets, content, self._constants)
         except Exception as error:  # the kernels for all sizes serve on
             executable.note_failed_specialization()

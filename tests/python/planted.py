@@ -2,20 +2,31 @@
 
 `install("sin.default", "cos.default")` in a process, or `python planted.py sin.default cos.default script.py` for a script of its own. `when` says
 under which settings the mistake is made: it stands for a pass that is on. `results`: only in graphs with so many results, as mistakes that go away
-when values are looked at.
+when values are looked at. `where=is_relaid`: only in graphs that the layout pass changes.
 """
 
+import json
 import runpy
 import sys
 
 
-def install(wrong, instead, when=lambda settings: True, results=0, setattr=setattr):
+def is_relaid(captured, settings):
+    """Whether the graph is compiled to something else because its library calls may work channels-last."""
+    from frit import backend
+
+    options = backend._for_compiler(captured, settings)
+    native = backend._native()
+    made = [native.compile(captured.json, json.dumps({**options, "relay": relay, "name": "planted"})) for relay in (options["relay"], False)]
+    return made[0].artifact != made[1].artifact
+
+
+def install(wrong, instead, when=lambda settings: True, results=0, setattr=setattr, where=lambda captured, settings: True):
     from frit import backend
 
     build = backend.build
 
     def build_wrongly(captured, settings, name):
-        if when(settings) and results in (0, captured.json.count('"user_output"')):
+        if when(settings) and results in (0, captured.json.count('"user_output"')) and where(captured, settings):
             captured.json = captured.json.replace(f'"torch.ops.aten.{wrong}"', f'"torch.ops.aten.{instead}"')
         return build(captured, settings, name)
 

@@ -15,7 +15,7 @@ import pytest
 
 from frit import disk_cache
 from frit.__main__ import main
-from frit.disk_cache import BadEntry, DiskCache, pack, unpack
+from frit.disk_cache import BadEntry, DiskCache, pack, pack_source, unpack, unpack_source
 
 KEY = "ab" + "0" * 62
 OTHER = "cd" + "1" * 62
@@ -28,7 +28,7 @@ def cache(tmp_path):
 
 
 def entry(key=KEY, artifact=b"artifact bytes"):
-    return pack(key, DESCRIPTION, artifact)
+    return pack(key, DESCRIPTION, artifact, pack_source("graph", "{}", "a build"))
 
 
 def test_what_is_written_is_read(cache):
@@ -36,6 +36,7 @@ def test_what_is_written_is_read(cache):
     assert cache.write(KEY, entry()) == ""
     description, artifact = unpack(KEY, cache.read(KEY))
     assert artifact == b"artifact bytes" and description["nodes"] == 3
+    assert unpack_source(KEY, cache.read(KEY)) == ("graph", "{}", "a build")
     assert cache.read(OTHER) is None
     assert os.stat(cache.path(KEY)).st_mode & 0o777 == 0o600
 
@@ -51,6 +52,10 @@ def test_every_flipped_byte_and_every_cut_is_refused():
         damaged[place] ^= 1 << (place % 8)
         with pytest.raises((BadEntry, ValueError)):
             unpack(KEY, bytes(damaged))
+        if place >= whole.index(b"artifact bytes") + len(b"artifact bytes"):
+            unpack(KEY, bytes(damaged), reader_digests=True)  # not looked at where the artifact is only run
+            with pytest.raises(BadEntry, match="compiled from is damaged"):
+                unpack_source(KEY, bytes(damaged))
     for length in range(len(whole)):
         with pytest.raises((BadEntry, ValueError)):
             unpack(KEY, whole[:length])
@@ -230,7 +235,8 @@ def test_the_command(cache, capsys):
     with open(cache.path(KEY), "r+b") as file:
         file.truncate(20)
     assert main(["cache", "verify", "--dir", folder]) == 1
-    assert "1 good entries, 1 bad" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "0 good entries, 1 bad, 1 skipped" in out and "skipped: 1 compiled by another build" in out
     assert main(["cache", "clear", "--dir", folder]) == 0
     assert "2 entries removed" in capsys.readouterr().out
     assert cache.entries() == []

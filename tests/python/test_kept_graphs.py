@@ -140,7 +140,7 @@ def test_a_bad_entry_is_a_counted_miss_and_written_anew(damage):
     if damage == "truncated":
         content = content[: len(content) // 2]
     elif damage == "flipped":
-        content[-100] ^= 4
+        content[content.index(b"\x7fFRIT") + 500] ^= 4
     elif damage == "foreign":
         content = disk_cache.pack("00" * 32, {}, b"")
     elif damage == "empty":

@@ -142,6 +142,29 @@ def test_bisect_names_the_pass_and_ends_with_the_smallest_graph(tmp_path, monkey
         repro.load(str(tmp_path / "smallest" / folder)).run()
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
+    """The mistake is there only in graphs that the layout pass changes, so the smallest has the convolution that works channels-last."""
+    planted.install("sin.default", "cos.default", where=planted.is_relaid, setattr=monkeypatch.setattr)
+
+    def function(x, w, v):
+        return torch.conv2d(torch.conv2d(x, w).sin() * 2, v), x.exp().sum()
+
+    error = wrong_result(function, tmp_path, torch.rand(2, 3, 9, 9), torch.rand(8, 3, 3, 3), torch.rand(4, 8, 3, 3), options={"repro_data": True}, dynamic=dynamic)
+    said = []
+    assert bisect.of_program(repro.load(error.repro), str(tmp_path / "smallest"), said.append) == 1
+    text = "\n".join(said)
+    assert "without layout: right" in text and "without fusion: still wrong" in text, text
+    assert "without approximation: right, and without it layouts are not changed" in text, text
+    assert "the difference takes: layout\n" in text and "aten.convolution.default" in text[text.index("smallest graph") :], text
+    assert "first operator: aten.sin.default" in text, text
+    (folder,) = os.listdir(tmp_path / "smallest")
+    with pytest.raises(frit.VerifyError):
+        repro.load(str(tmp_path / "smallest" / folder)).run()
+    monkeypatch.undo()
+    repro.load(str(tmp_path / "smallest" / folder)).run()
+
+
 def test_bisect_runs_scripts(tmp_path):
     """One that is right, one that is wrong, one that fails by itself."""
     script = tmp_path / "program.py"

@@ -338,7 +338,7 @@ def test_a_damaged_entry_is_made_again(monkeypatch, tmp_path):
     for damaged in (False, True):
         run = compiled_for(double, {"x[0]": [8, 16]})
         if damaged:
-            small = min((p for p in tmp_path.rglob("*") if p.is_file()), key=lambda p: "graph" in p.read_bytes()[:4096].decode("latin-1"))
+            small = min((p for p in tmp_path.rglob("*") if p.is_file()), key=lambda p: "summary" in p.read_bytes()[:4096].decode("latin-1"))
             small.write_bytes(small.read_bytes()[:-1] + b"?")
         call(run, 5, 6)
         assert frit.wait_for_background(60)

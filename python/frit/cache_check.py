@@ -1,0 +1,88 @@
+"""Whether what lies in the disk cache is what this compiler makes: `frit cache verify`.
+
+Digests show that an entry has the bytes that were written, not that they were right. So each graph is compiled again from the text and the options in its
+entry: the compiler proves the plan it writes (compiler/PlanValidator.h), a compilation is repeatable, and the kept artifact has to say the same, step by
+step. What another build or another processor has compiled cannot be made again here, and is counted as skipped.
+"""
+
+import collections
+import json
+import os
+
+from .disk_cache import BadEntry, is_key, unpack, unpack_source
+from .errors import FritError
+from .summary import summary
+
+OTHER_BUILD = "compiled by another build of frit or on another processor"
+NO_GRAPH = "with no graph in it (schedules that were measured)"
+
+
+class Findings:
+    """`bad`: (path, why) of each; `skipped`: how many for each reason. Aliases hold no artifact and are counted apart."""
+
+    def __init__(self):
+        self.good = self.aliases = 0
+        self.bad = []
+        self.skipped = collections.Counter()
+
+    def lines(self):
+        yield from (f"bad: {path}: {why}" for path, why in self.bad)
+        yield from (f"skipped: {count} {why}" for why, count in sorted(self.skipped.items()))
+        yield f"{self.good} good entries, {len(self.bad)} bad, {self.skipped.total()} skipped, {self.aliases} aliases"
+
+
+def check(cache, native):
+    """Looks at every entry; `native` is the library."""
+    found = Findings()
+    for path, _, _ in cache.entries():
+        key = os.path.basename(path)
+        try:
+            content = cache.read(key)
+            if content is None:
+                continue  # another process was quicker
+            description, artifact = unpack(key, content)
+            if "same_as" in description:
+                _check_alias(cache, description["same_as"])
+                found.aliases += 1
+                continue
+            source = unpack_source(key, content)
+            if source is None:
+                found.skipped[NO_GRAPH] += 1
+            elif not source[2] or source[2] != native.identity():
+                found.skipped[OTHER_BUILD] += 1
+            else:
+                _check_artifact(source, description, artifact, native)
+                found.good += 1
+        except BadEntry as why:
+            found.bad.append((path, str(why)))
+    return found
+
+
+def _check_alias(cache, named):
+    if not is_key(named):
+        raise BadEntry("it names what is no key")
+    content = cache.read(named)
+    # An alias whose entry left to make room is dropped by the next who asks.
+    if content is not None and "same_as" in unpack(named, content)[0]:
+        raise BadEntry("it is an alias of an alias")
+
+
+def _check_artifact(source, description, artifact, native):
+    graph, options, _ = source
+    symbols = []
+
+    def note(_, names):
+        symbols[:] = names
+        return False
+
+    try:
+        made = native.compile(graph, options, note)
+        wrong = "" if made.artifact == artifact else native.difference(artifact, made.artifact) or "the same in other bytes"
+    except FritError as error:
+        raise BadEntry(f"its graph cannot be compiled again: {error}") from error
+    if wrong:
+        raise BadEntry(f"it is not what this compiler makes of its graph: {wrong}")
+    # Kernels of a bucket have neither: the graph's own entry has them.
+    for what, expected in (("summary", summary(json.loads(made.report))), ("symbols", symbols)):
+        if description.get(what, expected) != expected:
+            raise BadEntry(f"its description has another {what} than its graph")
