@@ -65,9 +65,22 @@ def _indexed(x, indices):
     return torch.empty_strided(result.shape, compute_elementwise_output_strides(read, *spread), dtype=x.dtype, device=x.device)
 
 
+def _padded(x, pad, value=0):
+    """What is only cropped is a clone of a view."""
+    result = aten.constant_pad_nd.default(x, pad, value)
+    if any(size > 0 for size in pad):
+        return torch.empty_like(result, memory_format=torch._prims_common.suggest_memory_format(x))
+    for number in range(len(pad) // 2):
+        dim = x.dim() - 1 - number
+        left, right = pad[2 * number : 2 * number + 2]
+        x = x.narrow(dim, -left, x.shape[dim] + left + right)
+    return torch.empty_like(x)
+
+
 # operator -> a function of its arguments whose (first) result has eager's strides
 EAGER_LAYOUT = {
     aten.angle.default: _angle,
+    aten.constant_pad_nd.default: _padded,
     aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
     aten.heaviside.default: _sum,

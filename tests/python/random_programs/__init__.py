@@ -6,8 +6,8 @@ bit for bit; what is rounded is bounded by the mathematics (`rounding.py`).
 """
 
 from .compare import outcome
-from .generate import Choices, generate, programs
+from .generate import Choices, generate, mode_of, programs
 from .program import Program
 from .smallest import smallest
 
-__all__ = ["Choices", "Program", "generate", "outcome", "programs", "smallest"]
+__all__ = ["Choices", "Program", "generate", "mode_of", "outcome", "programs", "smallest"]
