@@ -2,6 +2,8 @@
 // collapsing dims that every expression treats as one, and dependence masks.
 #include "codegen/KernelProgram.h"
 
+#include "ir/Planted.h"
+
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -356,6 +358,10 @@ SmallVector<SizeExpr> mlir::frit::getKernelStrides(KernelOp kernel, RankedTensor
                                                    DictionaryAttr attributes) {
   if (attributes) {
     if (auto layout = attributes.getAs<LayoutAttr>("frit.layout")) {
+      bool repeats = llvm::any_of(layout.getStrides(), [](SizeAttr stride) { return SizeExpr(stride).isConstant(0); });
+      if ((isPlanted(Mistake::StrideZero) && repeats) || (isPlanted(Mistake::DynamicStrides) && !type.hasStaticShape())) {
+        return getContiguousStrides(getSizes(type), kernel.getContext());
+      }
       return llvm::to_vector(llvm::map_range(layout.getStrides(),
                                              [](SizeAttr stride) { return SizeExpr(stride); }));
     }

@@ -3,6 +3,7 @@
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"
+#include "ir/Planted.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -44,7 +45,8 @@ static std::string findIdentity() {
   if (build.empty()) {
     return "";
   }
-  return "build " + build + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text();
+  std::string planted = mlir::frit::plantedClass() ? ", planted " + std::to_string(mlir::frit::plantedClass()) : "";
+  return "build " + build + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text() + planted;
 }
 
 std::string compilerIdentity() {

@@ -2,13 +2,15 @@
 // dropped like arithmetic; anything random, mutating, asserting, collective or unknown keeps its place.
 #include "ir/AtenSchemas.h"
 #include "ir/FritOps.h"
+#include "ir/Planted.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
 void AtenOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  if (AtenSchema::lookupEffects(getOpName()).isPure()) {
+  AtenEffects known = AtenSchema::lookupEffects(getOpName());
+  if (known.isPure() || (known.random && isPlanted(Mistake::PureDraws))) {
     return;
   }
   effects.emplace_back(MemoryEffects::Read::get());

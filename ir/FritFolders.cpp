@@ -1,6 +1,7 @@
 // Every fold and canonicalisation of the dialect. Views meet here: what torch writes as a chain of unsqueeze, expand,
 // permute and slice becomes one map, so that later passes see what is read and nothing else.
 #include "ir/FritOps.h"
+#include "ir/Planted.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -156,6 +157,9 @@ struct ComposeReindex : OpRewritePattern<ReindexOp> {
       return rewriter.notifyMatchFailure(op, "fills differ");
     }
     TypedAttr fill = op.getFillAttr() ? op.getFillAttr() : inner.getFillAttr();
+    if (fill && isPlanted(Mistake::LostFill)) {
+      fill = rewriter.getZeroAttr(fill.getType());
+    }
     rewriter.replaceOpWithNewOp<ReindexOp>(op, op.getType(), inner.getOperand(),
                                            compose(op.getMap(), inner.getMap()), fill);
     return success();

@@ -1,6 +1,7 @@
 // Operator calls: arguments in schema order with defaults filled in, results with layouts and storage, and the
 // write-backs that end a torch.compile graph.
 #include "ir/GraphImporter.h"
+#include "ir/Planted.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -382,6 +383,9 @@ static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
 
 void GraphImporter::setStorage(StringRef opName, const AtenSchema &schema, const CallArguments &call, ArrayRef<int64_t> lists,
                                MutableArrayRef<CallResult> results) {
+  if (isPlanted(Mistake::SharedClone) && opName == "aten.clone.default") {
+    results[0].storage = storageOf.lookup(call.operands[0]);
+  }
   size_t next = 0;
   for (auto [returned, length] : llvm::zip(schema.returns, lists)) {
     size_t count = length < 0 ? 1 : length;

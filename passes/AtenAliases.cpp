@@ -1,6 +1,7 @@
 #include "passes/AtenAliases.h"
 
 #include "ir/AtenSchemas.h"
+#include "ir/Planted.h"
 #include "passes/Layouts.h"
 
 using namespace mlir;
@@ -92,7 +93,7 @@ void TracedPlaces::add(AtenOp op) {
   }
   Access access = getAccess(op);
   // A conjugate or negative view has a bit that its memory does not show.
-  bool isLazy = op.getOpName().contains("conj") || op.getOpName().contains("_neg_view");
+  bool isLazy = (op.getOpName().contains("conj") && !isPlanted(Mistake::ConjugateBit)) || op.getOpName().contains("_neg_view");
   std::optional<Place> viewed = access.views ? find(op.getOperand(*access.views)) : std::nullopt;
   bool isView = viewed && access.writes.empty() && !isLazy && getSharing(op, *access.views) == Sharing::Always;
   for (OpResult result : op->getResults()) {

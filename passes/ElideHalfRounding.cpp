@@ -1,7 +1,9 @@
 // Half types compute in f32 inside of a region: roundings that legalisation
 // wrote between two operations go, those that a program or a result asks for
 // stay.
+#include "ir/Planted.h"
 #include "passes/Passes.h"
+
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -34,8 +36,8 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
 
   void runOnOperation() override {
     getOperation()->walk([&](arith::TruncFOp round) {
-      if (!round->hasAttr("frit.implicit") || !round->getParentOfType<RegionOp>() ||
-          escapes(round.getResult())) {
+      bool isImplicit = round->hasAttr("frit.implicit") || isPlanted(Mistake::ElidedCasts);
+      if (!isImplicit || !round->getParentOfType<RegionOp>() || escapes(round.getResult())) {
         return;
       }
       elide(round.getResult(), round.getIn());
@@ -49,12 +51,41 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     });
   }
 
-  /// Readers that widen `rounded` take `exact` instead; views are repeated on it.
+  static bool isConstant(Value value) {
+    Operation *def = value.getDefiningOp();
+    while (isa_and_nonnull<ReindexOp, ReshapeOp>(def)) {
+      def = def->getOperand(0).getDefiningOp();
+    }
+    return isa_and_nonnull<arith::ConstantOp>(def);
+  }
+
+  /// Whether a comparison with another value reads this, also through views. What is equal when both are rounded has to stay equal, although one of
+  /// them may be rounded as a result or in another region.
+  static bool isCompared(OpOperand &use) {
+    SmallVector<OpOperand *> stack{&use};
+    while (!stack.empty()) {
+      OpOperand *next = stack.pop_back_val();
+      Operation *user = next->getOwner();
+      if (isa<ReindexOp, ReshapeOp>(user)) {
+        for (OpOperand &further : user->getUses()) {
+          stack.push_back(&further);
+        }
+      } else if (isa<arith::CmpFOp>(user)) {
+        Value other = user->getOperand(1 - next->getOperandNumber());
+        if (other != next->get() && !isConstant(other)) {
+          return !isPlanted(Mistake::UnroundedComparison);
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Readers that widen `rounded` take `exact` instead, but for comparisons; views are repeated on it.
   void elide(Value rounded, Value exact) {
     for (OpOperand &use : llvm::make_early_inc_range(rounded.getUses())) {
       Operation *user = use.getOwner();
       if (auto widen = dyn_cast<arith::ExtFOp>(user); widen && widen.getType() == exact.getType()) {
-        widen.getResult().replaceAllUsesWith(exact);
+        widen.getResult().replaceUsesWithIf(exact, [](OpOperand &reader) { return !isCompared(reader); });
         ++elided;
       } else if (auto view = dyn_cast<ReshapeOp>(user)) {
         OpBuilder builder(view);

@@ -1,6 +1,8 @@
 // Strides of views and what readers demand of their operands.
 #include "passes/Layouts.h"
 
+#include "ir/Planted.h"
+#include "passes/AtenAliases.h"
 #include "passes/LoopSpace.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -46,7 +48,7 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
       return {DemandKind::Matrix, {}};
     }
     if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
-      if (auto layout = dyn_cast<LayoutAttr>(layouts[number])) {
+      if (auto layout = dyn_cast<LayoutAttr>(layouts[number]); layout && !(isPlanted(Mistake::PlacesOfOthers) && call->hasAttr(kPlacedAttr))) {
         return {DemandKind::Exact, layout};
       }
     }
@@ -57,12 +59,12 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     if (graph.getResultAttr(number, "frit.kept")) {
       return {};
     }
-    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout")) {
+    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout"); layout && !isPlanted(Mistake::ResultStrides)) {
       return {DemandKind::Exact, layout};
     }
     return {DemandKind::Exact, getContiguousLayout(type)};
   }
-  if (auto alias = dyn_cast<AliasOp>(user)) {
+  if (auto alias = dyn_cast<AliasOp>(user); alias && !isPlanted(Mistake::PlacesOfOthers)) {
     return {DemandKind::Exact, alias.getBaseLayout()};
   }
   if (isa<CallOp>(user)) {

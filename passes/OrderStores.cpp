@@ -2,6 +2,7 @@
 // may read it after its store. Most graphs are in such an order already. Where one is not, all stores go to the end, each behind those
 // that read what it overwrites; of a ring of them one value is copied first.
 #include "ir/InPlaceStores.h"
+#include "ir/Planted.h"
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -31,7 +32,7 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
         return use->getOwner() == store ? use->get() == store.getTarget() : use->getOwner()->isBeforeInBlock(store);
       });
     }
-    if (!isOrdered) {
+    if (!isOrdered && !isPlanted(Mistake::StoreOrder)) {
       order(std::move(stores), block.getTerminator());
     }
   }

@@ -2,6 +2,7 @@
 // any more, or that of the argument the program mutates.
 #include "ir/InPlaceStores.h"
 #include "ir/KernelLists.h"
+#include "ir/Planted.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -241,7 +242,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         unsigned buffer = bufferOf[result];
         numbers.push_back(builder.getI64IntegerAttr(buffer));
         if (buffers[buffer].kind == "temporary") {
-          dying.insert({std::max(position, lastUse.lookup(result)), buffer});
+          dying.insert({isPlanted(Mistake::EarlyReuse) ? position : std::max(position, lastUse.lookup(result)), buffer});
         }
       }
       region->setAttr("frit.buffers", builder.getArrayAttr(numbers));

@@ -1,6 +1,7 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/Emitter.h"
+#include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -136,7 +137,8 @@ SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) co
   }
   // y is taken if it is better, or as good and earlier.
   bool most = kind == ReduceKind::ArgMax;
-  Value earlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, y[1], x[1]);
+  auto before = isPlanted(Mistake::LastOfTies) ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt;
+  Value earlier = arith::CmpIOp::create(b, loc, before, y[1], x[1]);
   Value better, tie;
   if (isa<FloatType>(element)) {
     auto order = most ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;

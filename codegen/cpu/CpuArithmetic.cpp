@@ -2,6 +2,7 @@
 // remainders, and math on doubles through the runtime's callbacks.
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
+#include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -105,6 +106,9 @@ Value mlir::frit::emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool
   // if y is NaN.
   Value better = arith::CmpFOp::create(b, loc, order, y, x);
   Value result = arith::SelectOp::create(b, loc, better, y, x);
+  if (isPlanted(Mistake::NanIgnored)) {
+    return result;
+  }
   Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, y, y);
   return arith::SelectOp::create(b, loc, nan, y, result);
 }

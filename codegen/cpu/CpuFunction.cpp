@@ -3,6 +3,7 @@
 #include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
+#include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -36,7 +37,9 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
   error = loadField(context, context_layout::kError, pointer);
   int64_t slot = 0, nextInt = 0, nextFloat = 0;
   for (auto symbol : kernel.getSymbols().getAsRange<SymbolAttr>()) {
-    parameters[symbol.getName()] = loadField(ints, 8 * nextInt++, index);
+    std::optional<int64_t> hint = isPlanted(Mistake::StaleSizes) ? symbol.getHint() : std::nullopt;
+    Value given = loadField(ints, 8 * nextInt++, index);
+    parameters[symbol.getName()] = hint ? i64(*hint) : given;
   }
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     operandPointers.push_back(Value());
@@ -59,9 +62,27 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
   sizes = std::make_unique<Emitter>(program, *this, builder);
   // Everything at entry level goes before this mark, everything else behind it.
   entryEnd = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
+  if (isPlanted(Mistake::Denormals)) {
+    denormals = flushDenormals();
+  }
+}
+
+/// From here on denormals are zeros. Where the control word that was before lies.
+Value CpuFunction::flushDenormals() {
+  Type word = builder.getI32Type();
+  Value before = scratch(word, 1), after = scratch(word, 1);
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.stmxcsr"), ValueRange{before});
+  Value flushes = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0x8040));
+  Value changed = arith::OrIOp::create(builder, loc, LLVM::LoadOp::create(builder, loc, word, before), flushes);
+  LLVM::StoreOp::create(builder, loc, changed, after);
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"), ValueRange{after});
+  return before;
 }
 
 void CpuFunction::finish() {
+  if (denormals) {
+    LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"), ValueRange{denormals});
+  }
   if (llvm::any_of(streamingResults, [](Value used) { return static_cast<bool>(used); })) {
     // Streaming stores are weakly ordered: whoever waits for us must see them.
     LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.sfence"),
@@ -99,6 +120,10 @@ Type mlir::frit::memoryType(Type element) {
 }
 
 Value CpuFunction::address(Value base, Type element, Value index) {
+  if (isPlanted(Mistake::Index32) && getElementTypeOrSelf(index.getType()).isInteger(64)) {
+    auto lanes = dyn_cast<VectorType>(index.getType());
+    index = arith::TruncIOp::create(builder, loc, getLanesType(builder.getI32Type(), lanes ? lanes.getDimSize(0) : 1), index);
+  }
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   if (auto vector = dyn_cast<VectorType>(index.getType())) {
     pointer = VectorType::get(vector.getShape(), pointer);
@@ -158,7 +183,7 @@ Value mlir::frit::toMemory(OpBuilder &b, Location loc, Value value) {
 Value CpuFunction::loadVector(Location loc, Value pointer, Type element, unsigned lanes,
                               Value mask) {
   Type type = getLanesType(memoryType(element), lanes);
-  unsigned alignment = getElementBytes(element);
+  unsigned alignment = getElementBytes(element) * (isPlanted(Mistake::AlignedLoads) ? lanes : 1);
   Value result;
   if (!mask) {
     result = LLVM::LoadOp::create(builder, loc, type, pointer, alignment);

@@ -73,6 +73,7 @@ public:
 
 private:
   Value loadField(Value base, int64_t offset, Type type);
+  Value flushDenormals();
   bool hasScatters(Type memory) const;
   SmallVector<Value> eachPointer(Location loc, const Access &access, Value base, Type memory,
                                  Value elsewhere);
@@ -103,6 +104,8 @@ private:
   bool streaming = false;
   /// Where entry-level values are inserted: before the first loop.
   Operation *entryEnd = nullptr;
+  /// What finish() sets the control word back to, under the mistake that flushes denormals.
+  Value denormals;
   Frame entry;
   std::unique_ptr<Emitter> sizes;
 };

@@ -1,6 +1,7 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
+#include "ir/Planted.h"
 
 #include <numeric>
 
@@ -277,7 +278,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
                                    combine.needsPosition() ? positionOf(frame) : Value());
         ValueRange old = ValueRange(set).slice(at, combine.stateSize());
         next = combine.combine(b, old, next);
-        if (frame.mask) {
+        if (frame.mask && !isPlanted(Mistake::Padding)) {
           next = combine.select(b, frame.mask, next, old);
         }
         llvm::copy(next, set.begin() + at);

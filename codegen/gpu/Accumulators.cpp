@@ -1,5 +1,7 @@
 #include "codegen/gpu/Accumulators.h"
 
+#include "ir/Planted.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -326,7 +328,9 @@ SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads
       function.storeShared((slot + i) * stride, warp, value);
     }
   });
-  function.barrier();
+  if (!isPlanted(Mistake::Barrier)) {
+    function.barrier();
+  }
   Value group = function.mul(function.div(function.threadId(), function.index(threads)),
                              function.index(warps));
   Value at = function.add(group, function.rem(lane, function.index(warps)));

@@ -1,5 +1,7 @@
 // Arithmetic on two operands: promotion, division in all modes, powers, clamps.
+#include "ir/Planted.h"
 #include "passes/legalize/Operands.h"
+
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -96,10 +98,16 @@ Tensor mlir::frit::floorDivide(TensorBuilder &b, Sides sides) {
   b.unify(lhs, rhs);
   if (!isFloating(lhs.dtype)) {
     Tensor quotient = b.div(lhs, rhs);
+    if (isPlanted(Mistake::DivisionSign)) {
+      return quotient;
+    }
     Tensor rest = b.sub(lhs, b.mul(quotient, rhs));
     return b.sub(quotient, b.cast(signsDiffer(b, rest, rhs), lhs.dtype));
   }
   Tensor exact = b.div(lhs, rhs), rest = b.rem(lhs, rhs);
+  if (isPlanted(Mistake::FloatFloorDivision)) {
+    return b.math<math::FloorOp>(round(exact));
+  }
   Tensor quotient = round(b.div(round(b.sub(lhs, rest)), rhs));
   quotient = b.select(signsDiffer(b, rest, rhs), round(b.sub(quotient, 1)), quotient);
   Tensor floored = b.math<math::FloorOp>(quotient);
@@ -265,6 +273,9 @@ static SingleRule addition(bool subtract, bool reversed) {
       // Eager reads alpha in the type of the result.
       Tensor alpha = b.cast(b.scalar(call.scalar(2), sides.dtype), sides.rhs.dtype);
       return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha) : b.addProduct(sides.lhs, sides.rhs, alpha);
+    }
+    if (isPlanted(Mistake::AddedZero) && !call.isTensor(1) && call.scalar(1).isLiteral(0)) {
+      return sides.lhs;
     }
     return subtract ? b.sub(sides.lhs, sides.rhs) : b.add(sides.lhs, sides.rhs);
   };

@@ -1,6 +1,8 @@
 // The lattice of dtypes and the three priorities of torch's promotion.
 #include "passes/legalize/Dtypes.h"
 
+#include "ir/Planted.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -58,7 +60,7 @@ Type mlir::frit::getElementType(MLIRContext *context, DType dtype) {
 DType mlir::frit::getMathDtype(DType dtype) { return isHalf(dtype) ? DType::F32 : dtype; }
 
 DType mlir::frit::getAccumulatorDtype(DType dtype) {
-  return isFloating(dtype) ? getMathDtype(dtype) : DType::I64;
+  return isFloating(dtype) ? getMathDtype(dtype) : isPlanted(Mistake::Value32) ? DType::I32 : DType::I64;
 }
 
 DType mlir::frit::promote(DType lhs, DType rhs) {
@@ -98,7 +100,7 @@ static std::optional<DType> combine(std::optional<DType> higher, std::optional<D
   if (!higher || !lower) {
     return higher ? higher : lower;
   }
-  if (isFloating(*higher)) {
+  if (isFloating(*higher) || isPlanted(Mistake::Promotion)) {
     return higher;
   }
   if (*higher == DType::Bool || isFloating(*lower)) {

@@ -1,5 +1,6 @@
 // The walk: every operator with a rule becomes vocabulary, every other one keeps
 // a reason.
+#include "ir/Planted.h"
 #include "passes/AtenAliases.h"
 #include "passes/Passes.h"
 #include "passes/legalize/AtenCall.h"
@@ -12,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Verifier.h"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_LEGALIZEATENPASS
@@ -55,6 +57,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
 
   void visit(AtenOp op, const SizeFacts &facts, OperatorCounts &legalized) {
     ++visited;
+    if (isPlanted(Mistake::Quadratic)) {
+      (void)verify(op->getParentOp());
+    }
     std::string reason = legalize(op, facts);
     if (reason.empty()) {
       ++numLegalized;

@@ -1,4 +1,5 @@
 // Reductions: what is widened before, what is rounded after.
+#include "ir/Planted.h"
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
 
@@ -24,7 +25,11 @@ Tensor mlir::frit::sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, b
 }
 
 Tensor mlir::frit::meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep) {
-  return b.div(sumOver(b, x, dims, keep), countOf(b, x, dims, x.dtype));
+  Tensor count = countOf(b, x, dims, x.dtype);
+  if (isPlanted(Mistake::EmptyMean)) {
+    count = b.maximum(count, b.constant(x.dtype, 1));
+  }
+  return b.div(sumOver(b, x, dims, keep), count);
 }
 
 Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
@@ -60,8 +65,10 @@ static SingleRule accumulate(ReduceKind kind, bool hasDims) {
       dims = call.dims(hasDims ? 1 : ~0u, x.rank());
     }
     bool keep = hasDims && call.boolean(2);
-    x = b.cast(x, call.resultDtype());
-    x = b.cast(x, getAccumulatorDtype(x.dtype));
+    if (!isPlanted(Mistake::NarrowSums) || isFloating(call.resultDtype())) {
+      x = b.cast(x, call.resultDtype());
+      x = b.cast(x, getAccumulatorDtype(x.dtype));
+    }
     return b.reduce(kind, x, dims, keep);
   };
 }

@@ -1,5 +1,7 @@
 // Arithmetic, comparisons and casts on tensors of one dtype.
+#include "ir/Planted.h"
 #include "passes/legalize/TensorBuilder.h"
+
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -45,6 +47,11 @@ template <typename OpTy> Tensor TensorBuilder::floating(Tensor a, Tensor b) {
 Tensor TensorBuilder::add(Tensor a, Tensor b) {
   if (a.dtype == DType::Bool) {
     return bitOr(a, b);
+  }
+  if (isPlanted(Mistake::SignedOverflow) && isInteger(a.dtype) && !isUnsigned(a.dtype)) {
+    Tensor sum = binary<arith::AddIOp>(a, b, a.dtype);
+    cast<arith::AddIOp>(sum.value.getDefiningOp()).setOverflowFlags(arith::IntegerOverflowFlags::nsw);
+    return sum;
   }
   return isFloating(a.dtype) ? floating<arith::AddFOp>(a, b) : binary<arith::AddIOp>(a, b, a.dtype);
 }
@@ -159,6 +166,17 @@ Tensor TensorBuilder::select(Tensor condition, Tensor a, Tensor b) {
 // Casts
 //===----------------------------------------------------------------------===//
 
+/// What an operation on small integers would give in `to`, if the value is the result of one.
+static Tensor computedWide(TensorBuilder &b, Tensor x, DType to) {
+  Operation *def = x.value.getDefiningOp();
+  if (!isInteger(x.dtype) || getBits(x.dtype) > 16 || getBits(to) <= getBits(x.dtype) ||
+      !isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(def)) {
+    return x;
+  }
+  Tensor lhs = b.cast({def->getOperand(0), x.dtype}, to), rhs = b.cast({def->getOperand(1), x.dtype}, to);
+  return isa<arith::AddIOp>(def) ? b.add(lhs, rhs) : isa<arith::SubIOp>(def) ? b.sub(lhs, rhs) : b.mul(lhs, rhs);
+}
+
 /// One arith operation between two dtypes that have a direct conversion.
 Tensor TensorBuilder::convert(Tensor x, DType to) {
   RankedTensorType type = typeOf(x.sizes(), to);
@@ -197,6 +215,11 @@ Tensor TensorBuilder::cast(Tensor x, DType to, bool implicit) {
   if (from == to) {
     return x;
   }
+  if (isPlanted(Mistake::LateWrap)) {
+    if (Tensor wide = computedWide(*this, x, to); wide.value != x.value) {
+      return wide;
+    }
+  }
   if (to == DType::Bool) {
     return compare(Compare::NE, isHalf(from) ? convert(x, DType::F32) : x,
                    constantInt(getMathDtype(from), 0));
@@ -213,6 +236,9 @@ Tensor TensorBuilder::cast(Tensor x, DType to, bool implicit) {
     return cast(convert(x, DType::F32), to, implicit);
   }
   if (isFloating(from) && isInteger(to) && getBits(to) < 32) {
+    if (isPlanted(Mistake::CastRange) && to == DType::U8) {
+      return convert(convert(minimum(x, broadcast(constant(from, 127), x.sizes())), DType::I8), to);
+    }
     return convert(convert(x, to == DType::U8 ? DType::I64 : DType::I32), to);
   }
   return convert(x, to);

@@ -1,6 +1,7 @@
 // How values are made, moved and reduced. Arithmetic is in TensorArithmetic.cpp.
 #include "passes/legalize/TensorBuilder.h"
 
+#include "ir/Planted.h"
 #include "ir/SourceLines.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -234,6 +235,9 @@ Tensor TensorBuilder::reduce(ReduceKind kind, Tensor x, ArrayRef<int64_t> dims, 
   bool positions = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   bool ordered = positions || kind == ReduceKind::Max || kind == ReduceKind::Min;
   DType dtype = positions ? DType::I64 : x.dtype;
+  if (x.rank() == 0 && isPlanted(Mistake::RankZero)) {
+    return cast(x, dtype);
+  }
   bool isUnsigned = ordered && x.dtype == DType::U8;
   Tensor result{ReduceOp::create(builder, loc, typeOf(kept, dtype), kind, x.value, dims, isUnsigned),
                 dtype};

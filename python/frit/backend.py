@@ -17,7 +17,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import as_is, autotune, buckets, guard, kept, modes, opaque, record, specialize
+from . import as_is, autotune, buckets, guard, kept, modes, opaque, planted, record, specialize
 from . import options as option_registry
 from .capture import Captured, capture
 from .decompositions import decomposition_table
@@ -151,6 +151,7 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
     as_is.attach(executable, gm, captured, name, settings)
+    executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
 
 
@@ -250,6 +251,7 @@ def _native():
         from . import _C
     except ImportError as error:
         raise CompileError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
+    planted.warn(log)
     return _C
 
 

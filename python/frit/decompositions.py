@@ -12,6 +12,7 @@ import functools
 
 import torch
 
+from . import planted
 from .eager_dtypes import decompositions as with_eager_dtypes
 from .eager_strides import decompositions as with_eager_strides
 
@@ -90,6 +91,7 @@ def decomposition_table():
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
     table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
+    planted.plant_decompositions(table)
     return table
 
 

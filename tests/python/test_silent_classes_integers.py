@@ -211,6 +211,15 @@ def test_class_11_rounding_before_comparison():
         counts, _ = torch.compile(function, backend="frit", dynamic=dynamic)(x)
         assert (counts >= 1).all()
 
+    # The largest is a result, which is rounded, and what it is compared with is not.
+    def with_largest(x):
+        scaled = x / 3
+        each, most = scaled.amax(-1, keepdim=True), scaled.amax()
+        return (scaled == each).sum(-1), (scaled >= each).any(-1), (scaled == most).sum(), each, most
+
+    for half in HALVES:
+        both(with_largest, x.to(half), compare="exact")
+
 
 def test_class_12_reductions_of_booleans_and_small_integers():
     flags = torch.rand(7, 33) > 0.5
