@@ -268,7 +268,9 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeCounts(json, module, "frit.legalized"); });
     json.attributeObject("mutants", [&] { writeCounts(json, module, "frit.mutants"); });
-    json.attribute("planted", int64_t(mlir::frit::plantedClass()));
+    if (mlir::frit::plantedClass()) {
+      json.attribute("planted", int64_t(mlir::frit::plantedClass()));
+    }
     json.attributeObject("random", [&] { writeCounts(json, module, "frit.random"); });
     json.attributeArray("retries", [&] {
       for (const auto &[what, why] : retries) {

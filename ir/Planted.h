@@ -56,7 +56,7 @@ enum class Mistake : unsigned {
   StoreOrder = 24,
   /// A clone shares the storage of its operand.
   SharedClone = 25,
-  /// A buffer is free behind the operation that writes it.
+  /// A buffer is free behind the first operation that reads it, not the last.
   EarlyReuse = 26,
   /// No barrier between what the warps of a block write to shared memory and what they read.
   Barrier = 27,

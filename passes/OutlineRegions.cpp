@@ -1,6 +1,7 @@
 // Regions become kernels in terms of their own parameters, so that equal ones,
 // from one graph or from several, are one kernel.
 #include "ir/KernelLists.h"
+#include "ir/Planted.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -309,6 +310,10 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
                                                std::nullopt, fact.getDivisor(), false)
                              : SymbolAttr::get(context, parameter, 0, std::nullopt, std::nullopt, 1,
                                                false));
+      if (fact && fact.getHint() && isPlanted(Mistake::StaleSizes)) {
+        sizes.push_back(SizeExpr::constant(context, *fact.getHint()).getAttr());
+        continue;
+      }
       sizes.push_back(flat ? flat->getAttr() : SizeExpr::symbol(context, name).getAttr());
     }
     AttrTypeReplacer replacer;

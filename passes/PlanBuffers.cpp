@@ -103,7 +103,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       }
       for (Value operand : op.getOperands()) {
         Value owner = ownerOf(operand);
-        lastUse[owner] = std::max(lastUse.lookup(owner), until);
+        lastUse[owner] = isPlanted(Mistake::EarlyReuse) ? until : std::max(lastUse.lookup(owner), until);
         if (isa<ReturnOp>(op)) {
           returned.insert(owner);
         }
@@ -242,7 +242,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         unsigned buffer = bufferOf[result];
         numbers.push_back(builder.getI64IntegerAttr(buffer));
         if (buffers[buffer].kind == "temporary") {
-          dying.insert({isPlanted(Mistake::EarlyReuse) ? position : std::max(position, lastUse.lookup(result)), buffer});
+          dying.insert({std::max(position, lastUse.lookup(result)), buffer});
         }
       }
       region->setAttr("frit.buffers", builder.getArrayAttr(numbers));

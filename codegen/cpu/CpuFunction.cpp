@@ -37,9 +37,7 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
   error = loadField(context, context_layout::kError, pointer);
   int64_t slot = 0, nextInt = 0, nextFloat = 0;
   for (auto symbol : kernel.getSymbols().getAsRange<SymbolAttr>()) {
-    std::optional<int64_t> hint = isPlanted(Mistake::StaleSizes) ? symbol.getHint() : std::nullopt;
-    Value given = loadField(ints, 8 * nextInt++, index);
-    parameters[symbol.getName()] = hint ? i64(*hint) : given;
+    parameters[symbol.getName()] = loadField(ints, 8 * nextInt++, index);
   }
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     operandPointers.push_back(Value());

@@ -67,3 +67,33 @@ frit.graph @stays(%x: !f) -> (!h, !f, !f) {
   }
   frit.return %y#0, %y#1, %y#2 : !h, !f, !f
 }
+
+// -----
+
+// A comparison of two values sees both rounded, also through a view; one with a constant does not.
+// CHECK-LABEL: @compared
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK: %[[HALF:.*]] = arith.truncf %[[SUM]]
+// CHECK: %[[WIDE:.*]] = arith.extf %[[HALF]]
+// CHECK: %[[VIEW:.*]] = frit.reindex %[[WIDE]]
+// CHECK: arith.cmpf oeq, %[[VIEW]], %{{.*}} : tensor<4x8xf32>
+// CHECK: arith.cmpf ogt, %[[SUM]], %{{.*}} : tensor<8xf32>
+// CHECK: math.exp %[[SUM]]
+!h = tensor<8xbf16>
+!f = tensor<8xf32>
+frit.graph @compared(%x: !h, %m: tensor<4x8xf32>) -> (tensor<4x8xi1>, tensor<8xi1>, !f) {
+  %y:3 = frit.region(%x, %m) : (!h, tensor<4x8xf32>) -> (tensor<4x8xi1>, tensor<8xi1>, !f) {
+  ^bb0(%a: !h, %b: tensor<4x8xf32>):
+    %zero = arith.constant dense<0.0> : !f
+    %0 = arith.extf %a : !h to !f
+    %1 = arith.addf %0, %0 : !f
+    %2 = arith.truncf %1 {frit.implicit} : !f to !h
+    %3 = arith.extf %2 : !h to !f
+    %v = frit.reindex %3 <(d0, d1) -> (d1)> : !f -> tensor<4x8xf32>
+    %4 = arith.cmpf oeq, %v, %b : tensor<4x8xf32>
+    %5 = arith.cmpf ogt, %3, %zero : !f
+    %6 = math.exp %3 : !f
+    frit.yield %4, %5, %6 : tensor<4x8xi1>, tensor<8xi1>, !f
+  }
+  frit.return %y#0, %y#1, %y#2 : tensor<4x8xi1>, tensor<8xi1>, !f
+}
