@@ -98,11 +98,14 @@ def Frit_BindOp : Frit_Op<"bind"> {
   let description = [{
     With a tensor operand and `dim`, the symbol is the tensor's size along that
     dimension; with an i64 operand, it is the value. Placed directly after the
-    operator that made the value; every use of the symbol comes later.
+    operator that made the value; every use of the symbol comes later. A tensor
+    that is measured comes from a call, which finds the size by itself: the
+    operators of the vocabulary would need the symbol to make it.
   }];
   let arguments = (ins StrAttr:$symbol, AnyTypeOf<[AnyRankedTensor, I64]>:$source,
                        OptionalAttr<I64Attr>:$dim);
   let assemblyFormat = "$symbol `=` $source (`dim` $dim^)? attr-dict `:` type($source)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -94,6 +94,17 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+LogicalResult BindOp::verify() {
+  if (!isa<RankedTensorType>(getSource().getType())) {
+    return success();
+  }
+  Operation *source = getSource().getDefiningOp();
+  if (source && !isa<AtenOp, CallOp>(source)) {
+    return emitOpError("measures what '") << source->getName() << "' makes, which needs '" << getSymbol() << "' itself";
+  }
+  return success();
+}
+
 LogicalResult AtenOp::verify() {
   if (getOperandDtypes().size() != getNumOperands()) {
     return emitOpError("has ") << getNumOperands() << " operands and "

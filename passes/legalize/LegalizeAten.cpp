@@ -84,6 +84,12 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     if (!rule) {
       return reasonWithoutRule(op);
     }
+    for (Operation *user : op->getUsers()) {
+      auto bind = dyn_cast<BindOp>(user);
+      if (bind && isa<RankedTensorType>(bind.getSource().getType())) {
+        return ("its result defines the size " + bind.getSymbol()).str();
+      }
+    }
     RewriteOptions options{.contract = !eagerNumerics, .number = markOperators ? visited : 0};
     auto [wanted, place] = StringRef(mutant).split(':');
     if (wanted != "*" && wanted != op.getOpName()) {

@@ -271,6 +271,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
                                                      "; import the library that registers it before loading");
   }
   AtenCall call(source, *found);
+  call.asksLayout = name.starts_with("aten::sym_");
   const c10::FunctionSchema &schema = found->schema();
   const auto &arguments = schema.arguments();
   std::vector<bool> given(arguments.size(), false);
@@ -355,7 +356,13 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   for (const Dynamic &argument : dynamic) {
     arguments[argument.position] = makeValue(*argument.value, argument.type, argument.length, &state);
   }
-  handle.callBoxed(&arguments);
+  if (asksLayout) {
+    // torch would ask the copy that it makes of a tensor with lazy bits.
+    c10::impl::ExcludeDispatchKeyGuard asItIs(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+    handle.callBoxed(&arguments);
+  } else {
+    handle.callBoxed(&arguments);
+  }
   for (uint32_t tensor : written) {
     c10::TensorImpl *impl = implOf(state.tensors[tensor].handle);
     if (!impl->is_inference()) {

@@ -18,7 +18,7 @@ public:
 
   AtenCall(AtenCall &&other) noexcept
       : source(other.source), handle(other.handle), stack(std::move(other.stack)), dynamic(std::move(other.dynamic)),
-        written(std::move(other.written)), resultsAlias(std::move(other.resultsAlias)) {}
+        written(std::move(other.written)), resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
 
   /// May throw what the operator throws.
   Status run(const DecodedPlan &plan, RunState &state) const;
@@ -51,6 +51,8 @@ private:
   std::vector<uint32_t> written;
   /// Results that are, or look at, an argument.
   std::vector<bool> resultsAlias;
+  /// The operator asks where a tensor lies: its size, stride or storage offset.
+  bool asksLayout = false;
 };
 
 } // namespace frit

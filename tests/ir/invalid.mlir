@@ -433,3 +433,12 @@ frit.graph @alias(%x: tensor<4x4xf32>) {
   %r = frit.alias %x <[4, 1]> seen <[1]> <f32> : tensor<4x4xf32> -> tensor<4x4xf32>
   frit.return
 }
+
+// -----
+
+frit.graph @circular(%x: tensor<8xf32>) attributes {symbols = [#frit.symbol<"u0", min = 0, max = 8, unbacked>]} {
+  %y = frit.reindex %x <(d0) -> (d0)> : tensor<8xf32> -> tensor<?xf32, #frit.dims<[u0]>>
+  // expected-error@+1 {{measures what 'frit.reindex' makes, which needs 'u0' itself}}
+  frit.bind "u0" = %y dim 0 : tensor<?xf32, #frit.dims<[u0]>>
+  frit.return
+}

@@ -117,3 +117,21 @@ def test_kernels_of_no_elements_read_nothing(dynamic):
         for size in (5, 0, 3, 0):
             x = torch.arange(float(size * 12)).view(size, 3, 4)
             assert torch.equal(compiled(x), function(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.complex64])
+def test_pieces_whose_places_the_values_of_a_tensor_say(dtype):
+    """Slices define their own sizes and offsets, and lie where they do with lazy bits, too."""
+
+    def function(x, places):
+        return torch.tensor_split(x, places, 0)
+
+    compiled = torch.compile(function, backend="frit", fullgraph=True)
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        for places in ([1, 2, 4], [0, 3, 3]):
+            whole = torch.arange(60).view(5, 12).to(dtype)
+            for x in (whole, whole[:, 1::2], whole.conj()):
+                found, expected = compiled(x, torch.tensor(places)), function(x, torch.tensor(places))
+                for one, other in zip(found, expected, strict=True):
+                    assert torch.equal(one, other) and one.is_conj() == other.is_conj()
+                    assert (one.stride(), one.storage_offset(), one._base is x) == (other.stride(), other.storage_offset(), other._base is x)

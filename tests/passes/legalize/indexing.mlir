@@ -52,3 +52,15 @@ frit.graph @gather_of_a_scalar(%a: tensor<f32>, %b: tensor<i64>) -> tensor<f32> 
   %0 = frit.aten "aten.gather.default"(%a, %b) [#frit.operand<0>, 0, #frit.operand<1>, false] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<f32>]} : (tensor<f32>, tensor<i64>) -> tensor<f32>
   frit.return %0 : tensor<f32>
 }
+
+// -----
+
+// CHECK-LABEL: frit.graph @slice_that_defines_its_size
+// CHECK:         frit.aten "aten.slice.Tensor"
+// CHECK-SAME:      reason = "its result defines the size u1"
+frit.graph @slice_that_defines_its_size(%a: tensor<8xf32>, %n: i64) -> tensor<?xf32, #frit.dims<[u1]>> attributes {symbols = [#frit.symbol<"u0", unbacked>, #frit.symbol<"u1", min = 0, max = 8, unbacked>]} {
+  frit.bind "u0" = %n : i64
+  %0 = frit.aten "aten.slice.Tensor"(%a, %n) [#frit.operand<0>, 0, 0, #frit.operand<1>, 1] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<f32>]} : (tensor<8xf32>, i64) -> tensor<?xf32, #frit.dims<[u1]>>
+  frit.bind "u1" = %0 dim 0 : tensor<?xf32, #frit.dims<[u1]>>
+  frit.return %0 : tensor<?xf32, #frit.dims<[u1]>>
+}
