@@ -283,6 +283,12 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         if (store) {
           doneStores.push_back(store);
         }
+        // A copy that is written from here on is no copy of its source for those who ask later.
+        for (auto &[of, made] : copiesMade) {
+          if (made && bases.lookup(made) == base) {
+            made = Value();
+          }
+        }
         continue;
       }
       LayoutAttr layout = layouts.lookup(use.get());

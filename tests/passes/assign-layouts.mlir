@@ -114,6 +114,20 @@ frit.graph @mutated(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // -----
 
+// Two calls write the same value and want it in rows: the copy that the first one writes is not the second one's.
+// CHECK-LABEL: @written_copies
+// CHECK: %[[A:.+]] = frit.region(%arg0) {frit.layouts = [#frit.layout<[4, 1]>]
+// CHECK: frit.aten "my.scale.default"(%[[A]])
+// CHECK: %[[B:.+]] = frit.region(%arg0) {frit.layouts = [#frit.layout<[4, 1]>]
+// CHECK: frit.aten "my.scale.default"(%[[B]])
+frit.graph @written_copies(%x: tensor<3x4xf32> {frit.layout = #frit.layout<[1, 3]>}) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %0 = frit.aten "my.scale.default"(%x) [#frit.operand<0>] {argument_names = ["x"], mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>], result_dtypes = [#frit.dtype<f32>]} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = frit.aten "my.scale.default"(%x) [#frit.operand<0>] {argument_names = ["x"], mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>], result_dtypes = [#frit.dtype<f32>]} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  frit.return %0, %1 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
 // A result of its own that holds an argument's old value is copied before the argument, or a kernel in its place, is written;
 // a view on the way moves with it.
 // CHECK-LABEL: @copied_before_the_write
