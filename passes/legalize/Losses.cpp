@@ -122,6 +122,7 @@ static Values nllBackward(AtenCall &call) {
   }
   factor = b.select(target.valid, factor, b.constant(grad.dtype, 0));
   int64_t last = scores.rank() - 1;
+  target.safe = b.checkedIndex(target.safe, scores.sizes()[last], "target");
   Tensor column = b.iota(b.dim(last), scores.sizes());
   Tensor here = b.compare(TensorBuilder::Compare::EQ, column,
                           b.unsqueeze(b.broadcast(target.safe, index.sizes()), last));

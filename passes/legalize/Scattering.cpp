@@ -113,19 +113,6 @@ static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
   return replaceSlice(b, self, source, dim, index, 1);
 }
 
-/// The index itself, read through a checked gather from 0, 1, 2, ..., so that one out of
-/// range raises as the scatter would.
-static Tensor checkedIndex(TensorBuilder &b, Tensor index, SizeExpr extent, int64_t dim) {
-  Tensor counting = b.iota(b.dim(0), {extent});
-  SmallVector<SizeAttr> results = {SizeExpr::value(b.getContext(), 0)};
-  auto map = MapAttr::get(b.getContext(), index.rank(), 1, results, {}, {}, {});
-  auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), index.value.getType(), counting.value,
-                                 ValueRange{index.value}, map, IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("gather"));
-  gather->setAttr("frit.dimension", b.getBuilder().getI64IntegerAttr(dim));
-  return {gather, DType::I64};
-}
-
 // scatter(self, dim, index, value or src) with one index a row is a choice.
 static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
   Tensor self = call.tensor(0), index = call.tensor(2);
@@ -141,7 +128,7 @@ static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
       return self;
     }
   }
-  index = checkedIndex(b, b.cast(index, DType::I64), sizes[dim], dim);
+  index = b.checkedIndex(b.cast(index, DType::I64), sizes[dim], "gather", dim);
   Tensor hit = b.compare(Compare::EQ, b.iota(b.dim(dim), sizes), index);
   Tensor value = Operand::get(call, 3).as(b, self.dtype);
   if (value.rank() == self.rank()) {

@@ -64,6 +64,9 @@ public:
   Tensor sizeValue(SizeExpr size, DType dtype);
   /// `expr` over the indices d0.., as i64.
   Tensor iota(SizeExpr expr, Sizes sizes);
+  /// An i64 index as it is, read through a checked gather from 0, 1, 2, ..: one outside of 0 <= index < extent raises `raises`, of
+  /// dimension `dim` where that is told.
+  Tensor checkedIndex(Tensor index, SizeExpr extent, StringRef raises, std::optional<int64_t> dim = std::nullopt);
   TypedAttr elementAttr(DType dtype, const Scalar &literal);
 
   //===--- moving ---------------------------------------------------------===//

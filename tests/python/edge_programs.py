@@ -32,6 +32,23 @@ def tested(x):
     return [x.any(), x.all(), x.any(0), x.all(0), torch.logical_not(x), torch.logical_or(x, x.flip(0)), torch.logical_and(x, x.flip(0))]
 
 
+def shifted(x, counts):
+    """Each number by itself: vector instructions do more with counts out of range than scalar ones."""
+    return [op(x[i : i + 1], counts[j : j + 1]) for op in (torch.bitwise_left_shift, torch.bitwise_right_shift) for i in range(2) for j in range(5)] + [
+        op(x[0], counts[j]) for op in (torch.Tensor.__lshift__, torch.Tensor.__rshift__) for j in range(5)
+    ]
+
+
+def shifts(dtype):
+    width = torch.iinfo(dtype).bits
+    counts = [width, width + 3, 1, width - 1, 100 if dtype == torch.uint8 else -1]
+    return shifted, [torch.tensor([5, 3 if dtype == torch.uint8 else -8], dtype=dtype), torch.tensor(counts, dtype=dtype)]
+
+
+def square():
+    return torch.arange(9.0).view(3, 3) + 1
+
+
 def extrema(x):
     # Booleans have no place of an extremum in eager.
     places = [] if x.dtype == torch.bool else [x.argmax(0), x.argmin(0)]
@@ -55,6 +72,10 @@ INFERENCE = {
     "integer divisions": (lambda x: [x // 3, x // -3, x % 3, x % -3, torch.fmod(x, 3), torch.div(x, 2, rounding_mode="trunc")], [integers()]),
     "truths of floats": (lambda x: tested(x.view(2, 6)), [floats()]),
     "truths of NaN": (tested, [torch.tensor([[NAN, 0.0], [0.0, 0.0]])]),
+    "truths of NaN in some dimensions": (
+        lambda x: [torch.any(x, dim=(0, 1)), torch.any(x, dim=(0, 2)), torch.all(x, dim=(0, 1))],
+        [torch.tensor([[[NAN, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])],
+    ),
     "truths of booleans": (tested, [booleans()]),
     "extrema of booleans": (extrema, [booleans()]),
     "extrema of bytes": (extrema, [torch.tensor([[200, 3], [100, 255], [0, 128]], dtype=torch.uint8)]),
@@ -74,6 +95,7 @@ INFERENCE = {
         lambda x, y: [x << y, x >> y],
         [torch.tensor([1, -1, 5, 7, -8, 3], dtype=torch.int32), torch.tensor([0, 1, 31, 32, 40, -1], dtype=torch.int32)],
     ),
+    **{f"shifts of {str(dtype)[6:]}": shifts(dtype) for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)},
     "interpolation": (
         lambda x, y, w: [torch.lerp(x, y, 0.5), torch.lerp(x, y, 0.25), torch.lerp(x, y, 0.75), torch.lerp(x, y, w)],
         [torch.tensor([1.0, INF, 3.0, 1e8]), torch.tensor([2.0, 1.0, INF, 1.0]), torch.tensor([0.5, 0.25, 0.75, NAN])],
@@ -90,6 +112,19 @@ INFERENCE = {
         [torch.arange(12.0).view(3, 4), torch.tensor([[0, 2, 1, 0], [1, 0, 2, 2]])],
     ),
     "negative places": (lambda x, i: [x[i], x[:, i]], [torch.arange(9.0).view(3, 3), torch.tensor([-1, -3, 2])]),
+    "negative places of gathers": (lambda x, i: x.gather(1, i) * 2, [square(), torch.tensor([[0, -1]])]),
+    "negative places of short gathers": (lambda x, i: x.gather(1, i) * 2, [square(), torch.tensor([[0, -1]], dtype=torch.int32)]),
+    "negative columns": (lambda x, i: x.index_select(1, i) * 2, [square(), torch.tensor([0, -1])]),
+    "negative places of scatters": (lambda x, i: x.scatter(1, i, 1.0) * 2, [square(), torch.tensor([[0], [-1], [1]])]),
+    "negative places of sources": (lambda x, i: x.scatter(1, i, x) * 2, [square(), torch.tensor([[0], [-1], [1]])]),
+    "negative classes": (lambda x, i: F.nll_loss(x, i) * 2, [square(), torch.tensor([0, -1, 1])]),
+    "negative classes of gradients": (
+        lambda x, i: aten.nll_loss_backward(x[0, 0], x, i, None, 1, 7, x[1, 1]) * 2, [square(), torch.tensor([0, -1, 1])],
+    ),
+    "scatters of one place a row": (
+        lambda x, i: [x.scatter(1, i, 7.0), x.scatter(0, i.t(), 8.0), x.scatter(1, i, -x), x.scatter(0, i.t(), -x)],
+        [square(), torch.tensor([[0], [2], [1]])],
+    ),
     "places that are not there": (lambda x, i: x[i] * 2, [torch.arange(9.0).view(3, 3), torch.tensor([0, 3])]),
     "columns that are not there": (lambda x, i: x.index_select(1, i) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([0, 3])]),
     "gathers of what is not there": (lambda x, i: x.gather(1, i) * 2, [torch.arange(9.0).view(3, 3), torch.tensor([[0, 3]])]),
@@ -103,19 +138,36 @@ INFERENCE = {
     ),
 }
 
+ACTIVATIONS = {
+    "elu": F.elu,
+    "elu of 0.5": lambda x: F.elu(x, 0.5),
+    "leaky_relu": F.leaky_relu,
+    "leaky_relu of -0.5": lambda x: F.leaky_relu(x, -0.5),
+    "hardtanh": F.hardtanh,
+    "hardtanh of 2.5": lambda x: F.hardtanh(x, -0.5, 2.5),
+    "softplus": F.softplus,
+    "softplus of 2.5": lambda x: F.softplus(x, 1, 2.5),
+    "threshold": lambda x: F.threshold(x, 0.5, 7),
+    "relu": F.relu,
+    "relu6": F.relu6,
+    "hardswish": F.hardswish,
+    "hardsigmoid": F.hardsigmoid,
+}
+
 TRAINING = {
-    "gradients of activations": (
-        lambda x: [F.elu(x), F.leaky_relu(x), F.leaky_relu(x, -0.5), F.hardtanh(x), F.hardtanh(x, -0.5, 2.5), F.softplus(x), F.threshold(x, 0.5, 7), F.relu(x)]
-        + [F.relu6(x), F.hardswish(x), F.hardsigmoid(x), F.elu(x, 0.5)],
-        [floats()],
-    ),
+    # Each by itself: a NaN in one gradient of a tensor would hide the others.
+    **{f"gradients of {name}": (function, [floats()]) for name, function in ACTIVATIONS.items()},
     "gradients of elu by its result": (lambda x: F.elu(x.clone(), inplace=True), [floats()]),
     "gradients of classes": (lambda x: F.nll_loss(x, torch.tensor([0, 2, 1]), ignore_index=1), [torch.arange(9.0).view(3, 3)]),
+}
+
+DYNAMIC = {
+    "scalars of sizes": (lambda x: torch.scalar_tensor(x.shape[0] - 20, dtype=torch.float32) + x, [floats()]),
 }
 
 
 def case(name):
     """(function, leaves, whether it trains)."""
     training = name in TRAINING
-    function, leaves = (TRAINING if training else INFERENCE)[name]
+    function, leaves = {**INFERENCE, **TRAINING, **DYNAMIC}[name]
     return function, [leaf.clone().requires_grad_() if training else leaf for leaf in leaves], training

@@ -1,0 +1,10 @@
+"""Operators at the edges where their rules decide (`edge_programs`). `scripts/mutants` says what of the rules these programs hold."""
+
+import mutants
+import pytest
+
+
+@pytest.mark.parametrize("name, phase", [(name, phase) for phase, table in mutants.edge_tables().items() for name in table])
+def test_edges(name, phase):
+    said, _ = mutants.verdict(mutants.EDGES + name, phase)
+    assert not said
