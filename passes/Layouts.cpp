@@ -253,6 +253,17 @@ LayoutAttr mlir::frit::getAssignedLayout(Value value) {
                                    : getContiguousLayout(cast<RankedTensorType>(value.getType()));
 }
 
+std::optional<SmallVector<unsigned>> mlir::frit::getPermutation(ReindexOp view) {
+  std::optional<SmallVector<unsigned>> order = view.getMap().getPermutation();
+  SmallVector<SizeExpr> from = getSizes(view.getOperand().getType()), to = getSizes(view.getType());
+  for (auto [dim, size] : llvm::enumerate(from)) {
+    if (order && to[(*order)[dim]] != size) {
+      return std::nullopt;
+    }
+  }
+  return order;
+}
+
 Value mlir::frit::getMutatedOperand(Value result) {
   auto call = result.getDefiningOp<AtenOp>();
   if (!call || !call.getMutatedOperands()) {

@@ -57,6 +57,9 @@ bool mayAliasOperands(AtenOp call);
 /// an argument's own, contiguous where nothing is recorded.
 LayoutAttr getAssignedLayout(Value value);
 
+/// Where each dimension of the operand is in the result, if the view only moves dimensions. A slice that begins at 0 has the same map and
+/// other sizes.
+std::optional<SmallVector<unsigned>> getPermutation(ReindexOp view);
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
 /// Whether the result lies in the memory of the first operand: a view of values, or an alias.

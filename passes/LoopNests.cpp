@@ -184,7 +184,7 @@ LayoutAttr LoopNests::layoutOfView(Operation *view) {
   Operation *base = view->getOperand(0).getDefiningOp();
   if (base && (copiedViews.contains(base) || viewsOfCopies.contains(base))) {
     auto permutation = dyn_cast<ReindexOp>(view);
-    if (!layout || !permutation || !permutation.getMap().getPermutation()) {
+    if (!layout || !permutation || !getPermutation(permutation)) {
       return {};
     }
     viewsOfCopies.insert(view);

@@ -2,6 +2,7 @@
 // in both directions at once: a call demands zeros along the dimension it sums over (backward), and each operand is asked what its lanes
 // would hold (forward): the result of a padded call is there already, elementwise operations on one run on the padded lanes too, permutations
 // and broadcasts carry lanes along, and whatever remains, or holds junk where zeros are wanted, is filled by a `frit.pad`.
+#include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/PaddingRules.h"
 #include "passes/Passes.h"
@@ -113,8 +114,8 @@ public:
       }
     }
     OpBuilder builder(before);
-    if (auto view = value.getDefiningOp<ReindexOp>(); view && !view.getMap().hasBounds()) {
-      if (auto order = view.getMap().getPermutation()) {
+    if (auto view = value.getDefiningOp<ReindexOp>()) {
+      if (auto order = getPermutation(view)) {
         return permute(builder, view, *order, sizes, zeros, wanted, before);
       }
     }

@@ -1,6 +1,7 @@
 // Gathers by counted indices, permutations in front of reshapes.
 #include "passes/NormalForm.h"
 
+#include "passes/Layouts.h"
 #include "passes/LoopSpace.h"
 
 #include "mlir/IR/Builders.h"
@@ -91,8 +92,7 @@ static Value permute(OpBuilder &builder, Location loc, Value value, ArrayRef<uns
 /// innermost in the reshape, where that dim is a group of its own.
 static bool permuteBehind(ReshapeOp reshape) {
   auto view = reshape.getOperand().getDefiningOp<ReindexOp>();
-  auto permutation = view && !view.getMap().hasBounds() ? view.getMap().getPermutation()
-                                                        : std::optional<SmallVector<unsigned>>();
+  auto permutation = view ? getPermutation(view) : std::optional<SmallVector<unsigned>>();
   if (!permutation) {
     return false;
   }

@@ -24,6 +24,19 @@ frit.graph @product(%a: tensor<?x6xf32, #frit.dims<[s0, 6]>>, %b: tensor<6x8xf32
 
 // -----
 
+// A slice that begins at 0 has the map of a permutation: what it leaves out is no padding.
+// CHECK-LABEL: frit.graph @slice
+// CHECK:         %[[S:.+]] = frit.reindex %arg0
+// CHECK:         frit.pad %[[S]] fill 0.000000e+00 : f32 : tensor<3x3xf32> -> tensor<8x8xf32>
+// LOW-LABEL: frit.graph @slice
+frit.graph @slice(%a: tensor<3x6xf32>, %b: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %0 = frit.reindex %a <(d0, d1) -> (d0, d1)> : tensor<3x6xf32> -> tensor<3x3xf32>
+  %1 = frit.aten "aten.mm.default"(%0, %b) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<3x3xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+  frit.return %1 : tensor<3x8xf32>
+}
+
+// -----
+
 // Rows may hold anything: between two calls everything runs on the bucket, and nothing is filled again.
 // CHECK-LABEL: frit.graph @rows_stay_padded
 // CHECK-SAME:    padded = "8 x 16 x b0"{{.*}}waste = 6.25{{.*}}why = "bucket"
