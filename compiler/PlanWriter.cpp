@@ -400,6 +400,7 @@ LogicalResult PlanWriter::writeBind(BindOp op) {
 LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
   DenseMap<Value, Attribute> storageOfRoot;
   llvm::DenseSet<uint32_t> returnedRegisters;
+  DenseMap<Value, uint32_t> firstOfRoot;
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     auto output = std::make_unique<format::OutputT>();
     auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
@@ -444,10 +445,16 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         }
       }
       output->dtype = dtypes.lookup(value);
-      // torch makes such a result again of another base, by its view where sizes do not vary.
-      bool isSeen = firstKept < 0 || int64_t(number) < firstKept;
-      if (isView && isSeen && !own && !graph.getSymbols().empty() && !graph.getArgAttr(storage.getIndex(), "frit.constant")) {
+      output->kept = firstKept >= 0 && int64_t(number) >= firstKept;
+      auto rootArgument = dyn_cast<BlockArgument>(root);
+      bool isConstant = rootArgument && graph.getArgAttr(rootArgument.getArgNumber(), "frit.constant");
+      // torch makes such a result again of another base, by its view where sizes do not vary. What is kept counts the argument's writes.
+      if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
         output->view_of = inputNumber(storage.getIndex());
+      }
+      if (!own && !rootArgument) {
+        auto [first, isNew] = firstOfRoot.try_emplace(root, number);
+        output->shares_with = isNew ? output->shares_with : first->second;
       }
     }
     builder.plan.outputs.push_back(std::move(output));

@@ -224,6 +224,9 @@ private:
         if (output.view_of() != kNoRegister && output.view_of() >= countOf(source.inputs())) {
           return wrong("it is a view of an input that is not there");
         }
+        if (output.shares_with() != kNoRegister && output.shares_with() >= number) {
+          return wrong("it shares memory with an output that is not before it");
+        }
         break;
       case OutputKind::Int:
       case OutputKind::Bool:

@@ -11,10 +11,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/_neg_view.h>
-#include <ATen/ops/as_strided.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/view_as_real.h>
 #include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
@@ -36,12 +33,7 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
     return host.status();
   }
   executable->host = std::move(*host);
-  const auto *outputs = executable->plan->source->outputs();
-  for (uint32_t number = 0; outputs && number < outputs->size(); ++number) {
-    if (uint32_t input = outputs->Get(number)->view_of(); input != kNoRegister) {
-      executable->views.push_back({number, input});
-    }
-  }
+  executable->views.emplace(*executable->plan->source);
   if (poison) {
     executable->poisonHost = std::make_unique<PoisonHost>(*executable->host, *executable->plan);
     executable->poisonBackend =
@@ -248,39 +240,14 @@ void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> o
   }
 }
 
-/// `made`, which lies in the storage of `base`, as a view of it that torch can make again of another base: AOTAutograd does where sizes vary.
-static at::Tensor viewOf(const at::TensorBase &base, at::Tensor made) {
-  at::Tensor view(base);
-  if (!made.has_storage() || !made.storage().is_alias_of(view.storage())) {
-    return made;
-  }
-  if (view.is_complex() && !made.is_complex()) {
-    view = at::view_as_real(view.is_conj() ? view.conj() : view);
-  }
-  if (view.scalar_type() != made.scalar_type()) {
-    return made;
-  }
-  view = view.as_strided(made.sizes(), made.strides(), made.storage_offset());
-  view = view.is_conj() != made.is_conj() ? view.conj() : view;
-  return view.is_neg() != made.is_neg() ? at::_neg_view(view) : view;
-}
-
 Status TorchExecutable::tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  if (views.empty() || inputs.size() != inputCount()) {
+  if (views->isEmpty() || inputs.size() != inputCount()) {
     return runBelowAutograd(inputs, outputs);
   }
-  std::vector<at::TensorBase> bases;
-  for (const ViewResult &one : views) {
-    void *handle = inputs[one.input].handle;
-    bases.push_back(handle ? tensorOf(handle) : at::TensorBase());
-  }
+  std::vector<at::TensorBase> arguments = views->hold(inputs);
   Status status = runBelowAutograd(inputs, outputs);
-  c10::AutoGradMode noGrad(false);
-  for (size_t at = 0; status.isOk() && at != views.size(); ++at) {
-    OutputValue &output = outputs[views[at].output];
-    if (bases[at].defined() && output.kind == OutputValue::Kind::Tensor) {
-      output.handle = viewOf(bases[at], at::Tensor(takeTensor(output.handle))).unsafeReleaseTensorImpl();
-    }
+  if (status.isOk()) {
+    views->tell(arguments, outputs);
   }
   return status;
 }

@@ -6,6 +6,7 @@
 #include "runtime/cuda/GraphTensors.h"
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/plan/Values.h"
+#include "runtime/torch/ResultViews.h"
 #include "runtime/torch/SpecializedKernels.h"
 
 #include <ATen/core/TensorBase.h>
@@ -105,11 +106,7 @@ private:
   /// Only where buckets are watched.
   std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};
-  /// Results that torch is told to be views of an argument.
-  struct ViewResult {
-    uint32_t output, input;
-  };
-  std::vector<ViewResult> views;
+  std::optional<ResultViews> views;
 };
 
 /// Raises the C++ exception torch's Python layer turns into what eager raises.

@@ -1,0 +1,69 @@
+"""Results that share memory are views of one tensor to torch, as in eager: with a base, and with one version counter."""
+
+import pytest
+import torch
+
+import frit  # noqa: F401
+
+
+def parts(x):
+    y = x * 2
+    return y[:1], y[1:]
+
+
+def whole(x):
+    y = x * 2
+    return y[1:], y, y.view(2, -1)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [parts, whole])
+def test_results_have_the_base_that_eager_gives_them(function, dynamic):
+    x = torch.ones(6)
+    expected, actual = function(x), torch.compile(function, backend="frit", dynamic=dynamic)(x)
+    assert [y._is_view() for y in actual] == [y._is_view() for y in expected]
+    bases = {id(y._base) for y in actual if y._is_view()}
+    assert len(bases) == 1
+    if function is whole:
+        assert actual[0]._base is actual[1]
+    assert next(y for y in actual if y._is_view())._base.shape == x.shape
+
+
+def test_a_write_to_one_result_is_seen_by_autograd_in_another():
+    y, v = torch.compile(lambda x: whole(x)[:2][::-1], backend="frit")(torch.ones(6))
+    weight = torch.ones(5, requires_grad=True)
+    loss = (weight * v).sum()
+    y.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_write_to_an_argument_is_seen_in_what_is_kept_of_it():
+    def function(x, scale):
+        return (x.view(-1) * scale.view(4, 4).t().reshape(-1)).sum()
+
+    x, scale = torch.ones(4, 4, requires_grad=True), torch.ones(16)
+    loss = torch.compile(function, backend="frit")(x, scale)
+    scale.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_results_that_share_memory_are_arguments_behind_a_graph_break(dynamic):
+    def function(x):
+        y = torch.hstack([x, x])
+        left = y[:, :2]
+        torch._dynamo.graph_break()
+        left.mul_(2)
+        return y[1:]
+
+    for size in (6, 4):
+        x = torch.arange(float(size)).view(size, 1)
+        assert torch.equal(torch.compile(function, backend="frit", dynamic=dynamic)(x), function(x))
+
+
+def test_results_in_inference_mode():
+    with torch.inference_mode():
+        for actual, expected in zip(torch.compile(whole, backend="frit")(torch.ones(6)), whole(torch.ones(6)), strict=True):
+            assert torch.equal(actual, expected) and actual.is_inference()
