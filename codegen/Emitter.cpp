@@ -161,13 +161,13 @@ Value Emitter::value(Frame &frame, unsigned root) {
   while (!work.empty()) {
     unsigned id = work.back();
     work.pop_back();
-    for (unsigned operand : program[id].operands) {
-      if (!seen[operand] && !find(frame, operand)) {
-        seen[operand] = true;
-        wanted.push_back(operand);
-        work.push_back(operand);
+    program[id].forEachInput([&](unsigned input) {
+      if (!seen[input] && !find(frame, input)) {
+        seen[input] = true;
+        wanted.push_back(input);
+        work.push_back(input);
       }
-    }
+    });
   }
   llvm::sort(wanted);
   for (unsigned id : wanted) {

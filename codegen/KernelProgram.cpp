@@ -19,7 +19,7 @@ SizeExpr KernelProgram::getExtent(unsigned begin, unsigned end) const {
 unsigned KernelProgram::numPhases() const {
   unsigned phases = 0;
   for (unsigned id : reduces) {
-    phases = std::max(phases, nodes[id].level + 1);
+    phases = std::max(phases, getPhase(id));
   }
   return phases;
 }
@@ -166,6 +166,20 @@ std::optional<unsigned> KernelProgram::getLaneDim() const {
   return best;
 }
 
+void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
+  llvm::for_each(operands, visit);
+  for (const Bound &bound : bounds) {
+    for (SizeExpr part : {bound.expr, bound.low, bound.high}) {
+      part.forEachSymbol([&](StringRef name) {
+        unsigned id;
+        if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id)) {
+          visit(id);
+        }
+      });
+    }
+  }
+}
+
 void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed, ArrayRef<unsigned> known) const {
   needed.resize(nodes.size());
   for (unsigned root : roots) {
@@ -173,9 +187,7 @@ void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed, A
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
     if (needed[id] && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
-      for (unsigned operand : nodes[id].operands) {
-        needed[operand] = true;
-      }
+      nodes[id].forEachInput([&](unsigned input) { needed[input] = true; });
     }
   }
 }
@@ -266,6 +278,7 @@ void KernelProgram::computeDims() {
       if (name[0] == 'd') {
         dims |= 1u << position;
       } else if (name[0] == 'v') {
+        assert(nodes[position].kind == NodeKind::Check && "only checked indices have names");
         dims |= nodes[position].dims;
       }
     });
@@ -279,11 +292,10 @@ void KernelProgram::computeDims() {
     for (const Bound &bound : node.bounds) {
       node.dims |= dimsOf(bound.expr) | dimsOf(bound.low) | dimsOf(bound.high);
     }
-    for (unsigned operand : node.operands) {
-      const Node &from = nodes[operand];
-      node.dims |= from.dims;
-      node.level = std::max(node.level, from.level + (from.kind == NodeKind::Reduce ? 1 : 0));
-    }
+    node.forEachInput([&, &node = node](unsigned input) {
+      node.dims |= nodes[input].dims;
+      node.level = std::max(node.level, getPhase(input));
+    });
     if (node.kind == NodeKind::Reduce) {
       node.dims &= node.isAcross ? reducedMask() : parallelMask();
       (node.isAcross ? across : reduces).push_back(id);

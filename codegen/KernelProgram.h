@@ -96,6 +96,9 @@ struct Node {
   Location loc;
 
   explicit Node(Location loc) : loc(loc) {}
+
+  /// The nodes whose values it takes: its operands, and the checked indices (`v<k>`) that its bounds name.
+  void forEachInput(llvm::function_ref<void(unsigned)> visit) const;
 };
 
 /// One result, or one piece of a result that is a concatenation of equal ones:
@@ -154,6 +157,8 @@ public:
   ArrayRef<unsigned> getAcross() const { return across; }
   /// One more than the highest level of a reduction; 0 without reductions.
   unsigned numPhases() const;
+  /// How many phases of reductions come before the node's value is there.
+  unsigned getPhase(unsigned node) const { return nodes[node].level + (nodes[node].kind == NodeKind::Reduce ? 1 : 0); }
   /// Facts about parameters and, as extents, the domain's dims.
   const SizeFacts &getFacts() const { return facts; }
 

@@ -237,9 +237,7 @@ void KernelProgram::dropDeadNodes() {
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
     if (live[id]) {
-      for (unsigned operand : nodes[id].operands) {
-        live[operand] = true;
-      }
+      nodes[id].forEachInput([&](unsigned input) { live[input] = true; });
     }
   }
   std::vector<unsigned> moved(nodes.size());

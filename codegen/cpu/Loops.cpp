@@ -302,7 +302,7 @@ bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
 bool mlir::frit::areStoresEarly(const KernelProgram &program) {
   return llvm::all_of(program.getStores(), [&](const Store &store) {
     return !(store.dims & program.reducedMask()) ||
-           program[store.node].level < program.numPhases();
+           program.getPhase(store.node) < program.numPhases();
   });
 }
 

@@ -36,7 +36,7 @@ using namespace mlir::frit;
 
 std::pair<SmallVector<Store>, SmallVector<Store>> mlir::frit::splitByTime(const KernelProgram &program, ArrayRef<Store> stores,
                                                                           bool isInPlace) {
-  auto isEarly = [&](const Store &store) { return program[store.node].level == 0; };
+  auto isEarly = [&](const Store &store) { return program.getPhase(store.node) == 0; };
   bool isReadAgain = program.numPhases() > 1 || !llvm::all_of(stores, isEarly);
   std::pair<SmallVector<Store>, SmallVector<Store>> parts;
   for (const Store &store : stores) {

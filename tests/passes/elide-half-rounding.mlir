@@ -97,3 +97,38 @@ frit.graph @compared(%x: !h, %m: tensor<4x8xf32>) -> (tensor<4x8xi1>, tensor<8xi
   }
   frit.return %y#0, %y#1, %y#2 : tensor<4x8xi1>, tensor<8xi1>, !f
 }
+
+// -----
+
+// A value is itself, rounded or not. Infinity is what large numbers are rounded to, and equality with a constant is one number.
+// CHECK-LABEL: @jumps
+// CHECK: %[[SUM:.*]] = arith.addf
+// CHECK: %[[HALF:.*]] = arith.truncf %[[SUM]]
+// CHECK: %[[WIDE:.*]] = arith.extf %[[HALF]]
+// CHECK: arith.cmpf uno, %[[SUM]], %[[SUM]]
+// CHECK: arith.cmpf olt, %[[WIDE]], %{{.*}}
+// CHECK: arith.cmpf oeq, %[[WIDE]], %{{.*}}
+// CHECK: math.floor %[[WIDE]]
+// CHECK: arith.fptosi %[[WIDE]]
+!h = tensor<8xbf16>
+!f = tensor<8xf32>
+!b = tensor<8xi1>
+!i = tensor<8xi32>
+frit.graph @jumps(%x: !h) -> (!b, !b, !b, !f, !i) {
+  %y:5 = frit.region(%x) : (!h) -> (!b, !b, !b, !f, !i) {
+  ^bb0(%a: !h):
+    %inf = arith.constant dense<0x7F800000> : !f
+    %one = arith.constant dense<1.0> : !f
+    %0 = arith.extf %a : !h to !f
+    %1 = arith.addf %0, %0 : !f
+    %2 = arith.truncf %1 {frit.implicit} : !f to !h
+    %3 = arith.extf %2 : !h to !f
+    %4 = arith.cmpf uno, %3, %3 : !f
+    %5 = arith.cmpf olt, %3, %inf : !f
+    %6 = arith.cmpf oeq, %3, %one : !f
+    %7 = math.floor %3 : !f
+    %8 = arith.fptosi %3 : !f to !i
+    frit.yield %4, %5, %6, %7, %8 : !b, !b, !b, !f, !i
+  }
+  frit.return %y#0, %y#1, %y#2, %y#3, %y#4 : !b, !b, !b, !f, !i
+}
