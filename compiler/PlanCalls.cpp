@@ -4,6 +4,7 @@
 #include "compiler/PlanWriter.h"
 
 #include "ir/AtenSchemas.h"
+#include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 
 namespace frit {
@@ -111,6 +112,9 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
   }
   if (auto tensor = dyn_cast<RankedTensorType>(type)) {
     LayoutAttr layout = getCallResultLayout(op, number);
+    if (auto self = copiesStorageOf(op); self && !SizeExpr(layout.getOffset()).isConstant(0)) {
+      layout = withOffset(layout, tensors.find(self)->second.layout.getOffset());
+    }
     format::Dtype dtype = dtypeOf(cast<DTypeAttr>(op.getResultDtypes()[number]).getValue());
     bool isNew = true;
     for (SizeExpr size : getSizes(tensor)) {
@@ -139,6 +143,9 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
 }
 
 LogicalResult PlanWriter::writeAten(AtenOp op) {
+  if (writePlacedClone(op)) {
+    return success();
+  }
   format::AtenT call;
   auto [space, rest] = op.getOpName().split('.');
   auto [name, overload] = rest.split('.');
@@ -200,6 +207,24 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   }
   builder.step<format::AtenT>() = std::move(call);
   return success();
+}
+
+/// A clone that results lie in begins where theirs begin.
+bool PlanWriter::writePlacedClone(AtenOp op) {
+  if (op.getOpName() != "aten.clone.default" || !returned.contains(op.getResult(0))) {
+    return false;
+  }
+  LayoutAttr layout = getCallResultLayout(op, 0);
+  if (startFor(op.getResult(0), layout).isConstant(0)) {
+    return false;
+  }
+  Value result = op.getResult(0);
+  uint32_t source = tensors.find(op.getOperand(0))->second.reg, reg = newTensor(result, dtypes.lookup(op.getOperand(0)), layout, result);
+  allocate(result, format::StorageClass::Output);
+  auto &step = builder.step<format::CopyIntoT>();
+  step.tensor = reg;
+  step.source = source;
+  return true;
 }
 
 uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout, StringRef reason) {

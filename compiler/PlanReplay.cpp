@@ -142,6 +142,16 @@ LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStora
   return success();
 }
 
+bool PlanReplay::comesNext(Action wanted) const {
+  for (size_t at = next; at != plan.steps.size(); ++at) {
+    Action type = plan.steps[at]->action.type;
+    if (!llvm::is_contained({Action::Alloc, Action::View, Action::Reuse, Action::Free, Action::Eval, Action::Touch, Action::Check}, type)) {
+      return type == wanted;
+    }
+  }
+  return false;
+}
+
 const format::StepT *PlanReplay::advance(Action wanted, Operation *op) {
   for (; next != plan.steps.size(); ++next) {
     const format::StepT &step = *plan.steps[next];

@@ -37,6 +37,8 @@ private:
   mlir::LogicalResult visit(mlir::Operation &op);
   /// Replays steps that only move storage until one of the wanted kind is next, which it returns.
   const format::StepT *advance(format::Action wanted, mlir::Operation *op);
+  /// Whether the next step that is not about storage is of this kind.
+  bool comesNext(format::Action wanted) const;
   /// The bytes of as many elements as an int register says; none where there is no register.
   Sampled bytesAt(uint32_t reg, int64_t elementBytes) const;
   mlir::LogicalResult replayStorage(const format::StepT &step, bool &isStorage);
@@ -53,6 +55,7 @@ private:
   mlir::LogicalResult checkItemsApart(llvm::ArrayRef<uint32_t> tensors, size_t items, size_t numOperands, const std::string &by);
   mlir::LogicalResult checkInPlace(mlir::frit::KernelOp kernel, llvm::ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by);
   mlir::LogicalResult visitAten(mlir::frit::AtenOp op);
+  mlir::LogicalResult visitPlacedClone(mlir::frit::AtenOp op);
   mlir::LogicalResult checkArgument(mlir::frit::AtenOp op, mlir::Attribute argument, const format::ValueT &given, const std::string &by);
   llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result);
   mlir::LogicalResult defineResult(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result, const format::ValueT &given,

@@ -92,18 +92,37 @@ uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layo
   return reg;
 }
 
-/// Where eager's result begins in its storage; null for the start.
-static SizeAttr promisedOffset(Value value) {
-  for (OpOperand &use : value.getUses()) {
-    if (auto op = dyn_cast<ReturnOp>(use.getOwner())) {
-      auto promised =
-          op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(use.getOperandNumber(), "frit.layout");
-      if (promised && !SizeExpr(promised.getOffset()).isConstant(0)) {
-        return promised.getOffset();
+/// Where the storage of a kernel's result has to begin, in elements, so that the graph's results in it begin in their storage where eager's do. The
+/// first result decides if they disagree: the others are copied.
+SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
+  SizeExpr start = SizeExpr::constant(root.getContext(), 0);
+  std::optional<unsigned> first;
+  SmallVector<std::pair<Value, LayoutAttr>> looks{{root, atZero}};
+  while (!looks.empty()) {
+    auto [value, layout] = looks.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto op = dyn_cast<ReturnOp>(user)) {
+        unsigned number = use.getOperandNumber();
+        auto promised = op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+        SizeExpr wanted = promised ? SizeExpr(promised.getOffset()) - SizeExpr(layout.getOffset()) : start;
+        bool isPlace = llvm::all_of(wanted.getAttr().getCoefficients(), [](int64_t factor) { return factor >= 0; });
+        if (promised && isPlace && (!first || number < *first)) {
+          first = number;
+          start = wanted;
+        }
+      } else if (auto alias = dyn_cast<AliasOp>(user)) {
+        if (getStoredBytes(alias.getType()) == getStoredBytes(value.getType())) {
+          looks.emplace_back(alias, withOffset(alias.getLayout(), SizeExpr(alias.getLayout().getOffset()) + SizeExpr(layout.getOffset())));
+        }
+      } else if (isView(user)) {
+        if (auto view = getViewLayout(user, layout)) {
+          looks.emplace_back(user->getResult(0), *view);
+        }
       }
     }
   }
-  return {};
+  return start;
 }
 
 /// The elements a layout spans; for a dense layout the polynomial is the number of elements.
@@ -120,9 +139,10 @@ static SizeExpr spanOf(RankedTensorType type, LayoutAttr layout) {
 }
 
 void PlanWriter::allocate(Value value, format::StorageClass storage) {
-  const TensorValue &tensor = tensors.find(value)->second;
-  SizeAttr promised = storage == format::StorageClass::Output ? promisedOffset(value) : SizeAttr();
-  allocate(tensor.reg, spanOf(cast<RankedTensorType>(value.getType()), tensor.layout), dtypes.lookup(value), promised, storage);
+  TensorValue &tensor = tensors.find(value)->second;
+  SizeExpr start = storage == format::StorageClass::Output ? startFor(value, tensor.layout) : SizeExpr::constant(value.getContext(), 0);
+  tensor.layout = withOffset(tensor.layout, start);
+  allocate(tensor.reg, spanOf(cast<RankedTensorType>(value.getType()), tensor.layout), dtypes.lookup(value), start.isConstant(0) ? SizeAttr() : start.getAttr(), storage);
 }
 
 void PlanWriter::allocate(uint32_t reg, SizeExpr elements, format::Dtype dtype, SizeAttr start, format::StorageClass storage) {

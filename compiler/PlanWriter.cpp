@@ -195,8 +195,10 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       .Case([&](AtenOp call) { return writeAten(call); })
       .Case([&](BindOp bind) { return writeBind(bind); })
       .Case([&](AliasOp alias) {
-        auto layout = cast<LayoutAttr>(op.getAttrOfType<ArrayAttr>("frit.layouts")[0]);
-        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()), layout, alias.getLayout().getOffset());
+        SizeExpr offset = alias.getLayout().getOffset(), start = tensors.find(alias.getBase())->second.layout.getOffset();
+        // A base of other elements begins its storage.
+        bool sameElements = getStoredBytes(alias.getBase().getType()) == getStoredBytes(alias.getType());
+        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()), withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
         return success();
       })
       .Case([&](NoneOp) { return success(); })
@@ -427,7 +429,8 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       LayoutAttr layout = tensors.find(value)->second.layout;
       LayoutDemand demand{DemandKind::Exact, promised ? promised : layout};
       bool own = (fresh && isa<BlockArgument>(root)) || (!isFirst && storage && seen->second != storage) ||
-                 !satisfies(layout, cast<RankedTensorType>(type), demand);
+                 !satisfies(layout, cast<RankedTensorType>(type), demand) ||
+                 (fresh && promised && !(firstKept >= 0 && int64_t(number) >= firstKept) && layout.getOffset() != promised.getOffset());
       output->kind = format::OutputKind::Tensor;
       if (own) {
         output->reg = writeOwnCopy(value, demand.layout, "the graph promises a result with storage or strides of its own");

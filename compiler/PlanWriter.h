@@ -69,6 +69,7 @@ private:
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
   int64_t keptOf(mlir::Value result, mlir::frit::LayoutAttr layout);
   /// A copy of `value` with storage of its own and the strides of `layout`.
+  bool writePlacedClone(mlir::frit::AtenOp op);
   uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
 
   // PlanScalars.cpp: sizes and host scalars.
@@ -110,6 +111,7 @@ private:
   format::Device deviceOf(mlir::Value root);
   /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of an argument.
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
+  static mlir::frit::SizeExpr startFor(mlir::Value root, mlir::frit::LayoutAttr atZero);
   void allocate(mlir::Value value, format::StorageClass storage);
   /// `elements` from the one at `start`, or from the first.
   void allocate(uint32_t reg, mlir::frit::SizeExpr elements, format::Dtype dtype, mlir::frit::SizeAttr start, format::StorageClass storage);

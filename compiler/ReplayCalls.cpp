@@ -386,7 +386,25 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
   return define(given.reg, place, by);
 }
 
+/// A clone may be storage that begins where results promise, and a copy into it.
+LogicalResult PlanReplay::visitPlacedClone(AtenOp op) {
+  const format::StepT *step = advance(Action::CopyInto, op);
+  const auto &copy = *step->action.AsCopyInto();
+  std::string by = "step " + std::to_string(next - 1) + " (" + op.getOpName().str() + ")";
+  const Place *to;
+  if (failed(read(copy.source, op.getOperand(0), by)) || failed(alive(copy.tensor, to, by))) {
+    return failure();
+  }
+  if (memory.kindOf(to->storage) != PlanMemory::Kind::Fresh || !hasSizes(*to, cast<RankedTensorType>(op.getResult(0).getType()))) {
+    return fail(by, "copies to storage or sizes that are not the clone's");
+  }
+  return write(copy.tensor, op.getResult(0), by);
+}
+
 LogicalResult PlanReplay::visitAten(AtenOp op) {
+  if (op.getOpName() == "aten.clone.default" && comesNext(Action::CopyInto)) {
+    return visitPlacedClone(op);
+  }
   const format::StepT *step = advance(Action::Aten, op);
   if (!step) {
     return failure();

@@ -223,7 +223,11 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
 
   /// Whether the operation reads the operand's memory by places, gaps included, and not its elements.
   static bool readsStorage(OpOperand &use) {
-    return use.getOperandNumber() == 0 && (isa<AliasOp>(use.getOwner()) || use.getOwner()->hasAttr(kPlacedAttr));
+    if (use.getOperandNumber() != 0) {
+      return false;
+    }
+    auto call = dyn_cast<AtenOp>(use.getOwner());
+    return isa<AliasOp>(use.getOwner()) || (call && (call->hasAttr(kPlacedAttr) || call.getOpName() == "aten.as_strided.default"));
   }
 
   /// Whether elements have a place in common.

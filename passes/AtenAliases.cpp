@@ -47,6 +47,13 @@ Access mlir::frit::getAccess(AtenOp op) {
   return access;
 }
 
+Value mlir::frit::copiesStorageOf(AtenOp op) {
+  StringRef name = op.getOpName();
+  bool copies = name == "aten.copy.default" || name == "aten.slice_scatter.default" || name == "aten.select_scatter.default" ||
+                name == "aten.diagonal_scatter.default" || name == "aten.as_strided_scatter.default";
+  return copies ? op.getOperand(0) : Value();
+}
+
 static bool isFalse(Attribute attr) {
   auto flag = dyn_cast<BoolAttr>(attr);
   return flag && !flag.getValue();

@@ -53,6 +53,10 @@ private:
 /// The alias of `root` that lies as `place` says; null where that is no number of its elements from the start of `root`.
 Value createAlias(OpBuilder &builder, Location loc, const Place &root, const Place &place, RankedTensorType type);
 
+/// The operand whose whole storage the operator copies, to change the copy: its result lies in it as the operand does in its own. Null for any
+/// other operator.
+Value copiesStorageOf(AtenOp op);
+
 /// Puts an alias of the operand into the place of an `as_strided` of storage of the graph's own. False for any other call.
 bool readAsAlias(AtenOp op);
 

@@ -62,6 +62,9 @@ LayoutAttr getAssignedLayout(Value value);
 std::optional<SmallVector<unsigned>> getPermutation(ReindexOp view);
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
+/// The same strides from another start.
+inline LayoutAttr withOffset(LayoutAttr layout, SizeExpr offset) { return LayoutAttr::get(layout.getContext(), layout.getStrides(), offset); }
+
 /// Whether the result lies in the memory of the first operand: a view of values, or an alias.
 inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
 

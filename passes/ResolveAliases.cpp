@@ -22,6 +22,37 @@ static bool overlaps(LayoutAttr layout, RankedTensorType type) {
                       [](auto dim) { return SizeExpr(std::get<1>(dim)).isConstant(0) && !std::get<0>(dim).isConstant(1); });
 }
 
+/// Whether elements of the storage that the call copies are known to lie at the same place, though no dimension repeats them: those are one by one in
+/// the copy.
+static bool sharesPlaces(AtenOp op) {
+  ArrayAttr layouts = op.getOperandLayoutsAttr();
+  auto layout = layouts ? dyn_cast<LayoutAttr>(layouts[0]) : LayoutAttr();
+  auto type = cast<RankedTensorType>(op.getOperand(0).getType());
+  if (!layout || overlaps(layout, type)) {
+    return false;
+  }
+  SmallVector<std::pair<int64_t, int64_t>> dims;
+  for (auto [size, stride] : llvm::zip(getSizes(type), layout.getStrides())) {
+    auto length = size.getConstant(), step = SizeExpr(stride).getConstant();
+    if (!length || !step) {
+      return false;
+    }
+    if (*length != 1) {
+      dims.emplace_back(*step, *length);
+    }
+  }
+  // In order of strides each step has to pass over all that comes before it.
+  llvm::sort(dims);
+  int64_t span = 0;
+  for (auto [step, length] : dims) {
+    if (step <= span) {
+      return true;
+    }
+    span += step * (length - 1);
+  }
+  return false;
+}
+
 namespace {
 struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPass> {
   using ResolveAliasesPassBase::ResolveAliasesPassBase;
@@ -31,6 +62,10 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     TracedPlaces places(graph);
     for (AtenOp op : llvm::make_early_inc_range(graph.getBody().front().getOps<AtenOp>())) {
       places.add(op);
+      if (Value copied = copiesStorageOf(op); copied && sharesPlaces(op)) {
+        op.setReason("its elements share places, so that a write of one writes others");
+        keepStorage(copied);
+      }
       if (op.getOpName() == "aten.as_strided.default") {
         resolveStrided(op, places);
       } else if (op.getOpName() == "aten.as_strided_scatter.default") {
@@ -71,10 +106,42 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     op.setOperandLayoutsAttr(ArrayAttr::get(context, layouts));
   }
 
+  /// Whether eager's tensor behind `root` fills a storage of its own: it is new, or a copy of such a one.
+  static bool fillsStorage(Value root, const TracedPlaces &places) {
+    while (auto op = root.getDefiningOp<AtenOp>()) {
+      Value copied = copiesStorageOf(op);
+      if (!copied) {
+        return true;
+      }
+      std::optional<Place> place = places.find(copied);
+      if (!place || place->root != copied) {
+        return false;
+      }
+      root = copied;
+    }
+    return false;
+  }
+
+  /// What a storage holds around the value is there at the call alone: the copies of it and their views are made by eager's kernels, as far as the
+  /// argument or the new tensor that they go back to.
+  static void keepStorage(Value value) {
+    while (auto op = value.getDefiningOp<AtenOp>()) {
+      Access access = getAccess(op);
+      Value copied = copiesStorageOf(op);
+      if (!copied && (!access.views || !access.writes.empty())) {
+        return;
+      }
+      op.setReason("as_strided reads the whole storage behind its result");
+      value = copied ? copied : op.getOperand(*access.views);
+    }
+  }
+
   /// `as_strided` counts from the start of the storage, whatever view it is called on.
   void resolveStrided(AtenOp op, TracedPlaces &places) {
     std::optional<Place> root = rootOf(op, places), place = places.find(op.getResult(0));
-    if (!root || !place) {
+    if (!root || !place || !(isa<BlockArgument>(root->root) || fillsStorage(root->root, places))) {
+      keepStorage(op.getOperand(0));
+      places.forget(op.getResult(0));
       return;
     }
     if (!isa<BlockArgument>(root->root)) {
@@ -100,7 +167,10 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
   /// So does `as_strided_scatter`: what it leaves of a view is a view of what it leaves of the storage.
   void resolveScatter(AtenOp op, TracedPlaces &places) {
     std::optional<Place> root = rootOf(op, places), place = places.find(op.getOperand(0));
-    if (!root || (isa<BlockArgument>(root->root) && isa<UnitAttr>(op.getArguments()[4]))) {
+    if (!root || !(isa<BlockArgument>(root->root) || fillsStorage(root->root, places))) {
+      return keepStorage(op.getOperand(0));
+    }
+    if (isa<BlockArgument>(root->root) && isa<UnitAttr>(op.getArguments()[4])) {
       return;
     }
     Value viewed = op.getOperand(0), result = op.getResult(0);

@@ -18,7 +18,7 @@ import operator
 
 import torch
 
-from .eager_strides import eager_offset
+from .eager_strides import EagerOffsets
 from .errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
@@ -112,6 +112,7 @@ class _GraphWriter(HigherOrderWriter):
         self.metas = {}
         self.devices = {}  # in order of appearance
         self.extra_names = 0
+        self.offsets = EagerOffsets()
         self.opaque_inputs = {}  # position -> Slot
         self.opaque_results = {}
         self.opaque_constants = {}  # number of an opaque value -> itself
@@ -378,7 +379,7 @@ class _GraphWriter(HigherOrderWriter):
         why = why_opaque(value)
         if why:
             raise _Inexpressible(why)
-        shape, stride, offset = value.shape, value.stride(), eager_offset(value, node)
+        shape, stride, offset = value.shape, value.stride(), self.offsets.of(value, node)
         device = value.device
         self.devices[device] = True
         key = None

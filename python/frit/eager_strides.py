@@ -8,6 +8,7 @@ against eager's over all operators that are legalised, so a torch that mends one
 """
 
 import functools
+import operator
 import threading
 
 import torch
@@ -126,15 +127,72 @@ def _is_expanded(x):
     return any(type(stride) is int and stride == 0 for stride in x.stride())
 
 
-# Results lie as the first operand does in its storage; fake kernels know the strides and lose the offset.
-OFFSET_OF_SELF = {aten.slice_scatter.default, aten.select_scatter.default}
+# These copy the whole storage of their first operand and change the copy: the result lies in it as the operand does in its own.
+COPIES_OF_STORAGE = {
+    aten.copy.default,
+    aten.slice_scatter.default,
+    aten.select_scatter.default,
+    aten.diagonal_scatter.default,
+    aten.as_strided_scatter.default,
+}
 
 
-def eager_offset(value, node):
-    """The storage offset of `value`, which a node of a graph makes, as eager's kernel gives it to the caller."""
-    if node is None or node.target not in OFFSET_OF_SELF or all(user.op != "output" for user in node.users):
-        return value.storage_offset()
-    return node.args[0].meta["val"].storage_offset()
+class EagerOffsets:
+    """Where the tensors of one graph begin in their storage as eager's kernels make them; fake kernels of COPIES_OF_STORAGE say 0.
+
+    Nodes are asked for in the graph's order.
+    """
+
+    def __init__(self):
+        # node -> what eager's offset is beyond the fake one; in elements, and only where there is a difference
+        self.beyond = {}
+
+    def of(self, value, node):
+        """The storage offset of `value`, the fake result of a node or an element of it (a `getitem` of that node), in elements."""
+        offset = value.storage_offset()
+        if node is None or node.op != "call_function":
+            return offset
+        if node.target in COPIES_OF_STORAGE:
+            base = node.args[0]
+            beyond = self._kept_offset(base) - offset
+        elif self.beyond:
+            maker = node.args[0] if node.target is operator.getitem else node
+            base = _viewed(maker)
+            beyond = self.beyond.get(base, 0)
+            if base is not None:
+                beyond = beyond * base.meta["val"].element_size() // value.element_size()
+        else:
+            return offset
+        if not statically_known_true(beyond == 0):
+            self.beyond[node] = beyond
+        return offset + beyond
+
+    def _kept_offset(self, node):
+        x = node.meta["val"]
+        # A tensor that is conjugated or negated lazily is resolved first, one that overlaps itself is copied as any other.
+        if x.is_conj() or x.is_neg() or any(_is_zero(stride) and not _is_one(size) for stride, size in zip(x.stride(), x.shape)):
+            return 0
+        return x.storage_offset() + self.beyond.get(node, 0)
+
+
+def _is_zero(number):
+    return statically_known_true(number == 0)
+
+
+def _is_one(number):
+    return statically_known_true(number == 1)
+
+
+def _viewed(node):
+    """The node whose tensor this one's result is a view of, None if it is none or begins at a place of its own."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return None
+    if node.target is aten.as_strided.default and (len(node.args) > 3 or "storage_offset" in node.kwargs):
+        return None
+    for argument, value in zip(node.target._schema.arguments, node.args):
+        if argument.alias_info is not None and not argument.alias_info.is_write:
+            return value if isinstance(value, torch.fx.Node) else None
+    return None
 
 
 def _relaid(x, like):

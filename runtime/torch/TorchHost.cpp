@@ -248,8 +248,15 @@ bool TorchHost::showsKeptTensors() const { return !at::SavedTensorDefaultHooks::
 
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   try {
-    at::Tensor to(tensorOf(destination.handle));
-    to.copy_(at::Tensor(tensorOf(source.handle)));
+    at::Tensor to(tensorOf(destination.handle)), from(tensorOf(source.handle));
+    // ATen writes to no tensor that repeats elements: they are written once.
+    for (int64_t dim = 0; dim != to.dim() && to.sizes() == from.sizes(); ++dim) {
+      if (to.stride(dim) == 0 && to.size(dim) > 1) {
+        to = to.narrow(dim, 0, 1);
+        from = from.narrow(dim, 0, 1);
+      }
+    }
+    to.copy_(from);
     bumpVersion(destination);
     return Status::ok();
   } catch (...) {
