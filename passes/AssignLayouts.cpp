@@ -216,9 +216,15 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       if (satisfies(layout, type, demand) && startsRight(use, layout, demand)) {
         continue;
       }
-      bool isWritable = demand.kind == DemandKind::Exact && (isDense(demand.layout, type) || readsStorage(use));
+      bool isWritable = demand.kind == DemandKind::Exact && (isDense(demand.layout, type) || readsStorage(use) || isViewed(use));
       use.set(copy(op, use.get(), isWritable && !repeats(demand.layout, type) ? demand.layout : getContiguousLayout(type)));
     }
+  }
+
+  /// Whether an operator looks at the operand: its result lies as the operand does.
+  static bool isViewed(OpOperand &use) {
+    auto call = dyn_cast<AtenOp>(use.getOwner());
+    return call && getAccess(call).views == use.getOperandNumber();
   }
 
   /// Whether the operation reads the operand's memory by places, gaps included, and not its elements.
@@ -245,7 +251,11 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     if (auto alias = dyn_cast<AliasOp>(use.getOwner())) {
       return getStoredBytes(use.get().getType()) == getStoredBytes(alias.getType()) || SizeExpr(layout.getOffset()).isConstant(0);
     }
-    return !isBorrowed(bases.lookup(use.get())) && demand.layout && layout.getOffset() == demand.layout.getOffset();
+    if (isBorrowed(bases.lookup(use.get()))) {
+      // Where the caller's storage begins is known at the call, to ATen.
+      return !use.getOwner()->hasAttr(kPlacedAttr);
+    }
+    return demand.layout && layout.getOffset() == demand.layout.getOffset();
   }
 
   /// Storage that is not the graph's own: an argument's, or what a call gave as a
