@@ -62,7 +62,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     return elements && elements.isSplat() && elements.getSplatValue<APFloat>().isFinite();
   }
 
-  /// Whether an operation that jumps reads this, also through views: it needs the rounded value. What is equal when both are rounded has to stay
+  /// Whether an operation that jumps reads this, also through views and changes of sign: it needs the rounded value. What is equal when both are rounded has to stay
   /// equal, although one of them may be rounded as a result or in another region, and 3.9999 that is rounded to 4 is a 4 to floor and to
   /// a cast. Only an order against a threshold, and a value against itself, do not ask.
   static bool isReadByJump(OpOperand &use) {
@@ -70,7 +70,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     while (!stack.empty()) {
       OpOperand *next = stack.pop_back_val();
       Operation *user = next->getOwner();
-      if (isa<ReindexOp, ReshapeOp>(user)) {
+      if (isa<ReindexOp, ReshapeOp, math::AbsFOp, arith::NegFOp>(user)) {
         for (OpOperand &further : user->getUses()) {
           stack.push_back(&further);
         }

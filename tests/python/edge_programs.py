@@ -111,6 +111,16 @@ INFERENCE = {
         + [F.embedding(i, x)],
         [torch.arange(12.0).view(3, 4), torch.tensor([[0, 2, 1, 0], [1, 0, 2, 2]])],
     ),
+    # What a program computes twice in halves is the same number, rounded.
+    "halves that are equal": (
+        lambda x, y: [torch.where(x.sin() == x.sin(), x, 0), (x.exp() == x.exp() + 0), (x * y).floor(), (x * y).long(), torch.isinf(x * 3e4), (x * y) == 1],
+        [torch.tensor([0.5, 1.7, -2.3, 3.0], dtype=torch.float16), torch.tensor([2.0, 1.7641, -0.4347, 0.3333], dtype=torch.float16)],
+    ),
+    "places in joined tensors": (
+        lambda x, i: [torch.vstack([x, x + 1]).take_along_dim(i * 0, 0), torch.cat([x, x * 2]).gather(0, torch.cat([i, i])), torch.cat([x, -x])[i * 3]],
+        [torch.arange(3.0), torch.tensor([[0, 1, 1]])[0]],
+    ),
+    "sums at every place": (lambda x: [x * 0 + (x - x).sum(), (x[:, :1] * 0 + 2).sum(1, keepdim=True).expand(3, 4) * 1], [torch.arange(12).view(3, 4)]),
     "negative places": (lambda x, i: [x[i], x[:, i]], [torch.arange(9.0).view(3, 3), torch.tensor([-1, -3, 2])]),
     "negative places of gathers": (lambda x, i: x.gather(1, i) * 2, [square(), torch.tensor([[0, -1]])]),
     "negative places of short gathers": (lambda x, i: x.gather(1, i) * 2, [square(), torch.tensor([[0, -1]], dtype=torch.int32)]),
