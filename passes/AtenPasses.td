@@ -40,7 +40,8 @@ def ResolveAliasesPass : Pass<"frit-resolve-aliases", "::mlir::frit::GraphOp"> {
     Runs while the graph still has the operators of the trace, whose schemas say what is a view of what. Results of one storage become
     aliases of the value that owns it, results in the storage of an argument aliases of the argument, so that nothing that is folded or
     fused later changes what shares memory. `as_strided` and `as_strided_scatter` count from the start of a storage, whatever view they
-    are called on: they read the owner of the storage from here on.
+    are called on: they read the owner of the storage from here on. `copy` and the `*_scatter` of slices copy the whole storage of an
+    operand: where `as_strided` reads what lies around that operand, or where its elements share places, they stay calls, and their views too.
 
     ```mlir
     %v = frit.aten "aten.maximum.default"(%a, %a)

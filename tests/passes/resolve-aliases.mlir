@@ -72,3 +72,33 @@ frit.graph @scatter(%a: tensor<4x6xf32> {frit.dtype = #frit.dtype<f32>}, %b: ten
   %w = frit.aten "aten.as_strided_scatter.default"(%s, %b) [#frit.operand<0>, #frit.operand<1>, [2, 2], [6, 2], 7] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1], offset 1>, #frit.layout<[2, 1]>], result_layouts = [#frit.layout<[6, 1], offset 1>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<3x3xf32>, tensor<2x2xf32>) -> tensor<3x3xf32>
   frit.return %w : tensor<3x3xf32>
 }
+
+// -----
+
+// What lies around a copied argument is there at the call: the copy and its views stay calls.
+// CHECK-LABEL: @around_a_copy
+// CHECK: frit.aten "aten.slice.Tensor"(%arg0) {{.*}}reason = "as_strided reads the whole storage behind its result"
+// CHECK: frit.aten "aten.copy.default"{{.*}}reason = "as_strided reads the whole storage behind its result"
+// CHECK: frit.aten "aten.as_strided.default"(%{{.*}}) [#frit.operand<0>, [3], [1], 0] {operand_dtypes
+frit.graph @around_a_copy(%a: tensor<6xf32> {frit.dtype = #frit.dtype<f32>}, %b: tensor<5xf32> {frit.dtype = #frit.dtype<f32>}) -> (tensor<3xf32>) {
+  %s = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 1, 6, 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1], offset 1>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xf32>) -> tensor<5xf32>
+  %c = frit.aten "aten.copy.default"(%s, %b) [#frit.operand<0>, #frit.operand<1>, false] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1], offset 1>, #frit.layout<[1]>], result_layouts = [#frit.layout<[1], offset 1>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  %w = frit.aten "aten.as_strided.default"(%c) [#frit.operand<0>, [3], [1], 0] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1], offset 1>], result_layouts = [#frit.layout<[1]>], result_storage = [unit]} : (tensor<5xf32>) -> tensor<3xf32>
+  frit.return %w : tensor<3xf32>
+}
+
+// -----
+
+// Where elements share a place a write of one writes the others, which values cannot say.
+// CHECK-LABEL: @shared_places
+// CHECK: frit.aten "aten.select_scatter.default"{{.*}}reason = "its elements share places, so that a write of one writes others"
+// CHECK: frit.aten "aten.select_scatter.default"
+// CHECK-NOT: reason
+// CHECK: frit.return
+frit.graph @shared_places(%a: tensor<6xf32> {frit.dtype = #frit.dtype<f32>}, %b: tensor<2xf32> {frit.dtype = #frit.dtype<f32>}) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %s0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [2, 2], [1, 1], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1, 1], offset 1>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xf32>) -> tensor<2x2xf32>
+  %c0 = frit.aten "aten.select_scatter.default"(%s0, %b) [#frit.operand<0>, #frit.operand<1>, 0, 0] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 1], offset 1>, #frit.layout<[1]>], result_layouts = [#frit.layout<[1, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  %s1 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [2, 2], [2, 1], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[2, 1], offset 1>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xf32>) -> tensor<2x2xf32>
+  %c1 = frit.aten "aten.select_scatter.default"(%s1, %b) [#frit.operand<0>, #frit.operand<1>, 0, 0] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[2, 1], offset 1>, #frit.layout<[1]>], result_layouts = [#frit.layout<[2, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  frit.return %c0, %c1 : tensor<2x2xf32>, tensor<2x2xf32>
+}
