@@ -14,18 +14,20 @@ import threading
 import torch
 from torch._prims_common import (
     compute_elementwise_output_logical_to_physical_perm,
-    compute_elementwise_output_strides,
+    is_contiguous_for_memory_format_or_false,
     is_contiguous_or_false,
     is_non_overlapping_and_dense_or_false,
+    make_channels_last_strides_for,
+    make_contiguous_strides_for,
 )
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
 
 aten = torch.ops.aten
 _nested = threading.local()
 
 
-def _contiguous(_, x):
+def _contiguous(_, x, *__):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
@@ -36,10 +38,6 @@ def _suggested(x, *_):
 def _rolled(x, shifts, dims=()):
     # Two pieces joined; over the flat tensor they are rows.
     return _suggested(x) if dims else _contiguous(None, x)
-
-
-def _sum(x, y, **_):
-    return x + y
 
 
 def _angle(x):
@@ -62,8 +60,8 @@ def _indexed(x, indices):
     before, after = (strides[: places[0]], strides[places[-1] + 1 :]) if together else ([], [s for d, s in enumerate(strides) if d not in places])
     rank = tensors[0].dim()
     read = torch.empty_strided(result.shape, [*before, *[0] * rank, *after], device=x.device)
-    spread = [index[(None,) * len(before) + (...,) + (None,) * len(after)].expand(result.shape) for index in tensors]
-    return torch.empty_strided(result.shape, compute_elementwise_output_strides(read, *spread), dtype=x.dtype, device=x.device)
+    spread = [index.reshape((1,) * len(before) + tuple(index.shape) + (1,) * len(after)) for index in tensors]
+    return torch.empty_strided(result.shape, iterator_strides(read, *spread), dtype=x.dtype, device=x.device)
 
 
 def _padded(x, pad, value=0):
@@ -82,17 +80,11 @@ def _padded(x, pad, value=0):
 EAGER_LAYOUT = {
     aten.angle.default: _angle,
     aten.constant_pad_nd.default: _padded,
+    aten.index.Tensor: _indexed,
+    aten.masked_fill.Scalar: lambda x, mask, *_: torch.empty_like(x.expand(torch.broadcast_shapes(x.shape, mask.shape))),
+    aten.masked_fill.Tensor: lambda x, mask, *_: torch.empty_like(x.expand(torch.broadcast_shapes(x.shape, mask.shape))),
     aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
-    aten.heaviside.default: _sum,
-    aten.index.Tensor: _indexed,
-    aten.logaddexp.default: _sum,
-    aten.logaddexp2.default: _sum,
-    aten.logical_and.default: _sum,
-    aten.logical_or.default: _sum,
-    aten.logical_xor.default: _sum,
-    aten.div.Tensor_mode: _sum,
-    aten.floor_divide.default: _sum,
     aten.native_batch_norm.default: _suggested,
     aten._native_batch_norm_legit.default: _suggested,
     aten._native_batch_norm_legit.no_stats: _suggested,
@@ -102,29 +94,107 @@ EAGER_LAYOUT = {
     # As an operator of its own, and not as pieces whose lengths would be guarded.
     aten.roll.default: _rolled,
 }
+# Elementwise, though no tag says so.
+UNTAGGED_ELEMENTWISE = {
+    aten.elu_backward.default,
+    aten.floor_divide.default,
+    aten.hardsigmoid_backward.default,
+    aten.hardswish_backward.default,
+    aten.hardtanh_backward.default,
+    aten.leaky_relu_backward.default,
+    aten.logit_backward.default,
+    aten.native_dropout_backward.default,
+    aten.softplus_backward.default,
+    aten.threshold_backward.default,
+}
 # The same for operators that are decomposed.
-EAGER_LAYOUT_OF_PARTS = {aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x)}
+EAGER_LAYOUT_OF_PARTS = {
+    aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
+    aten.huber_loss_backward.default: _contiguous,
+    aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
+    aten.mse_loss_backward.default: _contiguous,
+    aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x),
+    aten.smooth_l1_loss_backward.default: _contiguous,
+    aten.isin.Tensor_Tensor: lambda x, *_, **__: _contiguous(None, x),
+    aten.isin.Tensor_Scalar: lambda x, *_, **__: _contiguous(None, x),
+}
+
+
+def iterator_strides(*tensors):
+    """The strides of a result that TensorIterator (ATen/TensorIterator.cpp) makes of these operands; torch's formula for fake tensors gives other
+    ones where operands are broadcast or have dimensions of one element."""
+    shape = torch.broadcast_shapes(*[x.shape for x in tensors])
+    rank = len(shape)
+    contiguous = make_contiguous_strides_for(shape)
+    if all(x.dim() == rank and all(statically_known_true(a == b) for a, b in zip(x.shape, shape)) for x in tensors):
+        if all(is_contiguous_or_false(x) for x in tensors):
+            return contiguous
+        if rank == 4 and all(is_contiguous_for_memory_format_or_false(x, memory_format=torch.channels_last) for x in tensors):
+            return make_channels_last_strides_for(shape)
+        first = tensors[0].stride()
+        if all(is_non_overlapping_and_dense_or_false(x) and all(statically_known_true(a == b) for a, b in zip(x.stride(), first)) for x in tensors):
+            return first
+    operands = [_broadcast_strides(x, shape) for x in tensors]
+    order = list(range(rank - 1, -1, -1))
+    for i in range(1, rank):
+        inner = i
+        for outer in range(i - 1, -1, -1):
+            compared = _order(operands, shape, order[outer], order[inner])
+            if compared > 0:
+                order[outer], order[inner] = order[inner], order[outer]
+                inner = outer
+            elif compared < 0:
+                break
+    if order == list(range(rank - 1, -1, -1)):
+        return contiguous
+    strides, step = [0] * rank, 1
+    for dim in order:
+        strides[dim] = step
+        step = step * shape[dim]
+    return tuple(strides)
+
+
+def _broadcast_strides(x, shape):
+    """A dimension that is broadcast has no stride, one of a single element that stays one keeps its own."""
+    missing = len(shape) - x.dim()
+    kept = (0 if _is_one(size) and not _is_one(shape[missing + dim]) else stride for dim, (size, stride) in enumerate(zip(x.shape, x.stride())))
+    return [0] * missing + list(kept)
+
+
+def _order(operands, shape, outer, inner):
+    """1 if `outer` has to go outside of what it is tried as, -1 if it may stay, 0 if no operand tells."""
+    for strides in operands:
+        a, b = strides[outer], strides[inner]
+        if _is_zero(a) or _is_zero(b):
+            continue
+        if guard_or_false(a == b):
+            if guard_or_false(shape[outer] > shape[inner]):
+                return 1
+        elif guard_or_false(a < b) or guard_or_false(b % a == 0):
+            return -1
+        elif guard_or_false(a > b) or guard_or_false(a % b == 0):
+            return 1
+    return 0
+
+
+def _operands(args, kwargs):
+    # A number in a tensor takes no part in the order.
+    return [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and x.dim()]
 
 
 def _pointwise(*args, **kwargs):
     """As TensorIterator lays the result of an elementwise operator."""
-    tensors = torch.broadcast_tensors(*[x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and x.dim()])
-    return torch.empty_strided(tensors[0].shape, compute_elementwise_output_strides(*tensors), dtype=tensors[0].dtype, device=tensors[0].device)
+    tensors = _operands(args, kwargs)
+    return torch.empty_strided(
+        torch.broadcast_shapes(*[x.shape for x in tensors]), iterator_strides(*tensors), dtype=tensors[0].dtype, device=tensors[0].device
+    )
 
 
-def _convert_halves(op, *args, **kwargs):
-    """A decomposition of elementwise operators that changes nothing but the strides where a half operand is expanded."""
-    if getattr(_nested, "active", False):
-        return NotImplemented
-    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
-    expanded = [x for x in tensors if x.dtype in (torch.bfloat16, torch.float16) and _is_expanded(x)]
-    if not expanded or not any(x.dim() > 1 and not _is_expanded(x) and not is_contiguous_or_false(x) for x in tensors):
-        return NotImplemented
-    return _keeping(op, None, _pointwise, *args, **kwargs)
-
-
-def _is_expanded(x):
-    return any(type(stride) is int and stride == 0 for stride in x.stride())
+def _iterated(op, rule, /, *args, **kwargs):
+    """An elementwise operator, by its decomposition where it has one, with the strides that TensorIterator gives its result."""
+    if not _operands(args, kwargs):
+        return _keeping(op, rule, None, *args, **kwargs) if rule is not None else NotImplemented
+    return _keeping(op, rule, _pointwise, *args, **kwargs)
 
 
 # These copy the whole storage of their first operand and change the copy: the result lies in it as the operand does in its own.
@@ -214,7 +284,7 @@ def _tensors(values):
     return [x for x in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(x, torch.Tensor)]
 
 
-def _keeping(op, rule, layout, *args, **kwargs):
+def _keeping(op, rule, layout, /, *args, **kwargs):
     """The operator by its decomposition, or as it is where it has none, with eager's strides; NotImplemented where it has to stay whole."""
     if getattr(_nested, "active", False):
         return rule(*args, **kwargs) if rule is not None else NotImplemented
@@ -251,19 +321,20 @@ def _makes_tensors(op):
 
 
 def decompositions(table):
-    """OpOverload -> decomposition with eager's strides, for the entries of `table` and for those of EAGER_LAYOUT."""
+    """OpOverload -> decomposition with eager's strides, for the entries of `table`, for elementwise operators and for those of EAGER_LAYOUT."""
+    iterated = set(_iterated_operators())
     kept = {
         op: functools.partial(_keeping, op, rule, None)
         for op, rule in table.items()
-        if isinstance(op, torch._ops.OpOverload) and op not in EAGER_LAYOUT and _makes_tensors(op)
+        if isinstance(op, torch._ops.OpOverload) and op not in iterated and op not in EAGER_LAYOUT and _makes_tensors(op)
     }
-    halves = {op: functools.partial(_convert_halves, op) for op in _pointwise_operators() if op not in table}
+    elementwise = {op: functools.partial(_iterated, op, table.get(op)) for op in iterated}
     parts = {op: functools.partial(_keeping, op, table[op], layout) for op, layout in EAGER_LAYOUT_OF_PARTS.items()}
-    return kept | halves | parts | {op: functools.partial(_keeping, op, None, layout) for op, layout in EAGER_LAYOUT.items()}
+    return kept | elementwise | parts | {op: functools.partial(_keeping, op, None, layout) for op, layout in EAGER_LAYOUT.items()}
 
 
-def _pointwise_operators():
-    """Those with several operands."""
+def _iterated_operators():
+    """Elementwise operators of several tensors. Formulas of torch's that are made of other operators take the order of those."""
     for name in sorted(torch._C._dispatch_get_all_op_names()):
         namespace, _, rest = name.partition("::")
         packet, _, overload = rest.partition(".")
@@ -271,5 +342,7 @@ def _pointwise_operators():
             continue
         op = getattr(getattr(aten, packet), overload or "default")
         several = sum(str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in op._schema.arguments) > 1
-        if several and torch.Tag.pointwise in op.tags and _makes_tensors(op) and len(op._schema.returns) == 1:
+        is_composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+        if several and torch.Tag.pointwise in op.tags and not is_composite and _makes_tensors(op) and len(op._schema.returns) == 1:
             yield op
+    yield from UNTAGGED_ELEMENTWISE
