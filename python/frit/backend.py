@@ -57,6 +57,10 @@ def _compile_to_save(gm, example_inputs, settings):
         return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
 
 
+# What a wrong rule raises, other than one that refuses its operands.
+_MISTAKES = (TypeError, NameError, AttributeError, LookupError)
+
+
 def _compile(gm, example_inputs, settings, wrap):
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -93,6 +97,8 @@ def _compile(gm, example_inputs, settings, wrap):
         counters["frit"]["traced_whole"] += 1
         log.info("operators are not decomposed: %s", error)
         compiled = trace({})
+        if settings["strict"] and isinstance(error, _MISTAKES):
+            raise  # the operators as they are were traced, so it is a rule that is wrong
     compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
     return disable(compiled, reason="do not trace a compiled graph")
 

@@ -84,9 +84,9 @@ def decomposition_table():
         for op, rule in core_aten_decompositions().items()
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
+    table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table.update(with_eager_strides(table))
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
-    table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm

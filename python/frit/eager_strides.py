@@ -102,15 +102,15 @@ UNTAGGED_ELEMENTWISE = {
     aten.hardswish_backward.default,
     aten.hardtanh_backward.default,
     aten.leaky_relu_backward.default,
-    aten.logit_backward.default,
-    aten.native_dropout_backward.default,
     aten.softplus_backward.default,
-    aten.threshold_backward.default,
 }
-# The same for operators that are decomposed.
+# Their kernels read the tensor of the forward first.
+SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backward.default}
+# As EAGER_LAYOUT, for operators that are decomposed.
 EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
     aten.huber_loss_backward.default: _contiguous,
+    aten.ldexp.Tensor: lambda x, exponent: _pointwise(x, _contiguous(None, exponent)),
     aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
     aten.mse_loss_backward.default: _contiguous,
     aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x),
@@ -194,7 +194,8 @@ def _iterated(op, rule, /, *args, **kwargs):
     """An elementwise operator, by its decomposition where it has one, with the strides that TensorIterator gives its result."""
     if not _operands(args, kwargs):
         return _keeping(op, rule, None, *args, **kwargs) if rule is not None else NotImplemented
-    return _keeping(op, rule, _pointwise, *args, **kwargs)
+    layout = _pointwise if op not in SECOND_OPERAND_FIRST else lambda first, second, *rest, **named: _pointwise(second, first, *rest, **named)
+    return _keeping(op, rule, layout, *args, **kwargs)
 
 
 # These copy the whole storage of their first operand and change the copy: the result lies in it as the operand does in its own.
