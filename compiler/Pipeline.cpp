@@ -41,6 +41,9 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
     passes.addNestedPass<GraphOp>(createSinglePassVariancePass({.arch = options.arch}));
   }
 
+  if (!options.eagerNumerics) {
+    passes.addNestedPass<GraphOp>(createLimitContractionPass());
+  }
   // What runs together.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass({.merge = options.merge}));
   if (!options.eagerNumerics) {

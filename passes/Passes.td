@@ -220,6 +220,29 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
   ];
 }
 
+def LimitContractionPass : Pass<"frit-limit-contraction", "::mlir::frit::GraphOp"> {
+  let summary = "round products whose rounded value can be told from the exact one";
+  let description = [{
+    `fastmath<contract>` on a product and on the sum that reads it lets code generators fuse the two, with one rounding. Kernels compute a product
+    anew where they need it, and each may fuse it or not: a product that more than one operation reads loses the flag, so that `x - x` and
+    `x - mean(x)` of one element are 0. A sum of two products loses it too: only one of them would keep its rounding, and `a * b - b * a`
+    would not be 0. Views, changes of sign and implicit roundings are looked through.
+
+    ```mlir
+    %x = arith.mulf %a, %b fastmath<contract> : tensor<4x1xf32>
+    %s = frit.reduce %x ... : tensor<4x1xf32> -> tensor<4xf32>
+    %m = frit.reindex %s ...
+    %y = arith.subf %x, %m fastmath<contract> : tensor<4x1xf32>
+    // becomes
+    %x = arith.mulf %a, %b : tensor<4x1xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"products", "products", "products that several operations read">,
+    Statistic<"sums", "sums", "sums of two products">
+  ];
+}
+
 def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::GraphOp"> {
   let summary = "compute half types in f32 between the operations of a region";
   let description = [{

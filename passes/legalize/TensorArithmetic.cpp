@@ -22,23 +22,10 @@ template <typename OpTy> Tensor TensorBuilder::binary(Tensor a, Tensor b, DType 
   return {OpTy::create(builder, loc, a.value, b.value)->getResult(0), dtype};
 }
 
-/// Whether a value is a product, seen through views.
-static bool isProduct(Value value) {
-  Operation *def = value.getDefiningOp();
-  while (isa_and_nonnull<ReindexOp, ReshapeOp>(def)) {
-    def = def->getOperand(0).getDefiningOp();
-  }
-  return isa_and_nonnull<arith::MulFOp>(def);
-}
-
-/// A floating operation that may be contracted into a fused multiply-add. A sum of two
-/// products may not: only one of them would keep its rounding, and x * x + y * y or
-/// x * y - y * x would depend on which.
+/// A floating operation that may be contracted into a fused multiply-add, where `frit-limit-contraction` leaves it so.
 template <typename OpTy> Tensor TensorBuilder::floating(Tensor a, Tensor b) {
-  bool ambiguous =
-      !std::is_same_v<OpTy, arith::MulFOp> && isProduct(a.value) && isProduct(b.value);
   Tensor result = binary<OpTy>(a, b, a.dtype);
-  if (contract && !ambiguous) {
+  if (contract) {
     cast<OpTy>(result.value.getDefiningOp()).setFastmath(arith::FastMathFlags::contract);
   }
   return result;

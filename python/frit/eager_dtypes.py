@@ -18,14 +18,15 @@ def _of_self(rule, place, *args, **kwargs):
     return result if result is NotImplemented or result.dtype == args[place].dtype else result.to(args[place].dtype)
 
 
-def _promoted(rule, *args, **kwargs):
+def _promoted(op, rule, *args, **kwargs):
     """Eager's kernel computes in the promoted dtype and returns that."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     if len({x.dtype for x in tensors}) == 1:
-        return NotImplemented if rule is None else rule(*args, **kwargs)
+        return rule(*args, **kwargs)
     dtype = functools.reduce(torch.promote_types, [x.dtype for x in tensors])
     args = [x.to(dtype) if isinstance(x, torch.Tensor) else x for x in args]
-    return (rule or aten.threshold_backward.default)(*args, **kwargs)
+    result = rule(*args, **kwargs)
+    return op(*args, **kwargs) if result is NotImplemented else result
 
 
 # operator -> the place of `self`
@@ -42,6 +43,4 @@ OF_SELF = {
 def decompositions(table):
     """OpOverload -> decomposition, to be laid over `table`, whose rules they call."""
     mended = {op: functools.partial(_of_self, table[op], place) for op, place in OF_SELF.items()}
-    mended[aten.addr.default] = functools.partial(_promoted, table[aten.addr.default])
-    mended[aten.threshold_backward.default] = functools.partial(_promoted, None)  # stays whole otherwise
-    return mended
+    return mended | {op: functools.partial(_promoted, op, table[op]) for op in (aten.addr.default, aten.threshold_backward.default)}

@@ -83,6 +83,7 @@ EAGER_LAYOUT = {
     aten.index.Tensor: _indexed,
     aten.masked_fill.Scalar: lambda x, mask, *_: x.new_empty(torch.broadcast_shapes(x.shape, mask.shape)),
     aten.masked_fill.Tensor: lambda x, mask, *_: x.new_empty(torch.broadcast_shapes(x.shape, mask.shape)),
+    aten.ldexp.Tensor: lambda x, exponent: _pointwise(x, _contiguous(None, exponent)),
     aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
     aten.native_batch_norm.default: _suggested,
@@ -98,11 +99,14 @@ EAGER_LAYOUT = {
 UNTAGGED_ELEMENTWISE = {
     aten.elu_backward.default,
     aten.floor_divide.default,
+    aten.hardshrink_backward.default,
     aten.hardsigmoid_backward.default,
     aten.hardswish_backward.default,
     aten.hardtanh_backward.default,
     aten.leaky_relu_backward.default,
+    aten.mish_backward.default,
     aten.softplus_backward.default,
+    aten.softshrink_backward.default,
 }
 # Their kernels read the tensor of the forward first.
 SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backward.default}
@@ -110,7 +114,6 @@ SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backwar
 EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
     aten.huber_loss_backward.default: _contiguous,
-    aten.ldexp.Tensor: lambda x, exponent: _pointwise(x, _contiguous(None, exponent)),
     aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
     aten.mse_loss_backward.default: _contiguous,
     aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x),
@@ -343,7 +346,8 @@ def _iterated_operators():
             continue
         op = getattr(getattr(aten, packet), overload or "default")
         several = sum(str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in op._schema.arguments) > 1
-        is_composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+        has_kernel = functools.partial(torch._C._dispatch_has_kernel_for_dispatch_key, name)
+        is_composite = has_kernel("CompositeImplicitAutograd") and not has_kernel("CPU")
         if several and torch.Tag.pointwise in op.tags and not is_composite and _makes_tensors(op) and len(op._schema.returns) == 1:
             yield op
     yield from UNTAGGED_ELEMENTWISE

@@ -2,12 +2,12 @@
 // RUN: frit-opt %s --frit-legalize-aten=eager-numerics=true | FileCheck %s --check-prefix=EAGER
 // RUN: frit-opt %s --frit-legalize-aten=list-rules=true -o /dev/null | FileCheck %s --check-prefix=RULES
 
-// A product and a sum may become one operation, but not a sum of two products: x * x + y * y would
-// depend on which of them keeps its rounding. Eager's numerics contract nothing.
+// What is a product or a sum may be contracted; `frit-limit-contraction` decides where. Eager's numerics contract
+// nothing.
 // CHECK-LABEL: frit.graph @products
 // CHECK:         %[[X:.+]] = arith.mulf %arg0, %arg0 fastmath<contract>
 // CHECK:         %[[Y:.+]] = arith.mulf %arg1, %arg1 fastmath<contract>
-// CHECK:         %[[S:.+]] = arith.addf %[[X]], %[[Y]] : tensor<4xf32>
+// CHECK:         %[[S:.+]] = arith.addf %[[X]], %[[Y]] fastmath<contract>
 // CHECK:         arith.subf %[[S]], %[[X]] fastmath<contract>
 // EAGER-LABEL: frit.graph @products
 // EAGER-NOT:     fastmath

@@ -1,0 +1,61 @@
+// A product that is fused with the sum that reads it is not rounded. This pass decides where that may be: what is equal in the program has to stay equal.
+#include "passes/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_LIMITCONTRACTIONPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Whether code generators see their operand through this: views, changes of sign, and roundings that `frit-elide-half-rounding` may take away.
+static bool isSeenThrough(Operation *op) {
+  return isa_and_nonnull<ReindexOp, ReshapeOp, arith::NegFOp, arith::ExtFOp>(op) || (isa_and_nonnull<arith::TruncFOp>(op) && op->hasAttr("frit.implicit"));
+}
+
+/// Whether more than one operation reads the value, or one of them twice.
+static bool isShared(Value value) {
+  SmallVector<Value> stack{value};
+  unsigned readers = 0;
+  while (!stack.empty() && readers < 2) {
+    for (Operation *user : stack.pop_back_val().getUsers()) {
+      if (isSeenThrough(user)) {
+        stack.push_back(user->getResult(0));
+      } else {
+        ++readers;
+      }
+    }
+  }
+  return readers > 1;
+}
+
+static bool isProduct(Value value) {
+  Operation *def = value.getDefiningOp();
+  while (isSeenThrough(def)) {
+    def = def->getOperand(0).getDefiningOp();
+  }
+  return isa_and_nonnull<arith::MulFOp>(def);
+}
+
+namespace {
+struct LimitContractionPass : frit::impl::LimitContractionPassBase<LimitContractionPass> {
+  void runOnOperation() override {
+    getOperation()->walk([&](arith::ArithFastMathInterface op) {
+      auto flags = op.getFastMathFlagsAttr();
+      if (!flags || !bitEnumContainsAny(flags.getValue(), arith::FastMathFlags::contract)) {
+        return;
+      }
+      bool isProductRead = isa<arith::MulFOp>(op) && isShared(op->getResult(0));
+      bool isSumOfProducts = isa<arith::AddFOp, arith::SubFOp>(op) && isProduct(op->getOperand(0)) && isProduct(op->getOperand(1));
+      if (isProductRead || isSumOfProducts) {
+        auto without = flags.getValue() & ~arith::FastMathFlags::contract;
+        op->setAttr(op.getFastMathAttrName(), arith::FastMathFlagsAttr::get(&getContext(), without));
+        ++(isProductRead ? products : sums);
+      }
+    });
+  }
+};
+} // namespace
