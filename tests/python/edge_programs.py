@@ -116,6 +116,11 @@ INFERENCE = {
         lambda x, y: [torch.where(x.sin() == x.sin(), x, 0), (x.exp() == x.exp() + 0), (x * y).floor(), (x * y).long(), torch.isinf(x * 3e4), (x * y) == 1],
         [torch.tensor([0.5, 1.7, -2.3, 3.0], dtype=torch.float16), torch.tensor([2.0, 1.7641, -0.4347, 0.3333], dtype=torch.float16)],
     ),
+    # A product that is fused with one of its readers only is two numbers.
+    "products that are equal": (
+        lambda x, y: [(x * 0.7).std(1, unbiased=False) == 0, (x * y - (x * y).mean(1, keepdim=True)) == 0, (x * y - y * x) == 0, (y * x - (x * y)) == 0],
+        [torch.linspace(-3, 3, 32).view(4, 1, 8), torch.linspace(0.1, 2, 32).view(4, 1, 8)],
+    ),
     "places in joined tensors": (
         lambda x, i: [torch.vstack([x, x + 1]).take_along_dim(i * 0, 0), torch.cat([x, x * 2]).gather(0, torch.cat([i, i])), torch.cat([x, -x])[i * 3]],
         [torch.arange(3.0), torch.tensor([[0, 1, 1]])[0]],

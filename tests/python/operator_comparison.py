@@ -171,7 +171,7 @@ def differences(actual, expected, case, training):
                 found.append(str(error))
             else:
                 found.append(None)
-    shares, wanted = checker.sharing(actual.tensors), checker.sharing(expected.tensors)
+    shares, wanted = checker.both_sharings(actual.tensors, expected.tensors)
     found.append(None if shares == wanted else f"storage sharing {shares} instead of {wanted}")
     return found
 

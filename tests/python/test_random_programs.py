@@ -100,6 +100,37 @@ def test_what_differs_is_seen(program, change, kind):
     assert found.kind == kind, found
 
 
+EMPTY = by_hand(
+    [("v0 = torch.arange(a0.shape[0])", "pure", "shape"), ("v1 = F.pad(v0, (0, -1))", "pure", "bits"),
+     ("v2 = v1.unsqueeze(0).expand(1, *v1.shape)", "view", "bits")],
+    ("v2", "v1"), ("data((n,), torch.float32, 0)",), calls=(1,),
+)  # fmt: skip
+CAST = by_hand(
+    [("v0 = a0.to(torch.bfloat16)", "pure", "bits"), ("a0[1:].zero_()", "write", "bits"), ("v1 = torch.logaddexp(v0, a0)", "pure", "float")], ("v1",)
+)
+HALVES_INSIDE = by_hand(
+    [("v0 = F.kl_div(a0.log_softmax(-1), a0.softmax(-1), reduction='sum')", "pure", "float")], inputs=("data((n,), torch.float16, 1)",),
+    autocast="torch.bfloat16",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "program, change, kind",
+    [
+        (EMPTY, lambda x, _: x, ""),
+        (EMPTY, lambda x, _: x.new_zeros(4)[:0].view(x.shape), ""),
+        (CAST, lambda x, _: x.nextafter(torch.tensor(9.0)) if x.dtype == torch.float32 else x, ""),
+        (CAST, lambda x, _: x * (1 + 1e-4), "rounding"),
+        (HALVES_INSIDE, lambda x, _: x + 2e-4, ""),
+        (HALVES_INSIDE, lambda x, _: x + 1e-1, "rounding"),
+    ],
+)
+def test_what_eager_may_do_is_no_difference(program, change, kind):
+    """Tensors without elements lie in any storage, casts that change nothing in fp64 are copies there, too, and halves inside of a step round as halves."""
+    found = outcome(program, altering(change))
+    assert found.kind == kind, found
+
+
 def test_a_write_that_is_lost_is_seen():
     program = by_hand([("a0.copy_(a1)", "write", "exact")], ("a1",), inputs=("data((4,), torch.int64, 0)", "data((4,), torch.int64, 1)"))
 

@@ -112,7 +112,7 @@ def compare_call(program, k, actual, expected):
             raise Different(kind, place.split()[0], str(error)) from error
         if not same_bits(a, e):
             unequal.append(number)
-    sharing = [checker.sharing([x for _, x in leaves if isinstance(x, torch.Tensor)]) for leaves in (mine, wanted)]
+    sharing = checker.both_sharings(*([x for _, x in leaves if isinstance(x, torch.Tensor)] for leaves in (mine, wanted)))
     if sharing[0] != sharing[1]:
         raise Different("sharing", "", f"{sharing[0]}, not {sharing[1]}")
     objects = [[[r is x for x in call.arguments] for r in call.results] for call in (actual, expected)]

@@ -7,6 +7,8 @@ sign. Level 2: rounded. A level belongs to a storage.
 import re
 
 import torch
+import torch.utils._pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from .program import lookup, namespace, widened
 
@@ -41,6 +43,18 @@ class Refused(Exception):
     """A step whose values would say nothing: integers made of rounded numbers."""
 
 
+class _Coarsest(TorchDispatchMode):
+    """The precision of the narrowest tensor that the operators of a step make: a step may compute in halves and give single precision."""
+
+    epsilon = 0.0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if all(r.alias_info is None for r in func._schema.returns):
+            self.epsilon = max([self.epsilon, *(torch.finfo(x.dtype).eps for x in pytree.tree_leaves(result) if is_rounded_type(x))])
+        return result
+
+
 class Run:
     """The slots of one call after the steps so far, natively, with the level of each storage."""
 
@@ -52,9 +66,10 @@ class Run:
         if state is not None:
             self.space["m"] = state
         self.levels = {} if levels is None else levels
-        #: For each step whether its result is rounded, and the precision of its results.
+        #: For each step whether its result is rounded, the least precision in it, and which of its targets have memory of their own.
         self.rounds = []
         self.epsilons = []
+        self.fresh = []
         # What a slot held stays alive: levels are known by address.
         self.kept = []
 
@@ -73,7 +88,8 @@ class Run:
         known = before
         if step.grade == "sum" and before < ROUNDED:
             known = self._summed(step, read, before)
-        with self.program.context():
+        coarsest = _Coarsest()
+        with self.program.context(), coarsest:
             exec(step.line, self.space)
         made = tensors_of(lookup(name, self.space) for name in step.targets)
         written = tensors_of(lookup(name, self.space) for name in step.writes)
@@ -86,11 +102,16 @@ class Run:
             self._set(x, max(level, self.level(x)), step)
         rounded = [x for x in made + written if is_rounded_type(x)]
         self.rounds.append(step.kind != "view" and step.grade not in ("bits", "shape") and any(self.level(x) == ROUNDED for x in rounded))
-        self.epsilons.append(max([torch.finfo(x.dtype).eps for x in rounded], default=0.0))
+        self.epsilons.append(max([coarsest.epsilon, *(torch.finfo(x.dtype).eps for x in rounded)]) if rounded else 0.0)
+        self.fresh.append([name for name in step.targets if name in self.space and self._is_outside(old, self.space[name])])
 
     def _all(self):
         held = [x for x in self.space.values() if isinstance(x, torch.Tensor)]
         return held + (list(self.state.state_dict().values()) if self.state is not None else [])
+
+    @staticmethod
+    def _is_outside(storages, x):
+        return isinstance(x, torch.Tensor) and storage_of(x) not in storages
 
     def _set(self, x, level, step):
         if level == ROUNDED and not is_rounded_type(x):

@@ -10,7 +10,7 @@ import contextlib
 import checker
 import torch
 
-from .levels import Run, is_rounded_type, tensors_of
+from .levels import Run, is_rounded_type, storage_of, tensors_of
 from .program import lookup, namespace, widened
 
 DRAWS = 8
@@ -25,8 +25,10 @@ def moved(x, epsilon, generator):
     return 1 + ROUNDINGS * epsilon * noise
 
 
-def disturbed(step, space, epsilon, rounds, generator):
-    """Executes a step in fp64, disturbed if it rounds."""
+def disturbed(step, space, fresh, epsilon, rounds, generator):
+    """Executes a step in fp64, disturbed if it rounds. The targets `fresh` have memory of their own, as in the program: a cast that changes nothing in
+    fp64 is a copy all the same."""
+    held = {storage_of(x) for x in tensors_of(space.values())}
     kept = {}
     if rounds and step.grade in ("sum", "float"):
         for name in step.reads:
@@ -37,6 +39,9 @@ def disturbed(step, space, epsilon, rounds, generator):
     with checker.Roundings(ROUNDINGS * epsilon, generator) if rounds else contextlib.nullcontext():
         exec(widened(step.line), space)
     space.update(kept)
+    for name in fresh:
+        if storage_of(space[name]) in held:
+            space[name] = space[name].clone()
     for name in step.targets + step.writes:
         x = lookup(name, space)
         if not is_rounded_type(x) or step.kind == "view":
@@ -59,7 +64,7 @@ def outcomes(program, k, collect, runs, generator):
             epsilon, rounds = native.epsilons[number], native.rounds[number]
             if generator is None:
                 epsilon, rounds = 0.0, False
-            disturbed(step, space, epsilon, rounds, generator)
+            disturbed(step, space, native.fresh[number], epsilon, rounds, generator)
         leaves = collect(program, call, space, state)
     return leaves
 
