@@ -1,4 +1,5 @@
-// A product that is fused with the sum that reads it is not rounded. This pass decides where that may be: what is equal in the program has to stay equal.
+// A product that is fused with the sum that reads it is not rounded. This pass decides where that
+// may be: what is equal in the program has to stay equal.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,9 +12,13 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether code generators see their operand through this: views, changes of sign, and roundings that `frit-elide-half-rounding` may take away.
+/// Whether code generators see their operand through this: views, changes of sign, and roundings
+/// that `frit-elide-half-rounding` may take away.
 static bool isSeenThrough(Operation *op) {
-  return isa_and_nonnull<ReindexOp, ReshapeOp, arith::NegFOp, arith::ExtFOp>(op) || (isa_and_nonnull<arith::TruncFOp>(op) && op->hasAttr("frit.implicit"));
+  if (isa_and_nonnull<arith::TruncFOp>(op)) {
+    return op->hasAttr("frit.implicit");
+  }
+  return isa_and_nonnull<ReindexOp, ReshapeOp, arith::NegFOp, arith::ExtFOp>(op);
 }
 
 /// Whether more than one operation reads the value, or one of them twice.
@@ -49,10 +54,12 @@ struct LimitContractionPass : frit::impl::LimitContractionPassBase<LimitContract
         return;
       }
       bool isProductRead = isa<arith::MulFOp>(op) && isShared(op->getResult(0));
-      bool isSumOfProducts = isa<arith::AddFOp, arith::SubFOp>(op) && isProduct(op->getOperand(0)) && isProduct(op->getOperand(1));
+      bool isSumOfProducts = isa<arith::AddFOp, arith::SubFOp>(op) &&
+                             isProduct(op->getOperand(0)) && isProduct(op->getOperand(1));
       if (isProductRead || isSumOfProducts) {
         auto without = flags.getValue() & ~arith::FastMathFlags::contract;
-        op->setAttr(op.getFastMathAttrName(), arith::FastMathFlagsAttr::get(&getContext(), without));
+        op->setAttr(op.getFastMathAttrName(),
+                    arith::FastMathFlagsAttr::get(&getContext(), without));
         ++(isProductRead ? products : sums);
       }
     });

@@ -22,7 +22,8 @@ template <typename OpTy> Tensor TensorBuilder::binary(Tensor a, Tensor b, DType 
   return {OpTy::create(builder, loc, a.value, b.value)->getResult(0), dtype};
 }
 
-/// A floating operation that may be contracted into a fused multiply-add, where `frit-limit-contraction` leaves it so.
+/// A floating operation that may be contracted into a fused multiply-add, where
+/// `frit-limit-contraction` leaves it so.
 template <typename OpTy> Tensor TensorBuilder::floating(Tensor a, Tensor b) {
   Tensor result = binary<OpTy>(a, b, a.dtype);
   if (contract) {

@@ -44,6 +44,10 @@ def _angle(x):
     return _contiguous(None, x) if x.is_complex() else x
 
 
+def _filled(x, mask, *_):
+    return x.new_empty(torch.broadcast_shapes(x.shape, mask.shape))
+
+
 def _unpooled(x, indices, output_size):
     return torch.empty_like(x.new_empty((*x.shape[:-2], *output_size)), memory_format=torch._prims_common.suggest_memory_format(x))
 
@@ -113,8 +117,8 @@ EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
     aten.huber_loss_backward.default: _contiguous,
     aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
-    aten.masked_fill.Scalar: lambda x, mask, *_: x.new_empty(torch.broadcast_shapes(x.shape, mask.shape)),
-    aten.masked_fill.Tensor: lambda x, mask, *_: x.new_empty(torch.broadcast_shapes(x.shape, mask.shape)),
+    aten.masked_fill.Scalar: _filled,
+    aten.masked_fill.Tensor: _filled,
     aten.mse_loss_backward.default: _contiguous,
     aten.native_batch_norm_backward.default: lambda grad, x, *_: _suggested(x),
     aten.smooth_l1_loss_backward.default: _contiguous,
