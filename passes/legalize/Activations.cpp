@@ -45,20 +45,20 @@ void mlir::frit::addActivationRules(RuleTable &table) {
     Tensor scale = b.scalar(call.scalar(2), x.dtype);
     Tensor negative = b.mul(b.scalar(call.scalar(1), x.dtype), scale);
     Tensor inner = b.math<math::ExpM1Op>(b.mul(x, b.scalar(call.scalar(3), x.dtype)));
-    return b.select(b.compare(Compare::LE, x, 0), b.mul(inner, negative), b.mul(x, scale));
+    return b.select(b.compare(Compare::LT, x, 0), b.mul(inner, negative), b.mul(x, scale));
   });
   table.addSingle({"aten.selu.default"}, [](AtenCall &call, TensorBuilder &b) {
     double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
     Tensor x = b.toMath(call.tensor(0));
     Tensor negative = b.mul(b.math<math::ExpM1Op>(x), b.mul(b.constant(x.dtype, alpha), scale));
-    return b.select(b.compare(Compare::LE, x, 0), negative, b.mul(x, scale));
+    return b.select(b.compare(Compare::LT, x, 0), negative, b.mul(x, scale));
   });
   // celu(x, alpha)
   table.addSingle({"aten.celu.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = b.toMath(call.tensor(0));
     Tensor alpha = b.scalar(call.scalar(1), x.dtype);
     Tensor inner = b.math<math::ExpM1Op>(b.mul(x, b.div(b.constant(x.dtype, 1), alpha)));
-    return b.select(b.compare(Compare::LE, x, 0), b.mul(inner, alpha), x);
+    return b.select(b.compare(Compare::LT, x, 0), b.mul(inner, alpha), x);
   });
   // hardshrink(x, lambd) and softshrink(x, lambd): NaN stays.
   table.addSingle({"aten.hardshrink.default"}, [](AtenCall &call, TensorBuilder &b) {

@@ -62,8 +62,8 @@ static Sides makeSides(AtenCall &call, unsigned lhs, unsigned rhs, bool wantFloa
     dtype = call.resultDtype();
   }
   bool exact = exactScalar && right.isRankZero();
-  return {left.rounded(b, dtype),
-          exact ? right.as(b, getMathDtype(dtype)) : right.rounded(b, dtype), dtype};
+  bool isOne = !right.tensor.value || llvm::all_of(right.tensor.sizes(), [](SizeExpr size) { return size.isConstant(1); });
+  return {left.rounded(b, dtype), exact ? right.as(b, getMathDtype(dtype)) : right.rounded(b, dtype), dtype, isOne};
 }
 
 Sides Sides::get(AtenCall &call, unsigned lhs, unsigned rhs) {
@@ -88,10 +88,10 @@ static Tensor signsDiffer(TensorBuilder &b, Tensor value, Tensor divisor) {
 
 /// Floats as c10::div_floor_floating: from the exact remainder, then corrected, so that
 /// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's. The half types
-/// round each step: a quotient of several thousand is another one otherwise.
+/// round each step unless they divide by a scalar: a quotient of several thousand is another one otherwise.
 Tensor mlir::frit::floorDivide(TensorBuilder &b, Sides sides) {
   Tensor lhs = sides.lhs, rhs = sides.rhs;
-  auto round = [&](Tensor x) { return b.toMath(b.cast(x, sides.dtype)); };
+  auto round = [&](Tensor x) { return sides.hasScalarRhs ? x : b.toMath(b.cast(x, sides.dtype)); };
   if (isUnsigned(lhs.dtype)) {
     return b.div(lhs, rhs);
   }
@@ -141,8 +141,8 @@ static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
   if (!isFloating(quotient.dtype)) {
     return quotient;
   }
-  // A half type rounds the quotient first: 1 / 0.1 is 10 then, not 9.99.
-  return b.math<math::TruncOp>(b.toMath(b.cast(quotient, sides.dtype)));
+  // A half type rounds the quotient by a tensor first: 1 / 0.1 is 10 then, not 9.99.
+  return b.math<math::TruncOp>(sides.hasScalarRhs ? quotient : b.toMath(b.cast(quotient, sides.dtype)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,10 +215,12 @@ Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double expo
     return result;
   }
   Tensor one = b.constant(x.dtype, 1);
-  if (exponent == 0.5) {
+  // Roots of -inf and -0.0 are not powers; for f16 eager has the powers.
+  bool isPower = call.resultDtype() == DType::F16;
+  if (exponent == 0.5 && !isPower) {
     return b.math<math::SqrtOp>(x);
   }
-  if (exponent == -0.5) {
+  if (exponent == -0.5 && !isPower) {
     return b.div(one, b.math<math::SqrtOp>(x));
   }
   if (exponent == 2) {
@@ -263,7 +265,8 @@ static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
 static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::get(call);
-    if (subtract && sides.dtype == DType::Bool) {
+    auto isBool = [&](unsigned i) { return call.isTensor(i) && call.tensor(i).dtype == DType::Bool; };
+    if (subtract && (isBool(0) || isBool(1))) {
       call.refuse("eager refuses to subtract bool");
     }
     if (reversed) {

@@ -33,6 +33,8 @@ struct Sides {
   Tensor lhs, rhs;
   /// torch's dtype of the computation, a half type included.
   DType dtype;
+  /// The right side is one element: a kernel of half types reads it once, and rounds no step between.
+  bool hasScalarRhs = false;
 
   static Sides get(AtenCall &call, unsigned lhs = 0, unsigned rhs = 1);
   static Sides getWithExactScalar(AtenCall &call);

@@ -1,6 +1,7 @@
 // Runs a rule and puts its values in the place of a call's results, or takes everything back.
 #include "passes/legalize/RewriteCall.h"
 
+#include "passes/legalize/EagerRefusals.h"
 #include "passes/legalize/Mutants.h"
 #include "passes/legalize/Reasons.h"
 
@@ -86,6 +87,9 @@ static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
 std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options, llvm::function_ref<Values(AtenCall &)> rule) {
   if (std::string why = reasonOfDtype(op); !why.empty()) {
     return why;
+  }
+  if (std::optional<DType> refused = refusedDtype(op)) {
+    return ("ATen has no kernel for " + stringifyDType(*refused)).str();
   }
   if (crossesDevices(op)) {
     return "its tensors lie on several devices";

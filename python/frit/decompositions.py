@@ -14,7 +14,9 @@ import torch
 
 from . import planted
 from .eager_dtypes import decompositions as with_eager_dtypes
+from .eager_refusals import REFUSED
 from .eager_strides import decompositions as with_eager_strides
+from .promotion import operand_dtype
 
 KEPT_WHOLE = {
     # attention: torch picks the fused kernel, and its backward needs the fused forward's results
@@ -73,6 +75,9 @@ LEGALISED_WHOLE = {
 }
 
 
+#: Types that kernels of frit's do not compute in, but for complex numbers, whose parts they do.
+CALLED = {torch.uint16, torch.uint32, torch.uint64} | {x for name, x in vars(torch).items() if name.startswith("float8_")}
+
 ONE_SIXTH = torch.tensor(1 / 6, dtype=torch.float32, device="cpu").item()
 
 
@@ -88,14 +93,33 @@ def decomposition_table():
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
+    table[torch.ops.aten.smooth_l1_loss_backward.default] = _smooth_l1_loss_backward
     table.update(with_eager_strides(table))
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
     table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
     table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
+    table = {op: functools.partial(_where_it_helps, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
     return table
+
+
+def _refused(op):
+    """Whether scalars promote, and the types that eager's kernel refuses."""
+    scalars, names = REFUSED.get(str(op), (True, ""))
+    return scalars, frozenset(getattr(torch, name) for name in names.split())
+
+
+def _where_it_helps(op, rule, scalars, refused, /, *args, **kwargs):
+    """Not where eager's kernel refuses the type: its error is the program's. Nor of types that no kernel of frit's computes in: all parts would be
+    calls, and eager lacks some of those calls."""
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    if any(x.dtype in CALLED for x in tensors):
+        return NotImplemented
+    if refused and tensors and tensors[0].device.type == "cpu" and operand_dtype(op, args, kwargs, scalars) in refused:
+        return NotImplemented
+    return rule(*args, **kwargs)
 
 
 def _unbind(x, dim=0):
@@ -113,6 +137,15 @@ def _soft_margin_loss_backward(grad_output, x, target, reduction):
 def _hardsigmoid_backward(grad_output, x):
     """With eager's sixth, which is of single precision in double precision, too."""
     return torch.where((x > -3) & (x < 3), grad_output * ONE_SIXTH, 0.0)
+
+
+def _smooth_l1_loss_backward(grad_output, x, target, reduction, beta):
+    """As eager's kernel computes it, NaN for NaN: torch's rule takes the sign of a difference that is none, which is 0."""
+    difference = x - target
+    norm = 1 / x.numel() if reduction == 1 and x.numel() else 1  # 1: the mean
+    scaled = norm * grad_output
+    inner = norm * difference * grad_output / beta if beta else torch.full_like(difference, float("nan"))
+    return torch.where(difference <= -beta, -scaled, torch.where(difference >= beta, scaled, inner))
 
 
 def _native_layer_norm(x, normalized_shape, weight, bias, eps):

@@ -73,7 +73,7 @@ frit.graph @clamp(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // CHECK-LABEL: frit.graph @subtracted_bool
 // CHECK-NEXT:    frit.aten "aten.sub.Tensor"
-// CHECK-SAME:      reason = "eager refuses to subtract bool"
+// CHECK-SAME:      reason = "ATen has no kernel for bool"
 // CHECK-NEXT:    frit.return
 frit.graph @subtracted_bool(%a: tensor<4xi1>, %b: tensor<4xi1>) -> tensor<4xi1> {
   %0 = frit.aten "aten.sub.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1] {operand_dtypes = [#frit.dtype<bool>, #frit.dtype<bool>], result_dtypes = [#frit.dtype<bool>]} : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>

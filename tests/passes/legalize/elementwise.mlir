@@ -56,7 +56,7 @@ frit.graph @isnan_of_integers(%a: tensor<4xi64>) -> tensor<4xi1> {
 // Eager raises, so the operator stays to raise.
 // CHECK-LABEL: frit.graph @negated_bool
 // CHECK-NEXT:    frit.aten "aten.neg.default"
-// CHECK-SAME:      reason = "eager refuses to negate bool"
+// CHECK-SAME:      reason = "ATen has no kernel for bool"
 // CHECK-NEXT:    frit.return
 frit.graph @negated_bool(%a: tensor<4xi1>) -> tensor<4xi1> {
   %0 = frit.aten "aten.neg.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bool>], result_dtypes = [#frit.dtype<bool>]} : (tensor<4xi1>) -> tensor<4xi1>

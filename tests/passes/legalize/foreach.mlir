@@ -41,7 +41,7 @@ frit.graph @norms(%a: tensor<4xf32>, %b: tensor<3x2xf32>) -> (tensor<f32>, tenso
 // CHECK-LABEL: frit.graph @refused_element
 // CHECK:         arith.negf %arg0
 // CHECK:         frit.aten "aten.neg.default"(%arg1)
-// CHECK-SAME: reason = "eager refuses to negate bool"
+// CHECK-SAME: reason = "ATen has no kernel for bool"
 frit.graph @refused_element(%a: tensor<4xf32>, %b: tensor<3xi1>) -> (tensor<4xf32>, tensor<3xi1>) {
   %0:2 = frit.aten "aten._foreach_neg.default"(%a, %b) [[#frit.operand<0>, #frit.operand<1>]] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<bool>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<bool>]} : (tensor<4xf32>, tensor<3xi1>) -> (tensor<4xf32>, tensor<3xi1>)
   frit.return %0#0, %0#1 : tensor<4xf32>, tensor<3xi1>
