@@ -57,7 +57,8 @@ class _Watched:
     """frit's backend with a clock: what a compilation took and what the first call of its result."""
 
     def __init__(self, device):
-        from frit import backend, graph_key
+        from frit import backend
+        from frit.cache import graph_key
 
         backend._native()
         graph_key.sources_digest()

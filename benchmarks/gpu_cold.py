@@ -36,8 +36,8 @@ _MARK, _MOST = "\n// frit: another kernel\n", 16
 
 def captured(name):
     """The graph of a name as JSON for the compiler."""
-    from frit.capture import capture
-    from frit.decompositions import decomposition_table
+    from frit.capture.graph import capture
+    from frit.eager.decompositions import decomposition_table
 
     graphs = []
 

@@ -21,7 +21,7 @@ from . import measure
 
 
 def _captured(function, *inputs):
-    from frit.capture import capture
+    from frit.capture.graph import capture
 
     return capture(make_fx(function, tracing_mode="fake")(*inputs))
 
@@ -61,9 +61,9 @@ def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
 def bucket_cost(rounds=15, calls=4000):
     """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without, and where each
     bucket has kernels of its own."""
-    from frit import specialize
     from frit.backend import build
-    from frit.capture import capture
+    from frit.capture.graph import capture
+    from frit.sizes import specialize
 
     def function(x):
         return x * 2

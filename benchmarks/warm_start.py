@@ -21,7 +21,8 @@ _PROCESS = """
 import json, sys, time
 started = time.thread_time()
 import torch
-from frit import backend, graph_key
+from frit import backend
+from frit.cache import graph_key
 from benchmarks import warm_start
 calls, real = [], backend.compile_graph
 def timed(gm, inputs, **more):

@@ -1,7 +1,7 @@
 """The function `torch.compile(..., backend="frit")` finds by entry point.
 
 AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators; each is
-captured as export-schema JSON (`capture.py`), compiled to an artifact and loaded. The executable
+captured as export-schema JSON (`capture/graph.py`), compiled to an artifact and loaded. The executable
 follows torch's boxed convention and needs no Python per call. Nothing is compiled at import, and the C++
 libraries are loaded by the first compilation.
 """
@@ -17,13 +17,18 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import as_is, autotune, buckets, guard, kept, modes, opaque, planted, record, specialize
 from . import options as option_registry
-from .capture import Captured, capture
-from .decompositions import decomposition_table
+from . import planted
+from .cache import compiled_graphs
+from .cache.summary import KeptReport, summary
+from .capture import as_is, opaque
+from .capture.graph import Captured, capture
+from .eager.decompositions import decomposition_table
 from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log
-from .summary import KeptReport, summary
+from .modes import autotune, cuda_graphs
+from .sizes import buckets, record, specialize
+from .verify import guard
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
@@ -45,13 +50,13 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
 
 def _is_saved():
-    """Whether torch will write the result to a file of its own (see `aot.py`)."""
+    """Whether torch will write the result to a file of its own (see `cache/aot.py`)."""
     config = torch._functorch.config
     return config.bundled_autograd_cache and config.force_autograd_cache
 
 
 def _compile_to_save(gm, example_inputs, settings):
-    from . import aot
+    from .cache import aot
 
     with aot.key_of_torch(settings, _native().identity()):
         return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
@@ -115,7 +120,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
-        from . import repro
+        from .verify import repro
 
         reason = as_is.reason_of(error)
         if folder := getattr(repro.note(error, gm, {**settings, "strict": True}, stage), "repro", None):
@@ -129,8 +134,8 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     if settings["autotune"]:
         choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
         settings["schedule_choices"] = choices
-    key = kept.key_of(gm, buckets.for_compiler(settings), _native)
-    found = kept.load(key, gm, _native(), settings["bucket_policy"] == "specialize") if key else None
+    key = compiled_graphs.key_of(gm, buckets.for_compiler(settings), _native)
+    found = compiled_graphs.load(key, gm, _native(), settings["bucket_policy"] == "specialize") if key else None
     if found:
         captured, executable, report, short = found
         _time(name, captured, "from the cache", started)
@@ -145,7 +150,7 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
         _time(name, captured, "from the cache by what it means" if isinstance(report, KeptReport) else "compiled and loaded", started)
     if settings["bucket_policy"] == "specialize":
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
-    modes.apply(executable, gm, stage, settings, report, tuned)
+    cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, short, laid)
     if kept_as is not None:
         kept_as.append(captured)
@@ -208,7 +213,7 @@ def build(captured, settings, name):
     native = _native()
     given = _for_compiler(captured, settings)
     asked = (captured.json, json.dumps({**given, "name": name}))
-    like = kept.likeness(captured, given, native, asked[1], with_text=settings["bucket_policy"] == "specialize")
+    like = compiled_graphs.likeness(captured, given, native, asked[1], with_text=settings["bucket_policy"] == "specialize")
     result = native.compile(*asked, like) if like else native.compile(*asked)
     if like and like.found:
         executable, report, _ = like.found
@@ -310,8 +315,8 @@ def counts():
         stats = json.loads(executable.stats())
         for name in _SUMMED:
             total[name] += stats.get(name, 0)
-        modes.merge_reasons(without_graph, stats, "not_captured")
-        modes.merge_reasons(of_one_size, stats, "graphs_of_one_size")
+        cuda_graphs.merge_reasons(without_graph, stats, "not_captured")
+        cuda_graphs.merge_reasons(of_one_size, stats, "graphs_of_one_size")
         for entry in report.get("buckets", ()):
             if entry["index"] >= 0:
                 name = " = ".join(entry["names"])

@@ -63,8 +63,8 @@ REGISTRY = {
             "the CPU to generate code for: 'host', 'x86-64-v3', 'x86-64-v4' or a name of LLVM's, with features: 'x86-64-v3,+avx512f'",
         ),
         Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph where that is possible; the reasons where not are counted"),
-        Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.autotune`)"),
-        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
+        Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.modes.autotune`)"),
+        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.cache.disk_cache`)"),
         Option(
             "buckets",
             dict,
@@ -140,7 +140,7 @@ REGISTRY = {
             "repro_dir",
             str,
             "",
-            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.repro`)",
+            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.verify.repro`)",
             environment="FRIT_REPRO_DIR",
         ),
         Option(

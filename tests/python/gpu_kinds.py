@@ -27,8 +27,8 @@ from torch.utils import _pytree as pytree
 
 from benchmarks import gpu_kernels, ptx
 from frit import backend
-from frit.capture import capture
-from frit.decompositions import decomposition_table
+from frit.capture.graph import capture
+from frit.eager.decompositions import decomposition_table
 from one_trace import OneTrace
 
 BF16, F32 = torch.bfloat16, torch.float32

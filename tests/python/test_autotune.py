@@ -10,7 +10,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import autotune, backend
+from frit import backend
+from frit.modes import autotune
 
 MODE = "max-autotune-no-cudagraphs"
 
@@ -91,7 +92,7 @@ def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
 SECOND_PROCESS = """
 import json, torch
 from torch._dynamo.utils import counters
-from frit import autotune
+from frit.modes import autotune
 asked = []
 autotune.is_faster = lambda tried, best, device: asked.append(1) or True
 x = torch.arange(300 * 500, dtype=torch.float32).reshape(300, 500) % 7

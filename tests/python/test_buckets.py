@@ -10,8 +10,9 @@ import torch
 from exported import TOOLS
 
 import frit
-from frit import backend, buckets
+from frit import backend
 from frit.errors import OptionError
+from frit.sizes import buckets
 
 
 def softmax(x):

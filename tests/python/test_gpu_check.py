@@ -20,8 +20,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from benchmarks import gpu, gpu_kernels, ptx
 from frit import backend, options
-from frit.capture import capture
-from frit.decompositions import decomposition_table
+from frit.capture.graph import capture
+from frit.eager.decompositions import decomposition_table
 
 ROOT = Path(__file__).resolve().parents[2]
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="only where there is no GPU")

@@ -16,7 +16,7 @@ from exported import TOOLS
 
 import frit
 from frit import backend
-from frit.disk_cache import DiskCache, pack
+from frit.cache.disk_cache import DiskCache, pack
 from frit.errors import ArtifactError
 
 ROOT = Path(__file__).resolve().parents[2]

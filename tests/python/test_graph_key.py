@@ -14,8 +14,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeGuard
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from frit import backend, graph_key, options
-from frit.graph_key import Uncacheable
+from frit import backend, options
+from frit.cache import graph_key
+from frit.cache.graph_key import Uncacheable
 
 
 def program(x, y):

@@ -12,8 +12,9 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import backend, disk_cache, kept
-from frit.summary import is_summary
+from frit import backend
+from frit.cache import compiled_graphs, disk_cache
+from frit.cache.summary import is_summary
 
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -31,7 +32,7 @@ def compiled(function, *inputs, **how):
 
 def entries():
     """Paths of what holds an artifact."""
-    store = kept._store()
+    store = compiled_graphs._store()
     keys = {os.path.basename(path): path for path, _, _ in store.entries()}
     return [path for key, path in keys.items() if "same_as" not in disk_cache.unpack(key, store.read(key))[0]]
 
@@ -163,7 +164,7 @@ def test_an_artifact_that_does_not_load_is_a_counted_miss():
     key = os.path.basename(path)
     with open(path, "rb") as file:
         description, _ = disk_cache.unpack(key, file.read())
-    kept._store().write(key, disk_cache.pack(key, description, b"whole, and no artifact"))
+    compiled_graphs._store().write(key, disk_cache.pack(key, description, b"whole, and no artifact"))
     torch.testing.assert_close(compiled(softmax, x, w), softmax(x, w))
     assert (tally("cache_bad_entries"), tally("cache_hits")) == (1, 0)
 

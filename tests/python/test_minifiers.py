@@ -8,7 +8,7 @@ import torch
 from torch._dynamo.debug_utils import AccuracyError
 
 import frit
-from frit import repro
+from frit.verify import repro
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 import frit
-from frit import backend, bisect, guard, options, repro
+from frit import backend, options
+from frit.replay import bisect
+from frit.verify import guard, repro
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

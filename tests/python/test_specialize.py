@@ -12,7 +12,8 @@ import torch.nn.functional as F
 
 import frit
 from benchmarks.programs import models
-from frit import backend, specialize
+from frit import backend
+from frit.sizes import specialize
 
 
 def compiled_for(function, buckets, policy="specialize"):

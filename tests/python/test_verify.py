@@ -8,7 +8,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import differences, guard, locate, options
+from frit import options
+from frit.verify import differences, guard, locate
 
 
 @pytest.fixture

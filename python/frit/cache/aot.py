@@ -14,7 +14,7 @@ import json
 import torch
 from torch._inductor.output_code import OutputCode
 
-from .errors import CompileError
+from ..errors import CompileError
 
 
 class FritOutputCode(OutputCode):
@@ -42,7 +42,7 @@ class FritOutputCode(OutputCode):
 
     def post_compile(self, example_inputs, constants, graph_kwargs):
         if self._executable is None:
-            from . import _C
+            from .. import _C
 
             self._executable = _C.load(self._artifact, self._constants, self._poison)
 

@@ -9,8 +9,8 @@ import collections
 import json
 import os
 
+from ..errors import FritError
 from .disk_cache import BadEntry, is_key, unpack, unpack_source
-from .errors import FritError
 from .summary import summary
 
 OTHER_BUILD = "compiled by another build of frit or on another processor"

@@ -18,11 +18,11 @@ import torch
 from torch._dynamo.utils import counters
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
-from .capture import Captured
+from ..capture.graph import Captured
+from ..errors import ArtifactError
+from ..logs import log
 from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
-from .errors import ArtifactError
 from .graph_key import Uncacheable, canonical_key, graph_key
-from .logs import log
 from .summary import KeptReport, is_summary
 
 

@@ -11,7 +11,7 @@ the lines of the program that was compiled first.
 
 import functools
 import hashlib
-import os
+from pathlib import Path
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -49,13 +49,11 @@ def _head(settings, identity):
 
 @functools.cache
 def sources_digest():
-    """This package's own Python: capture and decompositions decide what the compiler sees."""
-    here = os.path.dirname(os.path.abspath(__file__))
+    """All Python of `frit`: capture and decompositions decide what the compiler sees."""
+    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for name in sorted(os.listdir(here)):
-        if name.endswith(".py"):
-            with open(os.path.join(here, name), "rb") as file:
-                digest.update(name.encode() + b"\0" + file.read())
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -134,7 +132,7 @@ def _description(value, symbols):
 
 @functools.cache
 def _native():
-    from . import _C
+    from .. import _C
 
     return _C
 

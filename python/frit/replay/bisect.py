@@ -2,7 +2,7 @@
 
 The script runs once, verified, in a process of its own; its first difference leaves a folder with the arguments. From there on that graph alone is
 compiled: with each pass off in turn, then smaller and smaller, values of ATen in place of what made them. What is left is written as a
-folder like all others (`frit.repro`).
+folder like all others (`frit.verify.repro`).
 """
 
 import os
@@ -12,12 +12,14 @@ import tempfile
 
 import torch
 
-from . import backend, locate, reference, repro
-from .capture import capture
-from .differences import Difference
-from .errors import CompileError, VerifyError
-from .options import REGISTRY
-from .verify import Check, settings_of_part
+from .. import backend
+
+from ..capture.graph import capture
+from ..errors import CompileError, VerifyError
+from ..options import REGISTRY
+from ..verify import locate, reference, repro
+from ..verify.calls import Check, settings_of_part
+from ..verify.differences import Difference
 
 #: What each pass is switched off by.
 SWITCHES = {

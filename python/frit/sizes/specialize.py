@@ -16,9 +16,9 @@ import threading
 import time
 import weakref
 
-from . import kept
-from .logs import artifact, log
-from .summary import KeptReport
+from ..cache import compiled_graphs
+from ..cache.summary import KeptReport
+from ..logs import artifact, log
 
 
 class Specializer:
@@ -56,12 +56,12 @@ class Specializer:
         ranges = self.ranges(buckets)
         key = self._key and hashlib.sha256(f"{self._key} {ranges}".encode()).hexdigest()
         try:
-            content = key and kept.read_artifact(key)
+            content = key and compiled_graphs.read_artifact(key)
             if not content:
                 asked = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
                 content = native.compile(self._text, asked).artifact
                 if key:
-                    kept.keep_artifact(key, content, kept.pack_source(self._text, asked, native.identity()))
+                    compiled_graphs.keep_artifact(key, content, compiled_graphs.pack_source(self._text, asked, native.identity()))
             native.specialize(executable, buckets, content, self._constants)
         except Exception as error:  # the kernels for all sizes serve on
             executable.note_failed_specialization()
@@ -91,7 +91,7 @@ class _Worker:
                 self._thread.start()
 
     def _run(self):
-        from . import backend
+        from .. import backend
 
         _yield_to_others()
         while True:

@@ -2,7 +2,7 @@
 
 A difference raises frit.VerifyError (or warns: `verify_action`). It says which result or argument differs where and by how much, the sizes of the
 call, the first operator whose value differs with the user's source line and the kernel or call it runs in, and leaves a folder that repeats it
-(`frit.repro`). What is compared and how: `frit.differences`. Counted in torch's counters["frit"]: `verified_calls`, `verify_differences`, and
+(`frit.verify.repro`). What is compared and how: `frit.verify.differences`. Counted in torch's counters["frit"]: `verified_calls`, `verify_differences`, and
 `verify_skipped: <reason>` for values and graphs that nothing can be said of. After N calls, and without the option, calls run as ever.
 """
 
@@ -14,11 +14,11 @@ import torch
 import torch.utils._pytree as pytree
 from torch._dynamo.utils import counters
 
+from ..capture.sources import of_node
+from ..errors import FritError, VerifyError
+from ..logs import log
 from . import reference
 from .differences import Difference, Judge, Slot, sharing
-from .errors import FritError, VerifyError
-from .logs import log
-from .sources import of_node
 
 
 def attach(executable, gm, stage, name, settings, captured, report):
@@ -190,8 +190,8 @@ class Check:
     def again(self, gm, before):
         """(differences, whether the graph could be compiled and run) of another graph on copies of these arguments: nodes of this one with other
         results."""
-        from . import backend
-        from .capture import capture
+        from .. import backend
+        from ..capture.graph import capture
 
         settings = settings_of_part(self.settings)
         captured = capture(gm)

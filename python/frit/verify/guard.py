@@ -8,7 +8,7 @@ import threading
 import torch
 import torch._dynamo
 
-from .errors import CompileError
+from ..errors import CompileError
 
 
 def guarded(observers, freedom):
@@ -73,9 +73,9 @@ def _watched(run, gm, settings, stage, name, _stage, captured, report, executabl
         executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, gm, settings, stage)
     if not settings["verify"]:
         return run
-    from . import verify
+    from . import calls
 
-    return verify.attach(run, gm, stage, name, settings, captured, report)
+    return calls.attach(run, gm, stage, name, settings, captured, report)
 
 
 class Refused:
@@ -96,7 +96,7 @@ class Refused:
         if self._otherwise is None:
             raise error
         if self._folder:
-            from .logs import log
+            from ..logs import log
 
             log.info("%s: refused: %s", self._name, error)
         return self._otherwise(args, why)

@@ -20,10 +20,10 @@ import traceback
 
 import torch
 
+from ..cache.disk_cache import default_folder
+from ..errors import FritError, OptionError
+from ..logs import log
 from . import repro_text
-from .disk_cache import default_folder
-from .errors import FritError, OptionError
-from .logs import log
 
 MOST_FOLDERS = 20
 _SCRIPT = "repro.py"
@@ -101,7 +101,7 @@ def write_launcher(error, folder):
     """`minifier_launcher.py`, as torch's own minifiers call theirs: it looks for the smallest graph that shows `error`."""
     path = os.path.join(folder, "minifier_launcher.py")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit import bisect, repro\n\n")
+        file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit.replay import bisect\nfrom frit.verify import repro\n\n")
         file.write(f"sys.exit(bisect.of_program(repro.load({error.repro!r}), {folder!r}))\n")
     error.minifier_path = path
     if error.args and isinstance(error.args[0], str):
@@ -136,7 +136,7 @@ class Program:
 
     def run(self, **changed):
         """Compiles and calls it, verified; raises what goes wrong."""
-        from . import backend
+        from .. import backend
 
         gm, fakes, settings = self.graph()
         run = backend.compile_graph(gm, fakes, settings={**settings, **changed}, stage=self.stage)
@@ -146,7 +146,7 @@ class Program:
 
 def _settings(written):
     """Options as they were, with today's defaults for those that did not exist."""
-    from . import options
+    from .. import options
 
     known = {name: value for name, value in written.items() if name in options.REGISTRY}
     inner = {name: value for name, value in written.items() if name not in options.REGISTRY}
@@ -169,7 +169,7 @@ def main(module):
     chosen = parser.parse_args()
     program = Program(module)
     if chosen.minify:
-        from . import bisect
+        from ..replay import bisect
 
         return bisect.of_program(program)
     try:

@@ -13,7 +13,7 @@ import re
 import torch
 import torch.utils._pytree as pytree
 
-from .options import AFTERWARDS
+from ..options import AFTERWARDS
 
 _INLINE = 64  # elements of a constant that are written down: literals of the program
 _FRAME = re.compile(r' *File "(?P<file>[^"]+)", line .*\n(?:    .*\n?)?')
@@ -39,8 +39,8 @@ def script(error, gm, settings, stage, arguments, keeps_data, title=""):
 import torch
 from math import inf, nan
 from torch import device
-from frit import repro
-from frit.repro_text import constant, size, tensor
+from frit.verify import repro
+from frit.verify.repro_text import constant, size, tensor
 {"".join(f"{line}{chr(10)}" for line in sorted(imports.values()))}
 FAILURE = {type(error).__name__!r}
 STAGE = {stage!r}
