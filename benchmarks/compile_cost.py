@@ -59,8 +59,9 @@ class _Watched:
     def __init__(self, device):
         from frit import backend
         from frit.cache import graph_key
+        from frit.native import compiler
 
-        backend._native()
+        compiler()
         graph_key.sources_digest()
         self.compiled, self.called, self.kernels, self._device = [], [], 0, device
         self._real, backend.compile_graph = backend.compile_graph, self._timed

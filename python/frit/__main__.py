@@ -38,12 +38,10 @@ def _status(cache):
 
 
 def _verify(cache):
-    import torch  # noqa: F401, the library needs it
-
-    from . import _C
+    from . import native
     from .cache.check import check
 
-    found = check(cache, _C)
+    found = check(cache, native.library())
     *lines, total = found.lines()
     print(*lines, f"{cache.root}: {total}", sep="\n")
     return 1 if found.bad else 0

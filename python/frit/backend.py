@@ -17,8 +17,8 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
+from . import native, planted
 from . import options as option_registry
-from . import planted
 from .cache import compiled_graphs
 from .cache.summary import KeptReport, summary
 from .capture import as_is, opaque
@@ -58,7 +58,7 @@ def _is_saved():
 def _compile_to_save(gm, example_inputs, settings):
     from .cache import aot
 
-    with aot.key_of_torch(settings, _native().identity()):
+    with aot.key_of_torch(settings, native.compiler().identity()):
         return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
 
 
@@ -132,10 +132,10 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     started = time.perf_counter()
     tuned = None
     if settings["autotune"]:
-        choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
+        choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), native.compiler(), name)
         settings["schedule_choices"] = choices
-    key = compiled_graphs.key_of(gm, buckets.for_compiler(settings), _native)
-    found = compiled_graphs.load(key, gm, _native(), settings["bucket_policy"] == "specialize") if key else None
+    key = compiled_graphs.key_of(gm, buckets.for_compiler(settings), native.compiler)
+    found = compiled_graphs.load(key, gm, native.compiler(), settings["bucket_policy"] == "specialize") if key else None
     if found:
         captured, executable, report, short = found
         _time(name, captured, "from the cache", started)
@@ -210,11 +210,11 @@ def _note_laid(stage, short, laid):
 
 def build(captured, settings, name):
     """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
-    native = _native()
+    library = native.compiler()
     given = _for_compiler(captured, settings)
     asked = (captured.json, json.dumps({**given, "name": name}))
-    like = compiled_graphs.likeness(captured, given, native, asked[1], with_text=settings["bucket_policy"] == "specialize")
-    result = native.compile(*asked, like) if like else native.compile(*asked)
+    like = compiled_graphs.likeness(captured, given, library, asked[1], with_text=settings["bucket_policy"] == "specialize")
+    result = library.compile(*asked, like) if like else library.compile(*asked)
     if like and like.found:
         executable, report, _ = like.found
         return executable, report
@@ -230,7 +230,7 @@ def build(captured, settings, name):
     captured.artifact = result.artifact
     if like:
         like.keep(result.artifact, summary(report))
-    return native.load(result.artifact, captured.constants, settings["poison"]), report
+    return library.load(result.artifact, captured.constants, settings["poison"]), report
 
 
 def _for_compiler(captured, settings):
@@ -254,16 +254,6 @@ def _targets(captured, settings):
         if architecture <= 10 * major + minor:
             return [f"sm_{architecture}"]
     raise CompileError(f"{device} is an sm_{major}{minor} device; frit generates code for sm_80 and newer, use backend='eager' there")
-
-
-@functools.cache
-def _native():
-    try:
-        from . import _C
-    except ImportError as error:
-        raise CompileError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
-    planted.warn(log)
-    return _C
 
 
 def _count(name, stage, captured, report, short):
@@ -359,7 +349,7 @@ def reset():
     buckets.reset()
     specialize.forget()
     if "frit._C" in sys.modules:
-        _native().release_memory()
+        native.compiler().release_memory()
 
 
 frit.reset = reset

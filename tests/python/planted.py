@@ -13,9 +13,10 @@ import sys
 def is_relaid(captured, settings):
     """Whether the graph is compiled to something else because its library calls may work channels-last."""
     from frit import backend
+    from frit.native import compiler
 
     options = backend._for_compiler(captured, settings)
-    native = backend._native()
+    native = compiler()
     made = [native.compile(captured.json, json.dumps({**options, "relay": relay, "name": "planted"})) for relay in (options["relay"], False)]
     return made[0].artifact != made[1].artifact
 

@@ -10,8 +10,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import backend
 from frit.modes import autotune
+from frit.native import compiler
 
 MODE = "max-autotune-no-cudagraphs"
 
@@ -202,7 +202,7 @@ ON_A_DEVICE = {
 def test_every_schedule_of_a_device_gives_eagers_results(name, monkeypatch):
     function, shape, count = ON_A_DEVICE[name]
     x, seen = torch.randn(shape), set()
-    native = backend._native()
+    native = compiler()
     compile_native, choice = native.compile, "list"
 
     def compiled(text, settings):

@@ -18,6 +18,7 @@ import torch
 
 from frit import backend, errors, options
 from frit.capture.graph import capture
+from frit.native import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"
@@ -160,7 +161,7 @@ def in_a_child(code, *arguments):
 def test_damaged_artifacts_are_refused(tmp_path):
     """Cut at 120 places, a byte changed at 400: always an ArtifactError of one line, never a crash, never a run."""
     captured = capture(_traced(lambda x: (torch.softmax(x, -1) + x.sum(), torch.sort(x).values)))
-    result = backend._native().compile(captured.json, json.dumps({**options.resolve(), "name": "whole"}))
+    result = compiler().compile(captured.json, json.dumps({**options.resolve(), "name": "whole"}))
     (tmp_path / "a.frit").write_bytes(result.artifact)
     out = in_a_child(
         """
@@ -294,8 +295,8 @@ def test_errors_of_programs_name_the_place(program_json, change, message):
     program = json.loads(program_json)
     change(program)
     with pytest.raises(errors.FritError) as caught:
-        result = backend._native().compile(json.dumps(program), json.dumps(options.resolve()))
-        backend._native().load(result.artifact, [])
+        result = compiler().compile(json.dumps(program), json.dumps(options.resolve()))
+        compiler().load(result.artifact, [])
     assert re.search(message, str(caught.value)), str(caught.value)
 
 

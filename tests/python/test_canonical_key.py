@@ -10,6 +10,7 @@ from torch._dynamo.utils import counters
 import frit
 from frit import backend, options
 from frit.cache import compiled_graphs, disk_cache
+from frit.native import compiler
 
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -251,7 +252,7 @@ def test_the_compiler_asks_once_and_an_error_of_who_is_asked_is_raised():
     captured = backend.capture(gm)
     settings = json.dumps(options.resolve())
     asked = []
-    native = backend._native()
+    native = compiler()
     result = native.compile(captured.json, settings, lambda *form: asked.append(form))
     ((digest, symbols),) = asked
     assert len(digest) == 64 and set(symbols) == set(json.loads(captured.json)["range_constraints"]) and result.artifact

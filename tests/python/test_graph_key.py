@@ -14,9 +14,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeGuard
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from frit import backend, options
+from frit import options
 from frit.cache import graph_key
 from frit.cache.graph_key import Uncacheable
+from frit.native import compiler
 
 
 def program(x, y):
@@ -153,7 +154,7 @@ def test_every_setting_of_torch_is_in_both_keys(flag):
 
 @pytest.mark.parametrize("part", ["build", "llvm", "host"])
 def test_each_part_of_the_identity_is_in_both_keys(part):
-    mine = backend._native().identity()
+    mine = compiler().identity()
     assert re.fullmatch(r"build [0-9a-f]{16,}, llvm 22\.\d+\.\d+, host x86-64-v[34]", mine), mine
     other = re.sub(rf"({part} [^,]*)", r"\1x", mine)
     assert other != mine and key(identity=mine) != key(identity=other)
@@ -161,7 +162,7 @@ def test_each_part_of_the_identity_is_in_both_keys(part):
 
 
 def test_the_build_is_the_one_the_linker_wrote_into_the_library():
-    build = bytes.fromhex(re.match(r"build ([0-9a-f]+)", backend._native().identity())[1])
+    build = bytes.fromhex(re.match(r"build ([0-9a-f]+)", compiler().identity())[1])
     with open("/proc/self/maps") as file:
         libraries = {line.split()[-1] for line in file if re.search(r"/(libfrit_compiler\.so|_C\.[^/]*)$", line.rstrip())}
     assert any(b"GNU\0" + build in Path(library).read_bytes()[:4096] for library in libraries), libraries
@@ -313,5 +314,5 @@ def test_keys_agree_between_processes():
 
 
 def test_the_library_has_an_identity():
-    identity = backend._native().identity()
+    identity = compiler().identity()
     assert "build " in identity and "llvm 22" in identity and "x86-64-v" in identity

@@ -16,6 +16,8 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .. import native
+
 _FORMAT = "frit graph key 8"
 
 
@@ -88,7 +90,7 @@ def _flags():
 def _graph_lines(gm, lines, symbols):
     others = []
     describe = functools.partial(_description, symbols=symbols)
-    lines.append(_native().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
+    lines.append(native.compiler().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
     for node in others:
         if node.op != "get_attr":
             raise Uncacheable(f"it has a node of kind {node.op}")
@@ -128,13 +130,6 @@ def _description(value, symbols):
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_description(x, symbols) for x in value)}]"
     raise Uncacheable(f"a value of type {type(value).__name__} passes through it")
-
-
-@functools.cache
-def _native():
-    from .. import _C
-
-    return _C
 
 
 @functools.lru_cache(maxsize=64)
