@@ -108,7 +108,7 @@ def _compile(gm, example_inputs, settings, wrap):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid))
+@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
 def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
     """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
     it none is. `kept_as` takes what was captured, with its artifact."""

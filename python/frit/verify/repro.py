@@ -8,15 +8,10 @@ Folders lie in `options={"repro_dir": ...}` or FRIT_REPRO_DIR ("off": nowhere), 
 20 stay. One failure of one graph has one folder, however often it happens. `python repro.py` exits with 1 where the failure shows again.
 """
 
-import argparse
 import hashlib
-import importlib.util
 import os
-import re
 import shutil
-import sys
 import tempfile
-import traceback
 
 import torch
 
@@ -26,10 +21,9 @@ from ..logs import log
 from . import repro_text
 
 MOST_FOLDERS = 20
-_SCRIPT = "repro.py"
-#: How a script compiles, whatever the program asked.
-AGAIN = {"verify": 1, "verify_action": "raise", "repro_dir": "off", "cache": False}
-_DATA = "arguments.pt"
+#: The files of a folder: the script, and the arguments of the call where they were asked for.
+SCRIPT = "repro.py"
+DATA = "arguments.pt"
 
 
 def note(error, gm, settings, stage, arguments=None):
@@ -48,7 +42,7 @@ def note(error, gm, settings, stage, arguments=None):
 def name_in(error, folder):
     error.repro = folder
     if error.args and isinstance(error.args[0], str):
-        error.args = (f"{error.args[0]}\nto repeat it: python {os.path.join(folder, _SCRIPT)}", *error.args[1:])
+        error.args = (f"{error.args[0]}\nto repeat it: python {os.path.join(folder, SCRIPT)}", *error.args[1:])
 
 
 def write(error, gm, settings, stage, arguments=None, title=""):
@@ -60,14 +54,14 @@ def write(error, gm, settings, stage, arguments=None, title=""):
     digest = hashlib.sha256("\n".join([*lasting, title]).encode()).hexdigest()[:12]
     parent = parent_folder(settings)
     folder = os.path.join(parent, f"{type(error).__name__}-{digest}")
-    if os.path.isfile(os.path.join(folder, _SCRIPT)):
+    if os.path.isfile(os.path.join(folder, SCRIPT)):
         os.utime(folder)
         return folder
     partial = tempfile.mkdtemp(prefix=".partial-", dir=parent)
-    with open(os.path.join(partial, _SCRIPT), "w", encoding="utf-8") as file:
+    with open(os.path.join(partial, SCRIPT), "w", encoding="utf-8") as file:
         file.write(text)
     if keeps_data:
-        torch.save([x.detach() if isinstance(x, torch.Tensor) else x for x in arguments], os.path.join(partial, _DATA))
+        torch.save([x.detach() if isinstance(x, torch.Tensor) else x for x in arguments], os.path.join(partial, DATA))
     try:
         os.rename(partial, folder)
     except OSError:  # another process was first
@@ -92,7 +86,7 @@ def parent_folder(settings):
 
 def _make_room(parent, newest):
     """Leaves the latest folders of this kind, and whatever else lies there alone."""
-    ours = [entry.path for entry in os.scandir(parent) if entry.is_dir() and os.path.isfile(os.path.join(entry.path, _SCRIPT)) and entry.path != newest]
+    ours = [entry.path for entry in os.scandir(parent) if entry.is_dir() and os.path.isfile(os.path.join(entry.path, SCRIPT)) and entry.path != newest]
     for path in sorted(ours, key=lambda path: os.stat(path).st_mtime, reverse=True)[MOST_FOLDERS - 1 :]:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -101,89 +95,8 @@ def write_launcher(error, folder):
     """`minifier_launcher.py`, as torch's own minifiers call theirs: it looks for the smallest graph that shows `error`."""
     path = os.path.join(folder, "minifier_launcher.py")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit.replay import bisect\nfrom frit.verify import repro\n\n")
-        file.write(f"sys.exit(bisect.of_program(repro.load({error.repro!r}), {folder!r}))\n")
+        file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit.replay import bisect, program\n\n")
+        file.write(f"sys.exit(bisect.of_program(program.load({error.repro!r}), {folder!r}))\n")
     error.minifier_path = path
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]}\nthe smallest graph that shows it: python {path}", *error.args[1:])
-
-
-# -- what the scripts call ---------------------------------------------------------------------------
-
-
-class Program:
-    """A graph as a repro.py has it: the FX graph with its symbols, options, and how to call it."""
-
-    def __init__(self, module):
-        self.module = module
-        self.settings = _settings(module.OPTIONS)
-        self.stage = module.STAGE
-        self.expected = module.FAILURE
-        self.folder = os.path.dirname(os.path.abspath(module.__file__))
-
-    def graph(self):
-        """(GraphModule with fake values, the fake arguments, options under the names that its sizes have now)."""
-        gm, fakes, names = repro_text.traced(self.module)
-        requests = re.sub(r"(?<=%)\w+", lambda name: names.get(name[0], name[0]), self.settings.get("symbol_buckets", ""))
-        return gm, fakes, {**self.settings, "symbol_buckets": requests, "symbol_names": {}, **AGAIN}
-
-    def arguments(self):
-        """Those of the call that failed, or such as the graph was traced with."""
-        data = os.path.join(self.folder, _DATA)
-        if os.path.exists(data):
-            return torch.load(data)
-        return repro_text.made(self.module)
-
-    def run(self, **changed):
-        """Compiles and calls it, verified; raises what goes wrong."""
-        from .. import backend
-
-        gm, fakes, settings = self.graph()
-        run = backend.compile_graph(gm, fakes, settings={**settings, **changed}, stage=self.stage)
-        torch.manual_seed(self.module.SEED)
-        return run(self.arguments())
-
-
-def _settings(written):
-    """Options as they were, with today's defaults for those that did not exist."""
-    from .. import options
-
-    known = {name: value for name, value in written.items() if name in options.REGISTRY}
-    inner = {name: value for name, value in written.items() if name not in options.REGISTRY}
-    return {**options.resolve(None, {}), **known, **inner}
-
-
-def load(path):
-    """The Program of a folder or of its script."""
-    path = os.path.join(path, _SCRIPT) if os.path.isdir(path) else path
-    spec = importlib.util.spec_from_file_location("frit_repro_script", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Program(module)
-
-
-def main(module):
-    """`python repro.py`: 1 where the failure shows again, 2 where another one does, 0 where all is well."""
-    parser = argparse.ArgumentParser(description=f"repeats a {module.FAILURE} of frit")
-    parser.add_argument("--minify", action="store_true", help="look for the smallest graph that shows it (as `frit bisect` does)")
-    chosen = parser.parse_args()
-    program = Program(module)
-    if chosen.minify:
-        from ..replay import bisect
-
-        return bisect.of_program(program)
-    try:
-        program.run()
-    except Exception as error:
-        if not isinstance(error, FritError):
-            traceback.print_exc()
-        same = type(error).__name__ == program.expected
-        print(f"{'the failure' if same else 'another failure'}: {type(error).__name__}: {error}")
-        return 1 if same else 2
-    print(f"no failure: the graph compiles, runs and agrees with ATen; a {program.expected} was expected")
-    return 0
-
-
-def run_script(module_name):
-    """The last line of a script."""
-    sys.exit(main(sys.modules[module_name]))
