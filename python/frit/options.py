@@ -9,7 +9,6 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from . import bucket_lists
 from .errors import OptionError
 
 MODES = {
@@ -70,7 +69,7 @@ REGISTRY = {
             dict,
             {},
             "sizes a dimension rounds up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
-            check=bucket_lists.check,
+            check=lambda value: _check_buckets(value),
         ),
         Option(
             "bucket_policy",
@@ -150,8 +149,44 @@ REGISTRY = {
 }
 
 
+#: How many sizes the bucket lists of a graph may hold together.
+MOST_BUCKETS = 64
+
 #: Options that say what becomes of a graph once it is compiled. The compiler and the cache's keys know nothing of them.
 AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
+
+
+def _check_buckets(value):
+    """Raises where a `buckets` option is malformed, whatever the program."""
+    total = 0
+    for key, sizes in value.items():
+        if not isinstance(key, str) or not key:
+            raise OptionError(f"frit: buckets are given by argument and dimension, like 'x[0]', not by {key!r}")
+        if isinstance(sizes, str):
+            if sizes not in ("ramp", "off"):
+                raise OptionError(f"frit: buckets of {key!r} cannot be {sizes!r}; give a list of sizes, 'ramp' or 'off'")
+            continue
+        if not isinstance(sizes, (list, tuple)):
+            shown = f"{type(sizes).__name__} {sizes!r}"
+            raise OptionError(f"frit: buckets of {key!r} are a list of sizes, 'ramp' or 'off', not {shown}")
+        _check_sizes(key, sizes)
+        total += len(sizes)
+    if total > MOST_BUCKETS:
+        raise OptionError(f"frit: bucket lists hold {total} sizes together; a graph takes at most {MOST_BUCKETS}")
+
+
+def _check_sizes(key, sizes):
+    if not sizes:
+        raise OptionError(f"frit: buckets of {key!r} are empty; give sizes in ascending order, or 'ramp'")
+    before = 0
+    for size in sizes:
+        if type(size) is not int:
+            raise OptionError(f"frit: buckets of {key!r} must be integers, found {size!r}")
+        if size < 1:
+            raise OptionError(f"frit: buckets of {key!r} must be positive sizes, found {size}")
+        if size <= before:
+            raise OptionError(f"frit: buckets of {key!r} must ascend, found {size} after {before}")
+        before = size
 
 
 def _check_count(name, number):

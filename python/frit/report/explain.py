@@ -13,6 +13,7 @@ from ..modes import cuda_graphs
 from ..modes.cuda_graphs import in_bytes
 from ..sizes.buckets import waste
 from ..sizes.specialize import wait_for_background
+from .counts import COUNTED, GRAPHS
 from .recompiles import Watch, sizes_of
 
 
@@ -206,7 +207,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
-            for name in (*_backend.GRAPHS, *_backend.COUNTED):
+            for name in (*GRAPHS, *COUNTED):
                 graph[name] = stats.get(name, 0)
             graph["not_captured"] = stats.get("not_captured", {})
             graph["graphs_of_one_size"] = stats.get("graphs_of_one_size", {})
