@@ -20,7 +20,6 @@ from torch._dynamo.utils import counters
 from . import native, planted
 from . import options as option_registry
 from .cache import compiled_graphs
-from .cache.summary import KeptReport, summary
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
 from .eager.decompositions import decomposition_table
@@ -129,26 +128,21 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
 
 
 def _compile_graph(gm, name, settings, stage, laid, kept_as):
-    started = time.perf_counter()
+    clock = _Clock(name)
     tuned = None
     if settings["autotune"]:
         choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), native.compiler(), name)
         settings["schedule_choices"] = choices
-    key = compiled_graphs.key_of(gm, buckets.for_compiler(settings), native.compiler)
-    found = compiled_graphs.load(key, gm, native.compiler(), settings["bucket_policy"] == "specialize") if key else None
-    if found:
-        captured, executable, report, short = found
-        _time(name, captured, "from the cache", started)
-    else:
-        captured = capture(gm)
-        captured.key = key
-        _time(name, captured, "captured", started)
-        artifact("graph").debug("%s %s", name, captured.json)
-        started = time.perf_counter()
-        executable, report = build(captured, settings, name)
-        short = summary(report)
-        _time(name, captured, "from the cache by what it means" if isinstance(report, KeptReport) else "compiled and loaded", started)
-    if settings["bucket_policy"] == "specialize":
+    is_specialized = settings["bucket_policy"] == "specialize"
+    captured, executable, report, short, origin = compiled_graphs.get_or_compile(
+        gm,
+        buckets.for_compiler(settings),
+        capture=lambda: _captured(gm, name, clock),
+        build=lambda captured, match: build(captured, settings, name, match),
+        with_text=is_specialized,
+    )
+    clock.note(captured, origin)
+    if is_specialized:
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, short, laid)
@@ -164,6 +158,13 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     as_is.attach(executable, gm, captured, name, settings)
     executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
+
+
+def _captured(gm, name, clock):
+    captured = capture(gm)
+    clock.note(captured, "captured")
+    artifact("graph").debug("%s %s", name, captured.json)
+    return captured
 
 
 def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
@@ -208,16 +209,14 @@ def _note_laid(stage, short, laid):
         laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
 
 
-def build(captured, settings, name):
-    """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
+def build(captured, settings, name, match=None):
+    """Captured JSON to (boxed callable, report). `match`: where the graph may be kept, what asks whether its like was compiled before."""
     library = native.compiler()
     given = _for_compiler(captured, settings)
-    asked = (captured.json, json.dumps({**given, "name": name}))
-    like = compiled_graphs.likeness(captured, given, library, asked[1], with_text=settings["bucket_policy"] == "specialize")
-    result = library.compile(*asked, like) if like else library.compile(*asked)
-    if like and like.found:
-        executable, report, _ = like.found
-        return executable, report
+    options = json.dumps({**given, "name": name})
+    result = match.compile(given, options) if match else library.compile(captured.json, options)
+    if match and match.found:
+        return match.found
     report = json.loads(result.report)
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
@@ -228,8 +227,6 @@ def build(captured, settings, name):
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
-    if like:
-        like.keep(result.artifact, summary(report))
     return library.load(result.artifact, captured.constants, settings["poison"]), report
 
 
@@ -237,8 +234,16 @@ def _for_compiler(captured, settings):
     return {**buckets.for_compiler(settings), "targets": _targets(captured, settings)}
 
 
-def _time(name, captured, what, started):
-    artifact("timing").debug("%s: %d nodes, %s in %.1f ms", name, captured.nodes, what, 1e3 * (time.perf_counter() - started))
+class _Clock:
+    """Milliseconds from one note to the next, for the log of times."""
+
+    def __init__(self, name):
+        self._name = name
+        self._started = time.perf_counter()
+
+    def note(self, captured, what):
+        artifact("timing").debug("%s: %d nodes, %s in %.1f ms", self._name, captured.nodes, what, 1e3 * (time.perf_counter() - self._started))
+        self._started = time.perf_counter()
 
 
 def _targets(captured, settings):

@@ -26,10 +26,10 @@ def install(wrong, instead, when=lambda settings: True, results=0, setattr=setat
 
     build = backend.build
 
-    def build_wrongly(captured, settings, name):
+    def build_wrongly(captured, settings, name, match=None):
         if when(settings) and results in (0, captured.json.count('"user_output"')) and where(captured, settings):
             captured.json = captured.json.replace(f'"torch.ops.aten.{wrong}"', f'"torch.ops.aten.{instead}"')
-        return build(captured, settings, name)
+        return build(captured, settings, name, match)
 
     setattr(backend, "build", build_wrongly)
 

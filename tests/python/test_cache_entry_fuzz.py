@@ -45,7 +45,7 @@ def entry(tmp_path, monkeypatch):
     graph = torch.fx.experimental.proxy_tensor.make_fx(Constants())(torch.randn(4))
     captured = capture(graph)
     result = _C.compile(captured.json, json.dumps({"name": "main"}))
-    key = compiled_graphs.key_of(graph, options.resolve(), lambda: _C)
+    key = compiled_graphs.key_of(graph, options.resolve())
     description = {"constants": captured.constant_names, "devices": ["cpu"], "nodes": captured.nodes, "symbols": [], "summary": summary(json.loads(result.report))}
     yield graph, key, disk_cache.pack(key, description, result.artifact), disk_cache.DiskCache(str(tmp_path))
     counters["frit"].clear()
@@ -123,14 +123,14 @@ def names_what_left(key, content, store):
 @pytest.mark.parametrize("kind", ["entry", "alias"])
 def test_a_minute_of_damaged_entries(entry, kind):
     graph, key, content, store = entry
-    assert compiled_graphs.load(key, graph, _C) is None  # nothing is there yet
+    assert compiled_graphs.load(key, graph) is None  # nothing is there yet
     if kind == "alias":
         other = "ab" * 32
         description, artifact = disk_cache.unpack(key, content)
         store.write(other, disk_cache.pack(other, description, artifact))
         content = disk_cache.pack(key, {**description, "same_as": other}, b"")
     store.write(key, content)
-    assert compiled_graphs.load(key, graph, _C) is not None
+    assert compiled_graphs.load(key, graph) is not None
     draw, outcomes, end = random.Random(SEED), {"hit": 0, "miss": 0}, time.monotonic() + SECONDS / 2
     while time.monotonic() < end:
         bad = damaged(draw, key, content)
@@ -138,7 +138,7 @@ def test_a_minute_of_damaged_entries(entry, kind):
         tally = counters["frit"]
         before = tally["cache_hits"], tally["cache_bad_entries"]
         try:
-            found = compiled_graphs.load(key, graph, _C)
+            found = compiled_graphs.load(key, graph)
         except BaseException as error:
             raise AssertionError(f"seed {SEED}: {bad[:4000]!r}") from error
         bad_entries = int(not found and not names_what_left(key, bad, store))

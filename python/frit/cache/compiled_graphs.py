@@ -1,4 +1,6 @@
-"""Compiled graphs that need not be compiled again: the disk cache seen from the backend.
+"""Compiled graphs that need not be compiled again: the disk cache as the backend sees it.
+
+The backend asks once a graph, with `get_or_compile`.
 
 An entry lies under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another: one under the
 canonical key of each entry, and one under the fast key of each program that found an entry that way, so that it finds it at once the next time.
@@ -13,17 +15,19 @@ cache only if it knows every kind of entry in it, and it learns of frit's when t
 
 import functools
 import os
+import typing
 
 import torch
 from torch._dynamo.utils import counters
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
+from .. import native
 from ..capture.graph import Captured
 from ..errors import ArtifactError
 from ..logs import log
 from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
 from .graph_key import Uncacheable, canonical_key, graph_key
-from .summary import KeptReport, is_summary
+from .summary import KeptReport, is_summary, summary
 
 
 @CacheArtifactFactory.register
@@ -71,11 +75,44 @@ def _enabled(settings):
     return not getattr(config, "force_disable_caches", False)
 
 
-def key_of(gm, settings, native):
-    """The key of a graph, or None where nothing is kept. `native` gives the library, which a cache that is off does not load."""
+class Compiled(typing.NamedTuple):
+    """A graph that can run: its text, the executable, the compiler's report with its summary, and where all that is from, in words."""
+
+    captured: Captured
+    executable: object
+    report: typing.Mapping
+    summary: dict
+    origin: str
+
+
+def get_or_compile(gm, settings, capture, build, with_text=False):
+    """The Compiled of a graph: kept under its fast key, kept under its canonical key, or made now and kept.
+
+    `settings` are those of the compiler. `capture()` writes the graph as text, where nothing lies under its fast key. `build(captured, match)`
+    gives (executable, report); it compiles with `match.compile` if `match` is not None, which finds the canonical key, and returns `match.found` where
+    something lies under that. `with_text`: the graph will be compiled again, so what is found comes with its text.
+    """
+    key = key_of(gm, settings)
+    found = load(key, gm, with_text) if key else None
+    if found:
+        return found
+    captured = capture()
+    captured.key = key
+    match = _match_for(captured, with_text)
+    executable, report = build(captured, match)
+    if match and match.found:
+        return Compiled(captured, executable, report, match.summary, "from the cache by what it means")
+    short = summary(report)
+    if match:
+        match.keep(short)
+    return Compiled(captured, executable, report, short, "compiled and loaded")
+
+
+def key_of(gm, settings):
+    """The fast key of a graph, or None where nothing is kept. A cache that is off does not load the library."""
     if not _enabled(settings):
         return None
-    identity = native().identity()
+    identity = native.compiler().identity()
     try:
         if not identity:
             raise Uncacheable("the compiler carries no build id")
@@ -86,9 +123,9 @@ def key_of(gm, settings, native):
         return None
 
 
-def load(key, gm, native, with_text=False):
-    """(Captured, executable, report, its summary) of a kept graph, or None. Whether that is a miss is known when the graph was looked for by
-    what it means, too (`Likeness`). `with_text`: it will be compiled again."""
+def load(key, gm, with_text=False):
+    """The Compiled of a kept graph, or None. Whether that is a miss is known when its canonical key was looked for, too (`CanonicalMatch`).
+    `with_text`: it will be compiled again."""
     store = _store()
     if store is None:
         return None
@@ -109,7 +146,7 @@ def load(key, gm, native, with_text=False):
         text, nodes = _text(kept_for, content) if with_text else None, description["nodes"]
         if not (type(nodes) is int and all(isinstance(c, torch.Tensor) for c in constants)):
             raise BadEntry("its description has values of the wrong kind")
-        executable, report, short = _read(theirs, artifact, constants, native, description["symbols"] if kept_for != key else None)
+        executable, report, short = _read(theirs, artifact, constants, description["symbols"] if kept_for != key else None)
         captured = Captured(text, constants, [], nodes, devices)
         # Kernels for a bucket are compiled as the entry was, under its names of sizes.
         captured.key, captured.artifact = kept_for, artifact
@@ -120,7 +157,7 @@ def load(key, gm, native, with_text=False):
     CacheArtifactManager.record_artifact("frit", key, own)
     if kept_for != key:
         CacheArtifactManager.record_artifact("frit", kept_for, content)
-    return captured, executable, report, short
+    return Compiled(captured, executable, report, short, "from the cache")
 
 
 def _follow(store, key, description):
@@ -142,9 +179,9 @@ def _follow(store, key, description):
     return named, content, theirs, artifact
 
 
-def _read(description, artifact, constants, native, symbols):
+def _read(description, artifact, constants, symbols):
     """(executable, report, its summary). `symbols`: what the program calls the sizes, where it is another one than the entry's."""
-    executable = native.load(artifact, constants)
+    executable = native.compiler().load(artifact, constants)
     short = description["summary"]
     if not is_summary(short):
         raise BadEntry("its description has values of the wrong kind")
@@ -174,26 +211,33 @@ def _note_bad(store, key, why):
     store.drop(key)
 
 
-class Likeness:
-    """What the compiler asks, when a graph without an entry of its own is in its canonical form: whether its like was compiled before. Then `found`
-    is (executable, report, its summary), and the entry has a second name from now on."""
+class CanonicalMatch:
+    """Whether a graph of the same canonical form was compiled before. The compiler asks, when it has made that form of a graph without an entry of its
+    own, and stops if so. Then `found` is (executable, report), and the entry has a second name from now on."""
 
-    def __init__(self, captured, settings, native, asked, with_text):
+    def __init__(self, captured, with_text):
         self.symbols = []
         self.found = None
+        self.summary = None
         self._captured = captured
-        self._settings = settings
-        self._native = native
-        self._asked = asked
         self._with_text = with_text
+        self._settings = None
+        self._options = None
         self._key = None
+
+    def compile(self, settings, options):
+        """What the compiler makes of the graph; of no use where `found` says that it stopped. `options`: the settings as it gets them."""
+        self._settings, self._options = settings, options
+        return native.compiler().compile(self._captured.json, options, self)
 
     def __call__(self, digest, symbols):
         self.symbols = list(symbols)
         store = _store()
         if store is not None:
-            self._key = canonical_key(digest, self._settings, self._native.identity())
-            self.found = self._look(store)
+            self._key = canonical_key(digest, self._settings, native.compiler().identity())
+            found = self._look(store)
+            if found:
+                self.found, self.summary = found[:2], found[2]
         counters["frit"]["cache_hits_canonical" if self.found else "cache_misses"] += 1
         return self.found is not None
 
@@ -207,7 +251,7 @@ class Likeness:
             if entry is None:
                 return None
             named, theirs, description, artifact = entry
-            found = _read(description, artifact, self._captured.constants, self._native, self.symbols)
+            found = _read(description, artifact, self._captured.constants, self.symbols)
             text = _text(named, theirs) if self._with_text else None
         except _OF_NO_USE as why:
             _note_bad(store, self._key, why)
@@ -221,12 +265,15 @@ class Likeness:
         self._captured.key, self._captured.artifact, self._captured.json = named, artifact, text
         return found
 
-    def keep(self, artifact, short):
-        """Writes what was just compiled, under the key of its text and the key of its meaning."""
+    def keep(self, short):
+        """Writes what was just compiled, under its fast and its canonical key."""
+        if self._options is None:
+            return  # compiled without a question: a test's stand-in
         store = _store()
         description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
         key = self._captured.key
-        content = pack(key, description, artifact, pack_source(self._captured.json, self._asked, self._native.identity()))
+        source = pack_source(self._captured.json, self._options, native.compiler().identity())
+        content = pack(key, description, self._captured.artifact, source)
         CacheArtifactManager.record_artifact("frit", key, content)
         if store is not None and _note_write(store.write(key, content)) and self._key:
             _write_alias(store, self._key, key, {})
@@ -263,16 +310,15 @@ def keep_artifact(key, artifact, source=b""):
         _note_write(store.write(key, pack(key, {}, artifact, source)))
 
 
-def likeness(captured, settings, native, asked, with_text):
-    """Who is asked about a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here. `asked`: the
-    options as the compiler gets them."""
+def _match_for(captured, with_text):
+    """The CanonicalMatch of a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
     if not captured.key:
         return None
     if captured.callbacks or captured.opaque_results:
         counters["frit"]["cache_misses"] += 1
         counters["frit"]["cache_bypass:it has Python steps"] += 1
         return None
-    return Likeness(captured, settings, native, asked, with_text)
+    return CanonicalMatch(captured, with_text)
 
 
 def _note_write(wrong, counted="cache_stores"):

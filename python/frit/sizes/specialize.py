@@ -18,6 +18,7 @@ import weakref
 
 from .. import native
 from ..cache import compiled_graphs
+from ..cache.disk_cache import pack_source
 from ..cache.summary import KeptReport
 from ..logs import artifact, log
 
@@ -62,7 +63,7 @@ class Specializer:
                 asked = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
                 content = library.compile(self._text, asked).artifact
                 if key:
-                    compiled_graphs.keep_artifact(key, content, compiled_graphs.pack_source(self._text, asked, library.identity()))
+                    compiled_graphs.keep_artifact(key, content, pack_source(self._text, asked, library.identity()))
             library.specialize(executable, buckets, content, self._constants)
         except Exception as error:  # the kernels for all sizes serve on
             executable.note_failed_specialization()
