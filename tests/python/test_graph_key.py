@@ -83,6 +83,20 @@ def test_the_compiler_torch_and_our_own_sources_are_in_the_key(monkeypatch):
     assert len(set(keys)) == len(keys)
 
 
+def test_the_sources_of_every_room_are_in_the_key(monkeypatch, tmp_path):
+    for name in ("__init__.py", "cache/graph_key.py", "capture/graph.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(graph_key, "__file__", str(tmp_path / "cache/graph_key.py"))
+    digest = graph_key.sources_digest.__wrapped__
+    before = digest()
+    assert digest() == before
+    (tmp_path / "capture/graph.py").write_text("another")
+    edited = digest()
+    (tmp_path / "capture/graph.py").rename(tmp_path / "capture/graphs.py")
+    assert len({before, edited, digest()}) == 3
+
+
 # What sets each of `graph_key.FLAGS`, and what sets it back.
 FLIPS = {
     "deterministic": (lambda: torch.use_deterministic_algorithms(True), lambda: torch.use_deterministic_algorithms(False)),
