@@ -32,7 +32,7 @@ class Findings:
 
 
 def check(cache, native):
-    """Looks at every entry; `native` is the library."""
+    """The Findings over every entry; `native` is the library."""
     found = Findings()
     for path, _, _ in cache.entries():
         key = os.path.basename(path)

@@ -5,8 +5,8 @@ The backend asks once a graph, with `get_or_compile`.
 An entry lies under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another: one under the
 canonical key of each entry, and one under the fast key of each program that found an entry that way, so that it finds it at once the next time.
 
-What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_hits_canonical` (found by what
-it means, after capture), `cache_misses`, `cache_stores`, `cache_aliases`, `cache_bad_entries`, `cache_store_failures`, and
+What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_hits_canonical` (found
+under the canonical key, after capture), `cache_misses`, `cache_stores`, `cache_aliases`, `cache_bad_entries`, `cache_store_failures`, and
 `cache_bypass:<reason>` where a graph has no key.
 Entries are also handed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable
 cache only if it knows every kind of entry in it, and it learns of frit's when this module is imported; so

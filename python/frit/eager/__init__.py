@@ -1,1 +1,1 @@
-"""Eager's word on operators: decompositions, and the strides and dtypes that traced graphs get wrong."""
+"""Operators as eager runs them: decompositions, and the strides and dtypes that torch's tracing gets wrong."""
