@@ -21,7 +21,8 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   if (options.philox) {
     passes.addNestedPass<GraphOp>(createReplaceRandomPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
   }
-  passes.addPass(createLegalizeAtenPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge, .mutant = options.mutant}));
+  passes.addPass(createLegalizeAtenPass(
+      {.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge, .gpu = options.gpu, .mutant = options.mutant}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());

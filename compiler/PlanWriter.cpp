@@ -402,7 +402,7 @@ LogicalResult PlanWriter::writeBind(BindOp op) {
 LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
   DenseMap<Value, Attribute> storageOfRoot;
   llvm::DenseSet<uint32_t> returnedRegisters;
-  DenseMap<Value, uint32_t> firstOfRoot;
+  DenseMap<int64_t, uint32_t> firstOfStorage;
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     auto output = std::make_unique<format::OutputT>();
     auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
@@ -455,9 +455,12 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
         output->view_of = inputNumber(storage.getIndex());
       }
-      if (!own && !rootArgument) {
-        auto [first, isNew] = firstOfRoot.try_emplace(root, number);
+      if (fresh && !own) {
+        auto [first, isNew] = firstOfStorage.try_emplace(storage.getIndex(), number);
         output->shares_with = isNew ? output->shares_with : first->second;
+        if (auto base = graph.getResultAttrOfType<DTypeAttr>(number, "frit.base_dtype")) {
+          output->base_dtype = dtypeOf(base.getValue());
+        }
       }
     }
     builder.plan.outputs.push_back(std::move(output));

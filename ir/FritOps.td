@@ -31,8 +31,9 @@ def Frit_GraphOp : Frit_Op<"graph", [
     (SymInt i64, SymFloat f64, SymBool i1) or none. Argument attributes:
     `frit.name`, `frit.dtype`, `frit.layout`, `frit.device` (string), `frit.size` (for i64: the
     expression the argument equals), `frit.constant` (unit: bound at load).
-    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`, and `frit.same_as` (the number of an earlier result that is the same tensor). `symbols`
-    is the symbol table. Created by the importer, lives to the artifact.
+    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`, `frit.same_as` (the number of an earlier result that is the same tensor),
+    and `frit.base_dtype` (the dtype of the tensor that autograd calls the base of this view, where it is another one). `symbols` is the
+    symbol table. Created by the importer, lives to the artifact.
 
     ```mlir
     frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>

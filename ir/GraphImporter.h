@@ -27,6 +27,8 @@ struct ImportedValue {
   StringAttr device;
   /// Integers only, if known: then uses become `frit.size` or a literal.
   SizeExpr size;
+  /// Views only: the dtype of the tensor that autograd calls their base, where it is not theirs.
+  DTypeAttr base;
 
   bool isTensor() const { return value && isa<RankedTensorType>(value.getType()); }
 };
@@ -94,6 +96,7 @@ struct CallResult {
   StorageAttr storage;
   StringAttr device;
   SizeExpr size;
+  DTypeAttr base; // as in ImportedValue
 };
 
 class GraphImporter {
@@ -187,6 +190,8 @@ private:
   StringAttr mainDevice;
   llvm::DenseMap<StringRef, ImportedValue> values;
   llvm::DenseMap<Value, StorageAttr> storageOf;
+  /// Bases of other dtypes, as in ImportedValue.
+  llvm::DenseMap<Value, DTypeAttr> baseOf;
   llvm::DenseMap<StringRef, const TensorMeta *> tensors;
   llvm::DenseMap<StringRef, const SymValue *> ints;
   llvm::DenseMap<StringRef, std::string> floatNames; // of values that are symbols

@@ -408,6 +408,12 @@ void GraphImporter::setStorage(StringRef opName, const AtenSchema &schema, const
         if (StorageAttr known = storageOf.lookup(call.operands[operand.getIndex()]); known && !converts) {
           bool view = !returned.isWrite && known.getKind() == StorageKind::Argument;
           result.storage = view ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex()) : known;
+          // To autograd the tensor that view(dtype) returns is no view.
+          if (Value source = call.operands[operand.getIndex()]; opName != "aten.view.dtype") {
+            DTypeAttr base = baseOf.lookup(source), own = cast<DTypeAttr>(call.dtypes[operand.getIndex()]);
+            base = base ? base : own;
+            result.base = base == result.dtype ? DTypeAttr() : base;
+          }
         }
       }
     }
@@ -460,7 +466,7 @@ LogicalResult GraphImporter::defineResults(ArrayRef<CallResult> results, ValueRa
       continue;
     }
     if (failed(define(result.name, {value, result.dtype, result.layout, result.storage, result.device,
-                                    result.size}))) {
+                                    result.size, result.base}))) {
       return failure();
     }
   }

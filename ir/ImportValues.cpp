@@ -215,6 +215,7 @@ LogicalResult GraphImporter::define(StringRef name, ImportedValue value) {
   }
   if (value.value && value.storage) {
     storageOf.try_emplace(value.value, value.storage);
+    baseOf.try_emplace(value.value, value.base);
   }
   if (auto symbol = floatNames.find(name); value.value && symbol != floatNames.end()) {
     floatSymbols.try_emplace(symbol->second, value.value);

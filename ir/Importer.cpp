@@ -365,6 +365,9 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     attrs.append("frit.dtype", (*value)->dtype);
     attrs.append("frit.layout", (*value)->layout);
     attrs.append("frit.storage", (*value)->storage);
+    if ((*value)->base && (*value)->storage.getKind() == StorageKind::Fresh) {
+      attrs.append("frit.base_dtype", (*value)->base);
+    }
   } else if (output.kind == Kind::String) {
     return fail(ErrorKind::Unsupported, "it is a string");
   } else {

@@ -123,6 +123,8 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
            "allow no contraction of a multiply and an add">,
     Option<"markOperators", "mark-operators", "bool", "false",
            "number the operations of each operator in 'frit.operator'">,
+    Option<"gpu", "gpu", "bool", "false",
+           "write for GPUs alone, whose ATen kernels accumulate f32 in f32 where those of a CPU do in f64">,
     Option<"listRules", "list-rules", "bool", "false",
            "print the names of all operators with a rule">,
     Option<"mutant", "mutant", "std::string", "",

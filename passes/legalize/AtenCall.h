@@ -15,10 +15,12 @@ namespace mlir::frit {
 
 class AtenCall {
 public:
-  AtenCall(AtenOp op, TensorBuilder &builder) : op(op), builder(builder) {}
+  AtenCall(AtenOp op, TensorBuilder &builder, bool gpu = false) : op(op), builder(builder), gpu(gpu) {}
 
   AtenOp getOp() const { return op; }
   TensorBuilder &build() { return builder; }
+  /// Whether GPUs alone run it, whose ATen kernels accumulate f32 in f32 where those of a CPU do in f64.
+  bool isForGpu() const { return gpu; }
 
   //===--- arguments ------------------------------------------------------===//
   unsigned getNumArguments() const { return op.getArguments().size(); }
@@ -53,7 +55,6 @@ public:
   Tensor finish(Tensor x, unsigned i = 0);
   /// The layout the trace saw for operand-tensor argument `i`, or null.
   LayoutAttr operandLayout(unsigned i) const;
-
   //===--- refusal --------------------------------------------------------===//
   std::nullopt_t refuse(const Twine &why);
   bool refused() const { return !reason.empty(); }
@@ -69,6 +70,7 @@ private:
   // Accessors of operations are not const; the call itself never changes.
   mutable AtenOp op;
   TensorBuilder &builder;
+  bool gpu;
   std::string reason;
 };
 

@@ -154,6 +154,25 @@ static SingleRule truth(ReduceKind kind, bool hasDims) {
   };
 }
 
+namespace {
+/// A power of two by which rows are scaled before they are squared, and back. ATen's CPU kernel accumulates in f64; in f32 squares overflow from
+/// 1.8e19 on and vanish below 1e-23, where the root does neither. Rows between 1e-12 and 1e16 are not scaled.
+struct Scale {
+  Tensor to, back;
+
+  static Scale get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+    Tensor largest = b.reduce(ReduceKind::Max, b.abs(x), dims, /*keep=*/true);
+    Tensor isLarge = b.compare(Compare::GT, largest, 1e16), isSmall = b.compare(Compare::LT, largest, 1e-12);
+    auto choose = [&](int large, int small) {
+      Tensor one = b.constant(x.dtype, 1);
+      Tensor other = b.select(isSmall, b.constant(x.dtype, std::ldexp(1.0, small)), one);
+      return b.select(isLarge, b.constant(x.dtype, std::ldexp(1.0, large)), other);
+    };
+    return {choose(-80, 90), choose(80, -90)};
+  }
+};
+} // namespace
+
 /// var(self, dim, correction, keepdim); the older overloads give `unbiased`.
 static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
   return [=](AtenCall &call) -> Values {
@@ -168,8 +187,16 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
     }
     bool keep = call.boolean(3);
     Moments moments = Moments::get(b, x, dims);
+    bool scales = x.dtype == DType::F32 && call.tensor(0).dtype != DType::F16 && !call.isForGpu();
+    Scale scale = scales ? Scale::get(b, x, dims) : Scale();
+    if (scales) {
+      moments.squares = sumOver(b, b.square(b.mul(moments.centered, scale.to)), dims, /*keep=*/true);
+    }
     Tensor value = varianceOf(b, moments, x, dims, correction);
     value = root ? b.math<math::SqrtOp>(value) : value;
+    for (int powers = scales ? (root ? 1 : 2) : 0; powers > 0; --powers) {
+      value = b.mul(value, scale.back);
+    }
     auto shaped = [&](Tensor kept, unsigned i) {
       return call.finish(keep ? kept : b.reshape(kept, call.resultSizes(i)), i);
     };

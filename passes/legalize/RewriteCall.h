@@ -15,6 +15,8 @@ struct RewriteOptions {
   bool contract = true;
   /// Goes into `frit.operator` of everything that is built, if it is not 0: operators that share no kernel.
   int64_t number = 0;
+  /// For GPUs alone, whose ATen kernels accumulate f32 in f32 where those of a CPU do in f64.
+  bool gpu = false;
   /// What is wrong with the rule on purpose; null for nothing.
   Mutant *mutant = nullptr;
 };

@@ -203,7 +203,7 @@ private:
     for (uint32_t at = 0; at < countOf(plan.outputs()); ++at) {
       const Output &output = *plan.outputs()->Get(at);
       place = {"output", at};
-      if (output.dtype() > Dtype::MAX) {
+      if (output.dtype() > Dtype::MAX || output.base_dtype().value_or(Dtype::MIN) > Dtype::MAX) {
         return wrong("unknown dtype");
       }
       if (output.kind() == OutputKind::Tensor && output.reg() < isHeld.size()) {

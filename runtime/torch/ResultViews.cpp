@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/as_strided.h>
+#include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 #include <c10/core/GradMode.h>
 
@@ -21,13 +22,15 @@ ResultViews::ResultViews(const format::Plan &plan) {
       views.push_back({number, output.view_of(), output.kept()});
     }
     if (output.shares_with() != kNoRegister) {
-      Group &group = known.try_emplace(output.shares_with(), Group{{output.shares_with()}, 0}).first->second;
-      group.outputs.push_back(number);
+      auto member = [&](uint32_t number) {
+        const format::Output &one = *plan.outputs()->Get(number);
+        return Member{number, scalarTypeOf(one.base_dtype().value_or(one.dtype())), one.kept()};
+      };
+      Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())}).first->second;
+      group.push_back(member(number));
     }
   }
   for (auto &[first, group] : known) {
-    group.kept = std::count_if(group.outputs.begin(), group.outputs.end(),
-                               [&](uint32_t number) { return !plan.outputs()->Get(number)->kept(); });
     groups.push_back(std::move(group));
   }
 }
@@ -45,11 +48,19 @@ static bool liesIn(const at::TensorBase &made, const at::TensorBase &base) {
   return made.has_storage() && base.has_storage() && made.storage().is_alias_of(base.storage());
 }
 
+/// A whole storage as complex numbers, of which `real` is a part.
+static at::Tensor complexOf(const at::Tensor &real) {
+  int64_t numbers = static_cast<int64_t>(real.storage().nbytes() / real.itemsize()) / 2;
+  return at::view_as_complex(real.as_strided({numbers, 2}, {2, 1}, 0));
+}
+
 /// `made`, which lies in the storage of `base`, as a view of it.
 static at::Tensor viewOf(const at::TensorBase &base, at::Tensor made) {
   at::Tensor view(base);
   if (view.is_complex() && !made.is_complex()) {
     view = at::view_as_real(view.is_conj() ? view.conj() : view);
+  } else if (!view.is_complex() && made.is_complex() && !view.is_neg() && view.scalar_type() == c10::toRealValueType(made.scalar_type())) {
+    view = complexOf(view);
   }
   if (view.scalar_type() != made.scalar_type()) {
     return made;
@@ -65,47 +76,62 @@ static void shareVersions(const at::TensorBase &base, const at::TensorBase &made
   }
 }
 
-/// All of a storage, as the tensor that results are views of and that is no result.
-static at::TensorBase wholeOf(const at::TensorBase &part) {
+/// All of the storage of `part`, as the tensor that results are views of and that is no result.
+static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype) {
   c10::DispatchKeySet keys = part.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-  auto whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(part.storage()), keys, part.dtype());
-  whole.unsafeGetTensorImpl()->set_sizes_contiguous(
-      {static_cast<int64_t>(part.storage().nbytes()) / static_cast<int64_t>(part.dtype().itemsize())});
+  auto whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(part.storage()), keys, c10::scalarTypeToTypeMeta(dtype));
+  whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(part.storage().nbytes() / c10::elementSize(dtype))});
   return whole;
 }
 
+static bool isWhole(const at::TensorBase &made) {
+  return made.numel() * made.itemsize() == made.storage().nbytes() && made.is_non_overlapping_and_dense() && !made.is_conj() && !made.is_neg();
+}
+
 void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) const {
-  auto isTensor = [&](uint32_t number) { return outputs[number].kind == OutputValue::Kind::Tensor && outputs[number].handle; };
-  auto isWhole = [&](uint32_t number) {
-    at::TensorBase made = tensorOf(outputs[number].handle);
-    return made.numel() * made.itemsize() == made.storage().nbytes() && made.is_non_overlapping_and_dense() && !made.is_conj() && !made.is_neg();
-  };
-  if (!std::all_of(group.outputs.begin(), group.outputs.end(), isTensor)) {
+  auto tensor = [&](const Member &member) { return tensorOf(outputs[member.output].handle); };
+  if (!std::all_of(group.begin(), group.end(), [&](const Member &member) {
+        return outputs[member.output].kind == OutputValue::Kind::Tensor && outputs[member.output].handle;
+      })) {
     return;
   }
-  auto end = group.outputs.begin() + static_cast<ptrdiff_t>(group.kept);
-  auto whole = std::find_if(group.outputs.begin(), group.kept ? end : group.outputs.end(), isWhole);
-  at::TensorBase first = tensorOf(outputs[group.outputs.front()].handle);
-  at::TensorBase base = whole != group.outputs.end() && isWhole(*whole) ? tensorOf(outputs[*whole].handle)
-                        : group.kept                                      ? wholeOf(first)
-                                                                          : first;
+  at::TensorBase first = tensor(group.front());
+  std::map<c10::ScalarType, at::TensorBase> bases;
+  for (const Member &member : group) {
+    if (at::TensorBase made = tensor(member); !member.kept && made.scalar_type() == member.base && liesIn(made, first) && isWhole(made)) {
+      bases.try_emplace(member.base, made);
+    }
+  }
+  for (const Member &member : group) {
+    if (!member.kept && liesIn(tensor(member), first) && !bases.contains(member.base)) {
+      bases[member.base] = wholeOf(first, member.base);
+    }
+  }
+  at::TensorBase counting = bases.empty() ? first : bases.begin()->second;
+  for (auto &[dtype, base] : bases) {
+    shareVersions(counting, base);
+  }
   // Equal results are one tensor, and stay one.
-  std::map<void *, at::TensorBase> made;
-  for (auto number = group.outputs.begin(); number != group.outputs.end(); ++number) {
-    OutputValue &output = outputs[*number];
-    at::TensorBase old = tensorOf(output.handle);
-    if (old.is_same(base) || !liesIn(old, base)) {
+  std::map<void *, at::TensorBase> known;
+  for (const Member &member : group) {
+    OutputValue &output = outputs[member.output];
+    at::TensorBase made = tensor(member);
+    if (!liesIn(made, first)) {
       continue;
     }
-    auto [known, isNew] = made.try_emplace(output.handle);
-    if (isNew && number < end) {
-      known->second = viewOf(base, at::Tensor(old));
-    } else if (isNew) {
-      shareVersions(base, old);
-      known->second = old;
+    if (member.kept) {
+      shareVersions(counting, made);
+      continue;
+    }
+    if (made.is_same(bases[member.base])) {
+      continue;
+    }
+    auto [view, isNew] = known.try_emplace(output.handle);
+    if (isNew) {
+      view->second = viewOf(bases[member.base], at::Tensor(made));
     }
     takeTensor(output.handle);
-    output.handle = at::TensorBase(known->second).unsafeReleaseTensorImpl();
+    output.handle = at::TensorBase(view->second).unsafeReleaseTensorImpl();
   }
 }
 

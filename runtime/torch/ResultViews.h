@@ -26,11 +26,15 @@ private:
     uint32_t output, input;
     bool kept;
   };
-  /// Results in one storage. Those that are kept for the backward pass, the numbers from `kept` on, have the version counter alone.
-  struct Group {
-    std::vector<uint32_t> outputs;
-    size_t kept;
+  struct Member {
+    uint32_t output;
+    /// Of the tensor that is this view's base.
+    c10::ScalarType base;
+    /// Kept for the backward pass: has the version counter alone.
+    bool kept;
   };
+  /// Results in one storage.
+  using Group = std::vector<Member>;
   void tellGroup(const Group &group, std::span<OutputValue> outputs) const;
 
   std::vector<View> views;

@@ -67,3 +67,35 @@ def test_results_in_inference_mode():
     with torch.inference_mode():
         for actual, expected in zip(torch.compile(whole, backend="frit")(torch.ones(6)), whole(torch.ones(6)), strict=True):
             assert torch.equal(actual, expected) and actual.is_inference()
+
+
+def real_and_complex(z):
+    y = z * 2
+    return y.real, y[1:]
+
+
+def conjugated(z):
+    y = (z * 2).conj()
+    return y.imag, y[1:]
+
+
+def complex_of_real(z):
+    y = torch.view_as_real(z).contiguous() * 2
+    return torch.view_as_complex(y), y[1:]
+
+
+def other_type(z):
+    y = torch.view_as_real(z).contiguous() * 2
+    return y.view(torch.int32), y[1:]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [real_and_complex, conjugated, complex_of_real, other_type])
+def test_results_of_several_types_share_a_base_and_a_version_counter(function, dynamic):
+    z = torch.randn(4, dtype=torch.complex64)
+    expected, actual = function(z), torch.compile(function, backend="frit", dynamic=dynamic)(z)
+    for results in (expected, actual):
+        results[0].mul_(3)
+    for a, e in zip(actual, expected, strict=True):
+        assert torch.equal(a, e) and a._version == e._version and a._is_view() == e._is_view()
+        assert not a._is_view() or a._base.dtype == e._base.dtype
