@@ -220,6 +220,9 @@ from torch._dynamo.utils import counters
 if sys.argv[1] == "load":
     import frit
     frit.load_cache_artifacts(open(sys.argv[2], "rb").read())
+if sys.argv[1] == "import":
+    import frit.kept
+    torch.compiler.load_cache_artifacts(open(sys.argv[2], "rb").read())
 torch.manual_seed(3)
 model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Softmax(-1))
 result = torch.compile(model, backend="frit")(torch.randn(4, 6)).sum(0).tolist()
@@ -239,9 +242,9 @@ def in_a_process(cache_folder, *arguments):
 def test_the_next_process_compiles_nothing(tmp_path):
     first = in_a_process(tmp_path / "a", "save", tmp_path / "blob")
     second = in_a_process(tmp_path / "a", "run")
-    elsewhere = in_a_process(tmp_path / "b", "load", tmp_path / "blob")
+    elsewhere = [in_a_process(tmp_path / how, how, tmp_path / "blob") for how in ("load", "import")]
     assert (first["cache_misses"], first["cache_stores"]) == (1, 1)
-    for later in (second, elsewhere):
+    for later in (second, *elsewhere):
         assert later["cache_hits"] == 1 and "cache_misses" not in later
         assert later["result"] == first["result"]
 
