@@ -57,9 +57,11 @@ class _Watched:
     """frit's backend with a clock: what a compilation took and what the first call of its result."""
 
     def __init__(self, device):
-        from frit import backend, graph_key
+        from frit import backend
+        from frit.cache import graph_key
+        from frit.native import compiler
 
-        backend._native()
+        compiler()
         graph_key.sources_digest()
         self.compiled, self.called, self.kernels, self._device = [], [], 0, device
         self._real, backend.compile_graph = backend.compile_graph, self._timed

@@ -36,8 +36,8 @@ _MARK, _MOST = "\n// frit: another kernel\n", 16
 
 def captured(name):
     """The graph of a name as JSON for the compiler."""
-    from frit.capture import capture
-    from frit.decompositions import decomposition_table
+    from frit.capture.graph import capture
+    from frit.eager.decompositions import decomposition_table
 
     graphs = []
 
@@ -122,9 +122,9 @@ class Samples:
 
 def cost(name, arch=90, rounds=9):
     """All figures of one graph."""
-    from frit import backend
+    from frit import native as frit_native
 
-    native, library, graph = backend._native(), linker_library(), captured(name)
+    native, library, graph = frit_native.compiler(), linker_library(), captured(name)
     options = json.dumps({"targets": [f"sm_{arch}"], "name": name})
     samples, links, phases, target = Samples(), Samples(), {}, f"-arch=sm_{arch}"
     for _ in range(rounds):

@@ -21,7 +21,7 @@ from . import measure
 
 
 def _captured(function, *inputs):
-    from frit.capture import capture
+    from frit.capture.graph import capture
 
     return capture(make_fx(function, tracing_mode="fake")(*inputs))
 
@@ -61,9 +61,9 @@ def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
 def bucket_cost(rounds=15, calls=4000):
     """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without, and where each
     bucket has kernels of its own."""
-    from frit import specialize
     from frit.backend import build
-    from frit.capture import capture
+    from frit.capture.graph import capture
+    from frit.sizes import specialize
 
     def function(x):
         return x * 2
@@ -99,7 +99,7 @@ def bucket_cost(rounds=15, calls=4000):
 
 def growth(sizes=(1250, 2500, 5000, 10000)):
     """Compile time of chains of elementwise operators, the compiler alone."""
-    from frit.backend import _native
+    from frit.native import compiler
 
     def chain(length):
         def function(x):
@@ -116,7 +116,7 @@ def growth(sizes=(1250, 2500, 5000, 10000)):
         samples = []
         for _ in range(3):
             began = time.perf_counter()
-            _native().compile(captured.json, json.dumps({**_settings(), "name": f"chain{size}"}))
+            compiler().compile(captured.json, json.dumps({**_settings(), "name": f"chain{size}"}))
             samples.append(time.perf_counter() - began)
         rows.append({"nodes": size, "ms": 1e3 * min(samples), "per_node_us": 1e6 * min(samples) / size})
     return rows

@@ -1,4 +1,4 @@
-"""Writes which types eager's CPU kernels refuse: passes/legalize/EagerRefusals.def and python/frit/eager_refusals.py.
+"""Writes which types eager's CPU kernels refuse: passes/legalize/EagerRefusals.def and python/frit/eager/refusals.py.
 
     .venv/bin/python scripts/generate-eager-refusals.py [--check]
 
@@ -21,10 +21,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT)]
 
-from frit.decompositions import decomposition_table  # noqa: E402
-from frit.promotion import operand_dtype  # noqa: E402
+from frit.eager.decompositions import decomposition_table  # noqa: E402
+from frit.eager.promotion import operand_dtype  # noqa: E402
 
-RULES, DECOMPOSED = ROOT / "passes" / "legalize" / "EagerRefusals.def", ROOT / "python" / "frit" / "eager_refusals.py"
+RULES, DECOMPOSED = ROOT / "passes" / "legalize" / "EagerRefusals.def", ROOT / "python" / "frit" / "eager" / "refusals.py"
 NAMES = {
     torch.bool: "Bool", torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64", torch.float16: "F16",
     torch.bfloat16: "BF16", torch.float32: "F32", torch.float64: "F64",

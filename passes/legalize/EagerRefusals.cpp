@@ -32,7 +32,7 @@ static const llvm::StringMap<Refusal> &refusals() {
   return table;
 }
 
-/// As `operand_dtype` in python/frit/promotion.py, which measured by it.
+/// As `operand_dtype` in python/frit/eager/promotion.py, which measured by it.
 static std::optional<DType> operandDtype(AtenOp op, const AtenSchema &schema, bool scalars) {
   Promotion promotion;
   bool hasTensor = false;

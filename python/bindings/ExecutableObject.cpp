@@ -368,7 +368,7 @@ PyMethodDef methods[] = {
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
     {"capture_graphs", captureGraphs, METH_VARARGS,
      "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same, what "
-     "captures operators of torch (frit.cuda_capture), and the numbers of the results that only the backward sees and of the arguments that the "
+     "captures operators of torch (frit.modes.cuda_capture), and the numbers of the results that only the backward sees and of the arguments that the "
      "forward kept so."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},

@@ -1,4 +1,4 @@
-// Captures calls of operators through Python, where torch shows its CUDAGraph (`frit.cuda_capture`, or what a test passes in its place). Built
+// Captures calls of operators through Python, where torch shows its CUDAGraph (`frit.modes.cuda_capture`, or what a test passes in its place). Built
 // the same against a torch with CUDA and one without.
 
 #pragma once

@@ -10,14 +10,14 @@ from importlib import import_module as _import_module
 __version__ = "0.1.0"
 
 _HOME = {
-    "explain": "frit.report",
+    "explain": "frit.report.explain",
     "load": "frit.loading",
     "Model": "frit.loading",
     "reset": "frit.backend",
-    "load_cache_artifacts": "frit.kept",
-    "counts": "frit.backend",
-    "record_sizes": "frit.record",
-    "wait_for_background": "frit.specialize",
+    "load_cache_artifacts": "frit.cache.compiled_graphs",
+    "counts": "frit.report.counts",
+    "record_sizes": "frit.sizes.record",
+    "wait_for_background": "frit.sizes.specialize",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
     "CaptureError": "frit.errors",

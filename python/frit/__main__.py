@@ -4,7 +4,7 @@ pass. Also `python -m frit`."""
 import argparse
 import sys
 
-from .disk_cache import DiskCache, default_folder
+from .cache.disk_cache import DiskCache, default_folder
 
 
 def main(arguments=None):
@@ -20,7 +20,7 @@ def main(arguments=None):
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     chosen = parser.parse_args(arguments)
     if chosen.command == "bisect":
-        from .bisect import of_script
+        from .replay.bisect import of_script
 
         return of_script(chosen.script, chosen.arguments, chosen.calls, chosen.out)
     folder = chosen.dir or default_folder()
@@ -38,12 +38,10 @@ def _status(cache):
 
 
 def _verify(cache):
-    import torch  # noqa: F401, the library needs it
+    from . import native
+    from .cache.check import check
 
-    from . import _C
-    from .cache_check import check
-
-    found = check(cache, _C)
+    found = check(cache, native.library())
     *lines, total = found.lines()
     print(*lines, f"{cache.root}: {total}", sep="\n")
     return 1 if found.bad else 0

@@ -1,7 +1,7 @@
 """The function `torch.compile(..., backend="frit")` finds by entry point.
 
 AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators; each is
-captured as export-schema JSON (`capture.py`), compiled to an artifact and loaded. The executable
+captured as export-schema JSON (`capture/graph.py`), compiled to an artifact and loaded. The executable
 follows torch's boxed convention and needs no Python per call. Nothing is compiled at import, and the C++
 libraries are loaded by the first compilation.
 """
@@ -17,13 +17,17 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import as_is, autotune, buckets, guard, kept, modes, opaque, planted, record, specialize
+from . import native, planted
 from . import options as option_registry
-from .capture import Captured, capture
-from .decompositions import decomposition_table
+from .cache import compiled_graphs
+from .capture import as_is, opaque
+from .capture.graph import Captured, capture
+from .eager.decompositions import decomposition_table
 from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log
-from .summary import KeptReport, summary
+from .modes import autotune, cuda_graphs
+from .sizes import buckets, record, specialize
+from .verify import guard
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
@@ -45,15 +49,15 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
 
 def _is_saved():
-    """Whether torch will write the result to a file of its own (see `aot.py`)."""
+    """Whether torch will write the result to a file of its own (see `cache/aot.py`)."""
     config = torch._functorch.config
     return config.bundled_autograd_cache and config.force_autograd_cache
 
 
 def _compile_to_save(gm, example_inputs, settings):
-    from . import aot
+    from .cache import aot
 
-    with aot.key_of_torch(settings, _native().identity()):
+    with aot.key_of_torch(settings, native.compiler().identity()):
         return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
 
 
@@ -103,7 +107,7 @@ def _compile(gm, example_inputs, settings, wrap):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid))
+@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
 def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
     """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
     it none is. `kept_as` takes what was captured, with its artifact."""
@@ -115,7 +119,7 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
-        from . import repro
+        from .verify import repro
 
         reason = as_is.reason_of(error)
         if folder := getattr(repro.note(error, gm, {**settings, "strict": True}, stage), "repro", None):
@@ -124,28 +128,23 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
 
 
 def _compile_graph(gm, name, settings, stage, laid, kept_as):
-    started = time.perf_counter()
+    clock = _Clock(name)
     tuned = None
     if settings["autotune"]:
-        choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), _native(), name)
+        choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), native.compiler(), name)
         settings["schedule_choices"] = choices
-    key = kept.key_of(gm, buckets.for_compiler(settings), _native)
-    found = kept.load(key, gm, _native(), settings["bucket_policy"] == "specialize") if key else None
-    if found:
-        captured, executable, report, short = found
-        _time(name, captured, "from the cache", started)
-    else:
-        captured = capture(gm)
-        captured.key = key
-        _time(name, captured, "captured", started)
-        artifact("graph").debug("%s %s", name, captured.json)
-        started = time.perf_counter()
-        executable, report = build(captured, settings, name)
-        short = summary(report)
-        _time(name, captured, "from the cache by what it means" if isinstance(report, KeptReport) else "compiled and loaded", started)
-    if settings["bucket_policy"] == "specialize":
+    is_specialized = settings["bucket_policy"] == "specialize"
+    captured, executable, report, short, origin = compiled_graphs.get_or_compile(
+        gm,
+        buckets.for_compiler(settings),
+        capture=lambda: _captured(gm, name, clock),
+        build=lambda captured, match: build(captured, settings, name, match),
+        with_text=is_specialized,
+    )
+    clock.note(captured, origin)
+    if is_specialized:
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
-    modes.apply(executable, gm, stage, settings, report, tuned)
+    cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, short, laid)
     if kept_as is not None:
         kept_as.append(captured)
@@ -159,6 +158,13 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     as_is.attach(executable, gm, captured, name, settings)
     executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
+
+
+def _captured(gm, name, clock):
+    captured = capture(gm)
+    clock.note(captured, "captured")
+    artifact("graph").debug("%s %s", name, captured.json)
+    return captured
 
 
 def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
@@ -203,16 +209,14 @@ def _note_laid(stage, short, laid):
         laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
 
 
-def build(captured, settings, name):
-    """Captured JSON to (boxed callable, report); the only place that touches the C++ libraries."""
-    native = _native()
+def build(captured, settings, name, match=None):
+    """Captured JSON to (boxed callable, report). `match`: where the graph may be kept, what asks whether its like was compiled before."""
+    library = native.compiler()
     given = _for_compiler(captured, settings)
-    asked = (captured.json, json.dumps({**given, "name": name}))
-    like = kept.likeness(captured, given, native, asked[1], with_text=settings["bucket_policy"] == "specialize")
-    result = native.compile(*asked, like) if like else native.compile(*asked)
-    if like and like.found:
-        executable, report, _ = like.found
-        return executable, report
+    options = json.dumps({**given, "name": name})
+    result = match.compile(given, options) if match else library.compile(captured.json, options)
+    if match and match.found:
+        return match.found
     report = json.loads(result.report)
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
@@ -223,17 +227,23 @@ def build(captured, settings, name):
     if settings["dump_dir"]:
         _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
-    if like:
-        like.keep(result.artifact, summary(report))
-    return native.load(result.artifact, captured.constants, settings["poison"]), report
+    return library.load(result.artifact, captured.constants, settings["poison"]), report
 
 
 def _for_compiler(captured, settings):
     return {**buckets.for_compiler(settings), "targets": _targets(captured, settings)}
 
 
-def _time(name, captured, what, started):
-    artifact("timing").debug("%s: %d nodes, %s in %.1f ms", name, captured.nodes, what, 1e3 * (time.perf_counter() - started))
+class _Clock:
+    """Milliseconds from one note to the next, for the log of times."""
+
+    def __init__(self, name):
+        self._name = name
+        self._started = time.perf_counter()
+
+    def note(self, captured, what):
+        artifact("timing").debug("%s: %d nodes, %s in %.1f ms", self._name, captured.nodes, what, 1e3 * (time.perf_counter() - self._started))
+        self._started = time.perf_counter()
 
 
 def _targets(captured, settings):
@@ -249,16 +259,6 @@ def _targets(captured, settings):
         if architecture <= 10 * major + minor:
             return [f"sm_{architecture}"]
     raise CompileError(f"{device} is an sm_{major}{minor} device; frit generates code for sm_80 and newer, use backend='eager' there")
-
-
-@functools.cache
-def _native():
-    try:
-        from . import _C
-    except ImportError as error:
-        raise CompileError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
-    planted.warn(log)
-    return _C
 
 
 def _count(name, stage, captured, report, short):
@@ -283,50 +283,6 @@ def _count(name, stage, captured, report, short):
         tally[f"callback:{step.name}"] += 1
         log.info("%s: %s runs in Python: %s", name, step.name, step.why)
         artifact("fallbacks").debug("%s: python %s: %s", name, step.name, step.why)
-
-
-#: Counters of what buckets and padding did to a graph, which `frit.explain` shows for each.
-COUNTED = (
-    "padded_elements",
-    "logical_elements",
-    "specialized_buckets",
-    "specialized_kernels",
-    "specialized_calls",
-    "specialize_failures",
-)
-#: The same of CUDA graphs.
-GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
-_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
-
-
-def counts():
-    """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
-    total = dict.fromkeys(_SUMMED, 0)
-    each, without_graph, of_one_size = {}, {}, {}
-    for reference, report in _EXECUTABLES:
-        executable = reference()
-        if executable is None:
-            continue
-        stats = json.loads(executable.stats())
-        for name in _SUMMED:
-            total[name] += stats.get(name, 0)
-        modes.merge_reasons(without_graph, stats, "not_captured")
-        modes.merge_reasons(of_one_size, stats, "graphs_of_one_size")
-        for entry in report.get("buckets", ()):
-            if entry["index"] >= 0:
-                name = " = ".join(entry["names"])
-                sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
-                for key, value in stats["buckets"][entry["index"]].items():
-                    sums[key] += value
-    for name in ("bucket_hits", "bucket_misses", *GRAPHS, *COUNTED):
-        counters["frit"][name] = total[name]
-    for why, calls in without_graph.items():
-        counters["frit"][f"not_captured: {why}"] = calls
-    total["not_captured"] = without_graph
-    total["graphs_of_one_size"] = of_one_size
-    total["padding_waste_percent"] = round(buckets.waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
-    total["buckets"] = {name: {**sums, "waste_percent": round(buckets.waste(sums), 2)} for name, sums in each.items()}
-    return total
 
 
 def _dump(directory, name, json_text, artifact_bytes, report):
@@ -354,7 +310,7 @@ def reset():
     buckets.reset()
     specialize.forget()
     if "frit._C" in sys.modules:
-        _native().release_memory()
+        native.compiler().release_memory()
 
 
 frit.reset = reset

@@ -22,7 +22,7 @@ class ArtifactError(FritError):
 
 
 class VerifyError(FritError):
-    """A call gave something else than ATen (`options={"verify": N}`). `graph`, `stage`, `place` (a frit.locate.Place), `differences`, `sizes` and
+    """A call gave something else than ATen (`options={"verify": N}`). `graph`, `stage`, `place` (a frit.verify.locate.Place), `differences`, `sizes` and
     `repro` (a folder, or None) say what, in parts."""
 
     graph = stage = place = repro = None

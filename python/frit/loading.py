@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from . import native
 from .errors import ArtifactError
 
 
@@ -70,16 +71,6 @@ def _value(fields):
     return Value(**{**fields, "shape": None if shape is None else tuple(shape)})
 
 
-def _library():
-    import torch  # noqa: F401  (whose libraries this one is linked against)
-
-    try:
-        from . import _C
-    except ImportError as error:
-        raise ArtifactError(f"frit's native library cannot be loaded ({error}); build it with `pip install .`") from error
-    return _C
-
-
 def load(path, *, weights=None, allow_host_code=False, check_weights=False):
     """Load a .frit file. `check_weights` compares every weight with its digest first, which reads them all.
 
@@ -91,4 +82,4 @@ def load(path, *, weights=None, allow_host_code=False, check_weights=False):
         raise ArtifactError("frit.load needs the path of a .frit file, got an empty one")
     given = dict(weights) if isinstance(weights, Mapping) else {}
     folder = "" if weights is None or isinstance(weights, Mapping) else os.fspath(weights)
-    return Model(_library().open(path, allow_host_code, check_weights, folder, given), path)
+    return Model(native.library(ArtifactError).open(path, allow_host_code, check_weights, folder, given), path)

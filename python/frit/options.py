@@ -9,7 +9,6 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from . import bucket_lists
 from .errors import OptionError
 
 MODES = {
@@ -63,14 +62,14 @@ REGISTRY = {
             "the CPU to generate code for: 'host', 'x86-64-v3', 'x86-64-v4' or a name of LLVM's, with features: 'x86-64-v3,+avx512f'",
         ),
         Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph where that is possible; the reasons where not are counted"),
-        Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.autotune`)"),
-        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.disk_cache`)"),
+        Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.modes.autotune`)"),
+        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.cache.disk_cache`)"),
         Option(
             "buckets",
             dict,
             {},
             "sizes a dimension rounds up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
-            check=bucket_lists.check,
+            check=lambda value: _check_buckets(value),
         ),
         Option(
             "bucket_policy",
@@ -140,7 +139,7 @@ REGISTRY = {
             "repro_dir",
             str,
             "",
-            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.repro`)",
+            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.verify.repro`)",
             environment="FRIT_REPRO_DIR",
         ),
         Option(
@@ -150,8 +149,44 @@ REGISTRY = {
 }
 
 
+#: How many sizes the bucket lists of a graph may hold together.
+MOST_BUCKETS = 64
+
 #: Options that say what becomes of a graph once it is compiled. The compiler and the cache's keys know nothing of them.
 AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
+
+
+def _check_buckets(value):
+    """Raises where a `buckets` option is malformed, whatever the program."""
+    total = 0
+    for key, sizes in value.items():
+        if not isinstance(key, str) or not key:
+            raise OptionError(f"frit: buckets are given by argument and dimension, like 'x[0]', not by {key!r}")
+        if isinstance(sizes, str):
+            if sizes not in ("ramp", "off"):
+                raise OptionError(f"frit: buckets of {key!r} cannot be {sizes!r}; give a list of sizes, 'ramp' or 'off'")
+            continue
+        if not isinstance(sizes, (list, tuple)):
+            shown = f"{type(sizes).__name__} {sizes!r}"
+            raise OptionError(f"frit: buckets of {key!r} are a list of sizes, 'ramp' or 'off', not {shown}")
+        _check_sizes(key, sizes)
+        total += len(sizes)
+    if total > MOST_BUCKETS:
+        raise OptionError(f"frit: bucket lists hold {total} sizes together; a graph takes at most {MOST_BUCKETS}")
+
+
+def _check_sizes(key, sizes):
+    if not sizes:
+        raise OptionError(f"frit: buckets of {key!r} are empty; give sizes in ascending order, or 'ramp'")
+    before = 0
+    for size in sizes:
+        if type(size) is not int:
+            raise OptionError(f"frit: buckets of {key!r} must be integers, found {size!r}")
+        if size < 1:
+            raise OptionError(f"frit: buckets of {key!r} must be positive sizes, found {size}")
+        if size <= before:
+            raise OptionError(f"frit: buckets of {key!r} must ascend, found {size} after {before}")
+        before = size
 
 
 def _check_count(name, number):

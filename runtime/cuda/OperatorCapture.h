@@ -1,5 +1,5 @@
 // How calls that operators of torch take part in become CUDA graphs. Such operators take memory, streams and random numbers from torch, so
-// torch captures them: its CUDAGraph (python/frit/cuda_capture.py), with its pools of memory. This is all the runtime knows of it, and all
+// torch captures them: its CUDAGraph (python/frit/modes/cuda_capture.py), with its pools of memory. This is all the runtime knows of it, and all
 // that tests have to play.
 
 #pragma once

@@ -1,7 +1,7 @@
 // Kernels compiled for single buckets of an executable's sizes, while it runs: which call takes which, and which are wanted.
 //
 // A call asks by the number of its buckets. The first calls of a bucket only count; then the bucket is wanted, somebody compiles for
-// it (frit.specialize, in the background) and installs what was made, between any two calls. Until then, and where it failed, there is
+// it (frit.sizes.specialize, in the background) and installs what was made, between any two calls. Until then, and where it failed, there is
 // nothing here and the executable for all sizes serves. Entries are never taken away, so that asking needs no lock.
 
 #pragma once

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import ptx
-from frit import backend
+from frit.native import compiler
 
 PTXAS = next((p for p in (os.environ.get("FRIT_PTXAS"), "/usr/local/cuda/bin/ptxas") if p and os.path.exists(p)), None)
 ARCHITECTURES = (80, 90, 100)
@@ -125,7 +125,7 @@ class Emulation:
         self.seen = set()
 
     def install(self, monkeypatch):
-        native = backend._native()
+        native = compiler()
         monkeypatch.setattr(native, "compile", functools.partial(self.compile, native.compile))
 
     def compile(self, native, text, settings):

@@ -26,9 +26,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from benchmarks import gpu_kernels, ptx
-from frit import backend
-from frit.capture import capture
-from frit.decompositions import decomposition_table
+from frit import backend, native
+from frit.capture.graph import capture
+from frit.eager.decompositions import decomposition_table
 from one_trace import OneTrace
 
 BF16, F32 = torch.bfloat16, torch.float32
@@ -499,7 +499,7 @@ def captured_on_a_device(one):
 
 def compiled_for(graph, name, architecture, calls=()):
     """(descriptions of the kernels, {entry: what ptxas says}) of one graph."""
-    result = backend._native().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
+    result = native.compiler().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
     report = json.loads(result.report)
     assert report["kernels"] and {call["op"] for call in report["aten_calls"]} == set(calls), f"{name}: torch runs a part of it"
     return report["kernels"], {row[0]: row for text in ptx.texts_of(result.artifact) for row in emulation.assemble(text)}

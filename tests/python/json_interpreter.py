@@ -10,7 +10,7 @@ import operator
 
 import torch
 
-from frit import schema
+from frit.capture import schema
 
 _DTYPES = {code: dtype for dtype, code in schema.DTYPES.items()}
 _LAYOUTS = {code: layout for layout, code in schema.LAYOUTS.items()}

@@ -12,8 +12,9 @@ import contextlib
 import functools
 from unittest import mock
 
-from frit import backend, buckets
+from frit import backend
 from frit import options as option_registry
+from frit.sizes import buckets
 
 
 class OneTrace:

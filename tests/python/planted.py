@@ -13,9 +13,10 @@ import sys
 def is_relaid(captured, settings):
     """Whether the graph is compiled to something else because its library calls may work channels-last."""
     from frit import backend
+    from frit.native import compiler
 
     options = backend._for_compiler(captured, settings)
-    native = backend._native()
+    native = compiler()
     made = [native.compile(captured.json, json.dumps({**options, "relay": relay, "name": "planted"})) for relay in (options["relay"], False)]
     return made[0].artifact != made[1].artifact
 
@@ -25,10 +26,10 @@ def install(wrong, instead, when=lambda settings: True, results=0, setattr=setat
 
     build = backend.build
 
-    def build_wrongly(captured, settings, name):
+    def build_wrongly(captured, settings, name, match=None):
         if when(settings) and results in (0, captured.json.count('"user_output"')) and where(captured, settings):
             captured.json = captured.json.replace(f'"torch.ops.aten.{wrong}"', f'"torch.ops.aten.{instead}"')
-        return build(captured, settings, name)
+        return build(captured, settings, name, match)
 
     setattr(backend, "build", build_wrongly)
 

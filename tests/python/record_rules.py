@@ -10,7 +10,7 @@ import time
 import pytest
 
 from frit import backend
-from frit.summary import KeptReport
+from frit.cache.summary import KeptReport
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -10,7 +10,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import autotune, backend
+from frit.modes import autotune
+from frit.native import compiler
 
 MODE = "max-autotune-no-cudagraphs"
 
@@ -91,7 +92,7 @@ def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
 SECOND_PROCESS = """
 import json, torch
 from torch._dynamo.utils import counters
-from frit import autotune
+from frit.modes import autotune
 asked = []
 autotune.is_faster = lambda tried, best, device: asked.append(1) or True
 x = torch.arange(300 * 500, dtype=torch.float32).reshape(300, 500) % 7
@@ -201,7 +202,7 @@ ON_A_DEVICE = {
 def test_every_schedule_of_a_device_gives_eagers_results(name, monkeypatch):
     function, shape, count = ON_A_DEVICE[name]
     x, seen = torch.randn(shape), set()
-    native = backend._native()
+    native = compiler()
     compile_native, choice = native.compile, "list"
 
     def compiled(text, settings):

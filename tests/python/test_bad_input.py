@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from frit import backend, capture, errors, options
+from frit import backend, errors, options
+from frit.capture.graph import capture
+from frit.native import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"
@@ -91,7 +93,7 @@ def test_what_no_step_can_make_is_named():
     graph.output((graph.call_function(torch.ops.aten.view.dtype, (x, torch.bits16)),))
     next(node for node in graph.nodes if node.op == "call_function").meta["val"] = torch.ones(2, 2, dtype=torch.int16).view(torch.bits16)
     with pytest.raises(errors.CaptureError, match="cannot capture node view_dtype: .*torch.bits16 are not supported"):
-        capture.capture(torch.fx.GraphModule(torch.nn.Module(), graph))
+        capture(torch.fx.GraphModule(torch.nn.Module(), graph))
 
 
 # -- arguments at run time -------------------------------------------------------------------------
@@ -158,8 +160,8 @@ def in_a_child(code, *arguments):
 
 def test_damaged_artifacts_are_refused(tmp_path):
     """Cut at 120 places, a byte changed at 400: always an ArtifactError of one line, never a crash, never a run."""
-    captured = capture.capture(_traced(lambda x: (torch.softmax(x, -1) + x.sum(), torch.sort(x).values)))
-    result = backend._native().compile(captured.json, json.dumps({**options.resolve(), "name": "whole"}))
+    captured = capture(_traced(lambda x: (torch.softmax(x, -1) + x.sum(), torch.sort(x).values)))
+    result = compiler().compile(captured.json, json.dumps({**options.resolve(), "name": "whole"}))
     (tmp_path / "a.frit").write_bytes(result.artifact)
     out = in_a_child(
         """
@@ -219,7 +221,7 @@ def program_json():
         halves = x.split([2, 3], 0)
         return torch.softmax(halves[0], -1) @ x.t(), halves[1].sum(0), torch.cat([x, x * 2.5]).reshape(-1)
 
-    return capture.capture(_traced(function)).json
+    return capture(_traced(function)).json
 
 
 def test_damaged_programs_are_refused(program_json, tmp_path):
@@ -293,8 +295,8 @@ def test_errors_of_programs_name_the_place(program_json, change, message):
     program = json.loads(program_json)
     change(program)
     with pytest.raises(errors.FritError) as caught:
-        result = backend._native().compile(json.dumps(program), json.dumps(options.resolve()))
-        backend._native().load(result.artifact, [])
+        result = compiler().compile(json.dumps(program), json.dumps(options.resolve()))
+        compiler().load(result.artifact, [])
     assert re.search(message, str(caught.value)), str(caught.value)
 
 

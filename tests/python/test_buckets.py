@@ -10,8 +10,10 @@ import torch
 from exported import TOOLS
 
 import frit
-from frit import backend, buckets
+from frit import backend
 from frit.errors import OptionError
+from frit.native import compiler
+from frit.sizes import buckets
 
 
 def softmax(x):
@@ -235,17 +237,17 @@ def attention_scores(x):
 def test_large_temporaries_are_blocks_of_bucket_size_that_come_back():
     frit.reset()
     run = torch.compile(attention_scores, backend="frit", dynamic=True)
-    before = backend._native().memory_stats()
+    before = compiler().memory_stats()
     for n in (1040, 1100, 1089, 1150, 1030):
         x = torch.randn(n, 4096)
         torch.testing.assert_close(run(x), attention_scores(x))
-    after = backend._native().memory_stats()
+    after = compiler().memory_stats()
     # 1040 and 1030 are in the bucket of 1152 with the others: one block, made once.
     assert after["blocks_made"] - before["blocks_made"] == 1
     assert after["blocks_reused"] - before["blocks_reused"] == 4
     assert after["kept_bytes"] == 1152 * 4096 * 4
     frit.reset()
-    assert backend._native().memory_stats()["kept_bytes"] == 0
+    assert compiler().memory_stats()["kept_bytes"] == 0
 
 
 def test_explain_shows_the_gain_that_is_predicted():
@@ -261,7 +263,7 @@ def test_small_temporaries_and_the_policy_off_keep_nothing():
         run = torch.compile(attention_scores, backend="frit", dynamic=True, options=options)
         for n in (40, 30) if not options else (1040, 1100):
             run(torch.randn(n, 4096))
-        assert backend._native().memory_stats()["kept_bytes"] == 0
+        assert compiler().memory_stats()["kept_bytes"] == 0
 
 
 def test_kept_blocks_never_exceed_what_was_in_use_at_once():
@@ -272,7 +274,7 @@ def test_kept_blocks_never_exceed_what_was_in_use_at_once():
         run(torch.randn(n, 4096))
         rounded = next(b for b in (640, 704, 1152, 1536, 2048) if b >= n)
         largest = max(largest, rounded * 4096 * 4)
-        assert backend._native().memory_stats()["kept_bytes"] <= largest
+        assert compiler().memory_stats()["kept_bytes"] <= largest
     frit.reset()
 
 

@@ -8,9 +8,10 @@ import artifacts
 import pytest
 import torch
 
-from frit import _C, disk_cache, kept
+from frit import _C
 from frit.__main__ import main
-from frit.cache_check import check
+from frit.cache import compiled_graphs, disk_cache
+from frit.cache.check import check
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -30,19 +31,19 @@ def compiled(**options):
 
 def entry():
     """(key, description, artifact, source as packed) of the only entry."""
-    store = kept._store()
+    store = compiled_graphs._store()
     (found,) = (each for each in map(unpacked, store.entries()) if "same_as" not in each[1])
     return found
 
 
 def unpacked(listed):
     key = Path(listed[0]).name
-    content = kept._store().read(key)
+    content = compiled_graphs._store().read(key)
     return key, *disk_cache.unpack(key, content), disk_cache.pack_source(*disk_cache.unpack_source(key, content) or ("", "", ""))
 
 
 def rewrite(key, *parts):
-    assert kept._store().write(key, disk_cache.pack(key, *parts)) == ""
+    assert compiled_graphs._store().write(key, disk_cache.pack(key, *parts)) == ""
 
 
 def as_json(artifact, folder):
@@ -53,7 +54,7 @@ def as_json(artifact, folder):
 
 
 def found():
-    return check(kept._store(), _C)
+    return check(compiled_graphs._store(), _C)
 
 
 def test_what_was_just_compiled_is_good(capsys):
@@ -73,9 +74,9 @@ def test_other_options_are_compiled_again_as_they_were(options):
 def test_code_for_a_device_is_compiled_again_without_one():
     compiled()
     key, *_ = entry()
-    graph, options, identity = disk_cache.unpack_source(key, kept._store().read(key))
+    graph, options, identity = disk_cache.unpack_source(key, compiled_graphs._store().read(key))
     asked = json.dumps({**json.loads(options), "targets": ["sm_90", "cpu"]})
-    kept.keep_artifact("12" * 32, _C.compile(graph, asked).artifact, disk_cache.pack_source(graph, asked, identity))
+    compiled_graphs.keep_artifact("12" * 32, _C.compile(graph, asked).artifact, disk_cache.pack_source(graph, asked, identity))
     assert (found().good, found().bad) == (2, [])
 
 
@@ -146,7 +147,7 @@ def test_a_mistake_planted_in_a_plan_is_found(plant, tmp_path, capsys):
     planted = artifacts.pack(body)
     assert (planted == artifact) == (plant is nothing)
     rewrite(key, description, planted, source)
-    store = kept._store()
+    store = compiled_graphs._store()
     assert store.verify() == (2, []), "all digests fit"
     seen = found()
     if MISTAKES[plant]:
@@ -177,9 +178,9 @@ def test_another_description_is_found(what, instead):
 def test_another_build_and_what_has_no_graph_are_skipped():
     compiled()
     key, description, artifact, _ = entry()
-    graph, options, identity = disk_cache.unpack_source(key, kept._store().read(key))
+    graph, options, identity = disk_cache.unpack_source(key, compiled_graphs._store().read(key))
     rewrite(key, description, artifact, disk_cache.pack_source(graph, options, identity + " of another machine"))
-    kept.keep_artifact("34" * 32, b'{"choices": ""}')
+    compiled_graphs.keep_artifact("34" * 32, b'{"choices": ""}')
     seen = found()
     assert (seen.good, seen.bad, seen.skipped.total(), seen.aliases) == (0, [], 2, 1) and len(seen.skipped) == 2
 
@@ -195,7 +196,7 @@ def test_a_source_that_is_none_is_bad(source, says):
 @pytest.mark.parametrize("named, says", [("../x", "no key"), (None, "alias of an alias")])
 def test_a_bad_alias_is_found(named, says):
     compiled()
-    (alias,) = (each[0] for each in map(unpacked, kept._store().entries()) if "same_as" in each[1])
+    (alias,) = (each[0] for each in map(unpacked, compiled_graphs._store().entries()) if "same_as" in each[1])
     rewrite(alias, {"same_as": named or alias}, b"")
     seen = found()
     assert seen.good == 1 and says in seen.bad[0][1]

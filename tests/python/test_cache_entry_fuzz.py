@@ -15,9 +15,10 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from frit import _C, disk_cache, kept, options
-from frit.capture import capture
-from frit.summary import is_summary, summary
+from frit import _C, options
+from frit.cache import compiled_graphs, disk_cache
+from frit.cache.summary import is_summary, summary
+from frit.capture.graph import capture
 
 # A longer run by hand: FRIT_TEST_FUZZ_SECONDS=3600 FRIT_TEST_FUZZ_SEED=... pytest ... One seed unless told:
 # what is found can be found again.
@@ -40,11 +41,11 @@ def entry(tmp_path, monkeypatch):
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("FRIT_CACHE", "1")
     # pytest keeps each warning, and with it the frames that hold the entry.
-    monkeypatch.setattr(kept.log, "disabled", True)
+    monkeypatch.setattr(compiled_graphs.log, "disabled", True)
     graph = torch.fx.experimental.proxy_tensor.make_fx(Constants())(torch.randn(4))
     captured = capture(graph)
     result = _C.compile(captured.json, json.dumps({"name": "main"}))
-    key = kept.key_of(graph, options.resolve(), lambda: _C)
+    key = compiled_graphs.key_of(graph, options.resolve())
     description = {"constants": captured.constant_names, "devices": ["cpu"], "nodes": captured.nodes, "symbols": [], "summary": summary(json.loads(result.report))}
     yield graph, key, disk_cache.pack(key, description, result.artifact), disk_cache.DiskCache(str(tmp_path))
     counters["frit"].clear()
@@ -122,14 +123,14 @@ def names_what_left(key, content, store):
 @pytest.mark.parametrize("kind", ["entry", "alias"])
 def test_a_minute_of_damaged_entries(entry, kind):
     graph, key, content, store = entry
-    assert kept.load(key, graph, _C) is None  # nothing is there yet
+    assert compiled_graphs.load(key, graph) is None  # nothing is there yet
     if kind == "alias":
         other = "ab" * 32
         description, artifact = disk_cache.unpack(key, content)
         store.write(other, disk_cache.pack(other, description, artifact))
         content = disk_cache.pack(key, {**description, "same_as": other}, b"")
     store.write(key, content)
-    assert kept.load(key, graph, _C) is not None
+    assert compiled_graphs.load(key, graph) is not None
     draw, outcomes, end = random.Random(SEED), {"hit": 0, "miss": 0}, time.monotonic() + SECONDS / 2
     while time.monotonic() < end:
         bad = damaged(draw, key, content)
@@ -137,7 +138,7 @@ def test_a_minute_of_damaged_entries(entry, kind):
         tally = counters["frit"]
         before = tally["cache_hits"], tally["cache_bad_entries"]
         try:
-            found = kept.load(key, graph, _C)
+            found = compiled_graphs.load(key, graph)
         except BaseException as error:
             raise AssertionError(f"seed {SEED}: {bad[:4000]!r}") from error
         bad_entries = int(not found and not names_what_left(key, bad, store))

@@ -8,7 +8,9 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import backend, disk_cache, kept, options
+from frit import backend, options
+from frit.cache import compiled_graphs, disk_cache
+from frit.native import compiler
 
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -76,10 +78,10 @@ def test_an_entry_that_another_process_kept_meanwhile_stays(monkeypatch):
     """It was not there when the graph's own key was looked for, and is by the time of the second key."""
     x, w = inputs()
     assert compiled(first, x, w)[1] == MISS
-    load = kept.load
-    monkeypatch.setattr(kept, "load", lambda *arguments: None)
+    load = compiled_graphs.load
+    monkeypatch.setattr(compiled_graphs, "load", lambda *arguments: None)
     assert compiled(first, x, w)[1] == {"hits_canonical": 1}
-    monkeypatch.setattr(kept, "load", load)
+    monkeypatch.setattr(compiled_graphs, "load", load)
     assert compiled(first, x, w)[1] == HIT
 
 
@@ -175,13 +177,13 @@ def test_training(dynamic):
 
 def aliases():
     """Key of each alias -> the key it names."""
-    store = kept._store()
+    store = compiled_graphs._store()
     found = {os.path.basename(path): disk_cache.unpack(os.path.basename(path), store.read(os.path.basename(path)))[0] for path, _, _ in store.entries()}
     return {key: description["same_as"] for key, description in found.items() if "same_as" in description}
 
 
 def rewrite(key, how):
-    store = kept._store()
+    store = compiled_graphs._store()
     content = store.read(key)
     description, artifact = disk_cache.unpack(key, content)
     if how == "flipped":
@@ -227,7 +229,7 @@ def test_an_alias_of_an_entry_that_left_is_a_miss():
     compiled(first, x, w)
     compiled(written_differently, x, w)
     (entry,) = set(aliases().values())
-    kept._store().drop(entry)
+    compiled_graphs._store().drop(entry)
     assert compiled(written_differently, x, w)[1] == MISS
     assert compiled(written_differently, x, w)[1] == HIT
     assert compiled(first, x, w)[1] == ALIKE
@@ -242,7 +244,7 @@ def test_aliases_are_small_and_counted_apart(capsys):
     assert main(["cache", "status"]) == 0
     assert "1 entries and 2 aliases" in capsys.readouterr().out
     assert main(["cache", "verify"]) == 0
-    assert all(os.path.getsize(kept._store().path(key)) < 1000 for key in aliases())
+    assert all(os.path.getsize(compiled_graphs._store().path(key)) < 1000 for key in aliases())
 
 
 def test_the_compiler_asks_once_and_an_error_of_who_is_asked_is_raised():
@@ -250,7 +252,7 @@ def test_the_compiler_asks_once_and_an_error_of_who_is_asked_is_raised():
     captured = backend.capture(gm)
     settings = json.dumps(options.resolve())
     asked = []
-    native = backend._native()
+    native = compiler()
     result = native.compile(captured.json, settings, lambda *form: asked.append(form))
     ((digest, symbols),) = asked
     assert len(digest) == 64 and set(symbols) == set(json.loads(captured.json)["range_constraints"]) and result.artifact

@@ -10,8 +10,10 @@ import torch._export.serde.schema as torch_schema
 from torch._export.serde import serialize
 
 from benchmarks.programs import programs
-from frit import backend, capture, errors, schema
-from frit.sources import innermost
+from frit import backend, errors
+from frit.capture import schema
+from frit.capture.graph import capture
+from frit.capture.sources import innermost
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -112,7 +114,7 @@ def test_cost_is_small_and_linear():
         best = float("inf")
         for _ in range(3):
             start = time.perf_counter()
-            capture.capture(gm)
+            capture(gm)
             best = min(best, time.perf_counter() - start)
         return best
 

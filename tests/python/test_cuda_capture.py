@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import frit
-from frit import cuda_capture
 from frit._C import capture_traits, capture_with
+from frit.modes import cuda_capture
 
 
 class Script:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from frit.decompositions import KEPT_WHOLE, LEGALISED_WHOLE, decomposition_table
+from frit.eager.decompositions import KEPT_WHOLE, LEGALISED_WHOLE, decomposition_table
 
 GOLDEN = Path(__file__).parent / "golden" / "decompositions-2.13.txt"
 

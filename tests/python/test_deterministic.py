@@ -12,6 +12,7 @@ from exported import TOOLS
 
 import frit
 from frit import backend
+from frit.native import compiler
 
 # Digests of each artifact that training an encoder compiles: forward and backward, sizes that vary in one dimension.
 _PROCESS = """
@@ -55,7 +56,7 @@ def layers(count):
 
 @pytest.mark.parametrize("target", ["cpu", "sm_90", "simt"])
 def test_kernels_that_are_reused_give_the_same_bytes(target):
-    native = backend._native()
+    native = compiler()
     texts = []
     for count in (3, 2):
         gm = torch.fx.experimental.proxy_tensor.make_fx(layers(count), tracing_mode="symbolic")(torch.randn(8, 16), torch.randn(16, 16))

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from frit import disk_cache
 from frit.__main__ import main
-from frit.disk_cache import BadEntry, DiskCache, pack, pack_source, unpack, unpack_source
+from frit.cache import disk_cache
+from frit.cache.disk_cache import BadEntry, DiskCache, pack, pack_source, unpack, unpack_source
 
 KEY = "ab" + "0" * 62
 OTHER = "cd" + "1" * 62
@@ -264,7 +264,7 @@ def test_folders_by_environment(monkeypatch):
 
 _WORKER = """
 import os, random, sys
-from frit.disk_cache import DiskCache, pack, unpack
+from frit.cache.disk_cache import DiskCache, pack, unpack
 seed = int(sys.argv[2])
 children = []
 for number in range(64):

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from frit.decompositions import decomposition_table
-from frit.eager_dtypes import OF_SELF
+from frit.eager.decompositions import decomposition_table
+from frit.eager.dtypes import OF_SELF
 
 aten = torch.ops.aten
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64)

@@ -11,7 +11,7 @@ from functorch.compile import make_boxed_func
 from test_operators import BINARY, DIVISIONS, REDUCTIONS, UNARY
 from torch._functorch.aot_autograd import aot_module_simplified
 
-from frit.decompositions import decomposition_table
+from frit.eager.decompositions import decomposition_table
 
 
 def transposed():

@@ -156,16 +156,16 @@ def text_of(function, *inputs):
 
 
 def compiled_for(targets, text, **options):
-    from frit import backend
+    from frit.native import compiler
 
-    return backend._native().compile(text, json.dumps({"name": "m", "targets": [targets] if isinstance(targets, str) else targets, **options}))
+    return compiler().compile(text, json.dumps({"name": "m", "targets": [targets] if isinstance(targets, str) else targets, **options}))
 
 
 @pytest.fixture
 def forgotten():
-    from frit import backend
+    from frit.native import compiler
 
-    backend._native().release_memory()
+    compiler().release_memory()
 
 
 def stack(layers):
@@ -216,7 +216,7 @@ def test_code_for_other_devices_and_by_other_options_is_compiled_anew(forgotten)
 
 def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotten):
     """Two users of a function are no reason to leave it a function, and neither is another graph that has the kernel."""
-    from frit import backend
+    from frit.native import compiler
 
     def entries(text):
         starts = [text.index(line) for line in text.splitlines() if line.startswith(".visible .entry")]
@@ -224,7 +224,7 @@ def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotte
 
     x, y = torch.randn(64, 100, dtype=torch.float64), torch.randn(32, dtype=torch.float64)
     alone = ptx.texts_of(compiled_for("sm_90", text_of(lambda x: x.cos().sum(-1), x)).artifact)
-    backend._native().release_memory()
+    compiler().release_memory()
     beside = ptx.texts_of(compiled_for("sm_90", text_of(lambda x, y: (x.cos().sum(-1), y.cos() + 1), x, y)).artifact)
     assert len(alone) == len(beside) == 2
     for one, more in zip(alone, beside):
@@ -233,11 +233,11 @@ def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotte
 
 def test_calls_of_functions_do_not_tell_what_was_compiled_before(forgotten):
     """LLVM counts calls over all that a target machine has compiled."""
-    from frit import backend
+    from frit.native import compiler
 
     text, made = text_of(lambda x: x.cos().sum(-1), torch.randn(64, 100, dtype=torch.float64)), []
     for _ in range(3):
-        backend._native().release_memory()
+        compiler().release_memory()
         made.append(compiled_for("sm_90", text).artifact)
     assert made[0] == made[1] == made[2]
     assert any("call.uni" in text for text in ptx.texts_of(made[0]))
@@ -260,11 +260,11 @@ def test_functions_tables_and_shared_memory_of_several_kernels_assemble_as_one_m
 
 @pytest.mark.parametrize("target", GPU)
 def test_threads_that_compile_the_same_get_the_same_bytes(forgotten, target):
-    from frit import backend
+    from frit.native import compiler
 
     texts = [stack(1), text_of(lambda x: (x.sin().sum(-1), x.cos() * 2), torch.randn(8, 16)), stack(2)]
     alone = [compiled_for(target, text) for text in texts]
-    backend._native().release_memory()
+    compiler().release_memory()
     together, results = threading.Barrier(6), {}
 
     def compile_some(number):

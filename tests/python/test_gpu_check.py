@@ -20,8 +20,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from benchmarks import gpu, gpu_kernels, ptx
 from frit import backend, options
-from frit.capture import capture
-from frit.decompositions import decomposition_table
+from frit.capture.graph import capture
+from frit.eager.decompositions import decomposition_table
+from frit.native import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="only where there is no GPU")
@@ -41,7 +42,7 @@ def test_benchmark_kernels_compile_and_assemble(name):
     # Not every operator can be traced on a device that torch was not built for.
     captured.json = captured.json.replace('"type":"cpu"', '"type":"cuda"')
     settings = options.resolve()
-    result = backend._native().compile(captured.json, json.dumps({**settings, "targets": ["sm_80", "sm_90", "sm_100"], "name": "b"}))
+    result = compiler().compile(captured.json, json.dumps({**settings, "targets": ["sm_80", "sm_90", "sm_100"], "name": "b"}))
     report = json.loads(result.report)
     assert {call["op"] for call in report["aten_calls"]} == set(kernel.calls)
     assert len(report["kernels"]) == kernel.kernels

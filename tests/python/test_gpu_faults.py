@@ -15,9 +15,9 @@ import torch
 from exported import TOOLS
 
 import frit
-from frit import backend
-from frit.disk_cache import DiskCache, pack
+from frit.cache.disk_cache import DiskCache, pack
 from frit.errors import ArtifactError
+from frit.native import compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 without_driver = pytest.mark.skipif(torch.cuda.is_available(), reason="only where there is no GPU")
@@ -85,8 +85,8 @@ def test_row_08_compiling_for_a_gpu_never_calls_the_driver(tmp_path):
     (tmp_path / "libcuda.so.1").write_bytes(Path(library).read_bytes())
     code = (
         "import json, os, subprocess, sys, frit\n"
-        "from frit import backend\n"
-        "native = backend._native()\n"
+        "from frit.native import compiler\n"
+        "native = compiler()\n"
         f"graph = open({str(ROOT / 'docs/tour/similarity.json')!r}).read()\n"
         "seen = lambda: 'libcuda.so.1' in open('/proc/self/maps').read()\n"
         "if os.fork() == 0:\n"
@@ -111,7 +111,7 @@ def test_row_12_first_calls_of_many_threads_compile_once(monkeypatch, tmp_path):
     Fewer threads than Dynamo allows tracings."""
     monkeypatch.setenv("FRIT_CACHE", "1")
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
-    native = backend._native()
+    native = compiler()
     compiled, compile_native = [], native.compile
     monkeypatch.setattr(native, "compile", lambda *arguments: (compiled.append(1), compile_native(*arguments))[1])
     run = torch.compile(lambda x: torch.softmax(x * 3, -1) + x.sum(), backend="frit", fullgraph=True)
@@ -134,7 +134,7 @@ def test_row_12_first_calls_of_many_threads_compile_once(monkeypatch, tmp_path):
 
 def test_row_12_other_threads_run_while_one_compiles():
     """Nobody takes the interpreter's lock from who holds it here, so another thread runs only if the compiler gives it up."""
-    native, graph = backend._native(), (ROOT / "docs/tour/similarity.json").read_text()
+    native, graph = compiler(), (ROOT / "docs/tour/similarity.json").read_text()
     turns, ended = [0], threading.Event()
 
     def other():

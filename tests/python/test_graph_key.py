@@ -14,8 +14,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeGuard
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from frit import backend, graph_key, options
-from frit.graph_key import Uncacheable
+from frit import options
+from frit.cache import graph_key
+from frit.cache.graph_key import Uncacheable
+from frit.native import compiler
 
 
 def program(x, y):
@@ -79,6 +81,20 @@ def test_the_compiler_torch_and_our_own_sources_are_in_the_key(monkeypatch):
     monkeypatch.setattr(graph_key, "sources_digest", lambda: "other")
     keys.append(key())
     assert len(set(keys)) == len(keys)
+
+
+def test_the_sources_of_every_room_are_in_the_key(monkeypatch, tmp_path):
+    for name in ("__init__.py", "cache/graph_key.py", "capture/graph.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(graph_key, "__file__", str(tmp_path / "cache/graph_key.py"))
+    digest = graph_key.sources_digest.__wrapped__
+    before = digest()
+    assert digest() == before
+    (tmp_path / "capture/graph.py").write_text("another")
+    edited = digest()
+    (tmp_path / "capture/graph.py").rename(tmp_path / "capture/graphs.py")
+    assert len({before, edited, digest()}) == 3
 
 
 # What sets each of `graph_key.FLAGS`, and what sets it back.
@@ -152,7 +168,7 @@ def test_every_setting_of_torch_is_in_both_keys(flag):
 
 @pytest.mark.parametrize("part", ["build", "llvm", "host"])
 def test_each_part_of_the_identity_is_in_both_keys(part):
-    mine = backend._native().identity()
+    mine = compiler().identity()
     assert re.fullmatch(r"build [0-9a-f]{16,}, llvm 22\.\d+\.\d+, host x86-64-v[34]", mine), mine
     other = re.sub(rf"({part} [^,]*)", r"\1x", mine)
     assert other != mine and key(identity=mine) != key(identity=other)
@@ -160,7 +176,7 @@ def test_each_part_of_the_identity_is_in_both_keys(part):
 
 
 def test_the_build_is_the_one_the_linker_wrote_into_the_library():
-    build = bytes.fromhex(re.match(r"build ([0-9a-f]+)", backend._native().identity())[1])
+    build = bytes.fromhex(re.match(r"build ([0-9a-f]+)", compiler().identity())[1])
     with open("/proc/self/maps") as file:
         libraries = {line.split()[-1] for line in file if re.search(r"/(libfrit_compiler\.so|_C\.[^/]*)$", line.rstrip())}
     assert any(b"GNU\0" + build in Path(library).read_bytes()[:4096] for library in libraries), libraries
@@ -312,5 +328,5 @@ def test_keys_agree_between_processes():
 
 
 def test_the_library_has_an_identity():
-    identity = backend._native().identity()
+    identity = compiler().identity()
     assert "build " in identity and "llvm 22" in identity and "x86-64-v" in identity

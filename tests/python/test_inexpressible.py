@@ -167,7 +167,7 @@ def test_a_view_between_both_worlds_runs_the_graph_as_it_is(lenient):
 def test_what_cannot_be_compiled_runs_as_it_is(lenient, monkeypatch):
     from frit.errors import CompileError
 
-    def refuse(captured, settings, name):
+    def refuse(captured, settings, name, match):
         raise CompileError("no such thing\nand more")
 
     monkeypatch.setattr(backend, "build", refuse)

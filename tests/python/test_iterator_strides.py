@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from frit import eager_strides
-from frit.decompositions import decomposition_table
+from frit.eager import strides
+from frit.eager.decompositions import decomposition_table
 
 LAYOUTS = {
     "contiguous": lambda x: x.view(2, 3, 4),
@@ -39,7 +39,7 @@ def test_the_formula_is_the_kernels(seed):
         shape = [random.choice([1, 2, 2, 3]) for _ in range(random.randint(1, 4))]
         tensors = [some_layout(shape) for _ in range(random.choice((2, 2, 3)))]
         eager = torch.add(*tensors) if len(tensors) == 2 else torch.addcmul(*tensors)
-        assert tuple(eager_strides.iterator_strides(*tensors)) == eager.stride(), [(x.shape, x.stride()) for x in tensors]
+        assert tuple(strides.iterator_strides(*tensors)) == eager.stride(), [(x.shape, x.stride()) for x in tensors]
 
 
 def arguments_of(op, layouts, dtype):
@@ -73,7 +73,7 @@ def traced(rule, op, positional, named):
 
 
 def elementwise_operators():
-    return sorted((op for op in eager_strides._iterated_operators() if op._schema.name.split("::")[1] not in NOT_ASKED), key=str)
+    return sorted((op for op in strides._iterated_operators() if op._schema.name.split("::")[1] not in NOT_ASKED), key=str)
 
 
 def test_every_elementwise_operator_has_its_kernels_strides():

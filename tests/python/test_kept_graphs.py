@@ -12,8 +12,9 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import backend, disk_cache, kept
-from frit.summary import is_summary
+from frit import backend
+from frit.cache import compiled_graphs, disk_cache
+from frit.cache.summary import is_summary
 
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -31,7 +32,7 @@ def compiled(function, *inputs, **how):
 
 def entries():
     """Paths of what holds an artifact."""
-    store = kept._store()
+    store = compiled_graphs._store()
     keys = {os.path.basename(path): path for path, _, _ in store.entries()}
     return [path for key, path in keys.items() if "same_as" not in disk_cache.unpack(key, store.read(key))[0]]
 
@@ -163,7 +164,7 @@ def test_an_artifact_that_does_not_load_is_a_counted_miss():
     key = os.path.basename(path)
     with open(path, "rb") as file:
         description, _ = disk_cache.unpack(key, file.read())
-    kept._store().write(key, disk_cache.pack(key, description, b"whole, and no artifact"))
+    compiled_graphs._store().write(key, disk_cache.pack(key, description, b"whole, and no artifact"))
     torch.testing.assert_close(compiled(softmax, x, w), softmax(x, w))
     assert (tally("cache_bad_entries"), tally("cache_hits")) == (1, 0)
 
@@ -219,6 +220,9 @@ from torch._dynamo.utils import counters
 if sys.argv[1] == "load":
     import frit
     frit.load_cache_artifacts(open(sys.argv[2], "rb").read())
+if sys.argv[1] == "import":
+    import frit.kept
+    torch.compiler.load_cache_artifacts(open(sys.argv[2], "rb").read())
 torch.manual_seed(3)
 model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Softmax(-1))
 result = torch.compile(model, backend="frit")(torch.randn(4, 6)).sum(0).tolist()
@@ -238,9 +242,9 @@ def in_a_process(cache_folder, *arguments):
 def test_the_next_process_compiles_nothing(tmp_path):
     first = in_a_process(tmp_path / "a", "save", tmp_path / "blob")
     second = in_a_process(tmp_path / "a", "run")
-    elsewhere = in_a_process(tmp_path / "b", "load", tmp_path / "blob")
+    elsewhere = [in_a_process(tmp_path / how, how, tmp_path / "blob") for how in ("load", "import")]
     assert (first["cache_misses"], first["cache_stores"]) == (1, 1)
-    for later in (second, elsewhere):
+    for later in (second, *elsewhere):
         assert later["cache_hits"] == 1 and "cache_misses" not in later
         assert later["result"] == first["result"]
 

@@ -8,7 +8,7 @@ import torch
 from torch._dynamo.debug_utils import AccuracyError
 
 import frit
-from frit import repro
+from frit.replay.program import load
 
 
 @pytest.fixture
@@ -81,4 +81,4 @@ def test_after_aot_level_three_leaves_what_runs_next(minify):
     folder = minify("aot", 3)
     assert torch.compile(function, backend="frit")(torch.zeros(1)).item() == pytest.approx(2 * 0.8414709848)
     (script,) = [path for path in files(folder) if path.endswith("repro.py")]
-    repro.load(os.path.dirname(script)).run()
+    load(os.path.dirname(script)).run()

@@ -9,7 +9,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import backend, modes
+from frit import backend
+from frit.modes import cuda_graphs
 
 NO_PLAN = "no GPU plan: it runs on the CPU"
 
@@ -52,21 +53,21 @@ def test_the_report_says_what_became_of_a_mode(mode):
 def test_the_report_counts_graphs_of_one_size_and_other_sizes_by_reason():
     stats = {"graph_captures": 3, "graph_replays": 9, "graph_updates": 4, "graph_evictions": 1, "graph_kept_bytes": 3 << 19, "not_captured": {"it is too small": 2},
              "graphs_of_one_size": {"it calls aten::mm": 2}}
-    assert list(modes.lines(stats)) == [
+    assert list(cuda_graphs.lines(stats)) == [
         "  CUDA graphs: 3 captured, 9 replays (4 with other sizes than before), 1 dropped",
         "  CUDA graphs hold 1.5 MiB of what forwards keep for their backwards",
         "  2 CUDA graphs for one size each: it calls aten::mm",
         "  2 calls without a CUDA graph: it is too small",
     ]
     total = {"it calls aten::mm": 1}
-    modes.merge_reasons(total, stats, "graphs_of_one_size")
+    cuda_graphs.merge_reasons(total, stats, "graphs_of_one_size")
     assert total == {"it calls aten::mm": 3}
 
 
 def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):
     torch.compiler.reset()
     seen = {}
-    original = modes.static_inputs
+    original = cuda_graphs.static_inputs
 
     def watched(gm, stage):
         numbers = original(gm, stage)
@@ -74,7 +75,7 @@ def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):
         seen[stage] = ([names[number] for number in numbers], names)
         return numbers
 
-    monkeypatch.setattr(modes, "static_inputs", watched)
+    monkeypatch.setattr(cuda_graphs, "static_inputs", watched)
     net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
     compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
     x = torch.randn(3, 4)
@@ -101,10 +102,10 @@ def test_what_only_the_backward_sees_is_kept_in_graphs(monkeypatch, dynamic):
             seen[stage, what] = original(gm, stage), gm
             return seen[stage, what][0]
 
-        monkeypatch.setattr(modes, what, watched)
+        monkeypatch.setattr(cuda_graphs, what, watched)
 
-    watch("kept_results", modes.kept_results)
-    watch("kept_inputs", modes.kept_inputs)
+    watch("kept_results", cuda_graphs.kept_results)
+    watch("kept_inputs", cuda_graphs.kept_inputs)
 
     def step(x, w, v):
         shown = (x @ w).relu()

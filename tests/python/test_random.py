@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 
 import frit
-from frit import backend, graph_key, options
+from frit import backend, options
+from frit.cache import graph_key
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import frit
-from frit.recompiles import explain_reason
+from frit.report.recompiles import explain_reason
 
 HERE = os.path.basename(__file__)
 

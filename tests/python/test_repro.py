@@ -9,7 +9,10 @@ import pytest
 import torch
 
 import frit
-from frit import backend, bisect, guard, options, repro
+from frit import backend, options
+from frit.replay import bisect
+from frit.replay.program import load
+from frit.verify import guard, repro
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -38,7 +41,7 @@ def test_a_difference_is_shown_again_by_its_script(tmp_path, monkeypatch):
     error = wrong_result(planted_waves, tmp_path, base[1:], base[0, 1:], dynamic=True)
     script = os.path.join(error.repro, "repro.py")
     assert script in str(error) and os.listdir(error.repro) == ["repro.py"]
-    program = repro.load(error.repro)
+    program = load(error.repro)
     x, y = (x for x in program.arguments() if isinstance(x, torch.Tensor))
     assert x.stride() == (4, 1) and x.storage_offset() == 4 and y.storage_offset() == 1
     assert x.untyped_storage()._cdata == y.untyped_storage()._cdata
@@ -68,7 +71,7 @@ def test_a_failure_of_capture_leaves_one(tmp_path, monkeypatch):
         torch.compile(lambda x: x + 1, backend="frit", options={"repro_dir": str(tmp_path)})(torch.rand(3))
     (folder,) = os.listdir(tmp_path)
     with pytest.raises(frit.CaptureError):
-        repro.load(str(tmp_path / folder)).run()
+        load(str(tmp_path / folder)).run()
 
 
 def test_a_graph_that_runs_as_it_was_traced_leaves_one(tmp_path, lenient):
@@ -99,7 +102,7 @@ def test_data_is_kept_only_where_asked(tmp_path, monkeypatch):
     x = torch.full((3,), 0.5)
     error = wrong_result(lambda x: x.sin(), tmp_path, x, options={"repro_data": True})
     assert sorted(os.listdir(error.repro)) == ["arguments.pt", "repro.py"]
-    assert repro.load(error.repro).arguments()[0].tolist() == [0.5] * 3
+    assert load(error.repro).arguments()[0].tolist() == [0.5] * 3
 
 
 def test_folders_are_bounded_and_not_written_twice(tmp_path):
@@ -114,6 +117,18 @@ def test_folders_are_bounded_and_not_written_twice(tmp_path):
     assert repro.write(frit.CompileError("no"), gm, settings, "inference") == folders[-1]
     left = set(os.listdir(tmp_path))
     assert "not-ours" in left and len(left) == repro.MOST_FOLDERS + 1 and os.path.basename(folders[-1]) in left
+
+
+def test_constants_of_modules_in_modules_are_written(tmp_path):
+    owner = torch.nn.Module()
+    owner.inner = torch.nn.Module()
+    owner.inner.limit = torch.tensor([1.5, 2.5])
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = torch.rand(2)
+    graph.output((graph.call_function(torch.ops.aten.add.Tensor, (x, graph.get_attr("inner.limit"))),))
+    folder = repro.write(frit.CompileError("no"), torch.fx.GraphModule(owner, graph), options.resolve(None, {"repro_dir": str(tmp_path)}), "inference")
+    assert load(folder).module.Graph().inner.limit.tolist() == [1.5, 2.5]
 
 
 def test_off_leaves_nothing(tmp_path, monkeypatch):
@@ -133,13 +148,13 @@ def test_bisect_names_the_pass_and_ends_with_the_smallest_graph(tmp_path, monkey
 
     error = wrong_result(function, tmp_path, torch.rand(4, 4), torch.rand(4, 4), options={"repro_data": True})
     said = []
-    assert bisect.of_program(repro.load(error.repro), str(tmp_path / "smallest"), said.append) == 1
+    assert bisect.of_program(load(error.repro), str(tmp_path / "smallest"), said.append) == 1
     text = "\n".join(said)
     assert ("the difference takes: fusion" in text) if needs else ("no pass makes the difference" in text), text
     assert "smallest graph: 1 operators" in text and "first operator: aten.sin.default" in text, text
     (folder,) = os.listdir(tmp_path / "smallest")
     with pytest.raises(frit.VerifyError):
-        repro.load(str(tmp_path / "smallest" / folder)).run()
+        load(str(tmp_path / "smallest" / folder)).run()
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -152,7 +167,7 @@ def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
 
     error = wrong_result(function, tmp_path, torch.rand(2, 3, 9, 9), torch.rand(8, 3, 3, 3), torch.rand(4, 8, 3, 3), options={"repro_data": True}, dynamic=dynamic)
     said = []
-    assert bisect.of_program(repro.load(error.repro), str(tmp_path / "smallest"), said.append) == 1
+    assert bisect.of_program(load(error.repro), str(tmp_path / "smallest"), said.append) == 1
     text = "\n".join(said)
     assert "without layout: right" in text and "without fusion: still wrong" in text, text
     assert "without approximation: right, and without it layouts are not changed" in text, text
@@ -160,9 +175,9 @@ def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
     assert "first operator: aten.sin.default" in text, text
     (folder,) = os.listdir(tmp_path / "smallest")
     with pytest.raises(frit.VerifyError):
-        repro.load(str(tmp_path / "smallest" / folder)).run()
+        load(str(tmp_path / "smallest" / folder)).run()
     monkeypatch.undo()
-    repro.load(str(tmp_path / "smallest" / folder)).run()
+    load(str(tmp_path / "smallest" / folder)).run()
 
 
 def test_bisect_runs_scripts(tmp_path):

@@ -11,6 +11,7 @@ from torch._dynamo.utils import counters
 
 import frit
 from frit import backend
+from frit.native import compiler
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_the_user_is_told(reports, caplog):
 
 def compiled(graphs, **options):
     torch.compile(two_kernels, backend="frit")(*INPUTS)
-    return backend._native().compile(graphs[0].json, json.dumps(options))
+    return compiler().compile(graphs[0].json, json.dumps(options))
 
 
 @pytest.mark.parametrize(

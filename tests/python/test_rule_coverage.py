@@ -13,7 +13,7 @@ import pytest
 import torch
 from exported import Function, compiled
 
-from frit.decompositions import decomposition_table
+from frit.eager.decompositions import decomposition_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-opt"

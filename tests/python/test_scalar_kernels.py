@@ -5,7 +5,7 @@ import checker
 import pytest
 import torch
 
-from frit import backend
+from frit.native import compiler
 
 FUNCTIONS = (
     "abs acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt "
@@ -64,7 +64,7 @@ def test_levels(graphs):
     """Compiled, not run: the machine may not have them."""
     torch.compile(lambda x: twice(x) + of_another_type(x), backend="frit")(torch.tensor([0.3], dtype=torch.float16))
     for level in ("x86-64-v3", "x86-64-v4"):
-        assert backend._native().compile(graphs[0].json, f'{{"cpu": "{level}", "strict": true}}').artifact
+        assert compiler().compile(graphs[0].json, f'{{"cpu": "{level}", "strict": true}}').artifact
 
 
 def test_signs_of_zeros_and_nans():

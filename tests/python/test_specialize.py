@@ -12,7 +12,9 @@ import torch.nn.functional as F
 
 import frit
 from benchmarks.programs import models
-from frit import backend, specialize
+from frit import backend
+from frit.native import compiler
+from frit.sizes import specialize
 
 
 def compiled_for(function, buckets, policy="specialize"):
@@ -205,8 +207,8 @@ class Broken:
 def test_a_compilation_that_fails_is_counted_and_logged(monkeypatch, caplog):
     run = compiled_for(double, {"x[0]": [8]})
     call(run, 5)
-    native = backend._native()
-    monkeypatch.setattr(backend, "_native", lambda: Broken(native))
+    native = compiler()
+    monkeypatch.setattr("frit.native.compiler", lambda: Broken(native))
     with caplog.at_level("WARNING", logger="frit"):
         call(run, 6)
         assert frit.wait_for_background(60)
@@ -218,7 +220,7 @@ def test_a_compilation_that_fails_is_counted_and_logged(monkeypatch, caplog):
 
 
 def test_artifacts_of_other_graphs_are_refused():
-    native = backend._native()
+    native = compiler()
     seen = []
     backend._OBSERVERS.append(lambda name, stage, captured, report, executable: seen.append((captured, executable)))
     try:
@@ -317,14 +319,14 @@ def test_kernels_of_buckets_come_from_the_disk(monkeypatch, tmp_path):
     assert frit.wait_for_background(60)
     assert tally["cache_stores"] == 2
 
-    native = backend._native()
-    monkeypatch.setattr(backend, "_native", lambda: Broken(native))
+    native = compiler()
+    monkeypatch.setattr("frit.native.compiler", lambda: Broken(native))
     run = compiled_for(double, {"x[0]": [8, 16]})
     call(run, 5, 6)
     assert frit.wait_for_background(60)
     call(run, 7)
     assert tally["cache_hits"] == 1 and frit.counts()["specialized_calls"] == 1
-    monkeypatch.setattr(backend, "_native", lambda: native)
+    monkeypatch.setattr("frit.native.compiler", lambda: native)
     # A graph from the cache is compiled for further buckets: its text is kept beside it.
     call(run, 10, 11)
     assert frit.wait_for_background(60)

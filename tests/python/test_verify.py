@@ -8,7 +8,8 @@ import torch
 from torch._dynamo.utils import counters
 
 import frit
-from frit import differences, guard, locate, options
+from frit import options
+from frit.verify import differences, guard, locate
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_only_the_first_calls_are_compared():
 def test_without_the_option_the_executable_itself_is_called():
     settings = options.resolve(None, {"repro_dir": "off"})
     executable = object()
-    assert guard._watched(executable, None, settings, "inference", "name", "inference", None, {}, executable) is executable
+    assert guard._watched(executable, None, settings, "inference", None, "name", "inference", None, {}, executable) is executable
 
 
 def exact(x):

@@ -31,7 +31,8 @@ def is_summary(value):
 
 
 class KeptReport(collections.UserDict):
-    """A report that is read when somebody asks for it. `renamed`: it is of a program of the same meaning, whose sizes have these names here."""
+    """A report that is parsed when somebody asks for it. `renamed`: it is of another program of the same canonical form, whose sizes have these names
+    here."""
 
     def __init__(self, text, renamed=None):
         self._text = text

@@ -1,12 +1,10 @@
-"""The two cache keys of a graph: everything that can change what the compiler makes of it.
+"""The two cache keys of a graph, fast and canonical: everything that can change what the compiler makes of it.
 
-Capturing a graph costs thirty microseconds a node, this key about one: it is the text of the nodes
-(targets, arguments, names), the descriptions of placeholders, constants and results, the
-facts about symbolic sizes, and the settings. Two graphs with one key compile to one artifact; two texts of one
-meaning may have two keys. Those meet in the second key, which the compiler's digest of the canonical form goes into: it takes a capture and
-the first fifth of a compilation. Hints of sizes enter by their
-power of two, as schedules read them. The user's source lines do not enter: a kept artifact names
-the lines of the program that was compiled first.
+The fast key is a digest of the graph's text: targets, arguments and names of nodes, descriptions of placeholders, constants and results,
+facts about symbolic sizes, and the settings. It costs about a microsecond a node, where a capture costs thirty. Graphs with one fast key compile
+to one artifact. Graphs that mean the same may have different fast keys; they have one canonical key, which holds the compiler's digest of the
+canonical form and costs a capture and the first fifth of a compilation. Hints of sizes enter by their power of two, as schedules read them.
+The user's source lines do not enter: a kept artifact names the lines of the program that was compiled first.
 """
 
 import functools
@@ -16,6 +14,8 @@ import os
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .. import native
+
 _FORMAT = "frit graph key 8"
 
 
@@ -24,7 +24,7 @@ class Uncacheable(Exception):
 
 
 def graph_key(gm, settings, identity):
-    """Hexadecimal SHA-256 of a graph under `settings`; `identity` is the compiler's (`_C.identity`)."""
+    """The fast key of a graph under `settings`, a SHA-256 in hexadecimal digits; `identity` is the compiler's (`_C.identity`)."""
     lines = _head(settings, identity)
     symbols = _Symbols()
     _graph_lines(gm, lines, symbols)
@@ -36,7 +36,7 @@ def graph_key(gm, settings, identity):
 
 
 def canonical_key(digest, settings, identity):
-    """The key of what a graph means. `digest` is the compiler's, which has the names of sizes to be rounded up in an order of its own."""
+    """The canonical key of a graph. `digest` is the compiler's, of the canonical form; it covers the bucket lists, under canonical names of sizes."""
     settings = {name: value for name, value in settings.items() if name != "symbol_buckets"}
     return hashlib.sha256("\n".join(["canonical", *_head(settings, identity), digest]).encode()).hexdigest()
 
@@ -49,13 +49,16 @@ def _head(settings, identity):
 
 @functools.cache
 def sources_digest():
-    """This package's own Python: capture and decompositions decide what the compiler sees."""
-    here = os.path.dirname(os.path.abspath(__file__))
+    """All Python of `frit`: capture and decompositions decide what the compiler sees."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.sha256()
-    for name in sorted(os.listdir(here)):
-        if name.endswith(".py"):
-            with open(os.path.join(here, name), "rb") as file:
-                digest.update(name.encode() + b"\0" + file.read())
+    for folder, rooms, names in os.walk(package):
+        rooms.sort()
+        for name in sorted(names):
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    digest.update(path[len(package) :].encode() + b"\0" + file.read())
     return digest.hexdigest()
 
 
@@ -90,7 +93,7 @@ def _flags():
 def _graph_lines(gm, lines, symbols):
     others = []
     describe = functools.partial(_description, symbols=symbols)
-    lines.append(_native().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
+    lines.append(native.compiler().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
     for node in others:
         if node.op != "get_attr":
             raise Uncacheable(f"it has a node of kind {node.op}")
@@ -130,13 +133,6 @@ def _description(value, symbols):
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_description(x, symbols) for x in value)}]"
     raise Uncacheable(f"a value of type {type(value).__name__} passes through it")
-
-
-@functools.cache
-def _native():
-    from . import _C
-
-    return _C
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,11 +8,12 @@ import threading
 import torch
 import torch._dynamo
 
-from .errors import CompileError
+from ..errors import CompileError
 
 
-def guarded(observers, freedom):
-    """For `compile_graph`. `observers` are told of each compiled graph; `freedom` says what the compiler may know beyond graph and settings."""
+def guarded(observers, freedom, build):
+    """For `compile_graph`. `observers` are told of each compiled graph; `freedom` says what the compiler may know beyond graph and settings;
+    `build` compiles parts of a graph whose calls are wrong."""
 
     def guard(compile_graph):
         @functools.wraps(compile_graph)
@@ -37,7 +38,7 @@ def guarded(observers, freedom):
                 observers.remove(observe)
             if level == 3 and made:
                 _write_before_it_runs(gm, told, stage)
-            return _watched(executable, gm, told, stage, *made[-1]) if made else executable
+            return _watched(executable, gm, told, stage, build, *made[-1]) if made else executable
 
         return run
 
@@ -68,14 +69,14 @@ def _write_before_it_runs(gm, settings, stage):
     _with_launcher(repro.note(error, gm, settings, stage), settings, 3)
 
 
-def _watched(run, gm, settings, stage, name, _stage, captured, report, executable):
+def _watched(run, gm, settings, stage, build, name, _stage, captured, report, executable):
     if hasattr(executable, "stats") and settings["repro_dir"] != "off":
         executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, gm, settings, stage)
     if not settings["verify"]:
         return run
-    from . import verify
+    from . import calls
 
-    return verify.attach(run, gm, stage, name, settings, captured, report)
+    return calls.attach(run, gm, stage, name, settings, captured, report, build)
 
 
 class Refused:
@@ -96,7 +97,7 @@ class Refused:
         if self._otherwise is None:
             raise error
         if self._folder:
-            from .logs import log
+            from ..logs import log
 
             log.info("%s: refused: %s", self._name, error)
         return self._otherwise(args, why)

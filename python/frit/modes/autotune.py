@@ -15,10 +15,11 @@ import torch
 from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import _disable_current_modes
 
-from . import buckets, kept
-from .capture import capture
-from .errors import FritError
-from .logs import log
+from ..cache import compiled_graphs
+from ..capture.graph import capture
+from ..errors import FritError
+from ..logs import log
+from ..sizes import buckets
 
 #: A schedule has to be faster by this factor, or the first stays: a tie must not depend on noise.
 MARGIN = 0.97
@@ -31,7 +32,7 @@ def choose(gm, settings, targets_of, native, name):
     if settings["target"] == "simt":
         return "", "the emulation says nothing about times", False
     device = _device(gm)
-    key = kept.key_of(gm, {**buckets.for_compiler(settings), "schedule_choices": "list"}, lambda: native)
+    key = compiled_graphs.key_of(gm, {**buckets.for_compiler(settings), "schedule_choices": "list"})
     key = key and hashlib.sha256(f"{key} schedules on {_describe(device)}".encode()).hexdigest()
     known = key and _read(key)
     if known is not None:
@@ -48,7 +49,7 @@ def choose(gm, settings, targets_of, native, name):
     counters["frit"]["autotune_changed"] += len(choices)
     text = ";".join(f"{region}={candidate}" for region, candidate in sorted(choices.items()))
     if key:
-        kept.keep_artifact(key, json.dumps({"choices": text}).encode())
+        compiled_graphs.keep_artifact(key, json.dumps({"choices": text}).encode())
     told = f"{regions} regions measured, {len(choices)} take another schedule than the first" + (f" ({text})" if text else "")
     log.info("%s: autotune: %s", name, told)
     return text, told, True
@@ -200,7 +201,7 @@ def _describe(device):
 
 def _read(key):
     """Choices that were kept, or None."""
-    content = kept.read_artifact(key)
+    content = compiled_graphs.read_artifact(key)
     if content is None:
         return None
     try:

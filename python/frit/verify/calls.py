@@ -2,33 +2,32 @@
 
 A difference raises frit.VerifyError (or warns: `verify_action`). It says which result or argument differs where and by how much, the sizes of the
 call, the first operator whose value differs with the user's source line and the kernel or call it runs in, and leaves a folder that repeats it
-(`frit.repro`). What is compared and how: `frit.differences`. Counted in torch's counters["frit"]: `verified_calls`, `verify_differences`, and
+(`frit.verify.repro`). What is compared and how: `frit.verify.differences`. Counted in torch's counters["frit"]: `verified_calls`, `verify_differences`, and
 `verify_skipped: <reason>` for values and graphs that nothing can be said of. After N calls, and without the option, calls run as ever.
 """
 
 import functools
-import json
 import threading
 
 import torch
-import torch.utils._pytree as pytree
 from torch._dynamo.utils import counters
 
-from . import reference
+from ..capture.graph import capture
+from ..errors import VerifyError
+from ..logs import log
+from . import locate, reference, repro
 from .differences import Difference, Judge, Slot, sharing
-from .errors import FritError, VerifyError
-from .logs import log
-from .sources import of_node
 
 
-def attach(executable, gm, stage, name, settings, captured, report):
-    """`executable`, the first calls of which are verified; the same object where the graph cannot be run twice."""
+def attach(executable, gm, stage, name, settings, captured, report, build):
+    """`executable`, the first calls of which are verified; the same object where the graph cannot be run twice. `build` compiles what was
+    captured of parts of the graph (`frit.backend.build`)."""
     reason = next((f"{node.target} talks to other processes" for node in gm.graph.nodes if reference.is_collective(node)), None)
     if reason:
         counters["frit"][f"verify_skipped: {reason}"] += 1
         log.info("%s: not verified: %s", name, reason)
         return executable
-    check = Check(gm, stage, name, settings, list(captured.devices), report)
+    check = Check(gm, stage, name, settings, list(captured.devices), report, build)
     state = {"left": settings["verify"], "lock": threading.Lock()}
 
     def run(args):
@@ -45,8 +44,9 @@ def attach(executable, gm, stage, name, settings, captured, report):
 class Check:
     """One graph, and what a call of it is compared with."""
 
-    def __init__(self, gm, stage, name, settings, devices, report):
+    def __init__(self, gm, stage, name, settings, devices, report, build):
         self.gm, self.stage, self.name, self.settings, self.devices, self.report = gm, stage, name, settings, devices, report
+        self._build = build
         self.own_random = bool(report.get("random"))
         # What a forward keeps for its backward lies as frit likes.
         self.visible = settings.get("first_kept", -1)
@@ -168,8 +168,6 @@ class Check:
     # -- what is said --------------------------------------------------------------------------------
 
     def _error(self, found, before):
-        from . import locate, repro
-
         first = found[0]
         place = locate.first(self, found, before)
         sizes = {str(symbol): number for symbol, number in sorted(self._bindings(before).items(), key=str)}
@@ -190,13 +188,10 @@ class Check:
     def again(self, gm, before):
         """(differences, whether the graph could be compiled and run) of another graph on copies of these arguments: nodes of this one with other
         results."""
-        from . import backend
-        from .capture import capture
-
         settings = settings_of_part(self.settings)
         captured = capture(gm)
-        executable, report = backend.build(captured, settings, f"{self.name}_part")
-        part = Check(gm, self.stage, self.name, settings, list(captured.devices), report)
+        executable, report = self._build(captured, settings, f"{self.name}_part")
+        part = Check(gm, self.stage, self.name, settings, list(captured.devices), report, self._build)
         args = reference.copied(before)
         found, _, failure = part.compare(executable, args, list(args), before)
         return found, failure

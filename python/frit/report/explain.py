@@ -8,12 +8,13 @@ reason, the user's source lines, and how much memory the run took beyond its arg
 import functools
 import json
 
-from . import backend as _backend
-from . import modes
-from .buckets import waste
-from .modes import in_bytes
+from .. import backend as _backend
+from ..modes import cuda_graphs
+from ..modes.cuda_graphs import in_bytes
+from ..sizes.buckets import waste
+from ..sizes.specialize import wait_for_background
+from .counts import COUNTED, GRAPHS
 from .recompiles import Watch, sizes_of
-from .specialize import wait_for_background
 
 
 class Explanation:
@@ -67,7 +68,7 @@ class Explanation:
             lines.extend(f"  {_bucket(entry)}" for entry in graph["buckets"])
             lines.extend(_padding(graph))
             lines.extend(_specialized(graph))
-            lines.extend(modes.lines(graph))
+            lines.extend(cuda_graphs.lines(graph))
             lines.extend(f"  python {step}: {why}" for step, why in zip(graph["callbacks"], graph["callback_reasons"]))
         lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
@@ -206,7 +207,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
-            for name in (*_backend.GRAPHS, *_backend.COUNTED):
+            for name in (*GRAPHS, *COUNTED):
                 graph[name] = stats.get(name, 0)
             graph["not_captured"] = stats.get("not_captured", {})
             graph["graphs_of_one_size"] = stats.get("graphs_of_one_size", {})

@@ -257,7 +257,7 @@ class DiskCache:
         return count
 
     def verify(self):
-        """Reads every entry whole and compares digests (`cache_check.py` compares plans); (number of good ones, [(path, why it is bad)])."""
+        """Reads every entry whole and compares digests (`check.py` compares plans); (number of good ones, [(path, why it is bad)])."""
         good, bad = 0, []
         for path, _, _ in self.entries():
             key = os.path.basename(path)

@@ -11,7 +11,7 @@ import re
 from torch._dynamo.utils import counters
 from torch.fx.graph import _BoxedCodeGen
 
-from .logs import log
+from ..logs import log
 from .opaque import current
 
 _NUMBER = re.compile(r"(?<![\w])-?\d+")

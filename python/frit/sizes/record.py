@@ -17,8 +17,8 @@ import json
 import os
 import threading
 
-from .errors import FritError
-from .logs import log
+from ..errors import FritError
+from ..logs import log
 
 _ACTIVE = []
 

@@ -18,13 +18,13 @@ import operator
 
 import torch
 
-from .eager_strides import EagerOffsets
-from .errors import CaptureError
+from ..eager.strides import EagerOffsets
+from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
-from .sizes import SizeWriter, float_text, literal_text
+from .size_text import SizeWriter, float_text, literal_text
 from .sources import of_node
 
 _SCALAR_OPERATORS = SCALAR_OPERATORS | OTHER_SCALAR_OPERATORS

@@ -9,7 +9,7 @@ import re
 import torch
 from torch._dynamo.utils import counters
 
-from frit import cuda_capture
+from . import cuda_capture
 
 
 def apply(executable, gm, stage, settings, report, tuned):

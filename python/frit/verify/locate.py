@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
+from ..capture.sources import of_node
+from ..logs import log
 from . import reference
-from .logs import log
-from .sources import of_node
 
 #: Values that become results at once; of longer graphs the last ones.
 _MOST = 512

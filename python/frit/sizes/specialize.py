@@ -16,9 +16,11 @@ import threading
 import time
 import weakref
 
-from . import kept
-from .logs import artifact, log
-from .summary import KeptReport
+from .. import native
+from ..cache import compiled_graphs
+from ..cache.disk_cache import pack_source
+from ..cache.summary import KeptReport
+from ..logs import artifact, log
 
 
 class Specializer:
@@ -47,7 +49,7 @@ class Specializer:
             f"{symbol}={sizes[entry - 1] + 1 if entry else -(1 << 62)}:{sizes[entry]}" for (symbol, sizes), entry in zip(self._sizes, buckets)
         )
 
-    def make(self, buckets, native):
+    def make(self, buckets, library):
         """Compiles and installs; in the background."""
         executable = self._executable()
         if executable is None:
@@ -56,13 +58,13 @@ class Specializer:
         ranges = self.ranges(buckets)
         key = self._key and hashlib.sha256(f"{self._key} {ranges}".encode()).hexdigest()
         try:
-            content = key and kept.read_artifact(key)
+            content = key and compiled_graphs.read_artifact(key)
             if not content:
                 asked = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
-                content = native.compile(self._text, asked).artifact
+                content = library.compile(self._text, asked).artifact
                 if key:
-                    kept.keep_artifact(key, content, kept.pack_source(self._text, asked, native.identity()))
-            native.specialize(executable, buckets, content, self._constants)
+                    compiled_graphs.keep_artifact(key, content, pack_source(self._text, asked, library.identity()))
+            library.specialize(executable, buckets, content, self._constants)
         except Exception as error:  # the kernels for all sizes serve on
             executable.note_failed_specialization()
             log.warning("%s: no kernels for %s, those for all sizes serve: %s", self._name, ranges, error)
@@ -91,8 +93,6 @@ class _Worker:
                 self._thread.start()
 
     def _run(self):
-        from . import backend
-
         _yield_to_others()
         while True:
             with self._changed:
@@ -103,7 +103,7 @@ class _Worker:
                 reference, buckets = self._waiting.popleft()
             specializer = reference()
             if specializer is not None:
-                specializer.make(buckets, backend._native())
+                specializer.make(buckets, native.compiler())
             # An executable that nobody else holds goes now, not at the next round.
             del specializer
 

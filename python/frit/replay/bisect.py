@@ -2,7 +2,7 @@
 
 The script runs once, verified, in a process of its own; its first difference leaves a folder with the arguments. From there on that graph alone is
 compiled: with each pass off in turn, then smaller and smaller, values of ATen in place of what made them. What is left is written as a
-folder like all others (`frit.repro`).
+folder like all others (`frit.verify.repro`).
 """
 
 import os
@@ -12,12 +12,14 @@ import tempfile
 
 import torch
 
-from . import backend, locate, reference, repro
-from .capture import capture
-from .differences import Difference
-from .errors import CompileError, VerifyError
-from .options import REGISTRY
-from .verify import Check, settings_of_part
+from .. import backend
+from ..capture.graph import capture
+from ..errors import CompileError, VerifyError
+from ..options import REGISTRY
+from ..verify import locate, reference, repro
+from ..verify.calls import Check, settings_of_part
+from ..verify.differences import Difference
+from .program import load
 
 #: What each pass is switched off by.
 SWITCHES = {
@@ -37,7 +39,7 @@ _MOST_TRIES = 80
 def of_script(script, arguments, calls, out, say=print):
     """The exit status: 1 where a difference was found, 0 where none was, 2 where the script fails otherwise."""
     if os.path.isdir(script) or os.path.basename(script) == "repro.py":
-        return of_program(repro.load(script), out, say)
+        return of_program(load(script), out, say)
     folder = out or tempfile.mkdtemp(prefix="frit-bisect-")
     os.makedirs(folder, exist_ok=True)
     asked = {"FRIT_VERIFY": str(calls), "FRIT_VERIFY_ACTION": "raise", "FRIT_REPRO_DIR": folder, "FRIT_REPRO_DATA": "1"}
@@ -46,7 +48,7 @@ def of_script(script, arguments, calls, out, say=print):
     left = sorted(set(os.listdir(folder)) - before, key=lambda name: os.stat(os.path.join(folder, name)).st_mtime)
     found = [name for name in left if name.startswith("VerifyError-")]
     if found:
-        return of_program(repro.load(os.path.join(folder, found[0])), folder, say)
+        return of_program(load(os.path.join(folder, found[0])), folder, say)
     if done.returncode == 0:
         say(f"{script}: no difference in the first {calls} calls of each graph")
         return 0
@@ -100,7 +102,10 @@ class Case:
         self._report = {}
 
     def check(self):
-        return Check(self.gm, self.stage, "bisect", self._settings, self._devices(), self._report)
+        return self._check(self.gm, self._settings, self._devices(), self._report)
+
+    def _check(self, gm, settings, devices, report):
+        return Check(gm, self.stage, "bisect", settings, devices, report, backend.build)
 
     def _devices(self):
         return list(dict.fromkeys(x.device for x in self.arguments if isinstance(x, torch.Tensor)))
@@ -122,7 +127,7 @@ class Case:
             self._report = report
         torch.manual_seed(self.seed)
         args = reference.copied(arguments)
-        found, _, _ = Check(gm, self.stage, "bisect", settings, list(captured.devices), report).compare(executable, args, list(args), arguments)
+        found, _, _ = self._check(gm, settings, list(captured.devices), report).compare(executable, args, list(args), arguments)
         return found
 
     def other_schedules(self):

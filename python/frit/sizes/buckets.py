@@ -11,8 +11,8 @@ import re
 
 import torch
 
-from .errors import OptionError
-from .options import AFTERWARDS
+from ..errors import OptionError
+from ..options import AFTERWARDS
 
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 

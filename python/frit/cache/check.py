@@ -9,8 +9,8 @@ import collections
 import json
 import os
 
+from ..errors import FritError
 from .disk_cache import BadEntry, is_key, unpack, unpack_source
-from .errors import FritError
 from .summary import summary
 
 OTHER_BUILD = "compiled by another build of frit or on another processor"
@@ -32,7 +32,7 @@ class Findings:
 
 
 def check(cache, native):
-    """Looks at every entry; `native` is the library."""
+    """The Findings over every entry; `native` is the library."""
     found = Findings()
     for path, _, _ in cache.entries():
         key = os.path.basename(path)

@@ -14,7 +14,8 @@ import json
 import torch
 from torch._inductor.output_code import OutputCode
 
-from .errors import CompileError
+from .. import native
+from ..errors import CompileError
 
 
 class FritOutputCode(OutputCode):
@@ -42,9 +43,7 @@ class FritOutputCode(OutputCode):
 
     def post_compile(self, example_inputs, constants, graph_kwargs):
         if self._executable is None:
-            from . import _C
-
-            self._executable = _C.load(self._artifact, self._constants, self._poison)
+            self._executable = native.library().load(self._artifact, self._constants, self._poison)
 
     def set_triton_bundle(self, triton_bundle):
         pass

@@ -12,11 +12,11 @@ import functools
 
 import torch
 
-from . import planted
-from .eager_dtypes import decompositions as with_eager_dtypes
-from .eager_refusals import REFUSED
-from .eager_strides import decompositions as with_eager_strides
+from .. import planted
+from .dtypes import decompositions as with_eager_dtypes
 from .promotion import operand_dtype
+from .refusals import REFUSED
+from .strides import decompositions as with_eager_strides
 
 KEPT_WHOLE = {
     # attention: torch picks the fused kernel, and its backward needs the fused forward's results

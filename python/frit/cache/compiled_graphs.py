@@ -1,0 +1,330 @@
+"""Compiled graphs that need not be compiled again: the disk cache as the backend sees it.
+
+The backend asks once a graph, with `get_or_compile`.
+
+An entry lies under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another: one under the
+canonical key of each entry, and one under the fast key of each program that found an entry that way, so that it finds it at once the next time.
+
+What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_hits_canonical` (found
+under the canonical key, after capture), `cache_misses`, `cache_stores`, `cache_aliases`, `cache_bad_entries`, `cache_store_failures`, and
+`cache_bypass:<reason>` where a graph has no key.
+Entries are also handed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable
+cache only if it knows every kind of entry in it, and it learns of frit's when this module is imported; so
+`frit.load_cache_artifacts` imports it first.
+"""
+
+import functools
+import os
+import typing
+
+import torch
+from torch._dynamo.utils import counters
+from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
+
+from .. import native
+from ..capture.graph import Captured
+from ..errors import ArtifactError
+from ..logs import log
+from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
+from .graph_key import Uncacheable, canonical_key, graph_key
+from .summary import KeptReport, is_summary, summary
+
+
+@CacheArtifactFactory.register
+class FritCacheArtifact(CacheArtifact):
+    """An entry of the disk cache inside a portable cache."""
+
+    def populate_cache(self):
+        try:
+            unpack(self.key, self.content)
+        except BadEntry as why:
+            log.warning("an entry of the portable cache is left out: %s", why)
+            return
+        store = _store()
+        if store is not None:
+            _note_write(store.write(self.key, self.content))
+
+    # torch keeps those it has seen in a set; to hash the content as well is one more pass over all of it.
+    def __hash__(self):
+        return hash(self.key)
+
+    @staticmethod
+    def type():
+        return "frit"
+
+
+def load_cache_artifacts(serialized):
+    """`torch.compiler.load_cache_artifacts`, with frit's kind of entry known to torch."""
+    return torch.compiler.load_cache_artifacts(serialized)
+
+
+@functools.lru_cache(maxsize=8)
+def _at(folder):
+    return DiskCache(folder)
+
+
+def _store():
+    folder = default_folder()
+    return _at(folder) if folder else None
+
+
+def _enabled(settings):
+    if not settings["cache"] or os.environ.get("FRIT_CACHE", "1") == "0" or settings["dump_dir"] or settings["poison"]:
+        return False
+    config = torch.compiler.config
+    return not getattr(config, "force_disable_caches", False)
+
+
+class Compiled(typing.NamedTuple):
+    """A graph that can run: its text, the executable, the compiler's report with its summary, and where all that is from, in words."""
+
+    captured: Captured
+    executable: object
+    report: typing.Mapping
+    summary: dict
+    origin: str
+
+
+def get_or_compile(gm, settings, capture, build, with_text=False):
+    """The Compiled of a graph: kept under its fast key, kept under its canonical key, or made now and kept.
+
+    `settings` are those of the compiler. `capture()` writes the graph as text, where nothing lies under its fast key. `build(captured, match)`
+    gives (executable, report); it compiles with `match.compile` if `match` is not None, which finds the canonical key, and returns `match.found` where
+    something lies under that. `with_text`: the graph will be compiled again, so what is found comes with its text.
+    """
+    key = key_of(gm, settings)
+    found = load(key, gm, with_text) if key else None
+    if found:
+        return found
+    captured = capture()
+    captured.key = key
+    match = _match_for(captured, with_text)
+    executable, report = build(captured, match)
+    if match and match.found:
+        return Compiled(captured, executable, report, match.summary, "from the cache by what it means")
+    short = summary(report)
+    if match:
+        match.keep(short)
+    return Compiled(captured, executable, report, short, "compiled and loaded")
+
+
+def key_of(gm, settings):
+    """The fast key of a graph, or None where nothing is kept. A cache that is off does not load the library."""
+    if not _enabled(settings):
+        return None
+    identity = native.compiler().identity()
+    try:
+        if not identity:
+            raise Uncacheable("the compiler carries no build id")
+        return graph_key(gm, settings, identity)
+    except Uncacheable as reason:
+        counters["frit"][f"cache_bypass:{reason}"] += 1
+        log.info("not kept on disk: %s", reason)
+        return None
+
+
+def load(key, gm, with_text=False):
+    """The Compiled of a kept graph, or None. Whether that is a miss is known when its canonical key was looked for, too (`CanonicalMatch`).
+    `with_text`: it will be compiled again."""
+    store = _store()
+    if store is None:
+        return None
+    tally = counters["frit"]
+    try:
+        own = store.read(key)
+        if own is None:
+            return None
+        description, artifact = unpack(key, own, reader_digests=True)
+        kept_for, content, theirs = key, own, description
+        if "same_as" in description:
+            found = _follow(store, key, description)
+            if found is None:
+                return None
+            kept_for, content, theirs, artifact = found
+        constants = [functools.reduce(getattr, name.split("."), gm) for name in description["constants"]]
+        devices = {torch.device(name): True for name in description["devices"]}
+        text, nodes = _text(kept_for, content) if with_text else None, description["nodes"]
+        if not (type(nodes) is int and all(isinstance(c, torch.Tensor) for c in constants)):
+            raise BadEntry("its description has values of the wrong kind")
+        executable, report, short = _read(theirs, artifact, constants, description["symbols"] if kept_for != key else None)
+        captured = Captured(text, constants, [], nodes, devices)
+        # Kernels for a bucket are compiled as the entry was, under its names of sizes.
+        captured.key, captured.artifact = kept_for, artifact
+    except _OF_NO_USE as why:
+        _note_bad(store, key, why)
+        return None
+    tally["cache_hits"] += 1
+    CacheArtifactManager.record_artifact("frit", key, own)
+    if kept_for != key:
+        CacheArtifactManager.record_artifact("frit", kept_for, content)
+    return Compiled(captured, executable, report, short, "from the cache")
+
+
+def _follow(store, key, description):
+    """(key, content, description, artifact) of the entry that an alias names; None, without the alias, where it left to make room."""
+    named = description["same_as"]
+    if not is_key(named):
+        raise BadEntry("it names what is no key")
+    content = store.read(named)
+    if content is None:
+        store.drop(key)
+        return None
+    try:
+        theirs, artifact = unpack(named, content, reader_digests=True)
+        if "same_as" in theirs:
+            raise BadEntry("it is an alias of an alias")
+    except BadEntry:
+        store.drop(named)
+        raise
+    return named, content, theirs, artifact
+
+
+def _read(description, artifact, constants, symbols):
+    """(executable, report, its summary). `symbols`: what the program calls the sizes, where it is another one than the entry's."""
+    executable = native.compiler().load(artifact, constants)
+    short = description["summary"]
+    if not is_summary(short):
+        raise BadEntry("its description has values of the wrong kind")
+    renamed = None
+    if symbols is not None:
+        if not _are_names(symbols) or not _are_names(description["symbols"]) or len(symbols) != len(description["symbols"]):
+            raise BadEntry("its description has other sizes")
+        renamed = dict(zip(description["symbols"], symbols))
+    return executable, KeptReport(executable.report(), renamed), short
+
+
+def _text(key, content):
+    source = unpack_source(key, content)
+    return source and source[0]
+
+
+def _are_names(value):
+    return type(value) in (list, tuple) and all(type(name) is str for name in value)
+
+
+_OF_NO_USE = (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+
+
+def _note_bad(store, key, why):
+    log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+    counters["frit"]["cache_bad_entries"] += 1
+    store.drop(key)
+
+
+class CanonicalMatch:
+    """Whether a graph of the same canonical form was compiled before. The compiler asks, when it has made that form of a graph without an entry of its
+    own, and stops if so. Then `found` is (executable, report), and the entry has a second name from now on."""
+
+    def __init__(self, captured, with_text):
+        self.symbols = []
+        self.found = None
+        self.summary = None
+        self._captured = captured
+        self._with_text = with_text
+        self._settings = None
+        self._options = None
+        self._key = None
+
+    def compile(self, settings, options):
+        """What the compiler makes of the graph; of no use where `found` says that it stopped. `options`: the settings as it gets them."""
+        self._settings, self._options = settings, options
+        return native.compiler().compile(self._captured.json, options, self)
+
+    def __call__(self, digest, symbols):
+        self.symbols = list(symbols)
+        store = _store()
+        if store is not None:
+            self._key = canonical_key(digest, self._settings, native.compiler().identity())
+            found = self._look(store)
+            if found:
+                self.found, self.summary = found[:2], found[2]
+        counters["frit"]["cache_hits_canonical" if self.found else "cache_misses"] += 1
+        return self.found is not None
+
+    def _look(self, store):
+        try:
+            content = store.read(self._key)
+            if content is None:
+                return None
+            description, _ = unpack(self._key, content)
+            entry = _follow(store, self._key, description)
+            if entry is None:
+                return None
+            named, theirs, description, artifact = entry
+            found = _read(description, artifact, self._captured.constants, self.symbols)
+            text = _text(named, theirs) if self._with_text else None
+        except _OF_NO_USE as why:
+            _note_bad(store, self._key, why)
+            return None
+        CacheArtifactManager.record_artifact("frit", named, theirs)
+        # Another process may have kept this very graph since its own key was looked for: the entry needs no second name, and an alias would
+        # lie where the entry does.
+        if named != self._captured.key:
+            _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
+        # From here on the graph is the one the entry was compiled for: kernels for a bucket are, too.
+        self._captured.key, self._captured.artifact, self._captured.json = named, artifact, text
+        return found
+
+    def keep(self, short):
+        """Writes what was just compiled, under its fast and its canonical key."""
+        if self._options is None:
+            return  # compiled without a question: a test's stand-in
+        store = _store()
+        description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
+        key = self._captured.key
+        source = pack_source(self._captured.json, self._options, native.compiler().identity())
+        content = pack(key, description, self._captured.artifact, source)
+        CacheArtifactManager.record_artifact("frit", key, content)
+        if store is not None and _note_write(store.write(key, content)) and self._key:
+            _write_alias(store, self._key, key, {})
+
+
+def _described(captured):
+    devices = [str(device) for device in captured.devices]
+    return {"constants": captured.constant_names, "devices": devices, "nodes": captured.nodes}
+
+
+def _write_alias(store, key, named, description):
+    content = pack(key, {**description, "same_as": named}, b"")
+    CacheArtifactManager.record_artifact("frit", key, content)
+    _note_write(store.write(key, content), "cache_aliases")
+
+
+def read_artifact(key):
+    """The artifact of an entry that `keep_artifact` wrote, or None. Not in torch's portable cache: it is made again."""
+    store = _store()
+    try:
+        content = store and store.read(key)
+        return content and unpack(key, content)[1]
+    except BadEntry as why:
+        log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+        counters["frit"]["cache_bad_entries"] += 1
+        store.drop(key)
+        return None
+
+
+def keep_artifact(key, artifact, source=b""):
+    """Writes kernels for one bucket of a graph; the graph's own entry says what they take. Or what else is kept, which has no source."""
+    store = _store()
+    if store is not None:
+        _note_write(store.write(key, pack(key, {}, artifact, source)))
+
+
+def _match_for(captured, with_text):
+    """The CanonicalMatch of a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
+    if not captured.key:
+        return None
+    if captured.callbacks or captured.opaque_results:
+        counters["frit"]["cache_misses"] += 1
+        counters["frit"]["cache_bypass:it has Python steps"] += 1
+        return None
+    return CanonicalMatch(captured, with_text)
+
+
+def _note_write(wrong, counted="cache_stores"):
+    if wrong:
+        counters["frit"]["cache_store_failures"] += 1
+        log.info("not kept on disk: %s", wrong)
+    else:
+        counters["frit"][counted] += 1
+    return not wrong

@@ -1,0 +1,1 @@
+"""The modes beyond "default": CUDA graphs, and schedules that are measured."""

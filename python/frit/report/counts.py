@@ -1,0 +1,52 @@
+"""`frit.counts()`: what ran since the last reset."""
+
+import json
+
+from torch._dynamo.utils import counters
+
+from .. import backend
+from ..modes.cuda_graphs import merge_reasons
+from ..sizes.buckets import waste
+
+#: Counters of what buckets and padding did to a graph, which `frit.explain` shows for each.
+COUNTED = (
+    "padded_elements",
+    "logical_elements",
+    "specialized_buckets",
+    "specialized_kernels",
+    "specialized_calls",
+    "specialize_failures",
+)
+#: The same of CUDA graphs.
+GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
+_SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
+
+
+def counts():
+    """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
+    total = dict.fromkeys(_SUMMED, 0)
+    each, without_graph, of_one_size = {}, {}, {}
+    for reference, report in backend._EXECUTABLES:
+        executable = reference()
+        if executable is None:
+            continue
+        stats = json.loads(executable.stats())
+        for name in _SUMMED:
+            total[name] += stats.get(name, 0)
+        merge_reasons(without_graph, stats, "not_captured")
+        merge_reasons(of_one_size, stats, "graphs_of_one_size")
+        for entry in report.get("buckets", ()):
+            if entry["index"] >= 0:
+                name = " = ".join(entry["names"])
+                sums = each.setdefault(name, {"hits": 0, "misses": 0, "logical": 0, "padded": 0})
+                for key, value in stats["buckets"][entry["index"]].items():
+                    sums[key] += value
+    for name in ("bucket_hits", "bucket_misses", *GRAPHS, *COUNTED):
+        counters["frit"][name] = total[name]
+    for why, calls in without_graph.items():
+        counters["frit"][f"not_captured: {why}"] = calls
+    total["not_captured"] = without_graph
+    total["graphs_of_one_size"] = of_one_size
+    total["padding_waste_percent"] = round(waste({"logical": total["logical_elements"], "padded": total["padded_elements"]}), 2)
+    total["buckets"] = {name: {**sums, "waste_percent": round(waste(sums), 2)} for name, sums in each.items()}
+    return total

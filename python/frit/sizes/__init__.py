@@ -1,0 +1,1 @@
+"""Sizes that vary: bucket lists, counts of real sizes, and kernels specialised for one bucket."""
