@@ -85,6 +85,8 @@ Value mlir::frit::emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type h
     wide = roundToOdd(b, loc, wide);
   }
   if (half.isF16()) {
+    // What is a double in front of a negation would be narrowed at once, by a call of __truncdfhf2.
+    wide = LLVM::CallIntrinsicOp::create(b, loc, wide.getType(), b.getStringAttr("llvm.arithmetic.fence"), ValueRange{wide})->getResult(0);
     return arith::TruncFOp::create(b, loc, s.type(half), wide);
   }
   // Round to nearest even on the bits; a NaN stays one.

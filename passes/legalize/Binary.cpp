@@ -41,6 +41,22 @@ bool Operand::fits(DType dtype) const {
   return *literal >= low && *literal < low + span;
 }
 
+bool Operand::converts(DType dtype) const {
+  std::optional<double> literal = tensor.value ? std::nullopt : scalar.literal();
+  if (!literal || dtype == DType::Bool) {
+    return true;
+  }
+  if (isInteger(dtype)) {
+    double low = isUnsigned(dtype) ? 1 - std::ldexp(1.0, getBits(dtype)) : -std::ldexp(1.0, getBits(dtype) - 1);
+    return *literal >= low && *literal < std::ldexp(1.0, getBits(dtype) - !isUnsigned(dtype));
+  }
+  double largest = dtype == DType::F16    ? 65504
+                   : dtype == DType::BF16 ? std::ldexp(255.0, 120)
+                   : dtype == DType::F32  ? std::numeric_limits<float>::max()
+                                          : std::numeric_limits<double>::max();
+  return !std::isfinite(*literal) || std::abs(*literal) <= largest;
+}
+
 DType mlir::frit::promoted(ArrayRef<Operand> operands) {
   Promotion promotion;
   for (const Operand &operand : operands) {
@@ -174,6 +190,9 @@ static Tensor clamp(AtenCall &call, TensorBuilder &b, int lowPlace, int highPlac
       continue;
     }
     const Operand &bound = operands[next++];
+    if (!bound.converts(dtype)) {
+      call.refuse("eager refuses a bound that the type does not hold");
+    }
     // The half types round the bound before they compare.
     Tensor value = b.cast(bound.as(b, dtype), math);
     bool isLow = place == lowPlace;

@@ -55,7 +55,12 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
     call.refuse("scores are not [N, C] or [C] with a target of one index a row");
     return std::nullopt;
   }
-  Target target = readTarget(call, index, call.optionalTensor(2), call.scalar(4), scores.dtype);
+  Tensor weights = call.optionalTensor(2);
+  if (weights.value && weights.dtype != call.tensor(0).dtype) {
+    call.refuse("eager refuses weights of another type");
+    return std::nullopt;
+  }
+  Target target = readTarget(call, index, weights, call.scalar(4), scores.dtype);
   MLIRContext *context = b.getContext();
   SmallVector<SizeAttr> at;
   if (scores.rank() == 2) {

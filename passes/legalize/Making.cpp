@@ -12,7 +12,11 @@ static Tensor zeroOfResult(AtenCall &call, TensorBuilder &b) {
 
 static SingleRule fillWith(unsigned place) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    return Operand::get(call, place).as(b, call.resultDtype());
+    Operand value = Operand::get(call, place);
+    if (!value.converts(call.resultDtype())) {
+      call.refuse("eager refuses a value that the type does not hold");
+    }
+    return value.as(b, call.resultDtype());
   };
 }
 

@@ -29,6 +29,18 @@ static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
   return b.math<math::RsqrtOp>(b.add(variance, eps));
 }
 
+/// Whether eager takes weight and bias, arguments `first` and the next: of the input's type, or f32 beside a half type.
+static bool takesParameters(AtenCall &call, unsigned first) {
+  DType input = call.tensor(0).dtype;
+  for (unsigned i : {first, first + 1}) {
+    Tensor parameter = call.optionalTensor(i);
+    if (parameter.value && parameter.dtype != input && !(isHalf(input) && parameter.dtype == DType::F32)) {
+      call.refuse("eager refuses parameters of this type");
+    }
+  }
+  return !call.refused();
+}
+
 /// y * weight + bias where they are given.
 static Tensor affine(TensorBuilder &b, Tensor y, Tensor weight, Tensor bias) {
   if (weight.value) {
@@ -62,6 +74,9 @@ static bool isEmptyRow(Tensor x, ArrayRef<int64_t> dims) {
 //===----------------------------------------------------------------------===//
 
 static Values layerNorm(AtenCall &call) {
+  if (!takesParameters(call, 2)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor x = b.toMath(call.tensor(0));
   int64_t normalised = call.sizes(1).size();
@@ -120,6 +135,9 @@ static Values layerNormBackward(AtenCall &call) {
 //===----------------------------------------------------------------------===//
 
 static Values groupNorm(AtenCall &call) {
+  if (!takesParameters(call, 1)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor input = call.tensor(0);
   SizeExpr samples = call.size(3), channels = call.size(4), pixels = call.size(5);
@@ -137,7 +155,7 @@ static Values groupNorm(AtenCall &call) {
   if (layout && !lies(getContiguousLayout(input.type())) && !(isImage && lies(getChannelsLastLayout(input.type())))) {
     return call.refuse("eager refuses an operand that is not contiguous");
   }
-  if (pixels.isConstant(0) || perGroup->isConstant(0)) {
+  if (pixels.isConstant(0) || perGroup->isConstant(0) || samples.isConstant(0)) {
     return call.refuse("statistics over no elements");
   }
   Tensor x = b.reshape(b.toMath(input), {samples, groups, *perGroup, pixels});
@@ -177,6 +195,9 @@ static Tensor normaliseBy(AtenCall &call, Tensor x, Tensor mean, Tensor invstd) 
 }
 
 static Values batchNormInference(AtenCall &call) {
+  if (!takesParameters(call, 1)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor x = b.toMath(call.tensor(0));
   Tensor mean = b.toMath(call.tensor(3)), variance = b.toMath(call.tensor(4));
@@ -190,6 +211,9 @@ static Values batchNormInference(AtenCall &call) {
 }
 
 static Values batchNormTraining(AtenCall &call) {
+  if (!takesParameters(call, 1)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor x = b.toMath(call.tensor(0));
   if (call.refused() || x.rank() < 2) {
@@ -222,6 +246,9 @@ static Values batchNormTraining(AtenCall &call) {
 
 // _native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)
 static Values batchNormWithoutStatistics(AtenCall &call) {
+  if (!takesParameters(call, 1)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor x = b.toMath(call.tensor(0));
   if (call.refused() || x.rank() < 2 || !call.boolean(3)) {
@@ -241,6 +268,9 @@ static Values batchNormWithoutStatistics(AtenCall &call) {
 
 // instance_norm(input, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn)
 static Values instanceNorm(AtenCall &call) {
+  if (!takesParameters(call, 1)) {
+    return std::nullopt;
+  }
   TensorBuilder &b = call.build();
   Tensor x = b.toMath(call.tensor(0));
   if (call.refused() || x.rank() < 3 || !call.boolean(5) || !call.isNone(3) || !call.isNone(4)) {

@@ -19,6 +19,8 @@ struct Operand {
   Tensor rounded(TensorBuilder &b, DType dtype) const;
   /// A literal an integer dtype can hold; eager raises on others where it compares.
   bool fits(DType dtype) const;
+  /// A literal that `Scalar::to` of c10 converts: eager raises on others where it fills and clamps. Negative ones wrap where there is no sign.
+  bool converts(DType dtype) const;
 };
 
 /// torch.result_type of these operands.

@@ -52,6 +52,12 @@ static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
          (llvm::any_of(op.getOperandTypes(), isEmpty) || llvm::any_of(op.getResultTypes(), isEmpty));
 }
 
+/// A rule may meet types that no rule thought of; the verifiers of what it built know what goes together.
+static bool areValid(MLIRContext *context, ArrayRef<Operation *> built) {
+  ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
+  return llvm::all_of(built, [](Operation *one) { return succeeded(one->getName().verifyInvariants(one)); });
+}
+
 static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
   if (results.size() != op.getNumResults()) {
     return "its rule gives " + std::to_string(results.size()) + " results";
@@ -106,6 +112,9 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   std::string reason = call.getReason();
   if (reason.empty() && checksOtherwise(op, recorder.built)) {
     reason = "indices of tensors without elements are checked by ATen";
+  }
+  if (reason.empty() && !areValid(op.getContext(), recorder.built)) {
+    reason = "no rule for operands of these types";
   }
   if (reason.empty()) {
     reason = replace(op, *results);

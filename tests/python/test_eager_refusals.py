@@ -32,6 +32,15 @@ REFUSED = {
     "the softmax of integers": (lambda x: torch.softmax(x, 0), BYTES),
     "a loss of integers": (F.soft_margin_loss, BYTES, BYTES),
     "an activation of integers": (F.gelu, BYTES),
+    "a bound that no byte holds": (lambda x: x.clamp(max=1000), BYTES),
+    "a bound that no half holds": (lambda x: x.clamp(max=1e6), NUMBERS.half()),
+    "a value that no byte holds": (lambda x: torch.full_like(x, 300), BYTES),
+    "a value that no half holds": (lambda x: torch.full_like(x, 70000.0), NUMBERS.half()),
+    "NaN among integers": (lambda x: torch.full_like(x, float("nan")), BYTES),
+    "operands of two types": (torch.heaviside, BYTES, BYTES.to(torch.uint8)),
+    "weights of another type": (lambda x, w: F.cross_entropy(x, torch.tensor([0, 2]), w), torch.ones(2, 3), NUMBERS.double()),
+    "parameters of another type": (lambda x, w: F.layer_norm(x, (3,), w, w), torch.ones(2, 3), NUMBERS.bfloat16()),
+    "parameters of a narrower type": (lambda x, w: F.batch_norm(x, None, None, w, w, training=True), torch.ones(2, 3, dtype=torch.float64), NUMBERS),
 }
 COMPUTED = {
     "booleans clamped by integers": (lambda x: x.clamp(0, 1), TRUTHS),
@@ -39,6 +48,10 @@ COMPUTED = {
     "the softmax of integers in floats": (lambda x: torch.softmax(x, 0, dtype=torch.float32), BYTES),
     "booleans and integers added": (torch.add, TRUTHS, BYTES),
     "integers divided": (torch.div, BYTES, BYTES),
+    "bytes clamped by a negative number, which wraps": (lambda x: x.clamp(min=-1), BYTES.to(torch.uint8)),
+    "halves clamped by infinity": (lambda x: x.clamp(max=float("inf")), NUMBERS.half()),
+    "bytes of a negative number, which wraps": (lambda x: torch.full_like(x, -1), BYTES.to(torch.uint8)),
+    "groups of no samples": (lambda x: F.group_norm(x, 2), torch.ones(0, 4, 5, 5).bfloat16()),
 }
 
 

@@ -46,3 +46,10 @@ def test_unsigned_integers_that_are_left_to_eager(dtype):
     x = torch.tensor([0, 1, 2]).to(dtype)
     for actual, expected in zip(torch.compile(function, backend="frit")(x), function(x), strict=True):
         assert actual.dtype == expected.dtype and torch.equal(actual, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_doubles_that_are_negated_become_halves(dtype):
+    """A negation stands behind a narrowing as well as before it; a narrowing from double to half is a call that no image has."""
+    x = torch.linspace(-3, 3, 33, dtype=torch.float64)
+    assert torch.equal(torch.compile(lambda x: (-x).to(dtype) + 1, backend="frit")(x), (-x).to(dtype) + 1)

@@ -75,6 +75,18 @@ LEGALISED_WHOLE = {
 }
 
 
+#: Elementwise operators that eager computes for operands of one type alone.
+OF_ONE_TYPE = {torch.ops.aten.heaviside.default}
+#: Input, then parameters and running statistics, then what is no tensor; the result, then statistics.
+NORMS = (
+    torch.ops.aten.native_layer_norm.default,
+    torch.ops.aten.native_group_norm.default,
+    torch.ops.aten.native_batch_norm.default,
+    torch.ops.aten._native_batch_norm_legit.default,
+    torch.ops.aten._native_batch_norm_legit.no_stats,
+    torch.ops.aten._native_batch_norm_legit_functional.default,
+    torch.ops.aten._native_batch_norm_legit_no_training.default,
+)
 #: Types that kernels of frit's do not compute in, but for complex numbers, whose parts they do.
 CALLED = {torch.uint16, torch.uint32, torch.uint64} | {x for name, x in vars(torch).items() if name.startswith("float8_")}
 
@@ -98,7 +110,8 @@ def decomposition_table():
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
-    table[torch.ops.aten.native_layer_norm.default] = _native_layer_norm
+    for op in NORMS:
+        table[op] = functools.partial(_in_the_type_of_parameters, op, table.get(op))
     table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
     table = {op: functools.partial(_where_it_helps, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
@@ -115,7 +128,7 @@ def _where_it_helps(op, rule, scalars, refused, /, *args, **kwargs):
     """Not where eager's kernel refuses the type: its error is the program's. Nor of types that no kernel of frit's computes in: all parts would be
     calls, and eager lacks some of those calls."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
-    if any(x.dtype in CALLED for x in tensors):
+    if any(x.dtype in CALLED for x in tensors) or (op in OF_ONE_TYPE and len({x.dtype for x in tensors}) > 1):
         return NotImplemented
     if refused and tensors and tensors[0].device.type == "cpu" and operand_dtype(op, args, kwargs, scalars) in refused:
         return NotImplemented
@@ -148,13 +161,15 @@ def _smooth_l1_loss_backward(grad_output, x, target, reduction, beta):
     return torch.where(difference <= -beta, -scaled, torch.where(difference >= beta, scaled, inner))
 
 
-def _native_layer_norm(x, normalized_shape, weight, bias, eps):
+def _in_the_type_of_parameters(op, rule, x, *args, **kwargs):
     """Low precision in, parameters of higher precision (autocast): eager's statistics on CPUs have the parameters' type, and its backward asks for
-    that, but fake tensors say the input's. Elsewhere the operator stays whole."""
-    parameter = weight if weight is not None else bias
-    if parameter is None or parameter.dtype == x.dtype or x.device.type != "cpu":
-        return NotImplemented
-    result, *statistics = torch.native_layer_norm(x.to(parameter.dtype), normalized_shape, weight, bias, eps)
+    that, but fake tensors say the input's."""
+    dtype = next((one.dtype for one in args if isinstance(one, torch.Tensor)), x.dtype)
+    if dtype == x.dtype or x.device.type != "cpu":
+        return NotImplemented if rule is None else rule(x, *args, **kwargs)
+    if x.dtype not in (torch.bfloat16, torch.float16) or dtype != torch.float32:
+        return NotImplemented  # which eager refuses
+    result, *statistics = op(x.to(dtype), *args, **kwargs)
     return result.to(x.dtype), *statistics
 
 
