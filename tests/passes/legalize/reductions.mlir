@@ -62,12 +62,13 @@ frit.graph @variance(%a: tensor<4x8xf32>) -> tensor<4xf32> {
 // ATen accumulates in f64 on CPUs: what is squared is scaled by a power of two where the largest magnitude asks for it. Not on GPUs.
 // CHECK-LABEL: frit.graph @deviation
 // CHECK:         %[[LARGEST:.*]] = frit.reduce <max>
-// CHECK:         arith.cmpf ogt, %[[LARGEST]]
-// CHECK:         arith.cmpf olt, %[[LARGEST]]
-// CHECK:         %[[SCALE:.*]] = arith.select
-// CHECK:         arith.mulf
-// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[SCALED:.*]], %[[SCALED]]
-// CHECK:         frit.reduce <sum> %[[SQUARE]]
+// CHECK:         %[[ROW:.*]] = frit.reindex %[[LARGEST]]
+// CHECK:         arith.cmpf ogt, %[[ROW]]
+// CHECK:         arith.cmpf olt, %[[ROW]]
+// CHECK-COUNT-4: arith.select
+// CHECK:         %[[SCALED:.*]] = arith.mulf
+// CHECK-NEXT:    %[[SQUARE:.*]] = arith.mulf %[[SCALED]], %[[SCALED]]
+// CHECK-NEXT:    frit.reduce <sum> %[[SQUARE]]
 // CHECK:         math.sqrt
 // CHECK-NEXT:    arith.mulf
 // GPU-LABEL: frit.graph @deviation
