@@ -52,11 +52,18 @@ def truth(name, text):
     return found
 
 
-def check(options):
-    """Warns of variables that nobody reads; `options` are the names of those that options read."""
+def unknown(options):
+    """A sentence for each variable that nobody reads; `options` are the names of those that options read."""
     known = {*VARIABLES, *options}
-    for name in os.environ:
-        if not name.startswith("FRIT_") or name in known or _ELSEWHERE.match(name):
-            continue
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        warn(f"nothing reads {name}" + (f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"))
+    found = []
+    for name in sorted(os.environ):
+        if name.startswith("FRIT_") and name not in known and not _ELSEWHERE.match(name):
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            found.append(f"nothing reads {name}" + (f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"))
+    return found
+
+
+def check(options):
+    """Warns of variables that nobody reads."""
+    for sentence in unknown(options):
+        warn(sentence)

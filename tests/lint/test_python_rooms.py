@@ -31,7 +31,8 @@ EDGES = {
     "kept": {"cache"},
     "loading": {"errors", "native"},
     "commands": {"errors"},
-    "__main__": {"cache", "native", "replay"},
+    "doctor": {"cache", "environment", "errors", "native", "options"},
+    "__main__": {"cache", "doctor", "native", "replay"},
     "__init__": set(),
 }
 
