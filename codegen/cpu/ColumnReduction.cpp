@@ -44,9 +44,14 @@ private:
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopStretches(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
+  Values loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines, const Values &identity,
                        ArrayRef<int64_t> steps,
                        llvm::function_ref<Values(Frame &, ValueRange)> body);
+  Values loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity, ArrayRef<int64_t> steps,
+                             llvm::function_ref<Values(Frame &, ValueRange)> body);
+  /// Few terms, over all reduced dims.
+  bool isShort() const;
+  static void forEachState(ArrayRef<Combine> combines, size_t states, llvm::function_ref<void(const Combine &, size_t)> visit);
   void choosePacked();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
   void storeCarried(const Tile &tile, ValueRange states);
@@ -174,22 +179,38 @@ Values ColumnReduction::loopReduced(Frame &outer, Values carried,
   return nest(outer, program.numParallel(), std::move(carried));
 }
 
-/// Stretches of steps[0], steps[1] ... (each divides the next), each from the identity on,
+bool ColumnReduction::isShort() const {
+  int64_t terms = 1;
+  for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+    auto bound = program.sharedBound(program.getDomain()[dim]);
+    if (!bound || *bound > kBlockSteps[1]) {
+      return false;
+    }
+    terms *= std::max<int64_t>(*bound, 1);
+    if (terms > kBlockSteps[1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void ColumnReduction::forEachState(ArrayRef<Combine> combines, size_t states, llvm::function_ref<void(const Combine &, size_t)> visit) {
+  for (size_t at = 0; at < states;) {
+    for (const Combine &combine : combines) {
+      visit(combine, at);
+      at += combine.stateSize();
+    }
+  }
+}
+
+/// Stretches of steps[0], steps[1] ... of `dim` (each divides the next), each from the identity on,
 /// whose ends are combined: short enough for narrow counters (which are added up in i64),
-/// and for sums to keep their bits.
-Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
+/// and for sums to keep their bits. The ends of the longest are added in f64.
+Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
                                       const Values &identity, ArrayRef<int64_t> steps,
                                       llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
-  unsigned dim = program.numParallel();
-  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) {
-    for (size_t at = 0; at < identity.size();) {
-      for (const Combine &combine : combines) {
-        visit(combine, at);
-        at += combine.stateSize();
-      }
-    }
-  };
+  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) { forEachState(combines, identity.size(), visit); };
   Values wide = identity;
   forEach([&](const Combine &combine, size_t at) {
     if (combine.isNarrow()) {
@@ -206,21 +227,38 @@ Values ColumnReduction::loopStretches(Frame &outer, ArrayRef<Combine> combines,
       });
     }
     int64_t step = steps[level - 1];
-    return forRange(f, low, high, step, wide, [&](Value first, ValueRange carried) {
+    bool inDoubles = level > 1 && level == steps.size();
+    return forRange(f, low, high, step, inDoubles ? toWide(b, combines, wide) : wide, [&](Value first, ValueRange carried) -> Values {
       Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
-      Values next;
       forEach([&](const Combine &combine, size_t at) {
         if (combine.isNarrow() && level == 1) {
           sums[at] = combine.widen(b, sums[at]);
         }
-        unsigned size = combine.stateSize();
-        llvm::append_range(next, combine.combine(b, carried.slice(at, size),
-                                                 ValueRange(sums).slice(at, size)));
       });
-      return next;
+      return combined(b, combines, carried, inDoubles ? toWide(b, combines, sums) : sums);
     });
   };
-  return nest(steps.size(), getStart(dim), getStop(dim));
+  Values states = nest(steps.size(), getStart(dim), getStop(dim));
+  return steps.size() > 1 ? fromWide(b, combines, states) : states;
+}
+
+/// Of several reduced dims the last one in stretches, for each index of the others from the identity on; its ends are added in f64.
+Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity, ArrayRef<int64_t> steps,
+                                            llvm::function_ref<Values(Frame &, ValueRange)> body) {
+  OpBuilder &b = f.getBuilder();
+  unsigned last = program.getRank() - 1;
+  std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim, Values totals) -> Values {
+    if (dim == last) {
+      return combined(b, combines, totals, toWide(b, combines, loopStretches(frame, last, combines, identity, steps, body)));
+    }
+    return forRange(f, getStart(dim), getStop(dim), 1, totals, [&](Value i, ValueRange inner) -> Values {
+      Frame point(&frame);
+      point.bind(dim, i);
+      emitter.hoist(point, roots);
+      return nest(point, dim + 1, Values(inner));
+    });
+  };
+  return fromWide(b, combines, nest(outer, program.numParallel(), toWide(b, combines, identity)));
 }
 
 /// Loads with a stride along the lanes that rows of a tile share are brought into lane
@@ -377,15 +415,18 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     for (int64_t block : kBlockSteps) {
       // A stretch from the identity on is that stretch: whatever is known of the sizes, the sum is the same.
       bool several = !bound || *bound > block;
-      if (isSum && program.numReduced() == 1 && several && !(inStretches && block >= kPackedSteps)) {
+      if (isSum && several && !(inStretches && block >= kPackedSteps)) {
         steps.push_back(block);
       }
     }
+    bool isOfRows = isSum && program.numReduced() > 1 && !isShort();
     if (anyNarrow && steps.empty()) {
       steps.push_back(Combine::kNarrowSteps);
     }
-    if (!steps.empty()) {
-      states = loopStretches(unit, combines, states, steps, step);
+    if (isOfRows) {
+      states = loopStretchesOfRows(unit, combines, states, steps, step);
+    } else if (!steps.empty() && program.numReduced() == 1) {
+      states = loopStretches(unit, program.numParallel(), combines, states, steps, step);
     } else {
       states = loopReduced(unit, states, step);
     }

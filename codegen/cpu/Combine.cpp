@@ -43,13 +43,23 @@ void Combine::makePrecise() {
   precise = kind == ReduceKind::Sum && element.isF32();
 }
 
-SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const {
-  if (!precise) {
+SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const { return precise ? toWide(b, state) : Values(state); }
+
+SmallVector<Value> Combine::toWide(OpBuilder &b, ValueRange state) const {
+  if (kind != ReduceKind::Sum || !getElementTypeOrSelf(state[0].getType()).isF32()) {
     return Values(state);
   }
   auto vector = dyn_cast<VectorType>(state[0].getType());
   Type wide = getLanesType(b.getF64Type(), vector ? vector.getDimSize(0) : 1);
   return {arith::ExtFOp::create(b, loc, wide, state[0])};
+}
+
+SmallVector<Value> Combine::fromWide(OpBuilder &b, ValueRange state) const {
+  if (precise || kind != ReduceKind::Sum || !element.isF32()) {
+    return Values(state);
+  }
+  auto vector = dyn_cast<VectorType>(state[0].getType());
+  return {arith::TruncFOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1), state[0])};
 }
 
 Value Combine::result(OpBuilder &b, ValueRange state) const {
@@ -189,6 +199,37 @@ SmallVector<Value> Combine::horizontal(OpBuilder &b, ValueRange state, unsigned 
       }
     }
     result = combine(b, low, high);
+  }
+  return result;
+}
+
+SmallVector<Value> mlir::frit::toWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states) {
+  SmallVector<Value> wide;
+  while (wide.size() < states.size()) {
+    for (const Combine &combine : combines) {
+      llvm::append_range(wide, combine.toWide(b, states.slice(wide.size(), combine.stateSize())));
+    }
+  }
+  return wide;
+}
+
+SmallVector<Value> mlir::frit::fromWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states) {
+  SmallVector<Value> narrow;
+  while (narrow.size() < states.size()) {
+    for (const Combine &combine : combines) {
+      llvm::append_range(narrow, combine.fromWide(b, states.slice(narrow.size(), combine.stateSize())));
+    }
+  }
+  return narrow;
+}
+
+SmallVector<Value> mlir::frit::combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x, ValueRange y) {
+  SmallVector<Value> result;
+  while (result.size() < x.size()) {
+    for (const Combine &combine : combines) {
+      size_t at = result.size(), size = combine.stateSize();
+      llvm::append_range(result, combine.combine(b, x.slice(at, size), y.slice(at, size)));
+    }
   }
   return result;
 }

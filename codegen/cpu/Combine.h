@@ -30,6 +30,9 @@ public:
   void makePrecise();
   /// Accumulators in the type that lanes and parts are added in.
   Values toPrecise(OpBuilder &b, ValueRange state) const;
+  /// The state of a sum of f32 in f64, and back; what is precise stays in f64 until `result`. Other states are as they are.
+  Values toWide(OpBuilder &b, ValueRange state) const;
+  Values fromWide(OpBuilder &b, ValueRange state) const;
   bool isFloatSum() const { return kind == ReduceKind::Sum && isa<FloatType>(element); }
   bool needsPosition() const { return positions; }
   unsigned stateSize() const { return positions ? 2 : 1; }
@@ -58,5 +61,10 @@ private:
   Type element;
   Location loc;
 };
+
+/// The states of several combines, as often as they are there: all in f64 where they are sums of f32, back, and `y` combined into `x`.
+SmallVector<Value> toWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
+SmallVector<Value> fromWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
+SmallVector<Value> combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x, ValueRange y);
 
 } // namespace mlir::frit

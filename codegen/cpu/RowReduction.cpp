@@ -58,9 +58,13 @@ private:
   SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
                                       ArrayRef<unsigned> inputs, unsigned phase, Value low,
                                       Value high, int64_t multiple);
+  SmallVector<Values> sweepRows(Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last, SmallVector<Values> state,
+                                llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
   SmallVector<Values> sweepInBlocks(
-      Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, SmallVector<Values> identity,
+      Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs, SmallVector<Values> identity,
       llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
+  /// The product of the reduced dims other than the lane dim.
+  SizeExpr otherExtent() const;
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
   void writeFull(Frame &frame) { emitter.storeAll(frame, fullStores); }
   Value positionOf(Frame &frame);
@@ -290,36 +294,7 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
       }
     }
   };
-  if (otherReduced.empty()) {
-    state = sweepInBlocks(row, sweep, combines, state, body);
-  } else {
-    SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
-    for (unsigned dim : otherReduced) {
-      extent = extent * program.getDomain()[dim];
-    }
-    Values flat;
-    for (const Values &set : state) {
-      llvm::append_range(flat, set);
-    }
-    flat = forRange(f, f.i64(0), f.size(extent), 1, flat, [&](Value i, ValueRange values) {
-      Frame inner(&row);
-      emitter.bindLinear(inner, i, otherReduced);
-      emitter.hoist(inner, inputs);
-      SmallVector<Values> sets;
-      for (unsigned k = 0; k < unroll; ++k) {
-        sets.push_back(Values(values.slice(k * identity.size(), identity.size())));
-      }
-      Values next;
-      for (const Values &set :
-           sweepLanes(f, inner, sweep, sets, body)) {
-        llvm::append_range(next, set);
-      }
-      return next;
-    });
-    for (unsigned k = 0; k < unroll; ++k) {
-      state[k] = Values(ArrayRef(flat).slice(k * identity.size(), identity.size()));
-    }
-  }
+  state = sweepInBlocks(row, sweep, combines, inputs, state, body);
   unsigned at = 0;
   SmallVector<Values> result;
   for (const Combine &combine : combines) {
@@ -342,46 +317,87 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
   return result;
 }
 
-/// A sum of many terms one by one loses half its bits to rounding: blocks of
-/// kBlockVectors terms an accumulator start afresh and are added up in turn.
+SizeExpr RowReduction::otherExtent() const {
+  SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
+  for (unsigned dim : otherReduced) {
+    extent = extent * program.getDomain()[dim];
+  }
+  return extent;
+}
+
+static Values flatten(ArrayRef<Values> sets) {
+  Values flat;
+  for (const Values &set : sets) {
+    llvm::append_range(flat, set);
+  }
+  return flat;
+}
+
+static SmallVector<Values> unflatten(ValueRange flat, unsigned width) {
+  SmallVector<Values> sets;
+  for (unsigned at = 0; at < flat.size(); at += width) {
+    sets.emplace_back(flat.slice(at, width));
+  }
+  return sets;
+}
+
+/// The sweep along the lane dim for the indices [first, last) of the other reduced dims; once where there are none.
+SmallVector<Values> RowReduction::sweepRows(Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last,
+                                            SmallVector<Values> state,
+                                            llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+  if (otherReduced.empty()) {
+    return sweepLanes(f, row, sweep, std::move(state), body);
+  }
+  unsigned width = state[0].size();
+  Values flat = forRange(f, first, last, 1, flatten(state), [&](Value i, ValueRange values) {
+    Frame inner(&row);
+    emitter.bindLinear(inner, i, otherReduced);
+    emitter.hoist(inner, inputs);
+    return flatten(sweepLanes(f, inner, sweep, unflatten(values, width), body));
+  });
+  return unflatten(flat, width);
+}
+
+/// A sum of many terms one by one loses half its bits to rounding. So accumulators start afresh for each block, of about kBlockVectors vectors
+/// each, and blocks of f32 are added in f64. A block is a part of a long row, or, where other dims are reduced too, several short rows. The
+/// order of additions depends on sizes alone, whether they are known or not.
 SmallVector<Values> RowReduction::sweepInBlocks(
-    Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, SmallVector<Values> identity,
+    Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs, SmallVector<Values> identity,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
   OpBuilder &b = f.getBuilder();
   unsigned sets = identity.size(), width = identity[0].size();
   int64_t block = kBlockVectors * sets * lanes;
-  auto bound = program.sharedBound(program.getDomain()[lane]);
+  SizeExpr extent = otherExtent();
+  auto bound = program.sharedBound(program.getDomain()[lane]), others = program.sharedBound(extent);
   bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
-  if (!isSum || (bound && *bound <= block)) {
-    return sweepLanes(f, row, sweep, std::move(identity), body);
+  bool isShort = bound && others && *bound <= block && *others <= block && *bound * *others <= block;
+  Value zero = f.i64(0), count = f.size(extent);
+  if (!isSum || isShort) {
+    return sweepRows(row, sweep, inputs, zero, count, std::move(identity), body);
   }
-  Values flat;
-  for (const Values &set : identity) {
-    llvm::append_range(flat, set);
+  Values totals = toWide(b, combines, flatten(identity));
+  auto overParts = [&](Value first, Value last, ValueRange before) -> Values {
+    return forRange(f, sweep.low, sweep.high, block, before, [&](Value low, ValueRange values) {
+      Sweep part = sweep;
+      part.low = low;
+      part.high = minimum(f, sweep.high, add(f, low, block));
+      part.multiple = std::gcd(sweep.multiple, block);
+      return combined(b, combines, values, toWide(b, combines, flatten(sweepRows(row, part, inputs, first, last, identity, body))));
+    });
+  };
+  if (otherReduced.empty()) {
+    totals = overParts(zero, count, totals);
+  } else {
+    // Rows of a block; one where a row has several blocks.
+    Value length = arith::MaxSIOp::create(b, program.getKernel().getLoc(), sub(f, sweep.high, sweep.low), f.i64(1));
+    Value rows = arith::MaxSIOp::create(b, program.getKernel().getLoc(), divide(f, f.i64(block), length), f.i64(1));
+    Value blocks = divide(f, add(f, count, sub(f, rows, f.i64(1))), rows);
+    totals = forRange(f, zero, blocks, 1, totals, [&](Value i, ValueRange values) -> Values {
+      Value first = mul(f, i, rows);
+      return overParts(first, minimum(f, count, add(f, first, rows)), values);
+    });
   }
-  flat = forRange(f, sweep.low, sweep.high, block, flat, [&](Value first, ValueRange totals) {
-    Sweep part = sweep;
-    part.low = first;
-    part.high = minimum(f, sweep.high, add(f, first, block));
-    part.multiple = std::gcd(sweep.multiple, block);
-    Values next;
-    unsigned at = 0;
-    for (const Values &set : sweepLanes(f, row, part, identity, body)) {
-      unsigned slot = 0;
-      for (const Combine &combine : combines) {
-        unsigned size = combine.stateSize();
-        llvm::append_range(next, combine.combine(b, totals.slice(at, size),
-                                                 ValueRange(set).slice(slot, size)));
-        at += size;
-        slot += size;
-      }
-    }
-    return next;
-  });
-  for (unsigned k = 0; k < sets; ++k) {
-    identity[k].assign(flat.begin() + k * width, flat.begin() + (k + 1) * width);
-  }
-  return identity;
+  return unflatten(fromWide(b, combines, totals), width);
 }
 
 void RowReduction::prepare() {
