@@ -32,10 +32,11 @@ Tensor mlir::frit::meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, 
   return b.div(sumOver(b, x, dims, keep), count);
 }
 
-Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale) {
   Tensor mean = meanOver(b, x, dims, /*keep=*/true);
   Tensor centered = b.sub(x, mean);
-  return {mean, sumOver(b, b.square(centered), dims, /*keep=*/true), centered};
+  Tensor squared = b.square(scale.value ? b.mul(centered, scale) : centered);
+  return {mean, sumOver(b, squared, dims, /*keep=*/true), centered};
 }
 
 Tensor mlir::frit::varianceOf(TensorBuilder &b, const Moments &moments, Tensor x,
@@ -186,12 +187,9 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
       correction = call.number(2);
     }
     bool keep = call.boolean(3);
-    Moments moments = Moments::get(b, x, dims);
     bool scales = x.dtype == DType::F32 && call.tensor(0).dtype != DType::F16 && !call.isForGpu();
     Scale scale = scales ? Scale::get(b, x, dims) : Scale();
-    if (scales) {
-      moments.squares = sumOver(b, b.square(b.mul(moments.centered, scale.to)), dims, /*keep=*/true);
-    }
+    Moments moments = Moments::get(b, x, dims, scale.to);
     Tensor value = varianceOf(b, moments, x, dims, correction);
     value = root ? b.math<math::SqrtOp>(value) : value;
     for (int powers = scales ? (root ? 1 : 2) : 0; powers > 0; --powers) {

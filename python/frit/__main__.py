@@ -1,5 +1,5 @@
-"""`frit cache status|verify|clear`: what lies in the disk cache. `frit bisect script.py`: where a program differs from ATen, and by which
-pass. Also `python -m frit`."""
+"""`frit doctor`: whether frit works here, and what to do where it does not. `frit cache status|verify|clear`: what lies in the disk cache.
+`frit bisect script.py`: where a program differs from ATen, and by which pass. Also `python -m frit`."""
 
 import argparse
 import sys
@@ -9,7 +9,9 @@ from .cache.disk_cache import DiskCache, default_folder
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="frit", description="frit, a graph-compiler backend for PyTorch 2")
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--version", action="store_true", help="frit, its LLVM, the versions of torch it is for, and its targets")
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("doctor", help="what frit finds on this machine, a self-test, and what to do where something is wrong")
     cache = commands.add_parser("cache", help="the artifacts kept on disk")
     cache.add_argument("action", choices=["status", "verify", "clear"])
     cache.add_argument("--dir", help="the folder; FRIT_CACHE_DIR or the user's cache folder by default")
@@ -19,6 +21,12 @@ def main(arguments=None):
     bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     chosen = parser.parse_args(arguments)
+    if chosen.version or chosen.command == "doctor":
+        from . import doctor
+
+        return print(doctor.version()) or 0 if chosen.version else doctor.main()
+    if chosen.command is None:
+        parser.error("a command is needed: doctor, cache or bisect")
     if chosen.command == "bisect":
         from .replay.bisect import of_script
 

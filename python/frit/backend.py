@@ -17,7 +17,7 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import native, planted
+from . import environment, native, planted
 from . import options as option_registry
 from .cache import compiled_graphs
 from .capture import as_is, opaque
@@ -28,6 +28,8 @@ from .logs import artifact, log
 from .modes import autotune, cuda_graphs
 from .sizes import buckets, record, specialize
 from .verify import guard
+
+environment.check(option.environment for option in option_registry.REGISTRY.values() if option.environment)
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}

@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 
-from .errors import OptionError
+from . import environment
 from .options import nearest
 
 ARTIFACTS = {
@@ -31,7 +31,7 @@ def artifact(name):
 
 
 def apply(spec):
-    """Set levels from a FRIT_LOGS string; unknown names raise with the nearest known one."""
+    """Set levels from a FRIT_LOGS string; an unknown name is a warning that names the nearest known one."""
     for entry in filter(None, (part.strip() for part in spec.split(","))):
         level = {"+": logging.DEBUG, "-": logging.ERROR}.get(entry[0], logging.INFO)
         name = entry.lstrip("+-")
@@ -45,7 +45,7 @@ def apply(spec):
             _show(log, log.level or logging.WARNING)
             artifact(name).setLevel(logging.ERROR if level == logging.ERROR else logging.DEBUG)
         else:
-            raise OptionError(f"FRIT_LOGS: unknown name {name!r}; {nearest(name, ['all', 'frit', *ARTIFACTS])}")
+            environment.warn(f"FRIT_LOGS: unknown name {name!r} is ignored; {nearest(name, ['all', 'frit', *ARTIFACTS])}")
 
 
 def _show(logger, level):

@@ -9,6 +9,7 @@ import difflib
 import os
 from dataclasses import dataclass
 
+from . import environment
 from .errors import OptionError
 
 MODES = {
@@ -215,12 +216,21 @@ def resolve(mode=None, options=None):
 
 
 def _default(option):
+    """A value that the environment gives is the default where it is one; where it is not, that is said and the option's own stands."""
     text = os.environ.get(option.environment, "") if option.environment else ""
     if not text:
         return option.default
+    if option.type is bool:
+        value = environment.truth(option.environment, text)
+        return option.default if value is None else value
     if option.type is int and not text.isdecimal():
-        raise OptionError(f"frit: {option.environment} takes a number, not {text!r}")
-    return _checked(option.name, text == "1" if option.type is bool else option.type(text))
+        environment.warn(f"{option.environment}={text!r} is no number and is ignored")
+        return option.default
+    try:
+        return _checked(option.name, option.type(text))
+    except OptionError as error:
+        environment.warn(f"{option.environment}={text!r} is ignored: {str(error).removeprefix('frit: ')}")
+        return option.default
 
 
 def _checked(name, value):

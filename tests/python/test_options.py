@@ -8,8 +8,7 @@ import sys
 import pytest
 import torch
 
-from frit import logs, options
-from frit.errors import OptionError
+from frit import environment, logs, options
 
 
 def double(x):
@@ -49,14 +48,16 @@ def test_modes_only_set_known_options():
         assert set(values) <= set(options.REGISTRY)
 
 
-def test_log_names_follow_the_grammar_of_torch_logs():
+def test_log_names_follow_the_grammar_of_torch_logs(monkeypatch):
+    said = []
+    monkeypatch.setattr(logs.environment, "warn", said.append)
     try:
         logs.apply("+frit,fallbacks,-kernels")
         assert logs.log.level == logging.DEBUG
         assert logs.artifact("fallbacks").isEnabledFor(logging.DEBUG)
         assert not logs.artifact("kernels").isEnabledFor(logging.DEBUG)
-        with pytest.raises(OptionError, match="did you mean 'fallbacks'"):
-            logs.apply("falbacks")
+        logs.apply("falbacks,guards")
+        assert len(said) == 1 and "did you mean 'fallbacks'" in said[0] and logs.artifact("guards").isEnabledFor(logging.DEBUG)
     finally:
         logs.silence()
         logs.log.handlers.clear()
@@ -90,4 +91,25 @@ def test_frit_logs_is_read_from_the_environment():
     assert "D frit.artifact.timing: graph0_inference: 2 nodes, captured in " in said.stderr and not said.stdout
     child["FRIT_LOGS"] = "fallback"
     said = subprocess.run([sys.executable, "-c", "import frit.logs"], capture_output=True, text=True, env=child)
-    assert said.returncode != 0 and "FRIT_LOGS: unknown name 'fallback'; did you mean 'fallbacks'?" in said.stderr
+    assert said.returncode == 0 and "FRIT_LOGS: unknown name 'fallback' is ignored; did you mean 'fallbacks'?" in said.stderr
+
+
+def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
+    code = "import torch; torch.compile(lambda x: x * 2, backend='frit')(torch.ones(3)); import frit.options as o; print(o.resolve()['verify'])"
+    wrong = {"FRIT_VERFIY": "1", "FRIT_VERIFY": "many", "FRIT_POISON": "perhaps", "FRIT_PADDING": "of", "FRIT_CACHE_LIMIT": "much", "FRIT_CACHE": "1"}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **wrong})
+    assert said.returncode == 0 and said.stdout == "0\n", said.stderr
+    lines = said.stderr.splitlines()
+    assert [sum(text in line for line in lines) for text in (
+        "nothing reads FRIT_VERFIY; did you mean FRIT_VERIFY?",
+        "FRIT_VERIFY='many' is no number and is ignored",
+        "FRIT_POISON='perhaps' is ignored; give 1 or 0",
+        "FRIT_PADDING='of' is ignored: option 'padding' cannot be 'of'; did you mean 'off'?",
+        "FRIT_CACHE_LIMIT='much' is no size and is ignored",
+    )] == [1] * 5, said.stderr
+
+
+@pytest.mark.parametrize("text, size", [("1048576", 1 << 20), ("1G", 1 << 30), ("1GB", 1 << 30), ("1.5 GiB", 3 << 29), ("64k", 1 << 16), ("", 7)])
+def test_sizes_are_numbers_with_units(monkeypatch, text, size):
+    monkeypatch.setenv("FRIT_CACHE_LIMIT", text)
+    assert environment.number_of_bytes("FRIT_CACHE_LIMIT", 7) == size

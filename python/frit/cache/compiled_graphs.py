@@ -21,7 +21,7 @@ import torch
 from torch._dynamo.utils import counters
 from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
 
-from .. import native
+from .. import environment, native
 from ..capture.graph import Captured
 from ..errors import ArtifactError
 from ..logs import log
@@ -69,7 +69,7 @@ def _store():
 
 
 def _enabled(settings):
-    if not settings["cache"] or os.environ.get("FRIT_CACHE", "1") == "0" or settings["dump_dir"] or settings["poison"]:
+    if not settings["cache"] or environment.truth("FRIT_CACHE", os.environ.get("FRIT_CACHE") or "1") is False or settings["dump_dir"] or settings["poison"]:
         return False
     config = torch.compiler.config
     return not getattr(config, "force_disable_caches", False)

@@ -22,6 +22,8 @@ import threading
 import time
 import zlib
 
+from .. import environment
+
 MAGIC = b"frit-entry-3\n"
 _HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
 _FORMAT = "v3"
@@ -123,10 +125,7 @@ def _is_torchs_own(folder):
 
 
 def default_limit():
-    try:
-        return int(os.environ.get("FRIT_CACHE_LIMIT", 1 << 30))
-    except ValueError:
-        return 1 << 30
+    return environment.number_of_bytes("FRIT_CACHE_LIMIT", 1 << 30)
 
 
 class DiskCache:

@@ -90,3 +90,42 @@ frit.graph @integer_power(%a: tensor<4xi64>, %b: tensor<4xi64>) -> tensor<4xi64>
   %0 = frit.aten "aten.pow.Tensor_Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>] {operand_dtypes = [#frit.dtype<i64>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   frit.return %0 : tensor<4xi64>
 }
+
+// -----
+
+// Bits of floats: eager has no kernel, and the reason is a measured one.
+// CHECK-LABEL: @bits_of_floats
+// CHECK: frit.aten "aten.bitwise_xor.Tensor"
+// CHECK-SAME: reason = "ATen has no kernel for f32"
+frit.graph @bits_of_floats(%a: tensor<4xf32>) -> tensor<4xf32> attributes {symbols = []} {
+  %0 = frit.aten "aten.bitwise_xor.Tensor"(%a, %a) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]}
+       : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  frit.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Other devices have other kernels; what the rule then builds does not verify, and is undone.
+// CHECK-LABEL: @bits_of_floats_elsewhere
+// CHECK-NOT: arith.xori
+// CHECK: frit.aten "aten.bitwise_xor.Tensor"
+// CHECK-SAME: reason = "no rule for operands of these types"
+frit.graph @bits_of_floats_elsewhere(%a: tensor<4xf32>) -> tensor<4xf32> attributes {frit.device = "cuda:0", symbols = []} {
+  %0 = frit.aten "aten.bitwise_xor.Tensor"(%a, %a) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]}
+       : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  frit.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A bound beyond the type raises in eager.
+// CHECK-LABEL: @bound_beyond_the_type
+// CHECK: frit.aten "aten.clamp.default"
+// CHECK-SAME: reason = "eager refuses a bound that the type does not hold"
+frit.graph @bound_beyond_the_type(%a: tensor<4xi8>) -> tensor<4xi8> attributes {symbols = []} {
+  %0 = frit.aten "aten.clamp.default"(%a) [#frit.operand<0>, unit, 1000]
+       {operand_dtypes = [#frit.dtype<i8>], result_dtypes = [#frit.dtype<i8>]} : (tensor<4xi8>) -> tensor<4xi8>
+  frit.return %0 : tensor<4xi8>
+}

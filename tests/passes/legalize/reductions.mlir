@@ -1,4 +1,5 @@
 // RUN: frit-opt %s --frit-legalize-aten --split-input-file | FileCheck %s
+// RUN: frit-opt %s --frit-legalize-aten=gpu --split-input-file | FileCheck %s --check-prefix=GPU
 
 // What is widened before, what is rounded after, what may be empty.
 
@@ -53,6 +54,30 @@ frit.graph @max_with_index(%a: tensor<4x8xf32>) -> (tensor<4x1xf32>, tensor<4x1x
 // CHECK:         arith.constant dense<7.000000e+00>
 frit.graph @variance(%a: tensor<4x8xf32>) -> tensor<4xf32> {
   %0 = frit.aten "aten.var.correction"(%a) [#frit.operand<0>, [1], 1, false] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x8xf32>) -> tensor<4xf32>
+  frit.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// ATen accumulates in f64 on CPUs: what is squared is scaled by a power of two where the largest magnitude asks for it. Not on GPUs.
+// CHECK-LABEL: frit.graph @deviation
+// CHECK:         %[[LARGEST:.*]] = frit.reduce <max>
+// CHECK:         %[[ROW:.*]] = frit.reindex %[[LARGEST]]
+// CHECK:         arith.cmpf ogt, %[[ROW]]
+// CHECK:         arith.cmpf olt, %[[ROW]]
+// CHECK-COUNT-4: arith.select
+// CHECK:         %[[SCALED:.*]] = arith.mulf
+// CHECK-NEXT:    %[[SQUARE:.*]] = arith.mulf %[[SCALED]], %[[SCALED]]
+// CHECK-NEXT:    frit.reduce <sum> %[[SQUARE]]
+// CHECK:         math.sqrt
+// CHECK-NEXT:    arith.mulf
+// GPU-LABEL: frit.graph @deviation
+// GPU-NOT:     frit.reduce <max>
+// GPU:         math.sqrt
+// GPU-NOT:     arith.mulf
+// GPU:         frit.return
+frit.graph @deviation(%a: tensor<4x8xf32>) -> tensor<4xf32> {
+  %0 = frit.aten "aten.std.correction"(%a) [#frit.operand<0>, [1], 1, false] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x8xf32>) -> tensor<4xf32>
   frit.return %0 : tensor<4xf32>
 }
 

@@ -1,0 +1,69 @@
+"""The variables of the environment that frit reads.
+
+A name or a value that frit does not know is one line of the log, and the default: a program that runs does not stop for a typo.
+"""
+
+import difflib
+import functools
+import logging
+import os
+import re
+
+#: What is not the default of an option (`options.REGISTRY` names those).
+VARIABLES = {
+    "FRIT_CACHE": "0 switches the disk cache off",
+    "FRIT_CACHE_DIR": "where the disk cache lies",
+    "FRIT_CACHE_LIMIT": "how large the disk cache may grow: bytes, or a number with K, M, G or T (KB and KiB are K); 1 GiB",
+    "FRIT_CUDA_SYNC": "1 waits for the GPU after each launch, so that an error names the kernel",
+    "FRIT_LOGS": "what is logged, in the grammar of TORCH_LOGS: all, frit, graph, kernels, fallbacks, guards, timing",
+    "FRIT_NVJITLINK": "the file of libnvJitLink",
+    "FRIT_PLANT": "the number of a mistake on purpose, to test tests",
+    "FRIT_RECORD_SIZES": "a file that collects the sizes of all calls",
+}
+#: Of tests, benchmarks and the build.
+_ELSEWHERE = re.compile(r"FRIT_(BUILD|TEST|RANDOM|OPERATOR|GPU|BASE|PRESET|JOBS|MEANWHILE|PTXAS|RULES|PYTHON|EXAMPLES?|WHEEL|UNIT|FUZZ|WRITE|SOURCE|NVJITLINK_LIBRARY)(_|$)")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TRUTHS = {**dict.fromkeys(("1", "true", "on", "yes"), True), **dict.fromkeys(("0", "false", "off", "no"), False)}
+
+
+@functools.cache
+def warn(text):
+    """Logs a line once a process."""
+    logging.getLogger("frit").warning("%s", text)
+
+
+def number_of_bytes(name, default):
+    """The value of a variable such as '1073741824', '1G', '512 MB' or '1.5GiB'; powers of 1024."""
+    text = os.environ.get(name, "")
+    if not text:
+        return default
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text, re.IGNORECASE)
+    if not found:
+        warn(f"{name}={text!r} is no size and is ignored; give a number of bytes, or one like 512M or 1GB")
+        return default
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def truth(name, text):
+    """Whether a variable's text is 1, true, on or yes; False for 0, false, off and no; None, with a warning, for anything else."""
+    found = _TRUTHS.get(text.strip().lower())
+    if found is None:
+        warn(f"{name}={text!r} is ignored; give 1 or 0")
+    return found
+
+
+def unknown(options):
+    """A sentence for each variable that nobody reads; `options` are the names of those that options read."""
+    known = {*VARIABLES, *options}
+    found = []
+    for name in sorted(os.environ):
+        if name.startswith("FRIT_") and name not in known and not _ELSEWHERE.match(name):
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            found.append(f"nothing reads {name}" + (f"; did you mean {close[0]}?" if close else f"; known: {', '.join(sorted(known))}"))
+    return found
+
+
+def check(options):
+    """Warns of variables that nobody reads."""
+    for sentence in unknown(options):
+        warn(sentence)
