@@ -321,8 +321,8 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
   return true;
 }
 
-/// Two nests that share a number at most and do the same: they will share a launch (gather-regions) with all others of their kind,
-/// which two of them in one kernel could not.
+/// True for isomorphic nests whose only common input is a scalar. Horizontal (foreach) fusion by gather-regions is better for them: it takes
+/// all nests of a kind, and nests that are fused into one kernel are lost to it.
 bool FusionClusters::areTwins(Value shared, const Unit &a, const Unit &b) {
   return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.shape.reduces && !b.shape.reduces &&
          a.operations == b.operations && a.loops.size() == b.loops.size() && a.inputs.size() == b.inputs.size();

@@ -353,9 +353,9 @@ void LoopNests::decide(Operation *op) {
   }
 }
 
-/// Whether kernels that are sure to be several ask together for each element about once: one for all of a row and one for a number of it, or
-/// each for a part of its own. They then evaluate no more than a loop would that leaves its result in memory, and read of the operands what it
-/// would read; the result is neither written nor read again.
+/// True if the consumers end in different kernels but together evaluate each element about once: one reads all of a row and one a value of it,
+/// or each reads a part of its own. Recomputing then costs no more than a loop that stores the result, and the result is neither written nor
+/// read again.
 bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   if (reads.size() > maxDemands) {
     return false; // the others are not in the list

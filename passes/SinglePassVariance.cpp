@@ -1,7 +1,7 @@
-// Squares around a mean, summed, become one reduction beside the mean's where nothing would keep between the two what they read.
+// Rewrites a two-pass variance to a single-pass one (Welford) where the row cannot stay in registers between the passes.
 //
-// It runs before fusion, which then finds two reductions of one operand over the same dims: siblings, of one region and one round. What
-// it asks about a schedule is what `choose-schedules` will answer: whether a region of both rounds would keep its rows.
+// The pass runs before fusion, which then finds two sibling reductions of one operand over the same dims. Whether a region would keep its
+// rows in registers is decided by the function that `choose-schedules` uses later.
 #include "passes/FusionRules.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"

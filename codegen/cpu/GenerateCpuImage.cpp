@@ -52,7 +52,7 @@ static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, Module
   }
   for (unsigned id : program->getReduces()) {
     if (cast<ReduceOp>((*program)[id].op).getKind() == ReduceKind::Deviations) {
-      return kernel.emitError("kernel '") << kernel.getSymName() << "' finds squares around a mean in one sweep; on a CPU those are two reductions";
+      return kernel.emitError("kernel '") << kernel.getSymName() << "' uses a single-pass variance, which only the GPU supports";
     }
   }
   takeMembersApart(*program);

@@ -2,15 +2,15 @@
 
 #include "codegen/Emitter.h"
 
-/// The sum of squares around a mean in one sweep.
+/// Single-pass variance (Welford), combined by the formula of Chan, Golub and LeVeque.
 ///
-/// A thread takes a tile of rows at a time, which it has in registers: mean of the tile, then squares around it, as two sweeps would. What
-/// it has so far and the tile become one by the formula of Chan, Golub and LeVeque, from the distance of the two means, and so do
-/// threads, lanes and blocks behind the sweep. Means are two numbers: the first finite value that a thread saw and the distance from it. So
-/// a large mean over a small variance costs no digits; for its own sake a mean is a sum beside this, which knows a small one better. The order is that of whoever combines, and every product that becomes one with a
-/// sum is written as such, so vectors and single elements give the same bits.
+/// A thread holds a tile of rows in registers. It computes the mean of the tile and the squared deviations from it, as a two-pass
+/// variance would, and combines them with its running values; threads, lanes and blocks are combined in the same way afterwards. A mean is
+/// stored as two numbers, the first finite value that the thread read and the distance from it, so that a large mean over a small variance
+/// loses no digits. If the mean itself is a result, it is computed by a separate sum, which is more accurate for small means. The caller
+/// determines the order, and every multiply-add is explicit, so vectors and single elements give the same bits.
 ///
-/// The count is one scalar for all lanes where none is masked, else one of each lane.
+/// The count is one scalar for all lanes if no lane is masked, and one per lane otherwise.
 namespace mlir::frit {
 
 class Deviations {

@@ -79,7 +79,7 @@ static Value seeThroughSplat(Value mask) {
   return mask;
 }
 
-/// What is constant of an offset, apart: it becomes a part of the instruction, and neighbours share the address of the rest.
+/// Splits off the constant part of an offset: it becomes an immediate of the instruction, and neighbouring accesses share one address.
 static std::pair<Value, int64_t> splitConstant(OpBuilder &builder, Location loc, Value offset) {
   llvm::APInt constant;
   if (matchPattern(offset, m_ConstantInt(&constant))) {

@@ -147,8 +147,8 @@ LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
 
 /// Half of what a kernel costs to compile is spent here, so this is LLVM's O2 without what does nothing to kernels: vectorisers, calls
 /// that cannot be inlined, tail calls, switches, copies of memory, stores that nobody reads, and cleaning up once more behind each of these.
-/// Kernels write each place once and what they read twice early-cse has joined, so gvn asks for no dependences in memory. The tests of
-/// what code of a kernel has and has not, and of its registers, hold what remains. As text, because NVPTX's passes have no other name.
+/// GVN runs without memory dependence analysis: kernels store each address once, and early-cse has removed repeated loads. Tests of the
+/// instructions and registers of each kind of kernel check the result. The pipeline is text because NVPTX's passes have no other name.
 constexpr const char *kPipeline =
     "nvvm-reflect,"
     "function(nvvm-intr-range,simplifycfg,sroa,early-cse),"

@@ -1,4 +1,4 @@
-// Every kernel that finds squares around a mean in one sweep through NVIDIA's assembler, for each architecture, with no byte spilled.
+// Every kernel with a single-pass variance through NVIDIA's assembler, for each architecture, with no byte spilled.
 // REQUIRES: ptxas
 // RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes=--frit-generate-gpu-kernels \
 // RUN:   %S/Inputs/variance-kernels.mlir | FileCheck %s

@@ -24,4 +24,4 @@
 // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, f32, vector<4xf32>, vector<4xf32>)
 // CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
 
-// CPU: error: kernel 'variance_columns' finds squares around a mean in one sweep; on a CPU those are two reductions
+// CPU: error: kernel 'variance_columns' uses a single-pass variance, which only the GPU supports
