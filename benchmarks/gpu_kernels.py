@@ -5,8 +5,8 @@
 device's own copy bandwidth that is aimed at, 0 for what is held to something else (`verdict.py`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import torch
 import torch.nn.functional as F

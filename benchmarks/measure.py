@@ -120,7 +120,10 @@ def machine():
     return {"cpu": name, "cores": os.cpu_count(), "torch": torch.__version__, "commit": commit()}
 
 
-def commit(root=os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def commit(root=_ROOT):
     """What the sources were when they were measured: in a tree that `make portable` left, a file says it, which may lie within another
     repository; elsewhere git does. Changes that are not committed are said too."""
     with contextlib.suppress(OSError), open(os.path.join(root, "COMMIT"), encoding="utf-8") as file:

@@ -13,6 +13,7 @@ import sys
 from . import compile_times, demo, measure
 from .programs import programs
 
+
 def summary(rows):
     """The figures the project is held to."""
     ratios = {r["program"]: r["ms"]["inductor"] / r["ms"]["frit"] for r in rows if "inductor" in r["ms"]}

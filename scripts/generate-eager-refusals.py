@@ -108,7 +108,8 @@ def main():
     lines = "".join(
         f'    "{name}": ({scalars}, "{" ".join(torch_names[one] for one in dtypes)}"),\n' for name, (scalars, dtypes) in table.items() if name in decomposed
     )
-    module = f'"""The types that eager\'s CPU kernels refuse, of operators that are decomposed, after whether scalars promote them.\n\nWritten by scripts/generate-eager-refusals.py.\n"""\n\nREFUSED = {{\n{lines}}}\n'
+    sentence = "The types that eager's CPU kernels refuse, of operators that are decomposed, after whether scalars promote them."
+    module = f'"""{sentence}\n\nWritten by scripts/generate-eager-refusals.py.\n"""\n\nREFUSED = {{\n{lines}}}\n'
     stale = [str(path.relative_to(ROOT)) for path, text in ((RULES, rules), (DECOMPOSED, module)) if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         sys.exit(f"generate-eager-refusals: {', '.join(stale)} differ; run it without --check" if stale else 0)

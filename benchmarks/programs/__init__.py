@@ -4,8 +4,8 @@ Each program is plain eager PyTorch. `make(scale)` gives the function and its in
 size (`"demo"`) or at one small enough for a test (`"test"`); seeds are fixed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Callable
 
 _MODULES = ("fused", "array_way", "sampling", "memory", "giou", "models", "optimizer")
 

@@ -1,8 +1,8 @@
 """Models that are exported, with batch and length open: as their users write them, not decomposed, with in-place operators, buffers,
 tied weights and masks. Random weights, dropout off by `eval()`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import torch
 import torch.nn.functional as F

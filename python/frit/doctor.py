@@ -44,7 +44,7 @@ def version():
 
 
 def _python():
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 (says so where no package manager did)
         return Finding("error", "python", f"{platform.python_version()}: frit needs 3.11 or newer")
     return Finding("ok", "python", f"{platform.python_version()} on {platform.machine()}, {platform.system()}")
 

@@ -21,7 +21,10 @@ VARIABLES = {
     "FRIT_RECORD_SIZES": "a file that collects the sizes of all calls",
 }
 #: Of tests, benchmarks and the build.
-_ELSEWHERE = re.compile(r"FRIT_(BUILD|TEST|RANDOM|OPERATOR|GPU|BASE|PRESET|JOBS|MEANWHILE|PTXAS|RULES|PYTHON|EXAMPLES?|WHEEL|UNIT|FUZZ|WRITE|SOURCE|NVJITLINK_LIBRARY)(_|$)")
+_ELSEWHERE = re.compile(
+    r"FRIT_(BUILD|TEST|RANDOM|OPERATOR|GPU|BASE|PRESET|JOBS|MEANWHILE|PTXAS|RULES|PYTHON|EXAMPLES?|WHEEL|UNIT|FUZZ|WRITE|SOURCE|"
+    r"NVJITLINK_LIBRARY)(_|$)"
+)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _TRUTHS = {**dict.fromkeys(("1", "true", "on", "yes"), True), **dict.fromkeys(("0", "false", "off", "no"), False)}
 

@@ -75,7 +75,9 @@ class Plan:
 
     def tensor(self, sizes=None, strides=None, dtype="F32"):
         """Sizes and strides are ints (constants) or registers given as strings."""
-        reg = lambda value: int(value) if isinstance(value, str) else self.int(value)
+        def reg(value):
+            return int(value) if isinstance(value, str) else self.int(value)
+
         tensor = {"dtype": dtype, "device": "Cpu"}
         if sizes is not None:
             tensor.update(rank=len(sizes), sizes=[reg(s) for s in sizes])

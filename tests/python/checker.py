@@ -14,7 +14,6 @@ import contextlib
 import torch
 import torch.utils._pytree as pytree
 
-
 SMALL = 10
 DRAWS = 24
 

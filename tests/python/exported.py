@@ -10,7 +10,6 @@ from torch._export.serde.serialize import serialize
 
 from frit import _C
 
-
 TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")) / "bin"
 
 

@@ -13,14 +13,15 @@ import mmap
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
 from unittest import mock
 
 import emulation
 import torch
 import torch.nn.functional as F
+from one_trace import OneTrace
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
@@ -29,7 +30,6 @@ from benchmarks import gpu_kernels, ptx
 from frit import backend, native
 from frit.capture.graph import capture
 from frit.eager.decompositions import decomposition_table
-from one_trace import OneTrace
 
 BF16, F32 = torch.bfloat16, torch.float32
 MOST_TRAFFIC = 1.02
@@ -100,7 +100,8 @@ def kinds():
     return dict(_ALL)
 
 
-NORM_BACKWARD = {"traffic": 2.66, "older": (2.66, MOST_TRAFFIC), "why": "few rows, as emulated, take two kernels, with what they share in f32 between; norm_backward_many_rows is one pass"}
+NORM_BACKWARD = {"traffic": 2.66, "older": (2.66, MOST_TRAFFIC)}
+NORM_BACKWARD["why"] = "few rows, as emulated, take two kernels, with what they share in f32 between; norm_backward_many_rows is one pass"
 BLOCKS = {"older": (MOST_TRAFFIC, MOST_TRAFFIC)}  # so many that they fill a device, and of its loads
 NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such a row, and sm_80 has no clusters: it is swept twice"}
 # Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: the block of a model.

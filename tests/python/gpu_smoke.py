@@ -7,11 +7,10 @@ every tensor is an allocation of its own. A plain program: fewer kernels than a 
 import argparse
 import sys
 
-import torch
-import torch.nn.functional as F
-
 import gpu_kinds
 import on_device
+import torch
+import torch.nn.functional as F
 
 KINDS = ("mul_add", "odd_unaligned", "bias_gelu_residual", "row_sum_short", "column_sum", "softmax", "layer_norm", "layer_norm_backward",
          "cross_entropy", "argmax_rows", "argmax_columns", "transposed", "cat_scale", "embedding_scale", "gathered_elements", "lower_triangle",

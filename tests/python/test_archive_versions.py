@@ -12,10 +12,10 @@ import zipfile
 import checker
 import pytest
 import torch
-from benchmarks.programs.exported import EXPORTED
 from exported import TOOLS
 
 import frit
+from benchmarks.programs.exported import EXPORTED
 
 NAMES = ("resnet", "gpt2, plain torch")
 

@@ -12,7 +12,6 @@ from frit import backend, options
 from frit.cache import compiled_graphs, disk_cache
 from frit.native import compiler
 
-
 pytestmark = pytest.mark.usefixtures("folder")
 
 

@@ -10,7 +10,7 @@ import torch._export.serde.schema as torch_schema
 from torch._export.serde import serialize
 
 from benchmarks.programs import programs
-from frit import backend, errors
+from frit import backend
 from frit.capture import schema
 from frit.capture.graph import capture
 from frit.capture.sources import innermost

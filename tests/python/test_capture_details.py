@@ -12,7 +12,6 @@ import torch
 from torch._dynamo.utils import counters
 
 
-
 @pytest.fixture(autouse=True, params=["native", "interpreter"])
 def runner(request):
     """Who runs the captured graphs."""

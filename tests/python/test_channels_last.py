@@ -1,10 +1,11 @@
 """Convolutions run channels-last on a CPU; what a user sees keeps eager's strides."""
 
-import frit.backend
 import pytest
 import torch
 import torch.nn.functional as F
 from checker import check
+
+import frit.backend
 
 
 @pytest.fixture

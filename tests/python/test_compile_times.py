@@ -1,6 +1,7 @@
 """How compile times are taken: in turns, every sample kept, the same statistic for every compiler."""
 
 import pytest
+
 from benchmarks import compile_times
 
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 import torch
-from benchmarks.programs.exported import EXPORTED
 from exported import TOOLS
 
 import frit
+from benchmarks.programs.exported import EXPORTED
 from frit import backend
 from frit.native import compiler
 

@@ -7,10 +7,10 @@ import threading
 import emulation
 import pytest
 import torch
-from benchmarks import ptx
 from torch._dynamo.utils import counters
 
 import frit
+from benchmarks import ptx
 
 
 def scaled(x, y):
@@ -23,8 +23,9 @@ def rounded(x, y):
 
 def kernels_of(layers):
     """Distinct kernels of a model of equal layers, and the launches of one call."""
-    from frit import backend
     from transformers import GPT2Config, GPT2LMHeadModel
+
+    from frit import backend
 
     config = GPT2Config(n_layer=layers, n_head=2, n_embd=32, vocab_size=64, n_positions=32, attn_implementation="eager")
     model = GPT2LMHeadModel(config).eval()

@@ -7,7 +7,6 @@ import weakref
 
 import pytest
 import torch
-
 from artifacts import Plan, frame, tensor_value
 
 _C = importlib.import_module("frit._C")

@@ -5,11 +5,9 @@ import subprocess
 import numpy as np
 import pytest
 import torch
-
 from artifacts import Plan, tensor_value
 from exported import TOOLS
 from test_executable import add_one
-
 
 RUNNERS = ["frit-run", "frit-run-torch"]
 

@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
+
 from benchmarks import gpu_cold, ptx
 
 HEAD = """//

@@ -27,7 +27,18 @@ def emulation():
 
 
 # Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
-FOR_EVERY_ARCHITECTURE = ("test_program", "test_rows_of_any_length", "test_rows_of_several_operands_of_any_length", "test_rows_of_slices_of_any_length", "test_reductions_of_any_size", "test_variances_of_any_size", "test_floating_types", "test_in_place", "test_rows_in_place", "test_transposes_of_any_size")
+FOR_EVERY_ARCHITECTURE = (
+    "test_program",
+    "test_rows_of_any_length",
+    "test_rows_of_several_operands_of_any_length",
+    "test_rows_of_slices_of_any_length",
+    "test_reductions_of_any_size",
+    "test_variances_of_any_size",
+    "test_floating_types",
+    "test_in_place",
+    "test_rows_in_place",
+    "test_transposes_of_any_size",
+)
 
 
 @pytest.fixture(autouse=True)

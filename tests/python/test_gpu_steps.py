@@ -132,7 +132,8 @@ def test_the_portable_tree_is_all_that_the_build_takes(portable, tmp_path):
     fake.write_text(f'#!/bin/sh\necho "$*" >> {noted}\nwhile [ $# -gt 0 ]; do [ "$1" != -o ] || touch "$2"; shift; done\n')
     fake.chmod(0o755)
     out = tmp_path / "out.json"
-    done = subprocess.run([sys.executable, portable / "scripts/gpu-check", "--build-only", "--out", out], env={**os.environ, "CXX": str(fake)}, capture_output=True, text=True)
+    command = [sys.executable, portable / "scripts/gpu-check", "--build-only", "--out", out]
+    done = subprocess.run(command, env={**os.environ, "CXX": str(fake)}, capture_output=True, text=True)
     found = json.loads(out.read_text())
     assert found["steps"]["build"]["outcome"] == "passed", done.stdout
     assert found["steps"]["smoke"]["outcome"] == "failed" and done.returncode == 1, "an empty module runs no graph"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
 from benchmarks import ptx
 
 ROOT = Path(__file__).resolve().parents[2]

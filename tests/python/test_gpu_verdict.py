@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def figures():
     """What a run would say that meets every target, most of them to the digit."""
     kernels = {}
-    for name, kernel in gpu_kernels.kernels().items():
+    for name in gpu_kernels.kernels():
         times = {"eager": 3.0, "inductor": 1.15, "inductor-max": 1.15, "frit": 1.0}
         kernels[name] = {"milliseconds": times, "of_copy": {"frit": verdict.share_of(name, [9, 0]) or 0.1}, "errors": {}}
     kernels["foreach_adamw"]["launches"] = {"frit": 2}

@@ -9,14 +9,13 @@ import subprocess
 import numpy as np
 import pytest
 import torch
-
 from artifacts import NONE, Plan
 from exported import TOOLS
+from test_frit_run import run as frit_run
+from test_frit_run import write
 
 import frit
 from frit import _C
-from test_frit_run import run as frit_run
-from test_frit_run import write
 
 MAX = (1 << 63) - 1
 
@@ -182,7 +181,10 @@ def test_an_exported_program_says_what_is_wrong_with_its_arguments(tmp_path):
     torch.export.save(program, tmp_path / "pair.pt2")
     model, report = compile_file(tmp_path / "pair.pt2")
     here = r"arith.addf \(.*test_guards.py:\d+"
-    ones = lambda *shape: np.ones(shape, "f4")
+
+    def ones(*shape):
+        return np.ones(shape, "f4")
+
     assert run_offline(tmp_path, model, ones(7, 3), ones(7, 3)).returncode == 0
     for arrays, message in [
         ((ones(7, 3), ones(5, 3)), r"input 1 \('y'\): its size along dimension 0 is 5, compiled for 7 \(s\d+, input 0 \('x'\), dimension 0\); "

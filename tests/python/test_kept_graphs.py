@@ -16,7 +16,6 @@ from frit import backend
 from frit.cache import compiled_graphs, disk_cache
 from frit.cache.summary import is_summary
 
-
 pytestmark = pytest.mark.usefixtures("folder")
 
 

@@ -3,9 +3,10 @@
 import checker
 import pytest
 import torch
-from benchmarks import measure
 from exported import Function, compiled
 from test_kernels import compilations
+
+from benchmarks import measure
 
 
 @torch.library.custom_op("frit_test::double_", mutates_args=("x",))

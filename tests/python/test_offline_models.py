@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from benchmarks.programs.exported import EXPORTED, Decoder, Exported, ResNet
 from exported import TOOLS
 from torch import nn
 from torch.export import Dim
 
 import frit
+from benchmarks.programs.exported import EXPORTED, Decoder, Exported, ResNet
 
 
 def compiled_file(folder, program, name="m", *options):

@@ -237,7 +237,7 @@ def test_class_25_inputs_of_one_storage(begin):
 
 def test_class_26_reused_buffers():
     def function(x):
-        for i in range(6):
+        for _ in range(6):
             y = torch.sort(x * 1.5, dim=-1).values
             x = (y - y.mean(-1, keepdim=True)).tanh() + torch.cumsum(x, 0)[-1]
         return x, x.sum()

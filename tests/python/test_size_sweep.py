@@ -5,6 +5,7 @@ import random
 
 import pytest
 import torch
+
 from benchmarks import size_sweep
 
 

@@ -65,7 +65,8 @@ def sources_digest():
 #: Settings of torch that may choose between operators, types or strides after capture began, or that a kernel could be made for. A graph's text
 #: shows what most of them did to it (autocast has become casts, a default dtype a dtype); they are here all the same, because a miss is cheap.
 #: Not here, because ATen reads them at every call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, the number
-#: of threads. `torch.get_float32_matmul_precision` is the precisions below by another name, and raises where they were set one by one. Nor what chooses operators before there is a graph: gradient mode, the kinds of attention that are enabled.
+#: of threads. `torch.get_float32_matmul_precision` is the precisions below by another name, and raises where they were set one by one.
+#: Nor what chooses operators before there is a graph: gradient mode, the kinds of attention that are enabled.
 FLAGS = {
     "deterministic": torch.are_deterministic_algorithms_enabled,
     "deterministic_warn_only": torch.is_deterministic_algorithms_warn_only_enabled,

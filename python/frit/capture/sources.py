@@ -15,7 +15,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<functio
 def innermost(stack_trace):
     """`file.py:12 in fn: code` for a stack trace as torch writes it, or an empty string."""
     frame = None
-    for frame in _FRAME.finditer(stack_trace):
+    for frame in _FRAME.finditer(stack_trace):  # noqa: B007 (the last one is wanted)
         pass
     if frame is None:
         return ""

@@ -87,7 +87,8 @@ class _Search:
             for region in list(self._candidates)[:MOST_REGIONS]:
                 for candidate in range(1, self._candidates[region]):
                     tried = self._try({**choices, region: candidate}, expected)
-                    if tried and is_faster(lambda: tried(list(inputs)), lambda: best(list(inputs)), self._device):
+                    # Both lambdas are called in this turn of the loop.
+                    if tried and is_faster(lambda: tried(list(inputs)), lambda: best(list(inputs)), self._device):  # noqa: B023
                         choices, best = {**choices, region: candidate}, tried
         return choices, min(len(self._candidates), MOST_REGIONS)
 

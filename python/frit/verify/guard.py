@@ -33,7 +33,7 @@ def guarded(observers, freedom, build):
             except Exception as error:
                 from . import repro
 
-                raise _with_launcher(repro.note(error, gm, told, stage), settings, level)
+                raise _with_launcher(repro.note(error, gm, told, stage), settings, level)  # noqa: B904 (it may be the same error)
             finally:
                 observers.remove(observe)
             if level == 3 and made:
