@@ -44,14 +44,16 @@ private:
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines, const Values &identity,
-                       ArrayRef<int64_t> steps,
+  Values loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
+                       const Values &identity, ArrayRef<int64_t> steps,
                        llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity, ArrayRef<int64_t> steps,
+  Values loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
+                             ArrayRef<int64_t> steps,
                              llvm::function_ref<Values(Frame &, ValueRange)> body);
   /// Few terms, over all reduced dims.
   bool isShort() const;
-  static void forEachState(ArrayRef<Combine> combines, size_t states, llvm::function_ref<void(const Combine &, size_t)> visit);
+  static void forEachState(ArrayRef<Combine> combines, size_t states,
+                           llvm::function_ref<void(const Combine &, size_t)> visit);
   void choosePacked();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
   void storeCarried(const Tile &tile, ValueRange states);
@@ -194,7 +196,8 @@ bool ColumnReduction::isShort() const {
   return true;
 }
 
-void ColumnReduction::forEachState(ArrayRef<Combine> combines, size_t states, llvm::function_ref<void(const Combine &, size_t)> visit) {
+void ColumnReduction::forEachState(ArrayRef<Combine> combines, size_t states,
+                                   llvm::function_ref<void(const Combine &, size_t)> visit) {
   for (size_t at = 0; at < states;) {
     for (const Combine &combine : combines) {
       visit(combine, at);
@@ -210,7 +213,9 @@ Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combi
                                       const Values &identity, ArrayRef<int64_t> steps,
                                       llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
-  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) { forEachState(combines, identity.size(), visit); };
+  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) {
+    forEachState(combines, identity.size(), visit);
+  };
   Values wide = identity;
   forEach([&](const Combine &combine, size_t at) {
     if (combine.isNarrow()) {
@@ -228,35 +233,43 @@ Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combi
     }
     int64_t step = steps[level - 1];
     bool inDoubles = level > 1 && level == steps.size();
-    return forRange(f, low, high, step, inDoubles ? toWide(b, combines, wide) : wide, [&](Value first, ValueRange carried) -> Values {
-      Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
-      forEach([&](const Combine &combine, size_t at) {
-        if (combine.isNarrow() && level == 1) {
-          sums[at] = combine.widen(b, sums[at]);
-        }
-      });
-      return combined(b, combines, carried, inDoubles ? toWide(b, combines, sums) : sums);
-    });
+    return forRange(f, low, high, step, inDoubles ? toWide(b, combines, wide) : wide,
+                    [&](Value first, ValueRange carried) -> Values {
+                      Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
+                      forEach([&](const Combine &combine, size_t at) {
+                        if (combine.isNarrow() && level == 1) {
+                          sums[at] = combine.widen(b, sums[at]);
+                        }
+                      });
+                      return combined(b, combines, carried,
+                                      inDoubles ? toWide(b, combines, sums) : sums);
+                    });
   };
   Values states = nest(steps.size(), getStart(dim), getStop(dim));
   return steps.size() > 1 ? fromWide(b, combines, states) : states;
 }
 
-/// Of several reduced dims the last one in stretches, for each index of the others from the identity on; its ends are added in f64.
-Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity, ArrayRef<int64_t> steps,
+/// Of several reduced dims the last one in stretches, for each index of the others from the
+/// identity on; its ends are added in f64.
+Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines,
+                                            const Values &identity, ArrayRef<int64_t> steps,
                                             llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
   unsigned last = program.getRank() - 1;
-  std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim, Values totals) -> Values {
+  std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim,
+                                                              Values totals) -> Values {
     if (dim == last) {
-      return combined(b, combines, totals, toWide(b, combines, loopStretches(frame, last, combines, identity, steps, body)));
+      return combined(
+          b, combines, totals,
+          toWide(b, combines, loopStretches(frame, last, combines, identity, steps, body)));
     }
-    return forRange(f, getStart(dim), getStop(dim), 1, totals, [&](Value i, ValueRange inner) -> Values {
-      Frame point(&frame);
-      point.bind(dim, i);
-      emitter.hoist(point, roots);
-      return nest(point, dim + 1, Values(inner));
-    });
+    return forRange(f, getStart(dim), getStop(dim), 1, totals,
+                    [&](Value i, ValueRange inner) -> Values {
+                      Frame point(&frame);
+                      point.bind(dim, i);
+                      emitter.hoist(point, roots);
+                      return nest(point, dim + 1, Values(inner));
+                    });
   };
   return fromWide(b, combines, nest(outer, program.numParallel(), toWide(b, combines, identity)));
 }

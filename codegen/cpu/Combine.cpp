@@ -43,7 +43,9 @@ void Combine::makePrecise() {
   precise = kind == ReduceKind::Sum && element.isF32();
 }
 
-SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const { return precise ? toWide(b, state) : Values(state); }
+SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const {
+  return precise ? toWide(b, state) : Values(state);
+}
 
 SmallVector<Value> Combine::toWide(OpBuilder &b, ValueRange state) const {
   if (kind != ReduceKind::Sum || !getElementTypeOrSelf(state[0].getType()).isF32()) {
@@ -59,7 +61,8 @@ SmallVector<Value> Combine::fromWide(OpBuilder &b, ValueRange state) const {
     return Values(state);
   }
   auto vector = dyn_cast<VectorType>(state[0].getType());
-  return {arith::TruncFOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1), state[0])};
+  return {arith::TruncFOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
+                                  state[0])};
 }
 
 Value Combine::result(OpBuilder &b, ValueRange state) const {
@@ -213,17 +216,20 @@ SmallVector<Value> mlir::frit::toWide(OpBuilder &b, ArrayRef<Combine> combines, 
   return wide;
 }
 
-SmallVector<Value> mlir::frit::fromWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states) {
+SmallVector<Value> mlir::frit::fromWide(OpBuilder &b, ArrayRef<Combine> combines,
+                                        ValueRange states) {
   SmallVector<Value> narrow;
   while (narrow.size() < states.size()) {
     for (const Combine &combine : combines) {
-      llvm::append_range(narrow, combine.fromWide(b, states.slice(narrow.size(), combine.stateSize())));
+      llvm::append_range(narrow,
+                         combine.fromWide(b, states.slice(narrow.size(), combine.stateSize())));
     }
   }
   return narrow;
 }
 
-SmallVector<Value> mlir::frit::combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x, ValueRange y) {
+SmallVector<Value> mlir::frit::combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x,
+                                        ValueRange y) {
   SmallVector<Value> result;
   while (result.size() < x.size()) {
     for (const Combine &combine : combines) {

@@ -30,7 +30,8 @@ public:
   void makePrecise();
   /// Accumulators in the type that lanes and parts are added in.
   Values toPrecise(OpBuilder &b, ValueRange state) const;
-  /// The state of a sum of f32 in f64, and back; what is precise stays in f64 until `result`. Other states are as they are.
+  /// The state of a sum of f32 in f64, and back; what is precise stays in f64 until `result`. Other
+  /// states are as they are.
   Values toWide(OpBuilder &b, ValueRange state) const;
   Values fromWide(OpBuilder &b, ValueRange state) const;
   bool isFloatSum() const { return kind == ReduceKind::Sum && isa<FloatType>(element); }
@@ -62,7 +63,8 @@ private:
   Location loc;
 };
 
-/// The states of several combines, as often as they are there: all in f64 where they are sums of f32, back, and `y` combined into `x`.
+/// The states of several combines, as often as they are there: all in f64 where they are sums of
+/// f32, back, and `y` combined into `x`.
 SmallVector<Value> toWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
 SmallVector<Value> fromWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
 SmallVector<Value> combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x, ValueRange y);

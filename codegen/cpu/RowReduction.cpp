@@ -58,11 +58,14 @@ private:
   SmallVector<Values> accumulateRange(Frame &row, ArrayRef<Combine> combines,
                                       ArrayRef<unsigned> inputs, unsigned phase, Value low,
                                       Value high, int64_t multiple);
-  SmallVector<Values> sweepRows(Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last, SmallVector<Values> state,
-                                llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
-  SmallVector<Values> sweepInBlocks(
-      Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs, SmallVector<Values> identity,
-      llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
+  SmallVector<Values>
+  sweepRows(Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last,
+            SmallVector<Values> state,
+            llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
+  SmallVector<Values>
+  sweepInBlocks(Frame &row, const Sweep &sweep, ArrayRef<Combine> combines,
+                ArrayRef<unsigned> inputs, SmallVector<Values> identity,
+                llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
   /// The product of the reduced dims other than the lane dim.
   SizeExpr otherExtent() const;
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
@@ -341,10 +344,12 @@ static SmallVector<Values> unflatten(ValueRange flat, unsigned width) {
   return sets;
 }
 
-/// The sweep along the lane dim for the indices [first, last) of the other reduced dims; once where there are none.
-SmallVector<Values> RowReduction::sweepRows(Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last,
-                                            SmallVector<Values> state,
-                                            llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+/// The sweep along the lane dim for the indices [first, last) of the other reduced dims; once where
+/// there are none.
+SmallVector<Values> RowReduction::sweepRows(
+    Frame &row, const Sweep &sweep, ArrayRef<unsigned> inputs, Value first, Value last,
+    SmallVector<Values> state,
+    llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
   if (otherReduced.empty()) {
     return sweepLanes(f, row, sweep, std::move(state), body);
   }
@@ -358,11 +363,13 @@ SmallVector<Values> RowReduction::sweepRows(Frame &row, const Sweep &sweep, Arra
   return unflatten(flat, width);
 }
 
-/// A sum of many terms one by one loses half its bits to rounding. So accumulators start afresh for each block, of about kBlockVectors vectors
-/// each, and blocks of f32 are added in f64. A block is a part of a long row, or, where other dims are reduced too, several short rows. The
-/// order of additions depends on sizes alone, whether they are known or not.
+/// A sum of many terms one by one loses half its bits to rounding. So accumulators start afresh for
+/// each block, of about kBlockVectors vectors each, and blocks of f32 are added in f64. A block is
+/// a part of a long row, or, where other dims are reduced too, several short rows. The order of
+/// additions depends on sizes alone, whether they are known or not.
 SmallVector<Values> RowReduction::sweepInBlocks(
-    Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs, SmallVector<Values> identity,
+    Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs,
+    SmallVector<Values> identity,
     llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
   OpBuilder &b = f.getBuilder();
   unsigned sets = identity.size(), width = identity[0].size();
@@ -370,7 +377,8 @@ SmallVector<Values> RowReduction::sweepInBlocks(
   SizeExpr extent = otherExtent();
   auto bound = program.sharedBound(program.getDomain()[lane]), others = program.sharedBound(extent);
   bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
-  bool isShort = bound && others && *bound <= block && *others <= block && *bound * *others <= block;
+  bool isShort =
+      bound && others && *bound <= block && *others <= block && *bound * *others <= block;
   Value zero = f.i64(0), count = f.size(extent);
   if (!isSum || isShort) {
     return sweepRows(row, sweep, inputs, zero, count, std::move(identity), body);
@@ -382,15 +390,19 @@ SmallVector<Values> RowReduction::sweepInBlocks(
       part.low = low;
       part.high = minimum(f, sweep.high, add(f, low, block));
       part.multiple = std::gcd(sweep.multiple, block);
-      return combined(b, combines, values, toWide(b, combines, flatten(sweepRows(row, part, inputs, first, last, identity, body))));
+      return combined(
+          b, combines, values,
+          toWide(b, combines, flatten(sweepRows(row, part, inputs, first, last, identity, body))));
     });
   };
   if (otherReduced.empty()) {
     totals = overParts(zero, count, totals);
   } else {
     // Rows of a block; one where a row has several blocks.
-    Value length = arith::MaxSIOp::create(b, program.getKernel().getLoc(), sub(f, sweep.high, sweep.low), f.i64(1));
-    Value rows = arith::MaxSIOp::create(b, program.getKernel().getLoc(), divide(f, f.i64(block), length), f.i64(1));
+    Value length = arith::MaxSIOp::create(b, program.getKernel().getLoc(),
+                                          sub(f, sweep.high, sweep.low), f.i64(1));
+    Value rows = arith::MaxSIOp::create(b, program.getKernel().getLoc(),
+                                        divide(f, f.i64(block), length), f.i64(1));
     Value blocks = divide(f, add(f, count, sub(f, rows, f.i64(1))), rows);
     totals = forRange(f, zero, blocks, 1, totals, [&](Value i, ValueRange values) -> Values {
       Value first = mul(f, i, rows);

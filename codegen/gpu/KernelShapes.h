@@ -53,11 +53,11 @@ struct RowShape {
   unsigned keptElements = 0;
 };
 
-/// Threads by the length of the row; as many more, up to the blocks of a cluster, as keep what the reductions read in 64 registers a thread.
-/// Rows of dynamic length keep up to twice the expected length, within 32 registers a thread; short
-/// rows leave most of these registers unused. Where no block has enough threads for that, the limit
-/// is 64 registers, and the expected length is kept at least. 64-bit values need as many registers
-/// again.
+/// Threads by the length of the row; as many more, up to the blocks of a cluster, as keep what the
+/// reductions read in 64 registers a thread. Rows of dynamic length keep up to twice the expected
+/// length, within 32 registers a thread; short rows leave most of these registers unused. Where no
+/// block has enough threads for that, the limit is 64 registers, and the expected length is kept at
+/// least. 64-bit values need as many registers again.
 RowShape shapeRows(const RowNumbers &row);
 
 /// Tensors that are contiguous along another dim than the lanes', which go through shared memory.
