@@ -157,13 +157,14 @@ static SingleRule truth(ReduceKind kind, bool hasDims) {
 
 namespace {
 /// A power of two by which rows are scaled before they are squared, and back. ATen's CPU kernel accumulates in f64; in f32 squares overflow from
-/// 1.8e19 on and vanish below 1e-23, where the root does neither. Rows between 1e-12 and 1e16 are not scaled.
+/// 1.8e19 on and vanish below 1e-23, where the root does neither. Rows whose squares add up to 1e-24 to 1e32 are not scaled.
 struct Scale {
   Tensor to, back;
 
   static Scale get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
-    Tensor largest = b.reduce(ReduceKind::Max, b.abs(x), dims, /*keep=*/true);
-    Tensor isLarge = b.compare(Compare::GT, largest, 1e16), isSmall = b.compare(Compare::LT, largest, 1e-12);
+    // The variance is no larger than the mean of the squares.
+    Tensor squares = sumOver(b, b.square(x), dims, /*keep=*/true);
+    Tensor isLarge = b.compare(Compare::GT, squares, 1e32), isSmall = b.compare(Compare::LT, squares, 1e-24);
     auto choose = [&](int large, int small) {
       Tensor one = b.constant(x.dtype, 1);
       Tensor other = b.select(isSmall, b.constant(x.dtype, std::ldexp(1.0, small)), one);
