@@ -52,8 +52,6 @@ private:
                              llvm::function_ref<Values(Frame &, ValueRange)> body);
   /// Few terms, over all reduced dims.
   bool isShort() const;
-  static void forEachState(ArrayRef<Combine> combines, size_t states,
-                           llvm::function_ref<void(const Combine &, size_t)> visit);
   void choosePacked();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
   void storeCarried(const Tile &tile, ValueRange states);
@@ -196,16 +194,6 @@ bool ColumnReduction::isShort() const {
   return true;
 }
 
-void ColumnReduction::forEachState(ArrayRef<Combine> combines, size_t states,
-                                   llvm::function_ref<void(const Combine &, size_t)> visit) {
-  for (size_t at = 0; at < states;) {
-    for (const Combine &combine : combines) {
-      visit(combine, at);
-      at += combine.stateSize();
-    }
-  }
-}
-
 /// Stretches of steps[0], steps[1] ... of `dim` (each divides the next), each from the identity on,
 /// whose ends are combined: short enough for narrow counters (which are added up in i64),
 /// and for sums to keep their bits. The ends of the longest are added in f64.
@@ -213,15 +201,17 @@ Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combi
                                       const Values &identity, ArrayRef<int64_t> steps,
                                       llvm::function_ref<Values(Frame &, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
-  auto forEach = [&](llvm::function_ref<void(const Combine &, size_t)> visit) {
-    forEachState(combines, identity.size(), visit);
-  };
-  Values wide = identity;
-  forEach([&](const Combine &combine, size_t at) {
-    if (combine.isNarrow()) {
-      wide[at] = combine.widen(b, wide[at]);
+  // Narrow counters are added up in i64.
+  auto widen = [&](Values states) {
+    for (size_t at = 0; at < states.size();) {
+      for (const Combine &combine : combines) {
+        states[at] = combine.isNarrow() ? combine.widen(b, states[at]) : states[at];
+        at += combine.stateSize();
+      }
     }
-  });
+    return states;
+  };
+  Values wide = widen(identity);
   std::function<Values(unsigned, Value, Value)> nest = [&](unsigned level, Value low,
                                                            Value high) -> Values {
     if (level == 0) {
@@ -236,11 +226,7 @@ Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combi
     return forRange(f, low, high, step, inDoubles ? toWide(b, combines, wide) : wide,
                     [&](Value first, ValueRange carried) -> Values {
                       Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
-                      forEach([&](const Combine &combine, size_t at) {
-                        if (combine.isNarrow() && level == 1) {
-                          sums[at] = combine.widen(b, sums[at]);
-                        }
-                      });
+                      sums = level == 1 ? widen(std::move(sums)) : sums;
                       return combined(b, combines, carried,
                                       inDoubles ? toWide(b, combines, sums) : sums);
                     });

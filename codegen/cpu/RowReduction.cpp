@@ -227,11 +227,7 @@ void RowReduction::sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body
     body(row);
     return;
   }
-  SizeExpr extent = SizeExpr::constant(program.getContext(), 1);
-  for (unsigned dim : otherReduced) {
-    extent = extent * program.getDomain()[dim];
-  }
-  forRange(f, f.i64(0), f.size(extent), 1, [&](Value i) {
+  forRange(f, f.i64(0), f.size(otherExtent()), 1, [&](Value i) {
     Frame inner(&row);
     emitter.bindLinear(inner, i, otherReduced);
     body(inner);
