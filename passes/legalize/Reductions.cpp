@@ -165,12 +165,10 @@ struct Scale {
     // The variance is no larger than the mean of the squares.
     Tensor squares = sumOver(b, b.square(x), dims, /*keep=*/true);
     Tensor isLarge = b.compare(Compare::GT, squares, 1e32), isSmall = b.compare(Compare::LT, squares, 1e-24);
-    auto choose = [&](int large, int small) {
-      Tensor one = b.constant(x.dtype, 1);
-      Tensor other = b.select(isSmall, b.constant(x.dtype, std::ldexp(1.0, small)), one);
-      return b.select(isLarge, b.constant(x.dtype, std::ldexp(1.0, large)), other);
-    };
-    return {choose(-80, 90), choose(80, -90)};
+    Tensor one = b.constant(x.dtype, 1);
+    Tensor up = b.select(isSmall, b.constant(x.dtype, std::ldexp(1.0, 90)), one);
+    Tensor to = b.select(isLarge, b.constant(x.dtype, std::ldexp(1.0, -80)), up);
+    return {to, b.div(one, to)};
   }
 };
 } // namespace

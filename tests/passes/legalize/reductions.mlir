@@ -66,7 +66,8 @@ frit.graph @variance(%a: tensor<4x8xf32>) -> tensor<4xf32> {
 // CHECK:         %[[ROW:.*]] = frit.reindex %[[SUM]]
 // CHECK:         arith.cmpf ogt, %[[ROW]]
 // CHECK:         arith.cmpf olt, %[[ROW]]
-// CHECK-COUNT-4: arith.select
+// CHECK-COUNT-2: arith.select
+// CHECK:         arith.divf
 // CHECK:         %[[SCALED:.*]] = arith.mulf
 // CHECK-NEXT:    %[[SQUARE:.*]] = arith.mulf %[[SCALED]], %[[SCALED]]
 // CHECK-NEXT:    frit.reduce <sum> %[[SQUARE]]
