@@ -12,6 +12,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from frit.eager.decompositions import decomposition_table
+from frit.eager.refusals import REFUSED as REFUSED_WHERE_DECOMPOSED
+
 ROOT = Path(__file__).resolve().parents[2]
 TRUTHS, BYTES, NUMBERS = torch.tensor([True, False, True]), torch.tensor([1, 2, 3], dtype=torch.int8), torch.tensor([1.0, 2.0, 3.0])
 
@@ -68,11 +71,22 @@ def test_what_eager_computes(name):
     torch.testing.assert_close(actual, function(*inputs))
 
 
-def test_no_type_is_refused_that_eager_computes_in():
-    """The table, over operators drawn by the commit."""
+def generator():
     spec = importlib.util.spec_from_file_location("refusals", ROOT / "scripts" / "generate-eager-refusals.py")
     refusals = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(refusals)
+    return refusals
+
+
+def test_decompositions_ask_the_same_table():
+    names = set(map(str, decomposition_table()))
+    written = set(re.findall(r'EAGER_REFUSES\("(.*?)"', generator().RULES.read_text()))
+    assert set(REFUSED_WHERE_DECOMPOSED) == written & names
+
+
+def test_no_type_is_refused_that_eager_computes_in():
+    """The table, over operators drawn by the commit."""
+    refusals = generator()
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     seed = os.environ.get("FRIT_OPERATOR_SEED", commit)
     recorder = refusals.measure(random.Random(seed).sample(refusals.op_db, 60))

@@ -43,6 +43,7 @@ REFUSED = {
     "aten.multilabel_margin_loss_forward.default": (True, "int64 float16 bfloat16"),
     "aten.mv.default": (True, "bool"),
     "aten.native_batch_norm.default": (True, "bool uint8 int8 int16 int32 int64"),
+    "aten.native_group_norm.default": (True, "bool uint8 int8 int16 int32 int64"),
     "aten.native_layer_norm.default": (True, "bool uint8 int8 int16 int32 int64"),
     "aten.nextafter.default": (True, "bool uint8 int8 int16 int32 int64"),
     "aten.pow.Tensor_Tensor": (True, "bool"),
