@@ -132,6 +132,7 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
     uint32_t reg = builder.newOpaqueTensor(dtype, device);
     tensors[result] = {reg, layout, result};
     dtypes[result] = dtype;
+    checkLater(result);
     return valueOf(ValueKind::Tensor, reg);
   }
   if (isa<FloatType>(type)) {

@@ -102,6 +102,10 @@ LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStora
     if (failed(alive(view->source, source, by)) || failed(describe(view->tensor, place, by))) {
       return failure();
     }
+    if (!source->isKnown && !view->checks) {
+      return fail(by, "looks at tensor register " + Twine(view->source) +
+                          ", whose shape nothing has checked");
+    }
     place.storage = source->storage;
     place.origin = source->origin;
     place.offset = source->offset + bytesAt(view->offset, place.elementBytes);

@@ -317,18 +317,24 @@ void PlanWriter::planLives(Block &block) {
   for (Value operand : block.getTerminator()->getOperands()) {
     returned.insert(definedRoot(operand));
   }
+  Operation *check = lastCheck(block);
   // An argument may have no use and still be what a kernel writes to.
   for (BlockArgument argument : block.getArguments()) {
     auto tensor = tensors.find(argument);
     if (tensor != tensors.end() && !lastUse.contains(argument) && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
-      builder.step<format::FreeT>().tensor = tensor->second.reg;
+      if (check) {
+        endsAfter[check].push_back(argument);
+      } else {
+        builder.step<format::FreeT>().tensor = tensor->second.reg;
+      }
     }
   }
   for (Value value : order) {
     auto argument = dyn_cast<BlockArgument>(value);
     bool bound = argument && graph.getArgAttr(argument.getArgNumber(), "frit.constant");
     if (!bound && !returned.contains(value)) {
-      endsAfter[lastUse[value]].push_back(value);
+      Operation *last = lastUse[value];
+      endsAfter[argument && check && last->isBeforeInBlock(check) ? check : last].push_back(value);
     }
   }
 }

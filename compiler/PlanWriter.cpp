@@ -171,6 +171,9 @@ LogicalResult PlanWriter::writeBody(Block &block) {
     if (failed(writeOp(op))) {
       return failure();
     }
+    if (isa<BindOp>(op)) {
+      checkKnownShapes();
+    }
     freeAfter(&op);
   }
   if (failed(writeOutputs(cast<ReturnOp>(block.getTerminator())))) {

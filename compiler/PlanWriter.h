@@ -120,6 +120,10 @@ private:
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout);
   /// `offset`: from the first element of `source`, in elements of `dtype`.
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
+  // PlanResultShapes.cpp: results whose shapes only their calls know.
+  void checkLater(mlir::Value result);
+  void checkKnownShapes();
+  static mlir::Operation *lastCheck(mlir::Block &block);
   mlir::Value rootOf(mlir::Value value);
   void planLives(mlir::Block &block);
   void freeAfter(mlir::Operation *op);
@@ -150,6 +154,8 @@ private:
   std::string unknownSymbol;
   /// Roots whose storage ends after an operation.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> endsAfter;
+  /// Results that wait until all symbols of their sizes are bound.
+  llvm::SmallVector<mlir::Value, 2> unchecked;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint32_t, 1>> viewsOf;
   llvm::DenseSet<mlir::Value> returned, mutated;
   /// A dead temporary that the next operation takes over, by buffer number.

@@ -40,7 +40,10 @@ LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, Layo
     return failure();
   }
   SmallVector<SizeExpr> sizes = getSizes(type);
-  if (!place->isKnown || sizes.size() != place->sizes.size()) {
+  if (!place->isKnown) {
+    return fail(by, "tensor register " + Twine(reg) + " has a shape that nothing has checked");
+  }
+  if (sizes.size() != place->sizes.size()) {
     return success(); // over its number of elements, whatever the rank
   }
   SmallVector<SizeExpr> strides = layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())

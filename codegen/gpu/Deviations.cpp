@@ -79,6 +79,11 @@ SmallVector<Value> Deviations::combine(ValueRange a, ValueRange b) {
   return joined;
 }
 
+Value Deviations::squares(ValueRange values) {
+  Value zeroOrNan = make<arith::SubFOp>(values[Distance], values[Distance]);
+  return make<arith::AddFOp>(values[Squares], zeroOrNan);
+}
+
 SmallVector<Value> Deviations::leave(ValueRange running) {
   SmallVector<Value> values(running);
   values[Distance] = make<arith::MulFOp>(running[Distance], reciprocal(running[Count]));

@@ -26,7 +26,7 @@ public:
   SmallVector<Value> combine(ValueRange a, ValueRange b);
 
   /// Of what was left; no number where the mean is none.
-  Value squares(ValueRange values) { return make<arith::AddFOp>(values[Squares], make<arith::SubFOp>(values[Distance], values[Distance])); }
+  Value squares(ValueRange values);
 
 private:
   Value constant(double value);

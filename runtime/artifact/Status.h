@@ -24,7 +24,10 @@ enum class ErrorKind {
   OutOfMemory,
   /// A device or a host call failed while running.
   Runtime,
-  /// An exception is already pending at the edge (Python's error indicator is set, a C++ exception is stored).
+  /// A call returned another shape or type than the graph was traced with.
+  Disagreement,
+  /// An exception is already pending at the edge (Python's error indicator is set, a C++ exception
+  /// is stored).
   Pending,
 };
 

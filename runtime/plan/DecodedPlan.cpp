@@ -498,7 +498,10 @@ private:
       FRIT_RETURN_IF_ERROR(checkShaped(view.tensor()));
       FRIT_RETURN_IF_ERROR(checkTensor(view.source()));
       FRIT_RETURN_IF_ERROR(checkInt(view.offset(), true));
-      decoded = {StepKind::View, 0, view.tensor(), view.source(), view.offset()};
+      decoded = {StepKind::View, view.checks(), view.tensor(), view.source(), view.offset()};
+      if (view.checks()) {
+        FRIT_RETURN_IF_ERROR(needHandle(view.source()));
+      }
       break;
     }
     case Action::Launch:

@@ -163,6 +163,12 @@ Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue>
   }
   if (status.isOk()) {
     status = walk(*state);
+    if (status.kind() == ErrorKind::Disagreement && !state->wroteInput && state->copies.empty()) {
+      // Nothing has happened yet that anybody sees: the caller may run the graph in another way.
+      status = Status::error(ErrorKind::BadInput, status.message());
+      isRefused = true;
+      giveBack(*state, inputs);
+    }
   }
   if (status.isOk() && !state->copies.empty()) {
     status = writeBack(*state);
@@ -201,6 +207,9 @@ Status PlanExecutor::walk(RunState &state) {
       release(state, step.a);
       break;
     case StepKind::View:
+      if (step.flag) {
+        FRIT_RETURN_IF_ERROR(checkShape(state, step.a, step.b));
+      }
       FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c], state.tensors[step.b].lazy));
       break;
     case StepKind::Launch:
@@ -211,9 +220,11 @@ Status PlanExecutor::walk(RunState &state) {
       FRIT_RETURN_IF_ERROR(host.callAten(step.a, state));
       break;
     case StepKind::CopyInto:
+      state.wroteInput = true;
       FRIT_RETURN_IF_ERROR(host.copyInto(state.tensors[step.a], state.tensors[step.b]));
       break;
     case StepKind::Touch:
+      state.wroteInput = true;
       host.bumpVersion(state.tensors[step.a]);
       break;
     case StepKind::Dim: {
@@ -529,6 +540,7 @@ void PlanExecutor::leave(RunState &state) {
   counts.calls.fetch_add(1, std::memory_order_relaxed);
   add(counts.kernelLaunches, state.kernelLaunches);
   add(counts.atenCalls, state.atenCalls);
+  state.wroteInput = false;
   add(counts.allocations, state.allocations);
   for (uint32_t at = 0; at < decoded->variantCounts; ++at) {
     add(variantTotals[at], state.variantCounts[at]);

@@ -82,6 +82,8 @@ struct RunState {
   HeldBytes held, heldTemporaries;
   /// The GPU that the arguments lie on; -1 until the first that lies on one.
   int32_t gpu = -1;
+  /// An argument of the call has been written.
+  bool wroteInput = false;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
   /// Of this call, by kernel and variant.
   std::vector<uint64_t> variantCounts;
@@ -204,6 +206,8 @@ private:
   void release(RunState &state, uint32_t tensor);
   void leave(RunState &state);
   Status prepareArena(RunState &state);
+  /// A call's result, whose shape only the call knew, against what kernels were made for.
+  Status checkShape(const RunState &state, uint32_t shaped, uint32_t result) const;
   TensorShape shapeOf(RunState &state, uint32_t tensor) const;
   Status badInput(size_t number, const std::string &what) const;
 

@@ -215,6 +215,12 @@ bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
 /// What a result keeps of its own where it is not what the plan says (Artifact.fbs).
 constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
 
+/// Thrown where a result is not what the graph was traced with.
+[[noreturn]] void disagree(const std::string &name, const std::string &what) {
+  throw AtenCall::Disagreement(name + " returned " + what +
+                               "; its fake implementation disagrees with its kernel");
+}
+
 /// The tensor as the plan promises it: checked, and copied when only its strides or the width of its numbers differ.
 at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan, const RunState &state,
                const std::string &name, std::atomic<uint64_t> &copies) {
@@ -225,14 +231,18 @@ at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const Decode
   bool isOwn = value.integer() == kOwnDtypeAndSizes;
   c10::ScalarType wanted = scalarTypeOf(type.dtype);
   bool fits = tensor.dim() == type.rank && (isOwn || tensor.scalar_type() == wanted || (!aliases && mayBecome(tensor, wanted)));
-  TORCH_CHECK(fits || isOwn, "frit: ", name, " returned a ", tensor.dim(), "-d ", tensor.scalar_type(),
-              " tensor, the graph was traced with a ", type.rank, "-d ", nameOf(type.dtype),
-              " one; its fake implementation disagrees with its kernel");
+  if (!fits && !isOwn) {
+    disagree(name, c10::str("a ", tensor.dim(), "-d ", tensor.scalar_type(),
+                            " tensor, the graph was traced with a ", type.rank, "-d ",
+                            nameOf(type.dtype), " one"));
+  }
   bool same = true, empty = false;
   for (int64_t dim = 0; fits && dim < tensor.dim(); ++dim) {
     int64_t size = state.ints[type.sizes[dim]];
-    TORCH_CHECK(isOwn || tensor.size(dim) == size, "frit: ", name, " returned size ", tensor.size(dim), " along dimension ", dim,
-                ", the graph was traced with ", size, "; its fake implementation disagrees with its kernel");
+    if (!isOwn && tensor.size(dim) != size) {
+      disagree(name, c10::str("size ", tensor.size(dim), " along dimension ", dim,
+                              ", the graph was traced with ", size));
+    }
     fits &= tensor.size(dim) == size;
     empty |= size == 0;
     same &= size == 1 || !type.hasStrides || tensor.stride(dim) == state.ints[type.strides[dim]];
@@ -247,7 +257,9 @@ at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const Decode
   if (same || empty || (isOwn && aliases)) {
     return tensor;
   }
-  TORCH_CHECK(!aliases, "frit: ", name, " returned a view with other strides than the graph was traced with");
+  if (aliases) {
+    disagree(name, "a view with other strides than the graph was traced with");
+  }
   std::vector<int64_t> strides;
   for (uint32_t stride : type.strides) {
     strides.push_back(state.ints[stride]);
@@ -364,6 +376,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     handle.callBoxed(&arguments);
   }
   for (uint32_t tensor : written) {
+    state.wroteInput = true; // or a temporary
     c10::TensorImpl *impl = implOf(state.tensors[tensor].handle);
     if (!impl->is_inference()) {
       impl->bump_version();
@@ -394,8 +407,10 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     const Value &value = *source->results()->Get(at);
     if (value.kind() == ValueKind::List) {
       c10::List<at::Tensor> list = arguments[at].toTensorList();
-      TORCH_CHECK(list.size() == itemCount(value), "frit: ", name(), " returned ", list.size(), " tensors, the graph was traced with ",
-                  itemCount(value));
+      if (list.size() != itemCount(value)) {
+        disagree(name(),
+                 c10::str(list.size(), " tensors, the graph was traced with ", itemCount(value)));
+      }
       for (uint32_t item = 0; item < itemCount(value); ++item) {
         store(*value.items()->Get(item), IValue(list.get(item)), resultsAlias[at]);
       }

@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <atomic>
+#include <stdexcept>
 
 namespace frit {
 
@@ -20,7 +21,12 @@ public:
       : source(other.source), handle(other.handle), stack(std::move(other.stack)), dynamic(std::move(other.dynamic)),
         written(std::move(other.written)), resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
 
-  /// May throw what the operator throws.
+  /// A result is not what the graph was traced with.
+  struct Disagreement : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+
+  /// May throw what the operator throws, and Disagreement.
   Status run(const DecodedPlan &plan, RunState &state) const;
 
   CallTraits traits() const { return traitsOf(handle); }

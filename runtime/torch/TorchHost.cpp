@@ -317,6 +317,8 @@ Status TorchHost::wrapScalar(format::Dtype dtype, int64_t integer, double real, 
 Status TorchHost::callAten(uint32_t number, RunState &state) {
   try {
     return calls[number].run(plan, state);
+  } catch (const AtenCall::Disagreement &error) {
+    return Status::error(ErrorKind::Disagreement, error.what());
   } catch (...) {
     return keepException();
   }

@@ -228,6 +228,42 @@ TEST_P(Planted, IsFound) {
   EXPECT_NE(verdict.find(GetParam().says), std::string::npos) << verdict;
 }
 
+/// A kernel reads a result whose size only the call knows.
+constexpr const char *kFound = R"(
+frit.graph @main(%x: tensor<8xi1>) -> (tensor<?x1xi64, #frit.dims<[u0, 1]>>)
+    attributes {symbols = [#frit.symbol<"u0", min = 0, unbacked>]} {
+  %found = frit.aten "aten.nonzero.default"(%x) [#frit.operand<0>]
+    {operand_dtypes = [#frit.dtype<bool>], result_dtypes = [#frit.dtype<i64>]}
+    : (tensor<8xi1>) -> tensor<?x1xi64, #frit.dims<[u0, 1]>>
+  frit.bind "u0" = %found dim 0 : tensor<?x1xi64, #frit.dims<[u0, 1]>>
+  %more = frit.aten "aten.add.Scalar"(%found) [#frit.operand<0>, 1 : i64, 1 : i64]
+    {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]}
+    : (tensor<?x1xi64, #frit.dims<[u0, 1]>>) -> tensor<?x1xi64, #frit.dims<[u0, 1]>>
+  frit.return %more : tensor<?x1xi64, #frit.dims<[u0, 1]>>
+}
+)";
+
+TEST(PlanValidator, AsksForChecksOfShapesThatOnlyACallKnows) {
+  Planned planned(kFound);
+  ASSERT_EQ(planned.error, "");
+  EXPECT_EQ(planned.verdict(), "") << planned.steps();
+  auto &view = *planned.action(Action::View).AsView();
+  ASSERT_TRUE(view.checks);
+  view.checks = false;
+  EXPECT_NE(planned.verdict().find("whose shape nothing has checked"), std::string::npos)
+      << planned.verdict();
+}
+
+TEST(PlanValidator, RefusesKernelsThatReadUncheckedShapes) {
+  Planned planned(kFound);
+  ASSERT_EQ(planned.error, "");
+  uint32_t &read = planned.launched(0)[0];
+  ASSERT_EQ(read, planned.action(Action::View).AsView()->tensor);
+  read = planned.action(Action::View).AsView()->source;
+  EXPECT_NE(planned.verdict().find("has a shape that nothing has checked"), std::string::npos)
+      << planned.verdict();
+}
+
 INSTANTIATE_TEST_SUITE_P(PlanValidator, Planted, testing::ValuesIn(kMistakes), [](const auto &info) {
   std::string name = info.param.name;
   std::replace(name.begin(), name.end(), ' ', '_');

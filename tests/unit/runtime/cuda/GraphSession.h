@@ -9,6 +9,10 @@ namespace fakecuda {
 
 inline std::atomic<int> poolBlocks, poolRequests, poolFailAt;
 
+/// Blocks that nobody gives back, as after a sticky error: the device's memory ends with its
+/// context.
+inline std::map<void *, std::shared_ptr<void>> poolMemory;
+
 inline BlockSource blocks() {
   return {[](uint64_t bytes) -> void * {
             notWhileCapturing("a block is taken");
@@ -16,9 +20,16 @@ inline BlockSource blocks() {
               return nullptr;
             }
             ++poolBlocks;
-            return std::aligned_alloc(512, bytes);
+            void *memory = std::aligned_alloc(512, bytes);
+            std::lock_guard<std::mutex> guard(fakeLock);
+            poolMemory[memory] = {memory, std::free};
+            return memory;
           },
-          [](void *memory) { --poolBlocks, std::free(memory); }};
+          [](void *memory) {
+            --poolBlocks;
+            std::lock_guard<std::mutex> guard(fakeLock);
+            poolMemory.erase(memory);
+          }};
 }
 
 using Values = std::vector<float>;

@@ -45,9 +45,8 @@ struct FakeTorch : OperatorCapture {
     if (!graph) {
       return status.isOk() ? Status::error(ErrorKind::Runtime, "no graph") : status;
     }
-    auto *exec = new FakeGraph(*static_cast<FakeGraph *>(graph));
+    void *exec = makeGraph(*static_cast<FakeGraph *>(graph));
     driver.cuGraphDestroy(graph);
-    ++fake.liveGraphs;
     std::shared_ptr<void> object(exec, [memory = shared](void *graph) { fakeTable().cuGraphExecDestroy(graph); });
     return status.isOk() ? frit::Result<Graph>(Graph{object, exec}) : status;
   }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -68,6 +69,8 @@ struct FakeDriver {
   DriverCode nodeCode = 0;
   int nodeCodeAfter = 0;
   uintptr_t graphNumber = 0;
+  /// Graphs end with the driver: after a sticky error nobody destroys them.
+  std::map<void *, std::unique_ptr<FakeGraph>> graphs;
   void *lastNode = nullptr;
   /// The numbers of graphs that have not been destroyed.
   std::map<void *, uintptr_t> templates;
@@ -111,6 +114,21 @@ inline int count(const std::string &start) {
     found += line.rfind(start, 0) == 0;
   }
   return found;
+}
+
+inline void *makeGraph(FakeGraph nodes) {
+  auto graph = std::make_unique<FakeGraph>(std::move(nodes));
+  void *handle = graph.get();
+  ++fake.liveGraphs;
+  fake.graphs[handle] = std::move(graph);
+  return handle;
+}
+
+inline void destroyGraph(void *graph) {
+  --fake.liveGraphs;
+  if (fake.graphs.erase(graph) == 0) {
+    fake.broken = "a graph is destroyed twice";
+  }
 }
 
 constexpr size_t kElfHeader = 64;
@@ -298,8 +316,7 @@ inline DriverTable fakeTable() {
     if (fake.endCode != 0 || fake.isInvalid) {
       return std::exchange(fake.isInvalid, false) ? 901 : fake.endCode;
     }
-    ++fake.liveGraphs;
-    *graph = new FakeGraph(std::move(fake.recorded));
+    *graph = makeGraph(std::move(fake.recorded));
     fake.templates[*graph] = fake.graphNumber;
     return 0;
   };
@@ -327,8 +344,7 @@ inline DriverTable fakeTable() {
       return 2;
     }
     if (fake.makeCode == 0) {
-      ++fake.liveGraphs;
-      *made = new FakeGraph(*static_cast<FakeGraph *>(graph));
+      *made = makeGraph(*static_cast<FakeGraph *>(graph));
     }
     return fake.makeCode;
   };
@@ -343,9 +359,11 @@ inline DriverTable fakeTable() {
     }
     return fake.graphCode;
   };
-  table.cuGraphDestroy = [](DriverGraph graph) { return --fake.liveGraphs, fake.templates.erase(graph), delete static_cast<FakeGraph *>(graph), 0; };
+  table.cuGraphDestroy = [](DriverGraph graph) {
+    return fake.templates.erase(graph), destroyGraph(graph), 0;
+  };
   table.cuGraphExecDestroy = [](DriverGraphExec graph) {
-    return say("destroy graph"), --fake.liveGraphs, delete static_cast<FakeGraph *>(graph), 0;
+    return say("destroy graph"), destroyGraph(graph), 0;
   };
   table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream stream) {
     auto copy = [=] { std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); };
