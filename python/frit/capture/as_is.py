@@ -3,7 +3,8 @@
 What cannot be captured or compiled as a whole runs so: it is slower, never refused, and never silent. Each is counted in
 `torch._dynamo.utils.counters["frit"]` (`whole_graphs`, and `whole_graph:<reason>`), named in `frit.explain` and told in a warning, and leaves a
 repro. With `fallback="error"` it is an error; with `strict=True`, which the tests set, too: what falls back there is a mistake of ours.
-The calls of a compiled graph whose arguments are not those that it was compiled for run so, too (`attach`).
+The calls of a compiled graph whose arguments are not those that it was compiled for run so, too (`attach`), and those in which an operator
+returns another result than its fake kernel promised; that is a mistake of the operator's, so that it is no error under `strict` either.
 """
 
 import re
@@ -11,9 +12,12 @@ import re
 from torch._dynamo.utils import counters
 from torch.fx.graph import _BoxedCodeGen
 
+from ..errors import CompileError
 from ..logs import log
 from .opaque import current
 
+#: What the runtime says at the end where an operator and its fake kernel disagree.
+_DISAGREES = "its fake implementation disagrees with its kernel"
 _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
@@ -69,15 +73,22 @@ def reason_of(error):
 class Otherwise:
     """What a compiled graph does with a call that it was not compiled for: it runs the graph as it was traced, counted by the reason."""
 
-    def __init__(self, name, gm, relaid, captured):
+    def __init__(self, name, gm, relaid, captured, strict):
         self._name = name
+        self._strict = strict
         self._gm = gm
         self._relaid = relaid
         self._count = sum(node.op == "placeholder" for node in gm.graph.nodes)
         self._opaque_inputs, self._opaque_results = captured.opaque_inputs, captured.opaque_results
         self._run = None
 
+    def takes(self, why):
+        """Whether a call that is refused for this reason runs as it was traced."""
+        return not self._strict or why.endswith(_DISAGREES)
+
     def __call__(self, args, why):
+        if not self.takes(why):
+            raise CompileError(f"frit: {why}")
         if len(args) != self._count:
             raise RuntimeError(why)
         if self._run is None:
@@ -96,5 +107,5 @@ class Otherwise:
 
 def attach(executable, gm, captured, name, settings):
     """Gives an executable what to do with calls that it was not compiled for."""
-    if settings["fallback"] != "error" and not settings["strict"] and hasattr(executable, "stats"):
-        executable._otherwise = Otherwise(name, gm, settings.get("channels_last_inputs", ()), captured)
+    if settings["fallback"] != "error" and hasattr(executable, "stats"):
+        executable._otherwise = Otherwise(name, gm, settings.get("channels_last_inputs", ()), captured, settings["strict"])

@@ -94,7 +94,7 @@ class Refused:
             self._folder = repro.note(error, self._gm, self._settings, self._stage, arguments=list(args)).repro or ""
         elif self._folder:
             repro.name_in(error, self._folder)
-        if self._otherwise is None:
+        if self._otherwise is None or not self._otherwise.takes(why):
             raise error
         if self._folder:
             from ..logs import log
