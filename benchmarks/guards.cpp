@@ -1,5 +1,6 @@
-// What it costs to evaluate all guards of a large graph when a size has changed: 100 symbols, 300 guards of all kinds over sizes, every
-// second of them over a product or a sum. `frit_bench_guards` prints the figures; nothing depends on them.
+// What it costs to evaluate all guards of a large graph when a size has changed: 100 symbols, 300
+// guards of all kinds over sizes, every second of them over a product or a sum. `frit_bench_guards`
+// prints the figures; nothing depends on them.
 
 #include "runtime/artifact/ArtifactBuilder.h"
 #include "runtime/plan/DecodedPlan.h"
@@ -37,8 +38,12 @@ struct Guards {
     std::vector<format::Instruction> guards;
     for (uint32_t i = 0; i < kGuards; ++i) {
       uint32_t a = symbols[i % kSymbols], b = symbols[(i * 7 + 1) % kSymbols];
-      uint32_t size = i % 2 ? a : i % 4 ? builder.emit(program, Op::Mul, a, b) : builder.emit(program, Op::Add, a, b);
-      auto add = [&](Op op, uint32_t x, uint32_t y, uint32_t z = 0) { guards.emplace_back(op, 0, x, y, z); };
+      uint32_t size = i % 2   ? a
+                      : i % 4 ? builder.emit(program, Op::Mul, a, b)
+                              : builder.emit(program, Op::Add, a, b);
+      auto add = [&](Op op, uint32_t x, uint32_t y, uint32_t z = 0) {
+        guards.emplace_back(op, 0, x, y, z);
+      };
       switch (i % 5) {
       case 0:
         add(Op::InRange, size, builder.intConstant(2), builder.intConstant(1 << 20));
@@ -53,12 +58,15 @@ struct Guards {
         add(Op::InRange, size, builder.intConstant(0), builder.intConstant((int64_t(1) << 31) - 1));
         break;
       default:
-        i % 25 == 4 ? add(Op::Divides, size, builder.intConstant(48)) : add(Op::NoBits, size, builder.intConstant(15));
+        i % 25 == 4 ? add(Op::Divides, size, builder.intConstant(48))
+                    : add(Op::NoBits, size, builder.intConstant(15));
       }
     }
-    std::stable_sort(guards.begin(), guards.end(), [](const auto &one, const auto &other) { return one.op() < other.op(); });
+    std::stable_sort(guards.begin(), guards.end(),
+                     [](const auto &one, const auto &other) { return one.op() < other.op(); });
     for (uint32_t i = 0; i < kGuards; ++i) {
-      builder.emitTo(program, first + i, guards[i].op(), guards[i].a(), guards[i].b(), guards[i].c());
+      builder.emitTo(program, first + i, guards[i].op(), guards[i].a(), guards[i].b(),
+                     guards[i].c());
     }
     auto plan = builder.take();
     ints.resize(plan->int_count);

@@ -27,17 +27,20 @@ struct LaunchDesc {
   uint32_t sharedBytes = 0;
   /// Blocks of a cluster, along x; `grid[0]` is a multiple of it.
   uint32_t cluster = 1;
-  /// GPU and SIMT: the entry takes a table of so many items (ir/KernelLists.h); the grid is that of one item. 0: plain arguments.
+  /// GPU and SIMT: the entry takes a table of so many items (ir/KernelLists.h); the grid is that of
+  /// one item. 0: plain arguments.
   uint32_t listItems = 0;
 };
 
-/// The address of the tensor with this number (operands, then results) is a multiple of `bytes`, a power of two.
+/// The address of the tensor with this number (operands, then results) is a multiple of `bytes`, a
+/// power of two.
 struct AlignedTensor {
   unsigned number = 0;
   uint32_t bytes = 1;
 };
 
-/// Code for a part of the calls: for sizes of one of the variants a kernel lists in `frit.variants`, for aligned pointers, or for both.
+/// Code for a part of the calls: for sizes of one of the variants a kernel lists in
+/// `frit.variants`, for aligned pointers, or for both.
 struct VariantDesc {
   /// Which of them; none where it serves all sizes.
   std::optional<unsigned> number;
@@ -56,7 +59,9 @@ struct KernelDesc {
   std::vector<VariantDesc> variants;
 
   /// What is tried first, and runs in most calls.
-  const std::vector<LaunchDesc> &getUsual() const { return variants.empty() ? launches : variants.front().launches; }
+  const std::vector<LaunchDesc> &getUsual() const {
+    return variants.empty() ? launches : variants.front().launches;
+  }
 
   /// Variants' launches, then the generic kernel's.
   template <typename F> void forEachLaunch(F &&visit) {
@@ -84,10 +89,12 @@ struct CpuTarget {
 
   /// The best level of this machine (V3 is the floor).
   static CpuTarget host();
-  /// Reads "host", a level, LLVM's name of a CPU, and features after it: "x86-64-v3,+avx512f", "skylake-avx512", "avx2,fma" (which add to
-  /// x86-64-v3). Returns an empty string or what is wrong.
+  /// Reads "host", a level, LLVM's name of a CPU, and features after it: "x86-64-v3,+avx512f",
+  /// "skylake-avx512", "avx2,fma" (which add to x86-64-v3). Returns an empty string or what is
+  /// wrong.
   static std::string parse(llvm::StringRef text, CpuTarget &target);
-  /// All that parse lets through without being of a level: what kernels can use and compute the same values with.
+  /// All that parse lets through without being of a level: what kernels can use and compute the
+  /// same values with.
   static llvm::ArrayRef<llvm::StringLiteral> usableFeatures();
 
   llvm::StringRef levelName() const;
@@ -112,7 +119,8 @@ struct CpuImage {
   KernelCounts counts;
 };
 
-/// On a kernel that no code was generated for, by the generators below when they fail; on one that has it before, they fail.
+/// On a kernel that no code was generated for, by the generators below when they fail; on one that
+/// has it before, they fail.
 inline constexpr llvm::StringLiteral kRefusedAttr = "frit.refused";
 
 /// Compiles every frit.kernel of the module; the module stays as it is.
@@ -126,7 +134,8 @@ struct PtxImages {
     /// Compute capability times ten.
     unsigned arch;
     std::string ptx;
-    /// Of the launches that are not their kernel's usual ones: a driver need not compile them before one of them runs.
+    /// Of the launches that are not their kernel's usual ones: a driver need not compile them
+    /// before one of them runs.
     bool isSeldom = false;
   };
   /// The usual launches for each architecture, then the others where there are any.

@@ -47,7 +47,8 @@ void CompiledKernels::clear() {
 
 void mlir::frit::forgetKernels() { CompiledKernels::ofProcess().clear(); }
 
-LogicalResult KernelRequests::get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
+LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
+                                  std::shared_ptr<const KernelCode> &code,
                                   llvm::function_ref<LogicalResult(KernelCode &)> compile) {
   std::string key = target.str() + " ";
   llvm::raw_string_ostream stream(key);
@@ -67,11 +68,12 @@ LogicalResult KernelRequests::get(StringRef target, KernelOp kernel, std::shared
 }
 
 namespace {
-/// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass, and threads that outlived a
-/// compile would be missing after a fork.
+/// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass,
+/// and threads that outlived a compile would be missing after a fork.
 class ThreadsInContext {
 public:
-  ThreadsInContext(MLIRContext *context, bool wanted) : context(context), made(wanted && !context->isMultithreadingEnabled()) {
+  ThreadsInContext(MLIRContext *context, bool wanted)
+      : context(context), made(wanted && !context->isMultithreadingEnabled()) {
     if (made) {
       context->enableMultithreading();
     }
@@ -88,17 +90,22 @@ private:
 };
 } // namespace
 
-LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body, bool hasParts) {
+LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
+                                        llvm::function_ref<LogicalResult(size_t)> body,
+                                        bool hasParts) {
   if (kernels.empty()) {
     return success();
   }
-  // The longest first, or one thread would still be busy with it when the others have run out of work.
+  // The longest first, or one thread would still be busy with it when the others have run out of
+  // work.
   SmallVector<size_t> lengths;
   for (KernelOp kernel : kernels) {
     kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });
   }
   auto order = llvm::to_vector(llvm::seq(kernels.size()));
-  llvm::sort(order, [&](size_t a, size_t b) { return std::pair(lengths[b], a) < std::pair(lengths[a], b); });
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::pair(lengths[b], a) < std::pair(lengths[a], b);
+  });
   MLIRContext *context = kernels.front()->getContext();
   ThreadsInContext threads(context, kernels.size() > 1 || hasParts);
   // All are tried, so that whoever leaves the failing ones to ATen knows them at once.

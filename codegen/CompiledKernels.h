@@ -1,5 +1,6 @@
-// The kernels this process has compiled, by their whole text. What stands in several graphs, or in a graph that is compiled
-// again, becomes code once; within a graph equal regions are one kernel already.
+// The kernels this process has compiled, by their whole text. What stands in several graphs, or in
+// a graph that is compiled again, becomes code once; within a graph equal regions are one kernel
+// already.
 
 #pragma once
 
@@ -35,8 +36,9 @@ public:
 
   /// Null if the kernel has not been compiled, or is forgotten.
   std::shared_ptr<const KernelCode> find(StringRef key);
-  /// Keeps code unless it has more bytes than all may have, and returns how many others were forgotten for it. The code of a
-  /// key is the same whoever compiles it, so what is known already stays.
+  /// Keeps code unless it has more bytes than all may have, and returns how many others were
+  /// forgotten for it. The code of a key is the same whoever compiles it, so what is known already
+  /// stays.
   unsigned add(StringRef key, std::shared_ptr<const KernelCode> code);
   void clear();
 
@@ -58,8 +60,9 @@ private:
 /// Asks for the code of one graph's kernels and counts what became of them. Any thread may ask.
 class KernelRequests {
 public:
-  /// The code of a kernel for a target: from memory, or by `compile`. The key is `target`, which names everything beside the
-  /// kernel that its code depends on, and the kernel's text, name and facts included.
+  /// The code of a kernel for a target: from memory, or by `compile`. The key is `target`, which
+  /// names everything beside the kernel that its code depends on, and the kernel's text, name and
+  /// facts included.
   LogicalResult get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
                     llvm::function_ref<LogicalResult(KernelCode &)> compile);
   KernelCounts counts() const { return {compiled, reused, forgotten}; }
@@ -68,8 +71,10 @@ private:
   std::atomic<unsigned> compiled = 0, reused = 0, forgotten = 0;
 };
 
-/// Calls `body` with the number of each kernel, the longest first, on as many threads as the machine has. One kernel has threads only where its
-/// body has parts that run beside each other. Kernels for which it fails get `kRefusedAttr`.
-LogicalResult forEachKernel(ArrayRef<KernelOp> kernels, llvm::function_ref<LogicalResult(size_t)> body, bool hasParts = false);
+/// Calls `body` with the number of each kernel, the longest first, on as many threads as the
+/// machine has. One kernel has threads only where its body has parts that run beside each other.
+/// Kernels for which it fails get `kRefusedAttr`.
+LogicalResult forEachKernel(ArrayRef<KernelOp> kernels,
+                            llvm::function_ref<LogicalResult(size_t)> body, bool hasParts = false);
 
 } // namespace mlir::frit

@@ -16,9 +16,7 @@ SmallVector<Value> EmitterTarget::loadGroups(OpBuilder &, Location, const Access
   return {};
 }
 
-bool EmitterTarget::storeGroups(OpBuilder &, Location, const Access &, ValueRange) {
-  return false;
-}
+bool EmitterTarget::storeGroups(OpBuilder &, Location, const Access &, ValueRange) { return false; }
 
 Frame::Frame(Frame *outer) : outer(outer) {
   if (outer) {
@@ -55,7 +53,8 @@ Value mlir::frit::emitBitcast(OpBuilder &builder, Location loc, Type type, Value
   if (auto cast = value.getDefiningOp<arith::BitcastOp>()) {
     value = cast.getIn();
   }
-  return value.getType() == type ? value : Value(arith::BitcastOp::create(builder, loc, type, value));
+  return value.getType() == type ? value
+                                 : Value(arith::BitcastOp::create(builder, loc, type, value));
 }
 
 Type mlir::frit::getLanesType(Type element, unsigned lanes) {
@@ -113,17 +112,17 @@ Value Emitter::splat(Frame &frame, Value value) {
 
 Value Emitter::roundedDivision(Location loc, Value a, Value b, bool ceil) {
   Value quotient = arith::DivSIOp::create(builder, loc, a, b);
-  Value rest = arith::SubIOp::create(builder, loc, a,
-                                     arith::MulIOp::create(builder, loc, quotient, b));
+  Value rest =
+      arith::SubIOp::create(builder, loc, a, arith::MulIOp::create(builder, loc, quotient, b));
   Value zero = constant(loc, a.getType(), 0);
   Value inexact = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
   // Truncation went up where the signs differ, down where they agree.
   Value signs = arith::XOrIOp::create(builder, loc, a, b);
   auto wrong = ceil ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
-  Value adjust = arith::AndIOp::create(
-      builder, loc, inexact, arith::CmpIOp::create(builder, loc, wrong, signs, zero));
-  Value next = arith::AddIOp::create(builder, loc, quotient,
-                                     constant(loc, a.getType(), ceil ? 1 : -1));
+  Value adjust = arith::AndIOp::create(builder, loc, inexact,
+                                       arith::CmpIOp::create(builder, loc, wrong, signs, zero));
+  Value next =
+      arith::AddIOp::create(builder, loc, quotient, constant(loc, a.getType(), ceil ? 1 : -1));
   return arith::SelectOp::create(builder, loc, adjust, next, quotient);
 }
 
@@ -209,18 +208,23 @@ void Emitter::hoist(Frame &frame, ArrayRef<unsigned> roots) {
 Value Emitter::emit(Frame &frame, unsigned id) {
   const Node &node = program[id];
   switch (node.kind) {
-  case NodeKind::Constant: return arith::ConstantOp::create(builder, node.loc, node.value);
-  case NodeKind::Scalar: return target.getScalar(builder, node.argument);
+  case NodeKind::Constant:
+    return arith::ConstantOp::create(builder, node.loc, node.value);
+  case NodeKind::Scalar:
+    return target.getScalar(builder, node.argument);
   case NodeKind::Index: {
     Value at = index(frame, node.expr);
     Type type = isa<VectorType>(at.getType()) ? getLanesType(node.type, frame.lanes) : node.type;
-    return at.getType() == type ? at
-                                : Value(arith::ExtSIOp::create(builder, node.loc, type, at));
+    return at.getType() == type ? at : Value(arith::ExtSIOp::create(builder, node.loc, type, at));
   }
-  case NodeKind::Random: return emitRandom(frame, node);
-  case NodeKind::Load: return emitLoad(frame, node);
-  case NodeKind::Check: return emitCheck(frame, id, node);
-  case NodeKind::Apply: return emitApply(frame, node);
+  case NodeKind::Random:
+    return emitRandom(frame, node);
+  case NodeKind::Load:
+    return emitLoad(frame, node);
+  case NodeKind::Check:
+    return emitCheck(frame, id, node);
+  case NodeKind::Apply:
+    return emitApply(frame, node);
   case NodeKind::Select: {
     Value inside = bounds(frame, node.bounds);
     Value yes = value(frame, node.operands[0]), no = value(frame, node.operands[1]);
@@ -243,7 +247,8 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     Value chosen = arith::SelectOp::create(builder, node.loc, inside, yes, no);
     return arith::BitcastOp::create(builder, node.loc, type, chosen);
   }
-  case NodeKind::Reduce: break;
+  case NodeKind::Reduce:
+    break;
   }
   llvm_unreachable("a reduction is read before its phase has supplied it");
 }
@@ -262,8 +267,8 @@ Value Emitter::emitCheck(Frame &frame, unsigned id, const Node &node) {
   Value size = isa<VectorType>(type) ? splat(frame, extent) : extent;
   Value wrapped = at;
   if (node.check == IndexCheck::Wrap) {
-    Value negative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at,
-                                           constant(loc, type, 0));
+    Value negative =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at, constant(loc, type, 0));
     Value shifted = arith::AddIOp::create(builder, loc, at, size);
     wrapped = arith::SelectOp::create(builder, loc, negative, shifted, at);
   }
@@ -323,8 +328,7 @@ Value Emitter::emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Valu
     known = cast<IntegerAttr>(divisor.value).getValue();
   }
   if (!known || known->isZero()) {
-    Value isZero =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, operands[1], zero);
+    Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, operands[1], zero);
     Value active = bounds(frame, node.bounds);
     if (isa<VectorType>(type) || frame.lanes == 1) {
       active = conjunction(loc, active, frame.mask, frame.lanes);
@@ -333,8 +337,8 @@ Value Emitter::emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Valu
                 ErrorCode::DivisionByZero, 0, Value(), Value());
     operands[1] = arith::SelectOp::create(builder, loc, isZero, one, operands[1]);
   }
-  bool isSigned = isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(
-      node.op);
+  bool isSigned =
+      isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(node.op);
   Value isMinusOne;
   Value dividend = operands[0];
   if (isSigned && (!known || known->isAllOnes())) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/KernelProgram.h"
+#include "kernel/KernelProgram.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -56,11 +56,12 @@ public:
 
   /// The integer type of addresses and indices: i64, or i32 under a guard.
   virtual Type getIndexType() = 0;
-  /// Whether a splat is made where its scalar is, not where a vector is first needed: before the loops, that is,
-  /// for targets that move nothing out of loops themselves.
+  /// Whether a splat is made where its scalar is, not where a vector is first needed: before the
+  /// loops, that is, for targets that move nothing out of loops themselves.
   virtual bool splatsAtDefinition() { return false; }
-  /// Whether quotients of neighbouring lanes by a size that is not known are counted on from the first lane's, one after the other: for targets
-  /// that divide by many instructions, and have a lane's number in a register of its own.
+  /// Whether quotients of neighbouring lanes by a size that is not known are counted on from the
+  /// first lane's, one after the other: for targets that divide by many instructions, and have a
+  /// lane's number in a register of its own.
   virtual bool countsQuotients() { return false; }
   /// The value of a kernel parameter in the index type.
   virtual Value getParameter(OpBuilder &builder, StringRef name) = 0;
@@ -79,8 +80,7 @@ public:
                            ValueRange members);
   /// `op` on operands that are scalars or vectors of one length, if the target
   /// has its own form of it; null to repeat the operation as it is.
-  virtual Value apply(OpBuilder &builder, Operation *op, ValueRange operands,
-                      Type resultType) = 0;
+  virtual Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) = 0;
   /// Records an error where `failed` (i1 or vector of i1) holds in some lane;
   /// `index` (i64, same shape; may be null) is what was wrong.
   virtual void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code,
@@ -98,7 +98,8 @@ struct Frame {
   uint32_t bound = 0;
   std::optional<unsigned> laneDim;
   unsigned lanes = 1;
-  /// The first lane's position along the lane dim is a multiple of `lanes`: bounds that are such multiples then hold for all lanes or none.
+  /// The first lane's position along the lane dim is a multiple of `lanes`: bounds that are such
+  /// multiples then hold for all lanes or none.
   bool isAtMultiple = false;
   /// Lanes inside of the domain: i1 or vector of i1; null for all.
   Value mask;
@@ -172,8 +173,7 @@ private:
   bool storeGroup(Frame &frame, ArrayRef<Store> stores);
   Value emitCheck(Frame &frame, unsigned id, const Node &node);
   Value emitApply(Frame &frame, const Node &node);
-  Value emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Value> &operands,
-                     Type type);
+  Value emitDivision(Frame &frame, const Node &node, SmallVectorImpl<Value> &operands, Type type);
   Access makeAccess(Frame &frame, SizeExpr address, const Node *node);
   bool countsLanes(Frame &frame, SizeExpr expr);
   Value quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr right, bool asVector);

@@ -51,8 +51,7 @@ Access Emitter::makeAccess(Frame &frame, SizeExpr address, const Node *node) {
   }
   auto stride = program.getStride(address, *frame.laneDim);
   if (stride && !varies(frame, *stride) &&
-      !varies(frame,
-              address - *stride * SizeExpr::dim(program.getContext(), *frame.laneDim))) {
+      !varies(frame, address - *stride * SizeExpr::dim(program.getContext(), *frame.laneDim))) {
     access.offset = firstLane(frame, address);
     if (stride->isConstant(1)) {
       access.shape = AccessShape::Contiguous;
@@ -144,8 +143,8 @@ bool Emitter::storeGroup(Frame &frame, ArrayRef<Store> stores) {
 
 void Emitter::storeAll(Frame &frame, ArrayRef<Store> stores) {
   while (!stores.empty()) {
-    ArrayRef<Store> same = stores.take_while(
-        [&](const Store &store) { return store.result == stores[0].result; });
+    ArrayRef<Store> same =
+        stores.take_while([&](const Store &store) { return store.result == stores[0].result; });
     if (same.size() == 1 || !storeGroup(frame, same)) {
       for (const Store &one : same) {
         store(frame, one, value(frame, one.node));

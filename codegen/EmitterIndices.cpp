@@ -1,4 +1,5 @@
-// Index arithmetic: size expressions at the point of a frame, for its first lane or for all, bounds, and numbers taken apart into dims.
+// Index arithmetic: size expressions at the point of a frame, for its first lane or for all,
+// bounds, and numbers taken apart into dims.
 #include "codegen/Emitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -37,8 +38,8 @@ bool Emitter::countsLanes(Frame &frame, SizeExpr expr) {
       continue;
     }
     auto call = monomial.size() == 1 ? dyn_cast<SizeCallAttr>(monomial[0]) : SizeCallAttr();
-    if (counts || coefficient != 1 || !call || call.getFunction() != SizeFunction::FloorDiv || varies(frame, call.getRhs()) ||
-        !countsLanes(frame, call.getLhs())) {
+    if (counts || coefficient != 1 || !call || call.getFunction() != SizeFunction::FloorDiv ||
+        varies(frame, call.getRhs()) || !countsLanes(frame, call.getLhs())) {
       return false;
     }
     counts = true;
@@ -46,7 +47,8 @@ bool Emitter::countsLanes(Frame &frame, SizeExpr expr) {
   return counts;
 }
 
-/// floordiv(left, right), which `expr` is. It is looked for first: a schedule that knows it has supplied it.
+/// floordiv(left, right), which `expr` is. It is looked for first: a schedule that knows it has
+/// supplied it.
 Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr right, bool asVector) {
   Location loc = program.getKernel().getLoc();
   asVector = asVector && varies(frame, expr);
@@ -58,19 +60,26 @@ Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr rig
   }
   bool isNonNegative = program.getFacts().provablyNonNegative(left);
   auto &known = frame.indices;
-  if (asVector && target.countsQuotients() && isNonNegative && !right.getConstant() && !varies(frame, right) && countsLanes(frame, left)) {
+  if (asVector && target.countsQuotients() && isNonNegative && !right.getConstant() &&
+      !varies(frame, right) && countsLanes(frame, left)) {
     // One division, and a comparison for each further lane.
-    Value divisor = polynomial(frame, right, {}, false), now = quotient(frame, expr, left, right, false);
-    Value numerators = polynomial(frame, left, {}, true), before = polynomial(frame, left, {}, false);
-    Value rest = arith::SubIOp::create(builder, loc, before, arith::MulIOp::create(builder, loc, now, divisor));
-    Value zero = constant(loc, divisor.getType(), 0), all = LLVM::PoisonOp::create(builder, loc, numerators.getType());
+    Value divisor = polynomial(frame, right, {}, false),
+          now = quotient(frame, expr, left, right, false);
+    Value numerators = polynomial(frame, left, {}, true),
+          before = polynomial(frame, left, {}, false);
+    Value rest = arith::SubIOp::create(builder, loc, before,
+                                       arith::MulIOp::create(builder, loc, now, divisor));
+    Value zero = constant(loc, divisor.getType(), 0),
+          all = LLVM::PoisonOp::create(builder, loc, numerators.getType());
     for (unsigned lane = 0; lane < frame.lanes; ++lane) {
       Value at = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(lane));
       if (lane) {
         Value numerator = LLVM::ExtractElementOp::create(builder, loc, numerators, at);
-        rest = arith::AddIOp::create(builder, loc, rest, arith::SubIOp::create(builder, loc, numerator, before));
+        rest = arith::AddIOp::create(builder, loc, rest,
+                                     arith::SubIOp::create(builder, loc, numerator, before));
         Value isNext = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest, divisor);
-        now = arith::AddIOp::create(builder, loc, now, arith::ExtUIOp::create(builder, loc, now.getType(), isNext));
+        now = arith::AddIOp::create(builder, loc, now,
+                                    arith::ExtUIOp::create(builder, loc, now.getType(), isNext));
         rest = arith::SelectOp::create(builder, loc, isNext, zero, rest);
         before = numerator;
       }
@@ -83,7 +92,8 @@ Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr rig
     lhs = splat(loc, lhs, frame.lanes);
     rhs = splat(loc, rhs, frame.lanes);
   }
-  return known[key] = isNonNegative ? Value(arith::DivUIOp::create(builder, loc, lhs, rhs)) : roundedDivision(loc, lhs, rhs, /*ceil=*/false);
+  return known[key] = isNonNegative ? Value(arith::DivUIOp::create(builder, loc, lhs, rhs))
+                                    : roundedDivision(loc, lhs, rhs, /*ceil=*/false);
 }
 
 /// The polynomial as written; atoms that vary along the lanes make it a vector
@@ -123,8 +133,8 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
     }
     if (name[0] == 'v' && numbered) {
       Value index = value(frame, position);
-      Type type = isa<VectorType>(index.getType()) ? getLanesType(indexType, frame.lanes)
-                                                   : indexType;
+      Type type =
+          isa<VectorType>(index.getType()) ? getLanesType(indexType, frame.lanes) : indexType;
       return index.getType() == type ? index
                                      : Value(arith::TruncIOp::create(builder, loc, type, index));
     }
@@ -155,13 +165,17 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
           auto call = cast<SizeCallAttr>(atom);
           SizeExpr left = call.getLhs(), right = call.getRhs();
           if (call.getFunction() == SizeFunction::FloorDiv) {
-            factor = quotient(frame, SizeAttr::get(expr.getContext(), {1}, {ArrayAttr::get(expr.getContext(), {atom})}), left, right, asVector);
+            factor = quotient(
+                frame,
+                SizeAttr::get(expr.getContext(), {1}, {ArrayAttr::get(expr.getContext(), {atom})}),
+                left, right, asVector);
           } else {
             Value lhs = polynomial(frame, left, values, asVector);
             Value rhs = polynomial(frame, right, values, asVector);
             match(lhs, rhs);
-            factor = call.getFunction() == SizeFunction::Max ? Value(arith::MaxSIOp::create(builder, loc, lhs, rhs))
-                                                             : Value(arith::MinSIOp::create(builder, loc, lhs, rhs));
+            factor = call.getFunction() == SizeFunction::Max
+                         ? Value(arith::MaxSIOp::create(builder, loc, lhs, rhs))
+                         : Value(arith::MinSIOp::create(builder, loc, lhs, rhs));
           }
         }
         if (term) {
@@ -174,8 +188,8 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
       if (!term) {
         term = constant(loc, indexType, coefficient);
       } else if (coefficient != 1) {
-        term = arith::MulIOp::create(builder, loc, term,
-                                     constant(loc, term.getType(), coefficient));
+        term =
+            arith::MulIOp::create(builder, loc, term, constant(loc, term.getType(), coefficient));
       }
       if (sum) {
         match(sum, term);
@@ -195,12 +209,10 @@ Value Emitter::index(Frame &frame, SizeExpr expr) {
   return polynomial(frame, expr, {}, varies(frame, expr));
 }
 
-Value Emitter::firstLane(Frame &frame, SizeExpr expr) {
-  return polynomial(frame, expr, {}, false);
-}
+Value Emitter::firstLane(Frame &frame, SizeExpr expr) { return polynomial(frame, expr, {}, false); }
 
-/// Whether `0 <= shifted < extent` holds for all lanes or for none: pieces of a concatenation that begin and end at multiples of the width,
-/// which then come in vectors.
+/// Whether `0 <= shifted < extent` holds for all lanes or for none: pieces of a concatenation that
+/// begin and end at multiples of the width, which then come in vectors.
 bool Emitter::agrees(Frame &frame, SizeExpr shifted, SizeExpr extent) {
   if (!frame.isAtMultiple || frame.lanes == 1) {
     return false;

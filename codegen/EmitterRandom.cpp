@@ -1,9 +1,11 @@
-// Random bits at the point of a frame: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), which turns a
-// counter and a key into four words. One block of words serves four neighbouring elements, so lanes that lie next to each other share blocks:
+// Random bits at the point of a frame: Philox4x32-10 (Salmon et al., "Parallel random numbers: as
+// easy as 1, 2, 3", SC 2011), which turns a counter and a key into four words. One block of words
+// serves four neighbouring elements, so lanes that lie next to each other share blocks:
 //
 //   8 lanes from a multiple of 4     2 blocks, as a vector of 2 each round
-//   8 lanes from anywhere            3 blocks; a choice by each of the low bits of the first index brings its word to the front
-//   lanes apart from each other      a block a lane, of which each takes one word
+//   8 lanes from anywhere            3 blocks; a choice by each of the low bits of the first index
+//   brings its word to the front lanes apart from each other      a block a lane, of which each
+//   takes one word
 //
 // Nothing divides: which block and which word are a shift and a mask of the index.
 #include "codegen/Emitter.h"
@@ -17,13 +19,15 @@ using namespace mlir;
 using namespace mlir::frit;
 
 static constexpr unsigned kRounds = 10, kWords = 4;
-static constexpr uint32_t kMultipliers[] = {0xD2511F53, 0xCD9E8D57}, kKeySteps[] = {0x9E3779B9, 0xBB67AE85};
+static constexpr uint32_t kMultipliers[] = {0xD2511F53, 0xCD9E8D57},
+                          kKeySteps[] = {0x9E3779B9, 0xBB67AE85};
 
 namespace {
 /// Arithmetic on scalars or vectors of integers.
 class Words {
 public:
-  Words(OpBuilder &builder, Location loc, unsigned lanes) : builder(builder), loc(loc), lanes(lanes) {}
+  Words(OpBuilder &builder, Location loc, unsigned lanes)
+      : builder(builder), loc(loc), lanes(lanes) {}
 
   Type typeOf(unsigned bits) { return getLanesType(builder.getIntegerType(bits), lanes); }
   Value constant(unsigned bits, int64_t value) {
@@ -34,9 +38,13 @@ public:
     return arith::ConstantOp::create(builder, loc, attr);
   }
   Value low(Value wide) {
-    return getElementTypeOrSelf(wide.getType()).isInteger(32) ? wide : Value(arith::TruncIOp::create(builder, loc, typeOf(32), wide));
+    return getElementTypeOrSelf(wide.getType()).isInteger(32)
+               ? wide
+               : Value(arith::TruncIOp::create(builder, loc, typeOf(32), wide));
   }
-  Value high(Value wide) { return low(arith::ShRUIOp::create(builder, loc, wide, constant(64, 32))); }
+  Value high(Value wide) {
+    return low(arith::ShRUIOp::create(builder, loc, wide, constant(64, 32)));
+  }
   Value wide(Value word) { return arith::ExtUIOp::create(builder, loc, typeOf(64), word); }
 
   /// The block of a counter of four words, under a key of two.
@@ -46,16 +54,20 @@ public:
       Value upper[2], lower[2];
       for (unsigned i : {0, 1}) {
         if (round) {
-          key[i] = arith::AddIOp::create(builder, loc, key[i], constant(32, static_cast<int32_t>(kKeySteps[i])));
+          key[i] = arith::AddIOp::create(builder, loc, key[i],
+                                         constant(32, static_cast<int32_t>(kKeySteps[i])));
         }
         Value word = counter[2 * i];
-        upper[i] = high(arith::MulIOp::create(builder, loc, wide(word), constant(64, kMultipliers[i])));
-        lower[i] = arith::MulIOp::create(builder, loc, word, constant(32, static_cast<int32_t>(kMultipliers[i])));
+        upper[i] =
+            high(arith::MulIOp::create(builder, loc, wide(word), constant(64, kMultipliers[i])));
+        lower[i] = arith::MulIOp::create(builder, loc, word,
+                                         constant(32, static_cast<int32_t>(kMultipliers[i])));
       }
       auto mix = [&](Value a, Value b, Value c) -> Value {
         return arith::XOrIOp::create(builder, loc, arith::XOrIOp::create(builder, loc, a, b), c);
       };
-      counter = {mix(upper[1], counter[1], key[0]), lower[1], mix(upper[0], counter[3], key[1]), lower[0]};
+      counter = {mix(upper[1], counter[1], key[0]), lower[1], mix(upper[0], counter[3], key[1]),
+                 lower[0]};
     }
     return counter;
   }
@@ -74,16 +86,21 @@ static Value shuffle(OpBuilder &builder, Location loc, Value a, Value b, ArrayRe
 /// `count` elements of a vector from `first` on.
 static Value slice(OpBuilder &builder, Location loc, Value vector, unsigned first, unsigned count) {
   auto places = llvm::to_vector(llvm::seq<int32_t>(first, first + count));
-  return first == 0 && cast<VectorType>(vector.getType()).getNumElements() == count ? vector : shuffle(builder, loc, vector, vector, places);
+  return first == 0 && cast<VectorType>(vector.getType()).getNumElements() == count
+             ? vector
+             : shuffle(builder, loc, vector, vector, places);
 }
 
 /// a[0], b[0], .., a[1], b[1], ..: vectors or scalars of the same length.
 static Value alternate(OpBuilder &builder, Location loc, ArrayRef<Value> parts) {
   auto vector = dyn_cast<VectorType>(parts[0].getType());
   if (!vector) {
-    Value all = LLVM::PoisonOp::create(builder, loc, getLanesType(parts[0].getType(), parts.size()));
+    Value all =
+        LLVM::PoisonOp::create(builder, loc, getLanesType(parts[0].getType(), parts.size()));
     for (auto [i, part] : llvm::enumerate(parts)) {
-      all = LLVM::InsertElementOp::create(builder, loc, all, part, arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(i)));
+      all = LLVM::InsertElementOp::create(
+          builder, loc, all, part,
+          arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(i)));
     }
     return all;
   }
@@ -92,7 +109,8 @@ static Value alternate(OpBuilder &builder, Location loc, ArrayRef<Value> parts) 
   SmallVector<Value> joined(parts);
   for (int32_t each = length; joined.size() > 2; each *= 2) {
     for (unsigned i = 0; i < joined.size() / 2; ++i) {
-      joined[i] = shuffle(builder, loc, joined[2 * i], joined[2 * i + 1], llvm::to_vector(llvm::seq<int32_t>(0, 2 * each)));
+      joined[i] = shuffle(builder, loc, joined[2 * i], joined[2 * i + 1],
+                          llvm::to_vector(llvm::seq<int32_t>(0, 2 * each)));
     }
     joined.resize(joined.size() / 2);
   }
@@ -118,22 +136,26 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     auto all = [&](Value one) { return splat(loc, one, lanes); };
     bool isLong = getElementTypeOrSelf(block.getType()).isInteger(64);
     Value zero = words.constant(32, 0);
-    auto drawn = words.philox({words.low(block), isLong ? words.high(block) : zero, all(scalars.low(stream)), zero},
-                              {all(scalars.low(seed)), all(scalars.high(seed))});
+    auto drawn = words.philox(
+        {words.low(block), isLong ? words.high(block) : zero, all(scalars.low(stream)), zero},
+        {all(scalars.low(seed)), all(scalars.high(seed))});
     SmallVector<Value> elements(drawn.begin(), drawn.end());
     for (unsigned i = 0; isWide && i < perBlock; ++i) {
-      Value upper = arith::ShLIOp::create(builder, loc, words.wide(drawn[2 * i + 1]), words.constant(64, 32));
+      Value upper =
+          arith::ShLIOp::create(builder, loc, words.wide(drawn[2 * i + 1]), words.constant(64, 32));
       elements[i] = arith::OrIOp::create(builder, loc, words.wide(drawn[2 * i]), upper);
     }
     elements.resize(perBlock);
     return elements;
   };
   auto shifted = [&](Value index) -> Value {
-    return arith::ShRUIOp::create(builder, loc, index, constant(loc, index.getType(), llvm::Log2_32(perBlock)));
+    return arith::ShRUIOp::create(builder, loc, index,
+                                  constant(loc, index.getType(), llvm::Log2_32(perBlock)));
   };
   auto hasBit = [&](Value index, unsigned bit) -> Value {
     Value masked = arith::AndIOp::create(builder, loc, index, constant(loc, index.getType(), bit));
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, masked, constant(loc, index.getType(), 0));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, masked,
+                                 constant(loc, index.getType(), 0));
   };
 
   // The element at one index, or at one a lane.
@@ -142,18 +164,21 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     for (unsigned bit = 1; bit < perBlock; bit *= 2) {
       Value odd = hasBit(at, bit);
       for (unsigned i = 0; i < elements.size() / 2; ++i) {
-        elements[i] = arith::SelectOp::create(builder, loc, odd, elements[2 * i + 1], elements[2 * i]);
+        elements[i] =
+            arith::SelectOp::create(builder, loc, odd, elements[2 * i + 1], elements[2 * i]);
       }
       elements.resize(elements.size() / 2);
     }
     return elements[0];
   };
 
-  // Where each lane is a register, products of words are not to become products of vectors of wide ones.
+  // Where each lane is a register, products of words are not to become products of vectors of wide
+  // ones.
   const bool isByLane = target.countsQuotients();
   const unsigned lanes = frame.lanes;
   bool varying = varies(frame, node.expr);
-  SizeExpr rest = varying ? node.expr - SizeExpr::dim(program.getContext(), *frame.laneDim) : SizeExpr();
+  SizeExpr rest =
+      varying ? node.expr - SizeExpr::dim(program.getContext(), *frame.laneDim) : SizeExpr();
   if (!varying || varies(frame, rest)) {
     Value at = index(frame, node.expr);
     if (!varying || !isByLane) {
@@ -167,14 +192,19 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     return alternate(builder, loc, chosen);
   }
 
-  // Neighbours. What the first index is surely a multiple of leaves so many words out that may come first.
-  const unsigned multiple = std::gcd<int64_t, int64_t>(std::gcd<int64_t, int64_t>(perBlock, rest.getContentDivisor()), frame.isAtMultiple ? lanes : 1);
+  // Neighbours. What the first index is surely a multiple of leaves so many words out that may come
+  // first.
+  const unsigned multiple =
+      std::gcd<int64_t, int64_t>(std::gcd<int64_t, int64_t>(perBlock, rest.getContentDivisor()),
+                                 frame.isAtMultiple ? lanes : 1);
   const unsigned blocks = llvm::divideCeil(perBlock - multiple + lanes, perBlock);
   Value at = firstLane(frame, node.expr), block = shifted(at), elements;
   if (isByLane || blocks == 1) {
     SmallVector<Value> all;
     for (unsigned i = 0; i < blocks; ++i) {
-      all.append(draw(i ? Value(arith::AddIOp::create(builder, loc, block, constant(loc, block.getType(), i))) : block));
+      all.append(draw(
+          i ? Value(arith::AddIOp::create(builder, loc, block, constant(loc, block.getType(), i)))
+            : block));
     }
     elements = alternate(builder, loc, all);
   } else {
@@ -184,12 +214,15 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     }
     auto type = VectorType::get({blocks}, block.getType());
     Value step = arith::ConstantOp::create(builder, loc, DenseIntElementsAttr::get(type, steps));
-    elements = alternate(builder, loc, draw(arith::AddIOp::create(builder, loc, splat(loc, block, blocks), step)));
+    elements = alternate(
+        builder, loc, draw(arith::AddIOp::create(builder, loc, splat(loc, block, blocks), step)));
   }
   for (unsigned bit = perBlock / 2; bit >= multiple; bit /= 2) {
     // As many as the smaller bits may still leave out.
     unsigned count = lanes + bit - multiple;
-    elements = arith::SelectOp::create(builder, loc, hasBit(at, bit), slice(builder, loc, elements, bit, count), slice(builder, loc, elements, 0, count));
+    elements = arith::SelectOp::create(builder, loc, hasBit(at, bit),
+                                       slice(builder, loc, elements, bit, count),
+                                       slice(builder, loc, elements, 0, count));
   }
   return slice(builder, loc, elements, 0, lanes);
 }

@@ -1,4 +1,5 @@
-// Reading the zip. Sizes are capped before memory is taken, so that a small hostile file cannot ask for much.
+// Reading the zip. Sizes are capped before memory is taken, so that a small hostile file cannot ask
+// for much.
 
 #include "compiler/Archive.h"
 
@@ -23,7 +24,8 @@ static constexpr uint64_t kMaxEntries = 1 << 16;
 static constexpr uint64_t kMaxModelBytes = uint64_t(512) << 20;
 static constexpr uint64_t kMaxStorageBytes = uint64_t(64) << 30;
 
-/// Deflate cannot shrink more than about a thousandfold; an entry that claims more than its archive could hold is refused unread.
+/// Deflate cannot shrink more than about a thousandfold; an entry that claims more than its archive
+/// could hold is refused unread.
 static constexpr uint64_t kMaxRatio = 1100;
 
 /// A name of the file's own, as one bounded line of a message may say it.
@@ -35,15 +37,18 @@ static std::string quoted(llvm::StringRef name) {
   return "'" + text + (name.size() > kMostSaid ? "...'" : "'");
 }
 
-static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std::string &bytes, std::string &error) {
+static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std::string &bytes,
+                      std::string &error) {
   unz_file_info64 info;
   if (unzLocateFile(zip, name.c_str(), 1) != UNZ_OK ||
       unzGetCurrentFileInfo64(zip, &info, nullptr, 0, nullptr, 0, nullptr, 0) != UNZ_OK) {
     error = "has no entry " + quoted(name);
     return false;
   }
-  if (info.uncompressed_size > limit || info.uncompressed_size > (info.compressed_size + 1) * kMaxRatio) {
-    error = "entry " + quoted(name) + " claims " + std::to_string(info.uncompressed_size) + " bytes, more than it can hold";
+  if (info.uncompressed_size > limit ||
+      info.uncompressed_size > (info.compressed_size + 1) * kMaxRatio) {
+    error = "entry " + quoted(name) + " claims " + std::to_string(info.uncompressed_size) +
+            " bytes, more than it can hold";
     return false;
   }
   if (unzOpenCurrentFile(zip) != UNZ_OK) {
@@ -53,7 +58,8 @@ static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std:
   bytes.resize(info.uncompressed_size);
   size_t done = 0;
   while (done != bytes.size()) {
-    int got = unzReadCurrentFile(zip, bytes.data() + done, std::min<size_t>(bytes.size() - done, 1 << 30));
+    int got = unzReadCurrentFile(zip, bytes.data() + done,
+                                 std::min<size_t>(bytes.size() - done, 1 << 30));
     if (got <= 0) {
       break;
     }
@@ -69,7 +75,8 @@ static bool readEntry(unzFile zip, const std::string &name, uint64_t limit, std:
 bool Archive::readConfig(const std::string &text, const std::string &folder, std::string &error) {
   llvm::Expected<llvm::json::Value> parsed = mlir::frit::parseBoundedJson(text);
   if (!parsed) {
-    error = "the list of tensors in " + quoted(folder) + " is not JSON: " + llvm::toString(parsed.takeError());
+    error = "the list of tensors in " + quoted(folder) +
+            " is not JSON: " + llvm::toString(parsed.takeError());
     return false;
   }
   const llvm::json::Object *root = parsed->getAsObject();
@@ -86,7 +93,8 @@ bool Archive::readConfig(const std::string &text, const std::string &folder, std
       return false;
     }
     if (entry->getBoolean("use_pickle").value_or(false)) {
-      error = "tensor " + quoted(name) + " is pickled, which frit does not read; export plain tensors";
+      error =
+          "tensor " + quoted(name) + " is pickled, which frit does not read; export plain tensors";
       return false;
     }
     pathOfName[name.str()] = folder + path->str();
@@ -100,36 +108,44 @@ bool Archive::readConfig(const std::string &text, const std::string &folder, std
 /// What a zip without models/*.json is, as far as its entries tell.
 static std::string describeOther(llvm::ArrayRef<std::string> names) {
   auto any = [&](llvm::StringRef part) {
-    return llvm::any_of(names, [&](llvm::StringRef name) { return ("/" + name).str().find(part) != std::string::npos; });
+    return llvm::any_of(names, [&](llvm::StringRef name) {
+      return ("/" + name).str().find(part) != std::string::npos;
+    });
   };
   if (any("/serialized_exported_program.json")) {
     return "holds an exported program in the layout of torch before 2.8; write it again: "
            "torch.export.save(torch.export.load(OLD), NEW) with torch 2.11 to 2.13";
   }
   if (any("/data/aotinductor/")) {
-    return "is a package of AOTInductor: compiled code without the program it was made from; write the program with torch.export.save";
+    return "is a package of AOTInductor: compiled code without the program it was made from; write "
+           "the program with torch.export.save";
   }
   if (any("/data.pkl")) {
-    return "is a file of torch.save or torch.jit.save, which frit does not read; write the program with torch.export.save";
+    return "is a file of torch.save or torch.jit.save, which frit does not read; write the program "
+           "with torch.export.save";
   }
   return "holds no exported model (models/*.json); write it with torch.export.save";
 }
 
 /// The model that was asked for, or the only one; empty after an error.
-static std::string chooseModel(const std::vector<std::string> &models, const std::string &wanted, std::string &error) {
+static std::string chooseModel(const std::vector<std::string> &models, const std::string &wanted,
+                               std::string &error) {
   constexpr size_t kMostListed = 8;
   bool found = wanted.empty() ? models.size() == 1 : llvm::is_contained(models, wanted);
   if (!found) {
     llvm::ArrayRef<std::string> listed = llvm::ArrayRef(models).take_front(kMostListed);
-    error = (wanted.empty() ? "" : "has no model " + quoted(wanted) + "; it ") + "holds the models " +
-            llvm::join(llvm::map_range(listed, quoted), ", ") +
-            (models.size() > listed.size() ? " and " + std::to_string(models.size() - listed.size()) + " more" : "") +
+    error = (wanted.empty() ? "" : "has no model " + quoted(wanted) + "; it ") +
+            "holds the models " + llvm::join(llvm::map_range(listed, quoted), ", ") +
+            (models.size() > listed.size()
+                 ? " and " + std::to_string(models.size() - listed.size()) + " more"
+                 : "") +
             "; name one with --model=NAME";
   }
   return found ? (wanted.empty() ? models.front() : wanted) : "";
 }
 
-std::optional<Archive> Archive::open(const std::string &path, const std::string &wanted, std::string &error) {
+std::optional<Archive> Archive::open(const std::string &path, const std::string &wanted,
+                                     std::string &error) {
   unzFile zip = unzOpen64(path.c_str());
   if (!zip) {
     error = "cannot be opened as a zip archive; torch.export.save writes one";
@@ -139,7 +155,8 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
   std::vector<std::string> names;
   for (int at = unzGoToFirstFile(zip); at == UNZ_OK; at = unzGoToNextFile(zip)) {
     char name[4096];
-    if (names.size() == kMaxEntries || unzGetCurrentFileInfo64(zip, nullptr, name, sizeof(name), nullptr, 0, nullptr, 0) != UNZ_OK) {
+    if (names.size() == kMaxEntries || unzGetCurrentFileInfo64(zip, nullptr, name, sizeof(name),
+                                                               nullptr, 0, nullptr, 0) != UNZ_OK) {
       error = "has a damaged directory or more than 65536 entries";
       return std::nullopt;
     }
@@ -151,7 +168,8 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
   std::vector<std::string> models;
   for (const std::string &name : names) {
     llvm::StringRef inside = llvm::StringRef(name).substr(root.size());
-    if (name.starts_with(root) && inside.consume_front("models/") && inside.consume_back(".json") && !inside.empty()) {
+    if (name.starts_with(root) && inside.consume_front("models/") && inside.consume_back(".json") &&
+        !inside.empty()) {
       models.push_back(inside.str());
     }
   }
@@ -162,7 +180,8 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
   llvm::sort(models);
   std::string model = chooseModel(models, wanted, error);
   Archive archive;
-  if (model.empty() || !readEntry(zip, root + "models/" + model + ".json", kMaxModelBytes, archive.json, error)) {
+  if (model.empty() ||
+      !readEntry(zip, root + "models/" + model + ".json", kMaxModelBytes, archive.json, error)) {
     return std::nullopt;
   }
   for (const char *kind : {"weights", "constants"}) {
@@ -172,7 +191,8 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
       continue;
     }
     std::string text;
-    if (!readEntry(zip, config, kMaxModelBytes, text, error) || !archive.readConfig(text, folder, error)) {
+    if (!readEntry(zip, config, kMaxModelBytes, text, error) ||
+        !archive.readConfig(text, folder, error)) {
       return std::nullopt;
     }
   }

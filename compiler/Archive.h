@@ -1,5 +1,6 @@
-// A `.pt2` archive: the model's JSON and the raw storages of its parameters, buffers and constants. Entries are read by name through
-// the zip's directory; nothing in it is unpickled, and a tensor that was pickled is refused.
+// A `.pt2` archive: the model's JSON and the raw storages of its parameters, buffers and constants.
+// Entries are read by name through the zip's directory; nothing in it is unpickled, and a tensor
+// that was pickled is refused.
 
 #pragma once
 
@@ -13,12 +14,15 @@ namespace frit {
 
 class Archive {
 public:
-  /// `model` names one of several. Null and `error` (one line) when the file is not an archive that holds such an exported model.
-  static std::optional<Archive> open(const std::string &path, const std::string &model, std::string &error);
+  /// `model` names one of several. Null and `error` (one line) when the file is not an archive that
+  /// holds such an exported model.
+  static std::optional<Archive> open(const std::string &path, const std::string &model,
+                                     std::string &error);
 
   const std::string &model() const { return json; }
 
-  /// The bytes of the storage that parameter, buffer or constant `name` looks at, null when the archive has none of that name.
+  /// The bytes of the storage that parameter, buffer or constant `name` looks at, null when the
+  /// archive has none of that name.
   const std::string *storage(const std::string &name) const;
 
   /// Whether the archive keeps it among the constants of the program: it is in no state_dict.

@@ -16,8 +16,8 @@ static GraphOp entryGraph(ModuleOp module) {
   for (auto graph : module.getOps<GraphOp>()) {
     if (!called.contains(graph.getSymNameAttr())) {
       if (entry) {
-        graph.emitError() << "a module is compiled from one graph, but '" << entry.getSymName() << "' and '"
-                          << graph.getSymName() << "' are both called by nobody";
+        graph.emitError() << "a module is compiled from one graph, but '" << entry.getSymName()
+                          << "' and '" << graph.getSymName() << "' are both called by nobody";
         return nullptr;
       }
       entry = graph;
@@ -29,7 +29,8 @@ static GraphOp entryGraph(ModuleOp module) {
   return entry;
 }
 
-std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, int64_t firstKept, std::vector<GraphOp> &graphs) {
+std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, int64_t firstKept,
+                                                 std::vector<GraphOp> &graphs) {
   auto artifact = std::make_unique<format::ArtifactT>();
   artifact->producer = "frit 0.1.0";
   SourceTable sources;
@@ -41,7 +42,8 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, i
     artifact->graph = graph.getSymName().str();
     // Without kernels one plan is for every CPU.
     if (one.target == format::Target::Cpu && one.images.empty() &&
-        llvm::any_of(artifact->plans, [](const auto &plan) { return plan->target == format::Target::Cpu; })) {
+        llvm::any_of(artifact->plans,
+                     [](const auto &plan) { return plan->target == format::Target::Cpu; })) {
       continue;
     }
     PlanWriter::Kernels kernels;

@@ -1,5 +1,6 @@
-// One walk in order: values get numbers, every attribute and type is printed once and then known by its address. Sizes are renamed before
-// they are printed, because the order of a sum depends on the names in it. Printing the module instead takes four times as long.
+// One walk in order: values get numbers, every attribute and type is printed once and then known by
+// its address. Sizes are renamed before they are printed, because the order of a sum depends on the
+// names in it. Printing the module instead takes four times as long.
 
 #include "compiler/CanonicalKey.h"
 
@@ -34,13 +35,17 @@ public:
       if (hint && *hint > 1) {
         hint = int64_t(1) << llvm::Log2_64(static_cast<uint64_t>(*hint));
       }
-      return {SymbolAttr::get(symbol.getContext(), nameOf(symbol.getName()), symbol.getMin(), symbol.getMax(), hint, symbol.getDivisor(),
-                              symbol.getUnbacked(), symbol.getBuckets(), nameOf(symbol.getBucketOf())),
+      return {SymbolAttr::get(symbol.getContext(), nameOf(symbol.getName()), symbol.getMin(),
+                              symbol.getMax(), hint, symbol.getDivisor(), symbol.getUnbacked(),
+                              symbol.getBuckets(), nameOf(symbol.getBucketOf())),
               WalkResult::skip()};
     });
     replacer.addReplacement([this](FlatSymbolRefAttr graph) -> std::pair<Attribute, WalkResult> {
       auto known = graphs.find(graph.getValue());
-      Attribute renamed = known == graphs.end() ? graph : FlatSymbolRefAttr::get(graph.getContext(), "graph" + std::to_string(known->second));
+      Attribute renamed =
+          known == graphs.end()
+              ? graph
+              : FlatSymbolRefAttr::get(graph.getContext(), "graph" + std::to_string(known->second));
       return {renamed, WalkResult::skip()};
     });
     write(module.getOperation());
@@ -59,7 +64,8 @@ private:
       for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
         // torch's names begin with a letter.
         std::string name = "_" + std::to_string(symbols.size());
-        if (sizes.try_emplace(symbol.getName(), SizeExpr::symbol(module.getContext(), name)).second) {
+        if (sizes.try_emplace(symbol.getName(), SizeExpr::symbol(module.getContext(), name))
+                .second) {
           symbols.push_back(symbol.getName().str());
         }
       }
@@ -143,6 +149,8 @@ private:
 };
 } // namespace
 
-CanonicalForm canonicalForm(ModuleOp module, const std::string &buckets) { return Writer(module).finish(buckets); }
+CanonicalForm canonicalForm(ModuleOp module, const std::string &buckets) {
+  return Writer(module).finish(buckets);
+}
 
 } // namespace frit

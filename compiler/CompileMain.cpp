@@ -1,4 +1,5 @@
-// The command line of frit-compile. Flags are few and hand-read: LLVM's option parser would show two hundred of LLVM's own.
+// The command line of frit-compile. Flags are few and hand-read: LLVM's option parser would show
+// two hundred of LLVM's own.
 
 #include "compiler/Compiler.h"
 
@@ -58,7 +59,8 @@ A value may also be the next word: --target cpu.
 exit status: 0 success, 1 the input cannot be read or compiled, 2 a wrong command line, 70 a mistake of frit's own
 )";
 
-static constexpr const char *kHiddenUsage = "\nfor developers:\n  --crash-in=PHASE        crash in import, parse, passes, codegen or artifact\n";
+static constexpr const char *kHiddenUsage = "\nfor developers:\n  --crash-in=PHASE        crash in "
+                                            "import, parse, passes, codegen or artifact\n";
 
 namespace {
 enum ExitStatus { kSuccess = 0, kFailed = 1, kWrongUsage = 2, kOwnMistake = 70 };
@@ -91,20 +93,25 @@ static std::string readSizes(CommandLine &line) {
     return line.sizes + ": " + buffer.getError().message();
   }
   std::vector<mlir::frit::BucketRequest> requests;
-  if (std::string wrong = mlir::frit::readHistogram((*buffer)->getBuffer(), line.bucketCount, requests); !wrong.empty()) {
+  if (std::string wrong =
+          mlir::frit::readHistogram((*buffer)->getBuffer(), line.bucketCount, requests);
+      !wrong.empty()) {
     return line.sizes + ": " + wrong;
   }
-  line.options.buckets += (line.options.buckets.empty() ? "" : ";") + mlir::frit::writeBuckets(requests);
+  line.options.buckets +=
+      (line.options.buckets.empty() ? "" : ";") + mlir::frit::writeBuckets(requests);
   return "";
 }
 
 static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::StringRef value) {
   CompileOptions &options = line.options;
-  for (auto [name, field] : {std::pair("-o", &line.output), std::pair("--model", &options.model), std::pair("--numerics", &options.numerics),
-                             std::pair("--fallback", &options.fallback), std::pair("--random", &options.random), std::pair("--weights", &options.weights),
-                             std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
-                             std::pair("--dump-phases-to", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
-                             std::pair("--crash-in", &options.crashIn)}) {
+  for (auto [name, field] :
+       {std::pair("-o", &line.output), std::pair("--model", &options.model),
+        std::pair("--numerics", &options.numerics), std::pair("--fallback", &options.fallback),
+        std::pair("--random", &options.random), std::pair("--weights", &options.weights),
+        std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
+        std::pair("--dump-phases-to", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
+        std::pair("--crash-in", &options.crashIn)}) {
     if (flag == name) {
       *field = value.str();
       return value.empty() ? flag.str() + " needs a value" : "";
@@ -119,22 +126,28 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
   }
   if (flag == "--target") {
     line.targets.push_back(value.str());
-    return value.contains(':') && !value.starts_with("cpu:") ? "only cpu has levels, got '" + value.str() + "'" : "";
+    return value.contains(':') && !value.starts_with("cpu:")
+               ? "only cpu has levels, got '" + value.str() + "'"
+               : "";
   }
   if (flag == "--buckets") {
     options.buckets += (options.buckets.empty() ? "" : ";") + value.str();
     return "";
   }
-  if (value.getAsInteger(10, line.bucketCount) || line.bucketCount < 1 || line.bucketCount > mlir::frit::kMaxBuckets) {
-    return "--bucket-count takes a number from 1 to " + std::to_string(mlir::frit::kMaxBuckets) + ", got '" + value.str() + "'";
+  if (value.getAsInteger(10, line.bucketCount) || line.bucketCount < 1 ||
+      line.bucketCount > mlir::frit::kMaxBuckets) {
+    return "--bucket-count takes a number from 1 to " + std::to_string(mlir::frit::kMaxBuckets) +
+           ", got '" + value.str() + "'";
   }
   return "";
 }
 
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
-  constexpr llvm::StringRef valued[] = {"-o",        "--model",         "--target", "--cpu",          "--fallback",       "--weights", "--numerics",
-                                        "--buckets", "--bucket-policy", "--sizes",  "--bucket-count", "--dump-phases-to", "--emit",    "--crash-in",
-                                        "--random"};
+  constexpr llvm::StringRef valued[] = {"-o",         "--model",        "--target",
+                                        "--cpu",      "--fallback",     "--weights",
+                                        "--numerics", "--buckets",      "--bucket-policy",
+                                        "--sizes",    "--bucket-count", "--dump-phases-to",
+                                        "--emit",     "--crash-in",     "--random"};
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef word = argv[i];
     auto [flag, value] = word.split('=');
@@ -175,22 +188,29 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
     line.options.targets = line.targets;
   }
   if (line.cpuGiven && !llvm::is_contained(line.options.targets, "cpu") &&
-      llvm::any_of(line.targets, [](llvm::StringRef target) { return target.starts_with("cpu:"); })) {
-    return "--cpu=" + line.options.cpu + " is what --target=cpu stands for, but the targets name their CPUs; leave it out";
+      llvm::any_of(line.targets,
+                   [](llvm::StringRef target) { return target.starts_with("cpu:"); })) {
+    return "--cpu=" + line.options.cpu +
+           " is what --target=cpu stands for, but the targets name their CPUs; leave it out";
   }
   bool writes = line.options.stopAfter.empty();
   if (line.input.empty() || (line.output.empty() && writes)) {
     return line.input.empty() ? "no input; --help shows the usage" : "no output; name it with -o";
   }
-  if (line.output == "-" && writes && (line.options.weights == "external" || (line.report && line.reportFile.empty()))) {
-    return line.options.weights == "external" ? "--weights=external writes a file beside the output; name that with -o"
-                                              : "the artifact goes to standard output; name a file for the report: --report=FILE";
+  if (line.output == "-" && writes &&
+      (line.options.weights == "external" || (line.report && line.reportFile.empty()))) {
+    return line.options.weights == "external"
+               ? "--weights=external writes a file beside the output; name that with -o"
+               : "the artifact goes to standard output; name a file for the report: --report=FILE";
   }
-  if (llvm::StringRef report = line.reportFile; report.ends_with_insensitive(".html") || report.ends_with_insensitive(".htm")) {
-    return "the report is JSON, not HTML: --report=" + (report.substr(0, report.rfind('.')) + ".json").str();
+  if (llvm::StringRef report = line.reportFile;
+      report.ends_with_insensitive(".html") || report.ends_with_insensitive(".htm")) {
+    return "the report is JSON, not HTML: --report=" +
+           (report.substr(0, report.rfind('.')) + ".json").str();
   }
   if (line.options.bucketPolicy == "specialize") {
-    return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use 'ramp'";
+    return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use "
+           "'ramp'";
   }
   return checkOptions(line.options);
 }
@@ -208,7 +228,8 @@ static std::string store(const std::string &path, llvm::StringRef bytes) {
   return error ? path + ": " + llvm::toString(std::move(error)) : "";
 }
 
-static CompileResult compileFile(const CommandLine &line, const CompileOptions &options, std::string &error) {
+static CompileResult compileFile(const CommandLine &line, const CompileOptions &options,
+                                 std::string &error) {
   llvm::StringRef input = line.input;
   if (!input.ends_with(".json") && !input.ends_with(".mlir") && input != "-") {
     return compileArchive(line.input, options);
@@ -222,8 +243,8 @@ static CompileResult compileFile(const CommandLine &line, const CompileOptions &
   return input.ends_with(".json") ? compile(text, options) : compileIr(text, options);
 }
 
-/// What a mistake of frit's own is reported with: the command line and the IR that was imported. The name of the file, empty where none
-/// can be written.
+/// What a mistake of frit's own is reported with: the command line and the IR that was imported.
+/// The name of the file, empty where none can be written.
 static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
   llvm::SmallString<128> path;
   int file;
@@ -235,7 +256,8 @@ static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
   for (int i = 1; i < argc; ++i) {
     stream << " '" << argv[i] << "'";
   }
-  stream << "\n" << (ir.empty() ? "// It had imported nothing yet; the input is needed too." : ir) << "\n";
+  stream << "\n"
+         << (ir.empty() ? "// It had imported nothing yet; the input is needed too." : ir) << "\n";
   return path.str().str();
 }
 
@@ -252,10 +274,12 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
     error = store(line.output, result.artifact);
   }
   if (error.empty() && line.report) {
-    error = line.reportFile.empty() ? store("-", result.report + "\n") : store(line.reportFile, result.report + "\n");
+    error = line.reportFile.empty() ? store("-", result.report + "\n")
+                                    : store(line.reportFile, result.report + "\n");
   }
   if (error.empty() && line.options.stopAfter.empty() && !result.calls.empty()) {
-    llvm::errs() << "frit-compile: note: " << line.output << " needs libtorch, for " << result.callsText() << "\n";
+    llvm::errs() << "frit-compile: note: " << line.output << " needs libtorch, for "
+                 << result.callsText() << "\n";
   }
   return {error.empty() ? kSuccess : kFailed, error};
 }
@@ -276,7 +300,8 @@ static Outcome run(const CommandLine &line, int argc, char **argv) {
   }
   if (own) {
     std::string file = writeReproducer(argc, argv, imported);
-    return {kOwnMistake, (survived ? error + "\n" : std::string("crashed; ")) + "this is a mistake of frit's own; please report it" +
+    return {kOwnMistake, (survived ? error + "\n" : std::string("crashed; ")) +
+                             "this is a mistake of frit's own; please report it" +
                              (file.empty() ? "" : " with " + file)};
   }
   return error.empty() ? give(line, result) : Outcome{kFailed, error};
@@ -290,7 +315,8 @@ int compileMain(int argc, char **argv) {
   } else if (line.help) {
     llvm::outs() << kUsage << (line.hidden ? kHiddenUsage : "");
   } else if (line.version) {
-    llvm::outs() << "frit-compile " << FRIT_VERSION << ", LLVM " << LLVM_VERSION_STRING << ", artifact format " << kFormatVersion << "\n";
+    llvm::outs() << "frit-compile " << FRIT_VERSION << ", LLVM " << LLVM_VERSION_STRING
+                 << ", artifact format " << kFormatVersion << "\n";
   } else if (std::string wrong = readSizes(line); !wrong.empty()) {
     outcome = {kFailed, wrong};
   } else {

@@ -1,4 +1,5 @@
-// Options as JSON. Unknown names are Python's business (its registry has refused them by now), wrong types and values are not.
+// Options as JSON. Unknown names are Python's business (its registry has refused them by now),
+// wrong types and values are not.
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"
@@ -13,11 +14,13 @@
 
 namespace frit {
 
-static std::string choose(llvm::StringRef name, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> known) {
+static std::string choose(llvm::StringRef name, llvm::StringRef value,
+                          llvm::ArrayRef<llvm::StringRef> known) {
   if (llvm::is_contained(known, value)) {
     return "";
   }
-  return ("option '" + name + "' cannot be '" + value + "'; known: " + llvm::join(known, ", ")).str();
+  return ("option '" + name + "' cannot be '" + value + "'; known: " + llvm::join(known, ", "))
+      .str();
 }
 
 static std::string checkCpu(llvm::StringRef option, llvm::StringRef text) {
@@ -32,8 +35,11 @@ std::string checkOptions(const CompileOptions &options) {
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("random", options.random, {"auto", "torch", "philox"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
-  wrong = !wrong.empty() ? wrong : choose("bucket_policy", options.bucketPolicy, {"auto", "ramp", "specialize", "off"});
-  wrong = !wrong.empty() ? wrong : choose("weights", options.weights, {"embed", "external", "none"});
+  wrong = !wrong.empty() ? wrong
+                         : choose("bucket_policy", options.bucketPolicy,
+                                  {"auto", "ramp", "specialize", "off"});
+  wrong =
+      !wrong.empty() ? wrong : choose("weights", options.weights, {"embed", "external", "none"});
   wrong = !wrong.empty() ? wrong : choose("emit", options.stopAfter, {"", "imported", "outlined"});
   std::vector<mlir::frit::BucketRequest> requests;
   wrong = !wrong.empty() ? wrong : mlir::frit::readBuckets(options.buckets, requests);
@@ -41,7 +47,9 @@ std::string checkOptions(const CompileOptions &options) {
     if (llvm::StringRef cpu = target; cpu.consume_front("cpu:")) {
       wrong = !wrong.empty() ? wrong : checkCpu("target", cpu);
     } else {
-      wrong = !wrong.empty() ? wrong : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
+      wrong = !wrong.empty()
+                  ? wrong
+                  : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
     }
   }
   return wrong;
@@ -56,13 +64,16 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
   if (!object) {
     return "options must be a JSON object";
   }
-  for (auto [name, field] : {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
-                             std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
-                             std::pair("padding", &options.padding), std::pair("random", &options.random),
-                             std::pair("bucket_policy", &options.bucketPolicy), std::pair("symbol_buckets", &options.buckets),
-                             std::pair("symbol_ranges", &options.symbolRanges), std::pair("schedule_choices", &options.scheduleChoices),
-                             std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt),
-                             std::pair("mutant", &options.mutant)}) {
+  for (auto [name, field] :
+       {std::pair("name", &options.name), std::pair("cpu", &options.cpu),
+        std::pair("numerics", &options.numerics), std::pair("fallback", &options.fallback),
+        std::pair("padding", &options.padding), std::pair("random", &options.random),
+        std::pair("bucket_policy", &options.bucketPolicy),
+        std::pair("symbol_buckets", &options.buckets),
+        std::pair("symbol_ranges", &options.symbolRanges),
+        std::pair("schedule_choices", &options.scheduleChoices),
+        std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt),
+        std::pair("mutant", &options.mutant)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();
       if (!text) {
@@ -71,8 +82,10 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
       *field = text->str();
     }
   }
-  for (auto [name, field] : {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison),
-                             std::pair("relay", &options.relay), std::pair("reuse", &options.reuse), std::pair("strict", &options.strict)}) {
+  for (auto [name, field] :
+       {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison),
+        std::pair("relay", &options.relay), std::pair("reuse", &options.reuse),
+        std::pair("strict", &options.strict)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto flag = value->getAsBoolean();
       if (!flag) {

@@ -1,4 +1,5 @@
-// From text to artifact, phase by phase. Diagnostics of every phase end up in the result, none on a stream.
+// From text to artifact, phase by phase. Diagnostics of every phase end up in the result, none on a
+// stream.
 
 #include "compiler/Compiler.h"
 
@@ -11,7 +12,7 @@
 #include "compiler/Retry.h"
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
-#include "ir/Importer.h"
+#include "import/Importer.h"
 #include "ir/SourceLines.h"
 
 #include "compiler/PlanValidator.h"
@@ -46,9 +47,11 @@ static MLIRContext &threadContext() {
   return *context;
 }
 
-/// Whether kernels make their random numbers. A file for several targets has one set of operator calls, and the numbers of the CPU are eager's.
+/// Whether kernels make their random numbers. A file for several targets has one set of operator
+/// calls, and the numbers of the CPU are eager's.
 static bool makesRandomNumbers(const CompileOptions &options) {
-  bool onlyGpus = llvm::all_of(options.targets, [](llvm::StringRef target) { return target.starts_with("sm_"); });
+  bool onlyGpus = llvm::all_of(options.targets,
+                               [](llvm::StringRef target) { return target.starts_with("sm_"); });
   return options.random == "philox" || (options.random == "auto" && onlyGpus);
 }
 
@@ -59,7 +62,8 @@ struct FailureWatch : PassInstrumentation {
   std::string failAt;
   /// A stage contract was broken, which is frit's own mistake.
   bool ownContract = false;
-  /// What stands in front of operators being kernels or calls: leaving more of them to ATen is no help.
+  /// What stands in front of operators being kernels or calls: leaving more of them to ATen is no
+  /// help.
   bool inFront = false;
   /// What the caller asked for does not fit the graph.
   bool badRequest = false;
@@ -72,16 +76,17 @@ struct FailureWatch : PassInstrumentation {
   void runAfterPassFailed(Pass *pass, Operation *) override {
     ownContract |= pass->getArgument().starts_with("frit-verify-outlined");
     badRequest |= pass->getArgument() == "frit-assign-buckets";
-    inFront |= llvm::is_contained({"frit-verify-imported-form", "frit-inline-calls", "frit-functionalize"}, pass->getArgument());
+    inFront |=
+        llvm::is_contained({"frit-verify-imported-form", "frit-inline-calls", "frit-functionalize"},
+                           pass->getArgument());
   }
 };
 
 class Compilation {
 public:
   Compilation(const CompileOptions &options, const Relaxation &relaxation)
-      : options(options), relaxation(relaxation), context(threadContext()), handler(&context, [this](mlir::Diagnostic &diagnostic) {
-          return take(diagnostic);
-        }),
+      : options(options), relaxation(relaxation), context(threadContext()),
+        handler(&context, [this](mlir::Diagnostic &diagnostic) { return take(diagnostic); }),
         dump(options.dumpFolder) {}
 
   Attempt fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file) {
@@ -94,7 +99,8 @@ public:
       module = mlir::frit::importExportedProgram(&context, json, importing, &error);
       if (!module && !result.diagnostics.empty()) {
         bool unsupported = error.kind == mlir::frit::exported::ErrorKind::Unsupported;
-        result.diagnostics.front().kind = unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
+        result.diagnostics.front().kind =
+            unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
       }
     });
     attempt.result = module ? run(std::move(module), archive) : finish();
@@ -176,7 +182,8 @@ private:
     attempt.blamed.clear();
     for (const std::set<unsigned> &places : placesOfRefusedKernels(module)) {
       auto known = llvm::find_if(places, [&](unsigned place) { return named.count(place); });
-      const std::string &why = known == places.end() ? result.diagnostics.front().message : named[*known];
+      const std::string &why =
+          known == places.end() ? result.diagnostics.front().message : named[*known];
       for (unsigned place : places) {
         attempt.blamed.emplace(place, "codegen failed: " + why);
       }
@@ -185,7 +192,8 @@ private:
 
   void countCalls(ModuleOp module) {
     module.walk([&](mlir::frit::AtenOp call) {
-      std::string name = (call.getOpName() + (call.getReason() ? " (" + *call.getReason() + ")" : "")).str();
+      std::string name =
+          (call.getOpName() + (call.getReason() ? " (" + *call.getReason() + ")" : "")).str();
       auto known = llvm::find_if(result.calls, [&](const auto &one) { return one.first == name; });
       if (known == result.calls.end()) {
         result.calls.emplace_back(std::move(name), 1);
@@ -197,12 +205,15 @@ private:
 
   void refuseCalls(ModuleOp module) {
     module.walk([&](mlir::frit::AtenOp call) {
-      call.emitError() << "'" << call.getOpName() << "' is left to ATen: " << call.getReason().value_or("it has no kernel")
+      call.emitError() << "'" << call.getOpName()
+                       << "' is left to ATen: " << call.getReason().value_or("it has no kernel")
                        << "; allow it with fallback='aten'";
     });
   }
 
-  bool keepPhase(ModuleOp module, const char *name) { return !dump.isOn() || succeeded(dump.write(module, name)); }
+  bool keepPhase(ModuleOp module, const char *name) {
+    return !dump.isOn() || succeeded(dump.write(module, name));
+  }
 
   CompileResult run(OwningOpRef<ModuleOp> module, Archive *archive) {
     Weights weights;
@@ -231,18 +242,22 @@ private:
     }
     // A module that has kernels is in the outlined form already, for whatever it is.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
-    const FusionOptions fusion = {.eagerNumerics = options.numerics == "eager",
-                                  .merge = options.fusion,
-                                  .philox = makesRandomNumbers(options),
-                                  .padding = options.padding,
-                                  .gpu = llvm::none_of(options.targets, [](llvm::StringRef target) { return target.starts_with("cpu"); }),
-                                  .arch = oldestArchitecture(options),
-                                  .poison = options.poison,
-                                  .mutant = options.mutant,
-                                  .firstKept = options.firstKept,
-                                  .buckets = options.buckets,
-                                  .bucketPolicy = options.bucketPolicy};
-    if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusion); })) {
+    const FusionOptions fusion = {
+        .eagerNumerics = options.numerics == "eager",
+        .merge = options.fusion,
+        .philox = makesRandomNumbers(options),
+        .padding = options.padding,
+        .gpu = llvm::none_of(options.targets,
+                             [](llvm::StringRef target) { return target.starts_with("cpu"); }),
+        .arch = oldestArchitecture(options),
+        .poison = options.poison,
+        .mutant = options.mutant,
+        .firstKept = options.firstKept,
+        .buckets = options.buckets,
+        .bucketPolicy = options.bucketPolicy};
+    if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) {
+          buildCanonicalPipeline(passes, fusion);
+        })) {
       return finish();
     }
     if (!isOutlined && options.isKept) {
@@ -253,30 +268,36 @@ private:
         return finish();
       }
     }
-    if (!isOutlined && !runPasses(*module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusion); })) {
+    if (!isOutlined &&
+        !runPasses(*module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusion); })) {
       return finish();
     }
     std::vector<TargetCode> code;
     std::map<Family, OwningOpRef<ModuleOp>> outlined;
     std::vector<PlanTarget> targets = targetsOf(options);
     // The plans of one file share its weights.
-    bool allCpu = llvm::all_of(targets, [](const PlanTarget &target) { return target.target == format::Target::Cpu; });
-    auto familyOf = [](const PlanTarget &target) { return target.target == format::Target::Cpu ? Family::Cpu : Family::Gpu; };
+    bool allCpu = llvm::all_of(
+        targets, [](const PlanTarget &target) { return target.target == format::Target::Cpu; });
+    auto familyOf = [](const PlanTarget &target) {
+      return target.target == format::Target::Cpu ? Family::Cpu : Family::Gpu;
+    };
     for (const PlanTarget &target : targets) {
       Family family = familyOf(target);
       auto [form, isNew] = outlined.try_emplace(family);
       if (isNew) {
-        bool isLast = llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
+        bool isLast = llvm::all_of(
+            targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
         if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
-              buildTargetPipeline(passes, family, {.relay = options.relay && options.numerics != "eager",
-                                                   .relayWeights = allCpu,
-                                                   .firstKept = options.firstKept,
-                                                   .channelsLastInputs = options.channelsLastInputs,
-                                                   .arch = oldestArchitecture(options),
-                                                   .schedules = options.scheduleChoices,
-                                                   .ranges = options.symbolRanges,
-                                                   .reuse = options.reuse});
+              buildTargetPipeline(passes, family,
+                                  {.relay = options.relay && options.numerics != "eager",
+                                   .relayWeights = allCpu,
+                                   .firstKept = options.firstKept,
+                                   .channelsLastInputs = options.channelsLastInputs,
+                                   .arch = oldestArchitecture(options),
+                                   .schedules = options.scheduleChoices,
+                                   .ranges = options.symbolRanges,
+                                   .reuse = options.reuse});
             })) {
           return finish();
         }
@@ -289,9 +310,12 @@ private:
         countCalls(*form->second);
       }
       if (options.requireStandalone && !result.calls.empty()) {
-        result.diagnostics.push_back({DiagnosticKind::Unsupported,
-                                      "graph '" + options.name + "' needs libtorch, for " + result.callsText() +
-                                          "; without --require-standalone it is compiled to run over libtorch", "", {}});
+        result.diagnostics.push_back(
+            {DiagnosticKind::Unsupported,
+             "graph '" + options.name + "' needs libtorch, for " + result.callsText() +
+                 "; without --require-standalone it is compiled to run over libtorch",
+             "",
+             {}});
         return finish();
       }
       if (options.fallback == "error") {
@@ -309,8 +333,10 @@ private:
         return finish();
       }
       for (const auto &gpu : one->modules) {
-        if (dump.isOn() && failed(dump.write(one->module, ("sm_" + llvm::Twine(gpu->arch)).str(), "ptx",
-                                             {reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size()}))) {
+        if (dump.isOn() &&
+            failed(dump.write(
+                one->module, ("sm_" + llvm::Twine(gpu->arch)).str(), "ptx",
+                {reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size()}))) {
           return finish();
         }
       }
@@ -335,12 +361,14 @@ private:
     time("artifact", [&] {
       if (artifact) {
         artifact->weights = std::move(weights.entries);
-        artifact->report = writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
+        artifact->report =
+            writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
         // What a file says of itself holds for every run of the compiler; times do not.
         result.report = addPhases(artifact->report, result.phases);
         bool apart = options.weights == "external" && !weights.bytes.empty();
         if (apart) {
-          Digest digest = sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()), weights.bytes.size()});
+          Digest digest = sha256(
+              {reinterpret_cast<const uint8_t *>(weights.bytes.data()), weights.bytes.size()});
           artifact->weights_file = std::make_unique<format::WeightsFileT>();
           artifact->weights_file->bytes = weights.bytes.size();
           artifact->weights_file->sha256.assign(digest.begin(), digest.end());
@@ -360,7 +388,11 @@ private:
     for (auto [plan, graph] : llvm::zip(artifact.plans, graphs)) {
       if (std::optional<std::string> wrong = validatePlan(graph, *plan, options.firstKept)) {
         attempt.isPlanRefused = true;
-        result.diagnostics.push_back({DiagnosticKind::Internal, "the plan of graph '" + options.name + "' is wrong: " + *wrong, "", {}});
+        result.diagnostics.push_back(
+            {DiagnosticKind::Internal,
+             "the plan of graph '" + options.name + "' is wrong: " + *wrong,
+             "",
+             {}});
         return;
       }
     }
@@ -397,8 +429,10 @@ private:
   }
 
   CompileResult finish() {
-    if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty() && !result.isKept) {
-      result.diagnostics.push_back({DiagnosticKind::Internal, "compilation stopped without saying why", "", {}});
+    if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty() &&
+        !result.isKept) {
+      result.diagnostics.push_back(
+          {DiagnosticKind::Internal, "compilation stopped without saying why", "", {}});
     }
     return std::move(result);
   }
@@ -414,25 +448,29 @@ private:
 } // namespace
 
 CompileResult compile(std::string_view json, const CompileOptions &options) {
-  return compileWithRetries(options, [&](const CompileOptions &asked, const Relaxation &relaxation) {
-    return Compilation(asked, relaxation).fromJson(json, nullptr, "<json>");
-  });
+  return compileWithRetries(
+      options, [&](const CompileOptions &asked, const Relaxation &relaxation) {
+        return Compilation(asked, relaxation).fromJson(json, nullptr, "<json>");
+      });
 }
 
-CompileResult compileIr(std::string_view text, const CompileOptions &options) { return Compilation(options, {}).fromIr(text); }
+CompileResult compileIr(std::string_view text, const CompileOptions &options) {
+  return Compilation(options, {}).fromIr(text);
+}
 
 CompileResult compileArchive(const std::string &path, const CompileOptions &options) {
-  return compileWithRetries(options, [&](const CompileOptions &asked, const Relaxation &relaxation) -> Attempt {
-    // Opened anew, since a compilation takes the weights.
-    std::string error;
-    std::optional<Archive> archive = Archive::open(path, asked.model, error);
-    if (!archive) {
-      CompileResult result;
-      result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
-      return {std::move(result)};
-    }
-    return Compilation(asked, relaxation).fromJson(archive->model(), &*archive, path);
-  });
+  return compileWithRetries(
+      options, [&](const CompileOptions &asked, const Relaxation &relaxation) -> Attempt {
+        // Opened anew, since a compilation takes the weights.
+        std::string error;
+        std::optional<Archive> archive = Archive::open(path, asked.model, error);
+        if (!archive) {
+          CompileResult result;
+          result.diagnostics.push_back({DiagnosticKind::BadInput, path + " " + error, "", {}});
+          return {std::move(result)};
+        }
+        return Compilation(asked, relaxation).fromJson(archive->model(), &*archive, path);
+      });
 }
 
 void forgetKernels() { mlir::frit::forgetKernels(); }
@@ -440,7 +478,8 @@ void forgetKernels() { mlir::frit::forgetKernels(); }
 std::string CompileResult::callsText() const {
   std::string text;
   for (const auto &[name, count] : calls) {
-    text += (text.empty() ? "" : ", ") + name + (count > 1 ? " " + std::to_string(count) + " times" : "");
+    text += (text.empty() ? "" : ", ") + name +
+            (count > 1 ? " " + std::to_string(count) + " times" : "");
   }
   return text;
 }
@@ -448,7 +487,8 @@ std::string CompileResult::callsText() const {
 std::string CompileResult::errorText() const {
   std::string text;
   for (const Diagnostic &one : diagnostics) {
-    text += (text.empty() ? "" : "\n") + one.message + (one.source.empty() ? "" : " (" + one.source + ")");
+    text += (text.empty() ? "" : "\n") + one.message +
+            (one.source.empty() ? "" : " (" + one.source + ")");
     for (const std::string &note : one.notes) {
       text += "\n  " + note;
     }

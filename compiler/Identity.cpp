@@ -1,5 +1,6 @@
-// Which compiler this is. Whatever it writes may differ from what another build writes, so the identity is part of every cache key.
-// The linker's build id is a digest of the library itself: no number that somebody has to remember to change.
+// Which compiler this is. Whatever it writes may differ from what another build writes, so the
+// identity is part of every cache key. The linker's build id is a digest of the library itself: no
+// number that somebody has to remember to change.
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"
@@ -13,25 +14,31 @@
 
 namespace frit {
 
-/// The header of the file this function is linked into, a library or a program, as it lies in memory: the linker defines it.
+/// The header of the file this function is linked into, a library or a program, as it lies in
+/// memory: the linker defines it.
 extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
 /// The NT_GNU_BUILD_ID note, in hexadecimal; empty without one.
 static std::string findBuildId() {
   const auto *file = reinterpret_cast<const char *>(&__ehdr_start);
-  llvm::ArrayRef headers(reinterpret_cast<const ElfW(Phdr) *>(file + __ehdr_start.e_phoff), __ehdr_start.e_phnum);
-  const auto *first = llvm::find_if(headers, [](const ElfW(Phdr) & header) { return header.p_type == PT_LOAD && header.p_offset == 0; });
+  llvm::ArrayRef headers(reinterpret_cast<const ElfW(Phdr) *>(file + __ehdr_start.e_phoff),
+                         __ehdr_start.e_phnum);
+  const auto *first = llvm::find_if(headers, [](const ElfW(Phdr) & header) {
+    return header.p_type == PT_LOAD && header.p_offset == 0;
+  });
   if (first == headers.end()) {
     return "";
   }
   const char *base = file - first->p_vaddr;
-  for (const ElfW(Phdr) & header : headers) {
+  for (const ElfW(Phdr) &header : headers) {
     const char *end = base + header.p_vaddr + header.p_memsz;
-    for (const char *place = base + header.p_vaddr; header.p_type == PT_NOTE && place + sizeof(ElfW(Nhdr)) <= end;) {
+    for (const char *place = base + header.p_vaddr;
+         header.p_type == PT_NOTE && place + sizeof(ElfW(Nhdr)) <= end;) {
       const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(place);
       const char *name = place + sizeof(*note);
       const char *content = name + llvm::alignTo(note->n_namesz, 4);
-      if (note->n_type == NT_GNU_BUILD_ID && llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU", 4)) {
+      if (note->n_type == NT_GNU_BUILD_ID &&
+          llvm::StringRef(name, note->n_namesz) == llvm::StringRef("GNU", 4)) {
         return llvm::toHex(llvm::StringRef(content, note->n_descsz), /*LowerCase=*/true);
       }
       place = content + llvm::alignTo(note->n_descsz, 4);
@@ -45,8 +52,10 @@ static std::string findIdentity() {
   if (build.empty()) {
     return "";
   }
-  std::string planted = mlir::frit::plantedClass() ? ", planted " + std::to_string(mlir::frit::plantedClass()) : "";
-  return "build " + build + ", llvm " LLVM_VERSION_STRING ", host " + mlir::frit::CpuTarget::host().text() + planted;
+  std::string planted =
+      mlir::frit::plantedClass() ? ", planted " + std::to_string(mlir::frit::plantedClass()) : "";
+  return "build " + build + ", llvm " LLVM_VERSION_STRING ", host " +
+         mlir::frit::CpuTarget::host().text() + planted;
 }
 
 std::string compilerIdentity() {

@@ -16,8 +16,10 @@ LogicalResult PhaseDump::write(ModuleOp module, llvm::StringRef name) {
   return write(module, name, "mlir", text);
 }
 
-LogicalResult PhaseDump::write(ModuleOp module, llvm::StringRef name, llvm::StringRef suffix, llvm::StringRef text) {
-  std::string path = llvm::formatv("{0}/{1}{2}-{3}.{4}", folder, count < 10 ? "0" : "", count, name, suffix);
+LogicalResult PhaseDump::write(ModuleOp module, llvm::StringRef name, llvm::StringRef suffix,
+                               llvm::StringRef text) {
+  std::string path =
+      llvm::formatv("{0}/{1}{2}-{3}.{4}", folder, count < 10 ? "0" : "", count, name, suffix);
   ++count;
   std::error_code error = llvm::sys::fs::create_directories(folder);
   if (!error) {
@@ -27,7 +29,8 @@ LogicalResult PhaseDump::write(ModuleOp module, llvm::StringRef name, llvm::Stri
     error = error ? error : file.error();
     file.clear_error();
   }
-  return error ? emitError(UnknownLoc::get(module.getContext())) << path << ": " << error.message() : success();
+  return error ? emitError(UnknownLoc::get(module.getContext())) << path << ": " << error.message()
+               : success();
 }
 
 namespace {
@@ -55,6 +58,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<PassInstrumentation> PhaseDump::afterPasses() { return std::make_unique<Writer>(*this); }
+std::unique_ptr<PassInstrumentation> PhaseDump::afterPasses() {
+  return std::make_unique<Writer>(*this);
+}
 
 } // namespace frit

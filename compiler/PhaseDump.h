@@ -1,4 +1,5 @@
-// frit-compile --dump-phases-to: the IR after each pass, a numbered file each, to be read in order or given to frit-opt.
+// frit-compile --dump-phases-to: the IR after each pass, a numbered file each, to be read in order
+// or given to frit-opt.
 
 #pragma once
 
@@ -20,7 +21,8 @@ public:
   /// Writes the next file, "NN-name.mlir"; an error at the module when that fails.
   mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name);
   /// Any text.
-  mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef suffix, llvm::StringRef text);
+  mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef suffix,
+                            llvm::StringRef text);
 
   /// Writes after every pass.
   std::unique_ptr<mlir::PassInstrumentation> afterPasses();

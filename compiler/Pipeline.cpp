@@ -19,10 +19,13 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   passes.addNestedPass<GraphOp>(createFunctionalizePass());
   passes.addNestedPass<GraphOp>(createResolveAliasesPass({.firstKept = options.firstKept}));
   if (options.philox) {
-    passes.addNestedPass<GraphOp>(createReplaceRandomPass({.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
+    passes.addNestedPass<GraphOp>(createReplaceRandomPass(
+        {.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge}));
   }
-  passes.addPass(createLegalizeAtenPass(
-      {.eagerNumerics = options.eagerNumerics, .markOperators = !options.merge, .gpu = options.gpu, .mutant = options.mutant}));
+  passes.addPass(createLegalizeAtenPass({.eagerNumerics = options.eagerNumerics,
+                                         .markOperators = !options.merge,
+                                         .gpu = options.gpu,
+                                         .mutant = options.mutant}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
@@ -87,14 +90,22 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
 
 namespace {
 struct GraphPipelineOptions : mlir::PassPipelineOptions<GraphPipelineOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"), llvm::cl::init("cpu")};
-  Option<unsigned> arch{*this, "arch", llvm::cl::desc("the oldest GPU architecture: 80, 90 or 100"), llvm::cl::init(80)};
-  Option<bool> eagerNumerics{*this, "eager-numerics", llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
-  Option<bool> philox{*this, "philox", llvm::cl::desc("kernels make their random numbers"), llvm::cl::init(false)};
-  Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"), llvm::cl::init("auto")};
-  Option<std::string> buckets{*this, "buckets", llvm::cl::desc("sizes to round up to, as assign-buckets takes them")};
-  Option<std::string> bucketPolicy{*this, "bucket-policy", llvm::cl::desc("auto, ramp or off"), llvm::cl::init("auto")};
-  Option<bool> fusion{*this, "fusion", llvm::cl::desc("let operators share kernels"), llvm::cl::init(true)};
+  Option<std::string> target{*this, "target", llvm::cl::desc("whose schedules: cpu or gpu"),
+                             llvm::cl::init("cpu")};
+  Option<unsigned> arch{*this, "arch", llvm::cl::desc("the oldest GPU architecture: 80, 90 or 100"),
+                        llvm::cl::init(80)};
+  Option<bool> eagerNumerics{*this, "eager-numerics",
+                             llvm::cl::desc("keep every rounding of eager"), llvm::cl::init(false)};
+  Option<bool> philox{*this, "philox", llvm::cl::desc("kernels make their random numbers"),
+                      llvm::cl::init(false)};
+  Option<std::string> padding{*this, "padding", llvm::cl::desc("off, auto or force"),
+                              llvm::cl::init("auto")};
+  Option<std::string> buckets{*this, "buckets",
+                              llvm::cl::desc("sizes to round up to, as assign-buckets takes them")};
+  Option<std::string> bucketPolicy{*this, "bucket-policy", llvm::cl::desc("auto, ramp or off"),
+                                   llvm::cl::init("auto")};
+  Option<bool> fusion{*this, "fusion", llvm::cl::desc("let operators share kernels"),
+                      llvm::cl::init(true)};
 };
 } // namespace
 
@@ -112,7 +123,7 @@ void registerPipelines() {
                                       .bucketPolicy = options.bucketPolicy};
         buildCanonicalPipeline(passes, fusion);
         buildFusionPipeline(passes, fusion);
-        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu, 
+        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu,
                             {.relay = !options.eagerNumerics, .arch = options.arch});
       });
 }

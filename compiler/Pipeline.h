@@ -1,4 +1,5 @@
-// The order of things: which passes run between the imported and the outlined form. Nobody else knows an order.
+// The order of things: which passes run between the imported and the outlined form. Nobody else
+// knows an order.
 
 #pragma once
 
@@ -40,7 +41,8 @@ struct FusionOptions {
   std::string bucketPolicy = "auto";
 };
 
-/// Imported form to the vocabulary, each formula in its canonical form: what a graph means, before anything is decided about it.
+/// Imported form to the vocabulary, each formula in its canonical form: what a graph means, before
+/// anything is decided about it.
 void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
 /// Canonical form to fused regions: the same for every target.
@@ -67,7 +69,8 @@ struct LayoutOptions {
 };
 
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
-void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options = {});
+void buildTargetPipeline(mlir::OpPassManager &passes, Family family,
+                         const LayoutOptions &options = {});
 
 /// `--frit-graph-pipeline[=target=gpu eager-numerics fusion=false]` for frit-opt: both.
 void registerPipelines();

@@ -1,5 +1,5 @@
-// Buckets of a plan: a register for each that something reads or somebody asked for, the blocks of memory that are made at
-// bucket size because they come back warm that way, and what pads write.
+// Buckets of a plan: a register for each that something reads or somebody asked for, the blocks of
+// memory that are made at bucket size because they come back warm that way, and what pads write.
 
 #include "compiler/PlanWriter.h"
 
@@ -10,7 +10,8 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Below this a block comes back warm from any allocator; the runtime draws the same line at the sizes of the call.
+/// Below this a block comes back warm from any allocator; the runtime draws the same line at the
+/// sizes of the call.
 static constexpr int64_t kGainingBytes = 8 << 20;
 
 /// How far a size without declared maximum may grow beyond the power of two in what the trace saw.
@@ -56,7 +57,8 @@ std::optional<uint32_t> PlanWriter::useBucket(StringRef name) {
 void PlanWriter::countPads() {
   auto pads = graph->getAttrOfType<ArrayAttr>("frit.padded_elements");
   SizeExpr padded = SizeExpr::constant(graph.getContext(), 0), logical = padded;
-  for (auto pad : pads ? pads.getAsRange<DimsAttr>() : ArrayAttr::get(graph.getContext(), {}).getAsRange<DimsAttr>()) {
+  for (auto pad : pads ? pads.getAsRange<DimsAttr>()
+                       : ArrayAttr::get(graph.getContext(), {}).getAsRange<DimsAttr>()) {
     SizeExpr written = pad.getSizes()[0], kept = pad.getSizes()[1];
     if (!isUnbacked(written)) {
       padded = padded + written;
@@ -69,9 +71,11 @@ void PlanWriter::countPads() {
   }
 }
 
-/// Whether a size never falls when a symbol of it grows; then at the buckets it is no smaller than at the sizes.
+/// Whether a size never falls when a symbol of it grows; then at the buckets it is no smaller than
+/// at the sizes.
 static bool neverFalls(SizeExpr size) {
-  for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+  for (auto [coefficient, monomial] :
+       llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
     if (coefficient < 0 && !monomial.empty()) {
       return false;
     }
@@ -82,7 +86,8 @@ static bool neverFalls(SizeExpr size) {
       }
       SizeExpr left = call.getLhs(), right = call.getRhs();
       bool divides = call.getFunction() == SizeFunction::FloorDiv;
-      if (!neverFalls(left) || (divides ? right.getConstant().value_or(0) < 1 : !neverFalls(right))) {
+      if (!neverFalls(left) ||
+          (divides ? right.getConstant().value_or(0) < 1 : !neverFalls(right))) {
         return false;
       }
     }
@@ -92,7 +97,8 @@ static bool neverFalls(SizeExpr size) {
 
 /// For the report: bytes that come back warm at the sizes the trace saw, by symbol.
 void PlanWriter::noteGain(SizeExpr bytes, const llvm::StringMap<SizeExpr> &symbols) {
-  std::optional<int64_t> seen = bytes.evaluate([&](StringRef name) { return symbolFacts.lookup(name).getHint(); });
+  std::optional<int64_t> seen =
+      bytes.evaluate([&](StringRef name) { return symbolFacts.lookup(name).getHint(); });
   if (!seen || *seen < kGainingBytes) {
     return;
   }
@@ -121,7 +127,8 @@ uint32_t PlanWriter::capacityRegister(SizeExpr bytes) {
     SymbolAttr symbol = symbolFacts.lookup(name);
     std::optional<int64_t> size = symbol.getMax();
     auto seen = static_cast<uint64_t>(std::max<int64_t>(symbol.getHint().value_or(128), 1));
-    return size ? size : std::optional<int64_t>(kGrowth * static_cast<int64_t>(llvm::bit_floor(seen)));
+    return size ? size
+                : std::optional<int64_t>(kGrowth * static_cast<int64_t>(llvm::bit_floor(seen)));
   });
   if (most && *most < kGainingBytes) {
     return kNoRegister;

@@ -1,5 +1,5 @@
-// Calls of the plan that go through torch's dispatcher: literals and registers in schema order, results one by one or as the list
-// that the schema returns.
+// Calls of the plan that go through torch's dispatcher: literals and registers in schema order,
+// results one by one or as the list that the schema returns.
 
 #include "compiler/PlanWriter.h"
 
@@ -48,7 +48,8 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
     if (isa<FloatType>(value.getType())) {
       return valueOf(ValueKind::FloatReg, floatRegister(value));
     }
-    return valueOf(value.getType().isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, intRegister(value));
+    return valueOf(value.getType().isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg,
+                   intRegister(value));
   }
   auto value = std::make_unique<format::ValueT>();
   if (auto list = dyn_cast<ArrayAttr>(argument)) {
@@ -89,15 +90,17 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
   return value;
 }
 
-/// What fake tensors said of a result need not be true of it. Kernels and looks were made for it all the same; operators take what comes, the
-/// user gets what eager would give, and a backward graph looks at its arguments before it runs.
+/// What fake tensors said of a result need not be true of it. Kernels and looks were made for it
+/// all the same; operators take what comes, the user gets what eager would give, and a backward
+/// graph looks at its arguments before it runs.
 int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
   bool forOperators = true, forUser = true;
   for (OpOperand &use : result.getUses()) {
     auto number = use.getOperandNumber();
     bool isReturned = isa<ReturnOp>(use.getOwner());
     bool isSeen = isReturned && (firstKept < 0 || number < firstKept);
-    auto promised = isReturned ? graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") : LayoutAttr();
+    auto promised =
+        isReturned ? graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") : LayoutAttr();
     forUser &= isSeen && (!promised || promised == layout);
     forOperators &= isReturned || isa<AtenOp>(use.getOwner());
   }
@@ -128,7 +131,8 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
       return value;
     }
     // The shape is what the call will say; the binds after it read it.
-    auto device = builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
+    auto device =
+        builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
     uint32_t reg = builder.newOpaqueTensor(dtype, device);
     tensors[result] = {reg, layout, result};
     dtypes[result] = dtype;
@@ -179,15 +183,19 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       results.push_back(resultValue(op, result.getResultNumber()));
     }
   }
-  // The importer, or else the schema, says where in the results a list stands; in a schema with one list, all results that the
-  // others leave are its items.
+  // The importer, or else the schema, says where in the results a list stands; in a schema with one
+  // list, all results that the others leave are its items.
   auto schema = AtenSchema::lookup(op.getOpName());
   auto lengths = op->getAttrOfType<DenseI64ArrayAttr>("frit.result_lists");
-  size_t returns = schema ? schema->returns.size() : lengths ? lengths.size() - mutatedCount : results.size();
+  size_t returns = schema    ? schema->returns.size()
+                   : lengths ? lengths.size() - mutatedCount
+                             : results.size();
   for (size_t i = 0, next = 0; i != returns; ++i) {
     bool isList = schema ? schema->returns[i].isList() : lengths && lengths[i] >= 0;
     if (isList) {
-      size_t items = lengths && i < size_t(lengths.size()) && lengths[i] >= 0 ? lengths[i] : results.size() - (returns - 1);
+      size_t items = lengths && i < size_t(lengths.size()) && lengths[i] >= 0
+                         ? lengths[i]
+                         : results.size() - (returns - 1);
       auto list = valueOf(ValueKind::List);
       for (size_t k = 0; k != items; ++k) {
         list->items.push_back(std::move(results[next++]));
@@ -198,7 +206,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
     }
   }
   if (schema) {
-    // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's business, its flag the plan's.
+    // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's
+    // business, its flag the plan's.
     for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
       auto operand = dyn_cast<OperandAttr>(argument);
       if (operand && index < schema->arguments.size() && schema->arguments[index].isWrite) {
@@ -220,7 +229,8 @@ bool PlanWriter::writePlacedClone(AtenOp op) {
     return false;
   }
   Value result = op.getResult(0);
-  uint32_t source = tensors.find(op.getOperand(0))->second.reg, reg = newTensor(result, dtypes.lookup(op.getOperand(0)), layout, result);
+  uint32_t source = tensors.find(op.getOperand(0))->second.reg,
+           reg = newTensor(result, dtypes.lookup(op.getOperand(0)), layout, result);
   allocate(result, format::StorageClass::Output);
   auto &step = builder.step<format::CopyIntoT>();
   step.tensor = reg;
@@ -234,7 +244,8 @@ uint32_t PlanWriter::writeClone(Value value, LayoutAttr layout, StringRef reason
   call.reason = reason.str();
   call.arguments.push_back(valueOf(ValueKind::Tensor, tensors.find(value)->second.reg));
   call.arguments.push_back(valueOf(ValueKind::None));
-  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout, rootOf(value));
+  uint32_t reg = describe(cast<RankedTensorType>(value.getType()), dtypes.lookup(value), layout,
+                          rootOf(value));
   call.results.push_back(valueOf(ValueKind::Tensor, reg));
   builder.step<format::AtenT>() = std::move(call);
   return reg;

@@ -1,6 +1,7 @@
-// Assumptions as instructions. One of them is one instruction (a comparison, a range, a remainder or a mask) beside those of its sizes,
-// in the size program, so that it costs nothing while sizes stay. Addresses are looked at by the executor: those of arguments
-// in every call, those of a kernel's tensors at its launch.
+// Assumptions as instructions. One of them is one instruction (a comparison, a range, a remainder
+// or a mask) beside those of its sizes, in the size program, so that it costs nothing while sizes
+// stay. Addresses are looked at by the executor: those of arguments in every call, those of a
+// kernel's tensors at its launch.
 
 #include "compiler/PlanWriter.h"
 
@@ -14,7 +15,8 @@ using namespace mlir::frit;
 using format::Op;
 
 bool PlanWriter::isUnbacked(AssumptionAttr assumption) {
-  return llvm::any_of(assumption.getSizes(), [&](SizeAttr size) { return isUnbacked(SizeExpr(size)); });
+  return llvm::any_of(assumption.getSizes(),
+                      [&](SizeAttr size) { return isUnbacked(SizeExpr(size)); });
 }
 
 static bool isOverSizes(AssumptionAttr assumption) {
@@ -32,7 +34,9 @@ static bool isOverSizes(AssumptionAttr assumption) {
   return false;
 }
 
-static bool isMask(SizeExpr divisor) { return llvm::isPowerOf2_64(static_cast<uint64_t>(*divisor.getConstant())); }
+static bool isMask(SizeExpr divisor) {
+  return llvm::isPowerOf2_64(static_cast<uint64_t>(*divisor.getConstant()));
+}
 
 static Op opOf(AssumptionAttr assumption) {
   switch (assumption.getKind()) {
@@ -73,13 +77,16 @@ LogicalResult PlanWriter::writeGuards() {
     if (isOverSizes(assumption) && !isUnbacked(assumption)) {
       overSizes.push_back(op);
     } else if (assumption.getKind() == GuardKind::Aligned) {
-      // The strides of an argument are checked with its shape, and the executor separates what is written from what is read.
+      // The strides of an argument are checked with its shape, and the executor separates what is
+      // written from what is read.
       auto guard = std::make_unique<format::GuardT>();
       guard->kind = format::GuardKind::Aligned;
       unsigned argument = assumption.getOperands()[0];
       int64_t bytes = *SizeExpr(assumption.getSizes()[0]).getConstant();
-      if (graph.getArgAttr(argument, "frit.constant") || !llvm::isPowerOf2_64(static_cast<uint64_t>(bytes)) || bytes > 4096) {
-        return error(*op) << "an address can be asked to be a multiple of a power of two up to 4096 bytes, and only that of an argument";
+      if (graph.getArgAttr(argument, "frit.constant") ||
+          !llvm::isPowerOf2_64(static_cast<uint64_t>(bytes)) || bytes > 4096) {
+        return error(*op) << "an address can be asked to be a multiple of a power of two up to "
+                             "4096 bytes, and only that of an argument";
       }
       guard->input = inputNumber(argument);
       guard->bytes = bytes;
@@ -88,7 +95,9 @@ LogicalResult PlanWriter::writeGuards() {
     }
   }
   // All sizes first, then guards of one kind in a row: the executor runs such rows fast.
-  llvm::stable_sort(overSizes, [&](GuardOp a, GuardOp b) { return opOf(a.getAssumption()) < opOf(b.getAssumption()); });
+  llvm::stable_sort(overSizes, [&](GuardOp a, GuardOp b) {
+    return opOf(a.getAssumption()) < opOf(b.getAssumption());
+  });
   for (GuardOp op : overSizes) {
     llvm::for_each(op.getAssumption().getSizes(), [&](SizeAttr size) { sizeRegister(size); });
   }
@@ -103,7 +112,8 @@ LogicalResult PlanWriter::writeGuards() {
     guard->holds = reg;
     emitCondition(assumption, openSizeProgram(), reg);
     for (auto [number, symbol] : llvm::enumerate(builder.plan.symbols)) {
-      if (llvm::any_of(assumption.getSizes(), [&](SizeAttr size) { return SizeExpr(size).contains(symbol->name); })) {
+      if (llvm::any_of(assumption.getSizes(),
+                       [&](SizeAttr size) { return SizeExpr(size).contains(symbol->name); })) {
         guard->symbols.push_back(number);
       }
     }
@@ -126,22 +136,27 @@ void PlanWriter::writeLateGuard(GuardOp op) {
   emitCondition(assumption, openProgram(), reg);
   auto &step = builder.step<format::CheckT>();
   step.reg = reg;
-  step.message = mlir::frit::describe(assumption, [](int64_t) { return std::string(); }) + "; assumed by " + assumption.getOrigin().str();
+  step.message = mlir::frit::describe(assumption, [](int64_t) { return std::string(); }) +
+                 "; assumed by " + assumption.getOrigin().str();
 }
 
-void PlanWriter::writeVariantGuard(KernelOp kernel, VariantAttr variant, const llvm::StringMap<SizeExpr> &parameters,
+void PlanWriter::writeVariantGuard(KernelOp kernel, VariantAttr variant,
+                                   const llvm::StringMap<SizeExpr> &parameters,
                                    format::VariantSizesT &sizes) {
   std::optional<uint32_t> all;
   bool late = false;
   for (AssumptionAttr assumption : variant.getAssumptions()) {
-    AssumptionAttr here = withSizes(assumption, [&](SizeExpr size) { return size.substitute(parameters); });
+    AssumptionAttr here =
+        withSizes(assumption, [&](SizeExpr size) { return size.substitute(parameters); });
     if (!isOverSizes(here)) {
       // Operands count everything a kernel takes, tensors of a launch only those.
       unsigned operand = here.getOperands()[0], tensor = 0;
       for (unsigned i = 0; i < std::min<size_t>(operand, kernel.getArgumentTypes().size()); ++i) {
         tensor += isa<RankedTensorType>(kernel.getArgumentTypes()[i]);
       }
-      tensor += operand > kernel.getArgumentTypes().size() ? operand - kernel.getArgumentTypes().size() : 0;
+      tensor += operand > kernel.getArgumentTypes().size()
+                    ? operand - kernel.getArgumentTypes().size()
+                    : 0;
       sizes.aligned.emplace_back(tensor, *SizeExpr(here.getSizes()[0]).getConstant() - 1);
       continue;
     }

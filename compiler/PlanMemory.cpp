@@ -37,8 +37,9 @@ bool PlanMemory::meet(const Place &left, const Place &right) const {
 }
 
 bool PlanMemory::same(const Place &left, const Place &right) const {
-  if (left.storage != right.storage || left.origin != right.origin || left.elementBytes != right.elementBytes ||
-      left.isKnown != right.isKnown || left.sizes.size() != right.sizes.size()) {
+  if (left.storage != right.storage || left.origin != right.origin ||
+      left.elementBytes != right.elementBytes || left.isKnown != right.isKnown ||
+      left.sizes.size() != right.sizes.size()) {
     return false;
   }
   for (unsigned sample = 0; sample != samples.count(); ++sample) {
@@ -74,7 +75,8 @@ bool PlanMemory::fits(const Place &place) const {
 
 void PlanMemory::write(const Place &place, Value value) {
   auto &holdings = storages[place.storage].holdings;
-  llvm::erase_if(holdings, [&](const Holding &one) { return one.value == value || meet(one.place, place); });
+  llvm::erase_if(holdings,
+                 [&](const Holding &one) { return one.value == value || meet(one.place, place); });
   if (value) {
     holdings.push_back({value, place});
   }

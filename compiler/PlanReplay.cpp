@@ -12,13 +12,15 @@ using namespace mlir;
 using namespace mlir::frit;
 using format::Action;
 
-std::optional<std::string> validatePlan(GraphOp graph, const format::PlanT &plan, int64_t firstKept) {
+std::optional<std::string> validatePlan(GraphOp graph, const format::PlanT &plan,
+                                        int64_t firstKept) {
   PlanReplay replay(graph, plan, firstKept);
   return failed(replay.run()) ? std::optional(replay.whatIsWrong()) : std::nullopt;
 }
 
 PlanReplay::PlanReplay(GraphOp graph, const format::PlanT &plan, int64_t firstKept)
-    : graph(graph), plan(plan), firstKept(firstKept), symbolTable(graph->getParentOp()), samples(graph, plan), memory(samples), registers(plan.tensors.size()), stored(samples) {}
+    : graph(graph), plan(plan), firstKept(firstKept), symbolTable(graph->getParentOp()),
+      samples(graph, plan), memory(samples), registers(plan.tensors.size()), stored(samples) {}
 
 LogicalResult PlanReplay::run() {
   if (failed(readArguments())) {
@@ -45,7 +47,8 @@ LogicalResult PlanReplay::readArguments() {
     const format::InputT *given = isConstant ? nullptr : plan.inputs[input].get();
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type) {
-      if (given->kind == format::InputKind::Float || given->kind == format::InputKind::Int || given->kind == format::InputKind::Bool) {
+      if (given->kind == format::InputKind::Float || given->kind == format::InputKind::Int ||
+          given->kind == format::InputKind::Bool) {
         scalars[argument] = {given->kind == format::InputKind::Float, given->reg};
       }
       inputNumbers[argument] = static_cast<unsigned>(input++);
@@ -149,7 +152,9 @@ LogicalResult PlanReplay::replayStorage(const format::StepT &step, bool &isStora
 bool PlanReplay::comesNext(Action wanted) const {
   for (size_t at = next; at != plan.steps.size(); ++at) {
     Action type = plan.steps[at]->action.type;
-    if (!llvm::is_contained({Action::Alloc, Action::View, Action::Reuse, Action::Free, Action::Eval, Action::Touch, Action::Check}, type)) {
+    if (!llvm::is_contained({Action::Alloc, Action::View, Action::Reuse, Action::Free, Action::Eval,
+                             Action::Touch, Action::Check},
+                            type)) {
       return type == wanted;
     }
   }
@@ -170,8 +175,9 @@ const format::StepT *PlanReplay::advance(Action wanted, Operation *op) {
       break;
     }
   }
-  (void)fail("step " + std::to_string(next), "does not follow the graph, where '" +
-                                                 (op ? op->getName().getStringRef() : StringRef("the end")) + "' is next");
+  (void)fail("step " + std::to_string(next),
+             "does not follow the graph, where '" +
+                 (op ? op->getName().getStringRef() : StringRef("the end")) + "' is next");
   return nullptr;
 }
 
@@ -185,8 +191,10 @@ LogicalResult PlanReplay::visit(Operation &op) {
       .Case([&](tensor::ExtractOp extract) -> LogicalResult {
         auto argument = dyn_cast<BlockArgument>(extract.getTensor());
         auto input = argument ? inputNumbers.find(argument) : inputNumbers.end();
-        if (input != inputNumbers.end() && plan.inputs[input->second]->kind == format::InputKind::ScalarTensor) {
-          scalars[extract.getResult()] = {isa<FloatType>(extract.getType()), plan.inputs[input->second]->scalar};
+        if (input != inputNumbers.end() &&
+            plan.inputs[input->second]->kind == format::InputKind::ScalarTensor) {
+          scalars[extract.getResult()] = {isa<FloatType>(extract.getType()),
+                                          plan.inputs[input->second]->scalar};
           return success();
         }
         const format::StepT *step = advance(Action::Item, &op);
@@ -199,7 +207,8 @@ LogicalResult PlanReplay::visit(Operation &op) {
         if (!isFloat) {
           samples.define(item.dst, kSomeNumber + ++unboundSizes);
         }
-        return read(item.tensor, extract.getTensor(), "step " + std::to_string(next - 1) + " (item)");
+        return read(item.tensor, extract.getTensor(),
+                    "step " + std::to_string(next - 1) + " (item)");
       })
       .Case([&](arith::ConstantOp constant) {
         return isa<RankedTensorType>(constant.getType()) ? visitWrap(op, {}) : success();
@@ -236,7 +245,8 @@ LogicalResult PlanReplay::visitStore(StoreOp store) {
     if (failed(read(copy.source, value, by)) || failed(alive(copy.tensor, to, by))) {
       return failure();
     }
-    if (to->storage != place.storage || (views.empty() ? !memory.same(place, *to) : !sameThrough(views, place, *to, target))) {
+    if (to->storage != place.storage ||
+        (views.empty() ? !memory.same(place, *to) : !sameThrough(views, place, *to, target))) {
       return fail(by, "writes to other places than the graph says");
     }
     place = *to;
@@ -281,8 +291,10 @@ LogicalResult PlanReplay::visitWrap(Operation &op, Value scalar) {
       (scalar && failed(checkScalar(scalar, isa<FloatType>(scalar.getType()), wrap.reg, by)))) {
     return failure();
   }
-  place.storage = memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
-  return failure(failed(define(wrap.tensor, place, by)) || failed(write(wrap.tensor, op.getResult(0), by)));
+  place.storage =
+      memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
+  return failure(failed(define(wrap.tensor, place, by)) ||
+                 failed(write(wrap.tensor, op.getResult(0), by)));
 }
 
 Sampled PlanReplay::valueOf(Value scalar) {
@@ -300,7 +312,9 @@ Sampled PlanReplay::valueOf(Value scalar) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto integer = dyn_cast<IntegerAttr>(constant.getValue());
     bool isBool = integer && integer.getType().isInteger(1);
-    return integer ? Sampled(isBool ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue()) : Sampled(kSomeNumber);
+    return integer ? Sampled(isBool ? integer.getValue().getZExtValue()
+                                    : integer.getValue().getSExtValue())
+                   : Sampled(kSomeNumber);
   }
   if (op->getNumOperands() == 1 && isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
     return valueOf(op->getOperand(0));
@@ -311,14 +325,15 @@ Sampled PlanReplay::valueOf(Value scalar) {
   Sampled a = valueOf(op->getOperand(0)), b = valueOf(op->getOperand(1)), result(kSomeNumber);
   for (unsigned sample = 0; sample != samples.count(); ++sample) {
     int64_t x = a[sample], y = b[sample];
-    result[sample] = TypeSwitch<Operation *, int64_t>(op)
-                         .Case([&](arith::AddIOp) { return x + y; })
-                         .Case([&](arith::SubIOp) { return x - y; })
-                         .Case([&](arith::MulIOp) { return x * y; })
-                         .Case([&](arith::FloorDivSIOp) { return y == 0 ? 0 : llvm::divideFloorSigned(x, y); })
-                         .Case([&](arith::MaxSIOp) { return std::max(x, y); })
-                         .Case([&](arith::MinSIOp) { return std::min(x, y); })
-                         .Default([](Operation *) { return kSomeNumber; });
+    result[sample] =
+        TypeSwitch<Operation *, int64_t>(op)
+            .Case([&](arith::AddIOp) { return x + y; })
+            .Case([&](arith::SubIOp) { return x - y; })
+            .Case([&](arith::MulIOp) { return x * y; })
+            .Case([&](arith::FloorDivSIOp) { return y == 0 ? 0 : llvm::divideFloorSigned(x, y); })
+            .Case([&](arith::MaxSIOp) { return std::max(x, y); })
+            .Case([&](arith::MinSIOp) { return std::min(x, y); })
+            .Default([](Operation *) { return kSomeNumber; });
   }
   return result;
 }

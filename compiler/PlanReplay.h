@@ -49,18 +49,27 @@ private:
 
   // ReplayCalls.cpp: kernels and operators.
   mlir::LogicalResult visitLaunch(mlir::frit::LaunchOp op);
-  mlir::LogicalResult checkItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, size_t item, const Passed &passed, const std::string &by);
-  mlir::LogicalResult checkStrides(uint32_t reg, mlir::RankedTensorType type, mlir::frit::LayoutAttr layout,
-                                   const llvm::StringMap<Sampled> &parameters, const std::string &by);
-  mlir::LogicalResult checkItemsApart(llvm::ArrayRef<uint32_t> tensors, size_t items, size_t numOperands, const std::string &by);
-  mlir::LogicalResult checkInPlace(mlir::frit::KernelOp kernel, llvm::ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by);
+  mlir::LogicalResult checkItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, size_t item,
+                                const Passed &passed, const std::string &by);
+  mlir::LogicalResult checkStrides(uint32_t reg, mlir::RankedTensorType type,
+                                   mlir::frit::LayoutAttr layout,
+                                   const llvm::StringMap<Sampled> &parameters,
+                                   const std::string &by);
+  mlir::LogicalResult checkItemsApart(llvm::ArrayRef<uint32_t> tensors, size_t items,
+                                      size_t numOperands, const std::string &by);
+  mlir::LogicalResult checkInPlace(mlir::frit::KernelOp kernel, llvm::ArrayRef<uint32_t> tensors,
+                                   size_t numOperands, const std::string &by);
   mlir::LogicalResult visitAten(mlir::frit::AtenOp op);
   mlir::LogicalResult visitPlacedClone(mlir::frit::AtenOp op);
-  mlir::LogicalResult checkArgument(mlir::frit::AtenOp op, mlir::Attribute argument, const format::ValueT &given, const std::string &by);
-  llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result);
-  mlir::LogicalResult defineResult(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema, mlir::OpResult result, const format::ValueT &given,
+  mlir::LogicalResult checkArgument(mlir::frit::AtenOp op, mlir::Attribute argument,
+                                    const format::ValueT &given, const std::string &by);
+  llvm::SmallVector<int> storagesBehind(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema,
+                                        mlir::OpResult result);
+  mlir::LogicalResult defineResult(mlir::frit::AtenOp op, const mlir::frit::AtenSchema *schema,
+                                   mlir::OpResult result, const format::ValueT &given,
                                    const std::string &by);
-  mlir::LogicalResult checkScalar(mlir::Value value, bool isFloat, uint32_t reg, const std::string &by);
+  mlir::LogicalResult checkScalar(mlir::Value value, bool isFloat, uint32_t reg,
+                                  const std::string &by);
 
   // ReplayResults.cpp: what is left when the steps are over.
   mlir::LogicalResult visitReturn(mlir::frit::ReturnOp op);
@@ -81,7 +90,8 @@ private:
   Place placeUnder(mlir::frit::AliasOp alias, const Place &place);
   mlir::LogicalResult readPlace(const Place &place, mlir::Value value, const std::string &by);
   mlir::LogicalResult write(uint32_t reg, mlir::Value value, const std::string &by);
-  bool sameThrough(llvm::ArrayRef<mlir::Operation *> views, const Place &base, const Place &shown, mlir::Value value);
+  bool sameThrough(llvm::ArrayRef<mlir::Operation *> views, const Place &base, const Place &shown,
+                   mlir::Value value);
   bool hasSizes(const Place &place, mlir::RankedTensorType type);
   std::string nameOf(mlir::Value value);
   std::string listOf(llvm::ArrayRef<mlir::Value> values);
@@ -102,7 +112,8 @@ private:
   /// By argument of the graph: its register; the number of its input.
   llvm::DenseMap<mlir::Value, uint32_t> argumentRegisters;
   llvm::DenseMap<mlir::Value, unsigned> inputNumbers;
-  /// Storages that a value may lie in beside its register's: those of operands that an operator may have returned.
+  /// Storages that a value may lie in beside its register's: those of operands that an operator may
+  /// have returned.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> sharedWith;
   /// Of the call that is replayed: the register of each tensor operand.
   llvm::SmallVector<uint32_t> callOperands;

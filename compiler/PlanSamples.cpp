@@ -8,7 +8,8 @@ using namespace mlir;
 using namespace mlir::frit;
 using format::Op;
 
-PlanSamples::PlanSamples(GraphOp graph, const format::PlanT &plan) : plan(plan), ints(plan.int_count) {
+PlanSamples::PlanSamples(GraphOp graph, const format::PlanT &plan)
+    : plan(plan), ints(plan.int_count) {
   choose(graph);
   readInputs(graph);
 }
@@ -22,7 +23,8 @@ bool PlanSamples::equal(const Sampled &left, const Sampled &right) const {
   return true;
 }
 
-/// A value of a symbol for a sample: odd ones, even ones and multiples of a vector, no two symbols alike.
+/// A value of a symbol for a sample: odd ones, even ones and multiples of a vector, no two symbols
+/// alike.
 static int64_t proposed(SymbolAttr symbol, unsigned number, unsigned sample) {
   static constexpr std::array<int64_t, 8> kOdd = {5, 7, 11, 13, 17, 19, 23, 29};
   int64_t value = 0;
@@ -50,14 +52,17 @@ static int64_t proposed(SymbolAttr symbol, unsigned number, unsigned sample) {
 }
 
 /// The value of a size at a sample of `parameters`.
-static std::optional<int64_t> evaluate(SizeExpr size, const llvm::StringMap<Sampled> &parameters, unsigned sample) {
+static std::optional<int64_t> evaluate(SizeExpr size, const llvm::StringMap<Sampled> &parameters,
+                                       unsigned sample) {
   return size.evaluate([&](StringRef name) -> std::optional<int64_t> {
     auto found = parameters.find(name);
     return found == parameters.end() ? std::nullopt : std::optional(found->second[sample]);
   });
 }
 
-std::optional<int64_t> PlanSamples::at(SizeExpr size, unsigned sample) const { return evaluate(size, symbols, sample); }
+std::optional<int64_t> PlanSamples::at(SizeExpr size, unsigned sample) const {
+  return evaluate(size, symbols, sample);
+}
 
 Sampled PlanSamples::roundedUp(Sampled value, ArrayRef<int64_t> sizes) const {
   for (unsigned sample = 0; sample != samples; ++sample) {
@@ -110,7 +115,8 @@ static llvm::SetVector<SizeAttr> sizesOfTensors(GraphOp graph) {
   return sizes;
 }
 
-/// Whether a tensor may have this size: it is not negative, and divides by no zero. What an operator alone knows may be anything.
+/// Whether a tensor may have this size: it is not negative, and divides by no zero. What an
+/// operator alone knows may be anything.
 bool PlanSamples::canBe(SizeExpr size, unsigned sample) const {
   bool isKnown = true;
   std::optional<int64_t> value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
@@ -124,8 +130,10 @@ bool PlanSamples::canBe(SizeExpr size, unsigned sample) const {
 void PlanSamples::choose(GraphOp graph) {
   SmallVector<SymbolAttr> free;
   for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
-    // A size that only an operator knows gets its value where it is bound. (torch calls a dimension of an argument unbacked too.)
-    bool isBound = llvm::any_of(plan.symbols, [&](const auto &bound) { return bound->name == symbol.getName(); });
+    // A size that only an operator knows gets its value where it is bound. (torch calls a dimension
+    // of an argument unbacked too.)
+    bool isBound = llvm::any_of(plan.symbols,
+                                [&](const auto &bound) { return bound->name == symbol.getName(); });
     if (symbol.getBucketOf().empty() && (isBound || !symbol.getUnbacked())) {
       free.push_back(symbol);
     }
@@ -145,12 +153,14 @@ void PlanSamples::choose(GraphOp graph) {
     }
     bool comes = llvm::all_of(sizes, [&](SizeExpr size) { return canBe(size, samples); });
     // What the trace saw holds in any case: a guard may follow from facts that only torch knows.
-    if (candidate == 0 || (comes && llvm::all_of(guards, [&](AssumptionAttr one) { return holds(one, samples); }))) {
+    if (candidate == 0 ||
+        (comes && llvm::all_of(guards, [&](AssumptionAttr one) { return holds(one, samples); }))) {
       ++samples;
     }
   }
   for (auto bucket : graph.getSymbols().getAsRange<SymbolAttr>()) {
-    auto of = llvm::find_if(free, [&](SymbolAttr symbol) { return symbol.getName() == bucket.getBucketOf(); });
+    auto of = llvm::find_if(
+        free, [&](SymbolAttr symbol) { return symbol.getName() == bucket.getBucketOf(); });
     if (of != free.end()) {
       symbols[bucket.getName()] = roundedUp(symbols[of->getName()], of->getBuckets());
     }
@@ -173,12 +183,15 @@ void PlanSamples::readInputs(GraphOp graph) {
   }
   unsigned number = 0;
   for (BlockArgument argument : graph.getBody().getArguments()) {
-    if (graph.getArgAttr(argument.getArgNumber(), "frit.constant") || number >= plan.inputs.size()) {
+    if (graph.getArgAttr(argument.getArgNumber(), "frit.constant") ||
+        number >= plan.inputs.size()) {
       continue;
     }
     const format::InputT &input = *plan.inputs[number++];
     bool isInt = input.kind == format::InputKind::Int || input.kind == format::InputKind::Bool;
-    uint32_t target = isInt ? input.reg : input.kind == format::InputKind::ScalarTensor ? input.scalar : kNoRegister;
+    uint32_t target = isInt                                           ? input.reg
+                      : input.kind == format::InputKind::ScalarTensor ? input.scalar
+                                                                      : kNoRegister;
     if (target >= ints.size() || ints[target]) {
       continue;
     }
@@ -207,7 +220,9 @@ void PlanSamples::define(uint32_t reg, const Sampled &value) {
   }
 }
 
-std::optional<Sampled> PlanSamples::reg(uint32_t reg) const { return reg < ints.size() ? ints[reg] : std::nullopt; }
+std::optional<Sampled> PlanSamples::reg(uint32_t reg) const {
+  return reg < ints.size() ? ints[reg] : std::nullopt;
+}
 
 Sampled PlanSamples::of(SizeAttr size) {
   if (auto constant = SizeExpr(size).getConstant()) {
@@ -297,18 +312,23 @@ void PlanSamples::run(uint32_t number) {
     return;
   }
   for (const format::Instruction &instruction : plan.programs[number]->code) {
-    auto operand = [&](uint32_t reg) { return reg < ints.size() && ints[reg] ? *ints[reg] : Sampled(kSomeNumber); };
+    auto operand = [&](uint32_t reg) {
+      return reg < ints.size() && ints[reg] ? *ints[reg] : Sampled(kSomeNumber);
+    };
     bool onInts = compute(instruction.op(), 1, 1, 1).has_value();
-    bool toInt = onInts || instruction.op() == Op::FloatToInt || instruction.op() == Op::FloatToBool || instruction.op() == Op::FIsNan ||
-                 instruction.op() == Op::FIsInf || (instruction.op() >= Op::FEq && instruction.op() <= Op::FGe) ||
-                 (instruction.op() >= Op::ToI8 && instruction.op() <= Op::ToBool) || instruction.op() == Op::Shl ||
-                 instruction.op() == Op::Shr || instruction.op() == Op::Pow;
+    bool toInt =
+        onInts || instruction.op() == Op::FloatToInt || instruction.op() == Op::FloatToBool ||
+        instruction.op() == Op::FIsNan || instruction.op() == Op::FIsInf ||
+        (instruction.op() >= Op::FEq && instruction.op() <= Op::FGe) ||
+        (instruction.op() >= Op::ToI8 && instruction.op() <= Op::ToBool) ||
+        instruction.op() == Op::Shl || instruction.op() == Op::Shr || instruction.op() == Op::Pow;
     if (!toInt) {
       continue;
     }
     Sampled result(kSomeNumber);
     if (onInts) {
-      Sampled a = operand(instruction.a()), b = operand(instruction.b()), c = operand(instruction.c());
+      Sampled a = operand(instruction.a()), b = operand(instruction.b()),
+              c = operand(instruction.c());
       for (unsigned sample = 0; sample != samples; ++sample) {
         result[sample] = *compute(instruction.op(), a[sample], b[sample], c[sample]);
       }

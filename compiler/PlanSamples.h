@@ -1,7 +1,8 @@
 // The numbers of a plan at a few sizes.
 //
-// The validator (PlanValidator.h) replays a plan with names for values and with numbers for sizes: each size symbol gets a value in each of a few
-// samples, and the int registers of the plan are computed from them as the runtime would. Nothing here knows how the plan was made: sizes of the
+// The validator (PlanValidator.h) replays a plan with names for values and with numbers for sizes:
+// each size symbol gets a value in each of a few samples, and the int registers of the plan are
+// computed from them as the runtime would. Nothing here knows how the plan was made: sizes of the
 // graph are evaluated from its own expressions, registers from the plan's own programs.
 
 #pragma once
@@ -30,9 +31,15 @@ public:
   int64_t &operator[](unsigned sample) { return numbers[sample]; }
 
   /// These wrap: samples that are not in use may hold anything.
-  friend Sampled operator+(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x + y; }); }
-  friend Sampled operator-(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x - y; }); }
-  friend Sampled operator*(const Sampled &a, const Sampled &b) { return a.with(b, [](uint64_t x, uint64_t y) { return x * y; }); }
+  friend Sampled operator+(const Sampled &a, const Sampled &b) {
+    return a.with(b, [](uint64_t x, uint64_t y) { return x + y; });
+  }
+  friend Sampled operator-(const Sampled &a, const Sampled &b) {
+    return a.with(b, [](uint64_t x, uint64_t y) { return x - y; });
+  }
+  friend Sampled operator*(const Sampled &a, const Sampled &b) {
+    return a.with(b, [](uint64_t x, uint64_t y) { return x * y; });
+  }
 
 private:
   template <typename F> Sampled with(const Sampled &other, F &&operation) const {
@@ -48,7 +55,8 @@ private:
 
 class PlanSamples {
 public:
-  /// Chooses sizes that meet the facts about symbols and the guards of the graph: those of the trace and some that differ from each other.
+  /// Chooses sizes that meet the facts about symbols and the guards of the graph: those of the
+  /// trace and some that differ from each other.
   PlanSamples(mlir::frit::GraphOp graph, const format::PlanT &plan);
 
   /// The samples in use; 1 where no size varies.

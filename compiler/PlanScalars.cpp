@@ -1,5 +1,6 @@
-// Sizes and host scalars of a plan. A size of the symbols alone is computed once a call, in the size program, before any step; what
-// depends on a scalar argument or on a size that only an operator knows is computed where it stands.
+// Sizes and host scalars of a plan. A size of the symbols alone is computed once a call, in the
+// size program, before any step; what depends on a scalar argument or on a size that only an
+// operator knows is computed where it stands.
 
 #include "compiler/PlanWriter.h"
 
@@ -75,7 +76,8 @@ uint32_t PlanWriter::sizeRegister(SizeExpr size) {
 uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
   MLIRContext *context = size.getContext();
   std::optional<uint32_t> sum;
-  for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+  for (auto [coefficient, monomial] :
+       llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
     std::optional<uint32_t> product;
     if (coefficient != 1 || monomial.empty()) {
       product = builder.intConstant(coefficient);
@@ -101,7 +103,8 @@ uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
 }
 
 namespace {
-/// How an operation on host scalars is said in a program: files of the result and the operands as in Artifact.fbs.
+/// How an operation on host scalars is said in a program: files of the result and the operands as
+/// in Artifact.fbs.
 struct ScalarForm {
   Op op;
   bool floatResult;
@@ -229,16 +232,19 @@ LogicalResult PlanWriter::writeScalar(Operation &op) {
     Type to = truncation.getType();
     Op rounding = to.isF16() ? Op::FToF16 : to.isBF16() ? Op::FToBF16 : Op::FToF32;
     uint32_t result = builder.newFloat();
-    floats[truncation.getResult()] = builder.emitTo(openProgram(), result, rounding, floatRegister(truncation.getIn()));
+    floats[truncation.getResult()] =
+        builder.emitTo(openProgram(), result, rounding, floatRegister(truncation.getIn()));
     return success();
   }
   auto form = op.getNumResults() == 1 ? scalarForm(op) : std::nullopt;
   if (!form) {
-    return error(op) << "'" << op.getName() << "' has no form on host scalars; leave it inside of a region";
+    return error(op) << "'" << op.getName()
+                     << "' has no form on host scalars; leave it inside of a region";
   }
   SmallVector<uint32_t, 3> operands;
   for (Value operand : op.getOperands()) {
-    operands.push_back(isa<FloatType>(operand.getType()) ? floatRegister(operand) : intRegister(operand));
+    operands.push_back(isa<FloatType>(operand.getType()) ? floatRegister(operand)
+                                                         : intRegister(operand));
   }
   if (isa<arith::TruncIOp>(op)) {
     operands.push_back(builder.intConstant(1));
@@ -247,7 +253,8 @@ LogicalResult PlanWriter::writeScalar(Operation &op) {
   uint32_t program = openProgram();
   Value result = op.getResult(0);
   if (form->floatResult) {
-    floats[result] = builder.emitTo(program, builder.newFloat(), form->op, operands[0], operands[1], operands[2]);
+    floats[result] = builder.emitTo(program, builder.newFloat(), form->op, operands[0], operands[1],
+                                    operands[2]);
   } else {
     ints[result] = builder.emit(program, form->op, operands[0], operands[1], operands[2]);
   }
@@ -258,7 +265,8 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
   Value result = op.getResult(0);
   if (auto integer = dyn_cast<IntegerAttr>(value)) {
     bool isBool = integer.getType().isInteger(1);
-    ints[result] = builder.intConstant(isBool ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue());
+    ints[result] = builder.intConstant(isBool ? integer.getValue().getZExtValue()
+                                              : integer.getValue().getSExtValue());
     return success();
   }
   if (auto real = dyn_cast<FloatAttr>(value)) {
@@ -268,10 +276,13 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
   auto elements = dyn_cast<DenseElementsAttr>(value);
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (!elements || !type || type.getRank() != 0) {
-    return error(op) << "a constant of type " << result.getType() << " outside of a region; only scalars and rank 0 are";
+    return error(op) << "a constant of type " << result.getType()
+                     << " outside of a region; only scalars and rank 0 are";
   }
   format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
-  uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
+  uint32_t reg = newTensor(
+      result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)),
+      result);
   uint32_t scalar;
   if (isa<FloatType>(type.getElementType())) {
     llvm::APFloat number = elements.getSplatValue<llvm::APFloat>();
@@ -280,7 +291,8 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
     scalar = builder.floatConstant(number.convertToDouble());
   } else {
     llvm::APInt number = elements.getSplatValue<llvm::APInt>();
-    scalar = builder.intConstant(number.getBitWidth() == 1 ? number.getZExtValue() : number.getSExtValue());
+    scalar = builder.intConstant(number.getBitWidth() == 1 ? number.getZExtValue()
+                                                           : number.getSExtValue());
   }
   auto &step = builder.step<format::WrapT>();
   step.tensor = reg;
@@ -291,7 +303,9 @@ LogicalResult PlanWriter::writeConstant(Operation &op, Attribute value) {
 LogicalResult PlanWriter::writeWrap(Operation &op, Value scalar) {
   Value result = op.getResult(0);
   format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
-  uint32_t reg = newTensor(result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)), result);
+  uint32_t reg = newTensor(
+      result, dtype, LayoutAttr::get(op.getContext(), {}, SizeExpr::constant(op.getContext(), 0)),
+      result);
   auto &step = builder.step<format::WrapT>();
   step.tensor = reg;
   step.reg = isa<FloatType>(scalar.getType()) ? floatRegister(scalar) : intRegister(scalar);

@@ -55,8 +55,8 @@ format::Dtype dtypeOf(DType dtype) {
   llvm_unreachable("every dtype has a number in the format");
 }
 
-/// Where the storage of a root lies: on the plan's device, unless it was apart from the others in the trace. A program traced on the
-/// CPU and compiled for a GPU lies there as a whole.
+/// Where the storage of a root lies: on the plan's device, unless it was apart from the others in
+/// the trace. A program traced on the CPU and compiled for a GPU lies there as a whole.
 format::Device PlanWriter::deviceOf(Value root) {
   if (builder.plan.target != format::Target::Gpu) {
     return format::Device::Cpu;
@@ -71,10 +71,12 @@ format::Device PlanWriter::deviceOf(Value root) {
   } else if (auto devices = root.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.devices")) {
     device = dyn_cast<StringAttr>(devices[cast<OpResult>(root).getResultNumber()]);
   }
-  return device && device.getValue().starts_with("cpu") ? format::Device::Cpu : format::Device::Cuda;
+  return device && device.getValue().starts_with("cpu") ? format::Device::Cpu
+                                                        : format::Device::Cuda;
 }
 
-uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, LayoutAttr layout, Value root) {
+uint32_t PlanWriter::describe(RankedTensorType type, format::Dtype dtype, LayoutAttr layout,
+                              Value root) {
   std::vector<uint32_t> sizes, strides;
   for (SizeExpr size : getSizes(type)) {
     sizes.push_back(sizeRegister(size));
@@ -92,8 +94,9 @@ uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layo
   return reg;
 }
 
-/// Where the storage of a kernel's result has to begin, in elements, so that the graph's results in it begin in their storage where eager's do. The
-/// first result decides if they disagree: the others are copied.
+/// Where the storage of a kernel's result has to begin, in elements, so that the graph's results in
+/// it begin in their storage where eager's do. The first result decides if they disagree: the
+/// others are copied.
 SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
   SizeExpr start = SizeExpr::constant(root.getContext(), 0);
   std::optional<unsigned> first;
@@ -104,16 +107,21 @@ SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
       Operation *user = use.getOwner();
       if (auto op = dyn_cast<ReturnOp>(user)) {
         unsigned number = use.getOperandNumber();
-        auto promised = op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(number, "frit.layout");
-        SizeExpr wanted = promised ? SizeExpr(promised.getOffset()) - SizeExpr(layout.getOffset()) : start;
-        bool isPlace = llvm::all_of(wanted.getAttr().getCoefficients(), [](int64_t factor) { return factor >= 0; });
+        auto promised =
+            op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+        SizeExpr wanted =
+            promised ? SizeExpr(promised.getOffset()) - SizeExpr(layout.getOffset()) : start;
+        bool isPlace = llvm::all_of(wanted.getAttr().getCoefficients(),
+                                    [](int64_t factor) { return factor >= 0; });
         if (promised && isPlace && (!first || number < *first)) {
           first = number;
           start = wanted;
         }
       } else if (auto alias = dyn_cast<AliasOp>(user)) {
         if (getStoredBytes(alias.getType()) == getStoredBytes(value.getType())) {
-          looks.emplace_back(alias, withOffset(alias.getLayout(), SizeExpr(alias.getLayout().getOffset()) + SizeExpr(layout.getOffset())));
+          looks.emplace_back(alias,
+                             withOffset(alias.getLayout(), SizeExpr(alias.getLayout().getOffset()) +
+                                                               SizeExpr(layout.getOffset())));
         }
       } else if (isView(user)) {
         if (auto view = getViewLayout(user, layout)) {
@@ -140,12 +148,16 @@ static SizeExpr spanOf(RankedTensorType type, LayoutAttr layout) {
 
 void PlanWriter::allocate(Value value, format::StorageClass storage) {
   TensorValue &tensor = tensors.find(value)->second;
-  SizeExpr start = storage == format::StorageClass::Output ? startFor(value, tensor.layout) : SizeExpr::constant(value.getContext(), 0);
+  SizeExpr start = storage == format::StorageClass::Output
+                       ? startFor(value, tensor.layout)
+                       : SizeExpr::constant(value.getContext(), 0);
   tensor.layout = withOffset(tensor.layout, start);
-  allocate(tensor.reg, spanOf(cast<RankedTensorType>(value.getType()), tensor.layout), dtypes.lookup(value), start.isConstant(0) ? SizeAttr() : start.getAttr(), storage);
+  allocate(tensor.reg, spanOf(cast<RankedTensorType>(value.getType()), tensor.layout),
+           dtypes.lookup(value), start.isConstant(0) ? SizeAttr() : start.getAttr(), storage);
 }
 
-void PlanWriter::allocate(uint32_t reg, SizeExpr elements, format::Dtype dtype, SizeAttr start, format::StorageClass storage) {
+void PlanWriter::allocate(uint32_t reg, SizeExpr elements, format::Dtype dtype, SizeAttr start,
+                          format::StorageClass storage) {
   uint32_t offset = kNoRegister;
   if (start) {
     elements = elements + SizeExpr(start);
@@ -153,7 +165,8 @@ void PlanWriter::allocate(uint32_t reg, SizeExpr elements, format::Dtype dtype, 
   }
   SizeExpr byteCount = elements * bytesOfElement(dtype);
   uint32_t bytes = sizeRegister(byteCount);
-  uint32_t capacity = storage == format::StorageClass::Temporary ? capacityRegister(byteCount) : kNoRegister;
+  uint32_t capacity =
+      storage == format::StorageClass::Temporary ? capacityRegister(byteCount) : kNoRegister;
   auto &step = builder.step<format::AllocT>();
   step.tensor = reg;
   step.storage = storage;
@@ -170,7 +183,8 @@ uint32_t PlanWriter::writeOwnCopy(Value value, LayoutAttr layout, StringRef reas
   }
   // An operator's result has neither gaps nor anything before it.
   uint32_t reg = describe(type, dtypes.lookup(value), layout, rootOf(value));
-  allocate(reg, spanOf(type, layout), dtypes.lookup(value), begins ? layout.getOffset() : SizeAttr(), format::StorageClass::Output);
+  allocate(reg, spanOf(type, layout), dtypes.lookup(value),
+           begins ? layout.getOffset() : SizeAttr(), format::StorageClass::Output);
   auto &step = builder.step<format::CopyIntoT>();
   step.tensor = reg;
   step.source = tensors.find(value)->second.reg;
@@ -183,10 +197,13 @@ Value PlanWriter::rootOf(Value value) {
 }
 
 uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout) {
-  return writeLook(value, source, dtype, layout, SizeExpr(layout.getOffset()) - SizeExpr(tensors.find(source)->second.layout.getOffset()));
+  return writeLook(value, source, dtype, layout,
+                   SizeExpr(layout.getOffset()) -
+                       SizeExpr(tensors.find(source)->second.layout.getOffset()));
 }
 
-uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout, SizeExpr offset) {
+uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout,
+                               SizeExpr offset) {
   TensorValue from = tensors.find(source)->second;
   uint32_t reg = newTensor(value, dtype, layout, from.root);
   uint32_t offsetRegister = offset.isConstant(0) ? kNoRegister : sizeRegister(offset);
@@ -238,7 +255,8 @@ static Value writtenOver(OpResult result) {
   for (Value operand : launch.getOperands()) {
     auto other = dyn_cast<OpResult>(operand);
     auto producer = other ? dyn_cast<LaunchOp>(other.getOwner()) : LaunchOp();
-    if (producer && mine.number >= 0 && bufferOf(producer, other.getResultNumber()).number == mine.number) {
+    if (producer && mine.number >= 0 &&
+        bufferOf(producer, other.getResultNumber()).number == mine.number) {
       return operand;
     }
   }
@@ -248,7 +266,8 @@ static Value writtenOver(OpResult result) {
 /// The value whose storage another one lives in, by definitions alone.
 static Value definedRoot(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
-    Value under = isLook(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
+    Value under =
+        isLook(result.getOwner()) ? result.getOwner()->getOperand(0) : writtenOver(result);
     under = under ? under : getMutatedOperand(result);
     if (!under) {
       break;
@@ -278,7 +297,9 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   if (Value operand = writtenOver(result)) {
     // A look and not a take-over: the launch still reads the operand.
-    return writeLook(result, operand, dtype, LayoutAttr::get(op.getContext(), layout.getStrides(), tensors.find(operand)->second.layout.getOffset()));
+    return writeLook(result, operand, dtype,
+                     LayoutAttr::get(op.getContext(), layout.getStrides(),
+                                     tensors.find(operand)->second.layout.getOffset()));
   }
   uint32_t reg = newTensor(result, dtype, layout, result);
   auto held = heldBuffers.find(choice.number);
@@ -321,7 +342,8 @@ void PlanWriter::planLives(Block &block) {
   // An argument may have no use and still be what a kernel writes to.
   for (BlockArgument argument : block.getArguments()) {
     auto tensor = tensors.find(argument);
-    if (tensor != tensors.end() && !lastUse.contains(argument) && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+    if (tensor != tensors.end() && !lastUse.contains(argument) &&
+        !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
       if (check) {
         endsAfter[check].push_back(argument);
       } else {
@@ -339,8 +361,8 @@ void PlanWriter::planLives(Block &block) {
   }
 }
 
-/// Whether the next operation that needs memory is a launch that writes buffer `number` anew: then keeping the buffer until there
-/// costs nothing at any moment.
+/// Whether the next operation that needs memory is a launch that writes buffer `number` anew: then
+/// keeping the buffer until there costs nothing at any moment.
 static bool takenNext(Operation *op, int64_t number) {
   for (op = op->getNextNode(); op; op = op->getNextNode()) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {

@@ -2,9 +2,9 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/DerivedSizes.h"
 #include "ir/InPlaceStores.h"
 #include "ir/KernelLists.h"
-#include "ir/DerivedSizes.h"
 #include "ir/SourceLines.h"
 
 #include "passes/Copies.h"
@@ -19,11 +19,13 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources, int64_t firstKept)
+PlanWriter::PlanWriter(GraphOp graph, format::Target target, const Kernels &kernels,
+                       SourceTable &sources, int64_t firstKept)
     : graph(graph), kernels(kernels), sources(sources), firstKept(firstKept), builder(target) {}
 
 std::unique_ptr<format::PlanT> PlanWriter::write() {
-  if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeGuards()) || failed(writeBody(graph.getBody().front()))) {
+  if (failed(bindSymbols()) || failed(writeInputs()) || failed(writeGuards()) ||
+      failed(writeBody(graph.getBody().front()))) {
     return nullptr;
   }
   countPads();
@@ -41,7 +43,8 @@ LogicalResult PlanWriter::bindSymbols() {
   // Inputs are counted without the constants, which are bound at load.
   SmallVector<int> inputNumbers;
   for (int next = 0; BlockArgument argument : body.getArguments()) {
-    inputNumbers.push_back(graph.getArgAttr(argument.getArgNumber(), "frit.constant") ? -1 : next++);
+    inputNumbers.push_back(graph.getArgAttr(argument.getArgNumber(), "frit.constant") ? -1
+                                                                                      : next++);
   }
   for (Attribute attribute : graph.getSymbols()) {
     auto symbol = cast<SymbolAttr>(attribute);
@@ -56,10 +59,13 @@ LogicalResult PlanWriter::bindSymbols() {
     bound->hint = symbol.getHint().value_or(-1);
     bound->divisor = symbol.getDivisor();
     bool found = false;
-    // The symbol itself, else a size that says it, as an export's `2 * Dim("n")` may be all there is of n; numbers before dimensions.
-    for (auto [derived, dims] : {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    // The symbol itself, else a size that says it, as an export's `2 * Dim("n")` may be all there
+    // is of n; numbers before dimensions.
+    for (auto [derived, dims] :
+         {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
       auto look = [&](SizeExpr size, int number, int dim) {
-        auto read = found || (!derived && size != wanted) ? std::nullopt : splitDerived(size, symbol.getName());
+        auto read = found || (!derived && size != wanted) ? std::nullopt
+                                                          : splitDerived(size, symbol.getName());
         if (read) {
           found = true;
           bound->input = number;
@@ -85,7 +91,8 @@ LogicalResult PlanWriter::bindSymbols() {
       symbolRegisters[symbol.getName()] = bound->reg;
       builder.plan.symbols.push_back(std::move(bound));
     } else if (symbol.getUnbacked()) {
-      // An operator makes it. (torch calls a dimension of an argument unbacked too, if it must not be specialised.)
+      // An operator makes it. (torch calls a dimension of an argument unbacked too, if it must not
+      // be specialised.)
       unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
     }
   }
@@ -103,7 +110,8 @@ unsigned PlanWriter::inputNumber(unsigned argument) {
 
 /// Whether only opaque calls look at a value: then its strides are the business of the dispatcher.
 static bool onlyCalled(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
+  return llvm::all_of(value.getUsers(),
+                      [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
 }
 
 LogicalResult PlanWriter::writeInputs() {
@@ -119,8 +127,9 @@ LogicalResult PlanWriter::writeInputs() {
     Type type = argument.getType();
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
-      uint32_t reg = newTensor(argument, dtypeOf(dtype ? dtype.getValue() : dtypeOfElement(tensor.getElementType())),
-                               getArgumentLayout(graph, number), argument);
+      uint32_t reg = newTensor(
+          argument, dtypeOf(dtype ? dtype.getValue() : dtypeOfElement(tensor.getElementType())),
+          getArgumentLayout(graph, number), argument);
       if (graph.getArgAttr(number, "frit.constant")) {
         auto constant = std::make_unique<format::ConstantT>();
         constant->name = input->name;
@@ -133,9 +142,9 @@ LogicalResult PlanWriter::writeInputs() {
         builder.plan.constants.push_back(std::move(constant));
         continue;
       }
-      bool isScalar = tensor.getRank() == 0 && llvm::any_of(argument.getUsers(), [](Operation *user) {
-        return isa<tensor::ExtractOp>(user);
-      });
+      bool isScalar = tensor.getRank() == 0 &&
+                      llvm::any_of(argument.getUsers(),
+                                   [](Operation *user) { return isa<tensor::ExtractOp>(user); });
       input->kind = isScalar ? format::InputKind::ScalarTensor : format::InputKind::Tensor;
       if (isScalar) {
         bool isFloat = isa<FloatType>(tensor.getElementType());
@@ -198,10 +207,13 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       .Case([&](AtenOp call) { return writeAten(call); })
       .Case([&](BindOp bind) { return writeBind(bind); })
       .Case([&](AliasOp alias) {
-        SizeExpr offset = alias.getLayout().getOffset(), start = tensors.find(alias.getBase())->second.layout.getOffset();
+        SizeExpr offset = alias.getLayout().getOffset(),
+                 start = tensors.find(alias.getBase())->second.layout.getOffset();
         // A base of other elements begins its storage.
-        bool sameElements = getStoredBytes(alias.getBase().getType()) == getStoredBytes(alias.getType());
-        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()), withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
+        bool sameElements =
+            getStoredBytes(alias.getBase().getType()) == getStoredBytes(alias.getType());
+        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()),
+                  withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
         return success();
       })
       .Case([&](NoneOp) { return success(); })
@@ -265,14 +277,16 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
   entry->name = kernel.getSymName().str();
   for (Operation &op : kernel.getBody().front()) {
     std::string name = op.getName().getStringRef().str();
-    if (!isView(&op) && !isa<YieldOp, SizeOp, arith::ConstantOp>(op) && !llvm::is_contained(entry->operators, name)) {
+    if (!isView(&op) && !isa<YieldOp, SizeOp, arith::ConstantOp>(op) &&
+        !llvm::is_contained(entry->operators, name)) {
       entry->operators.push_back(name);
     }
   }
   SmallVector<std::string> lines;
   collectSourceLines(kernel.getLoc(), lines);
   for (const std::string &line : lines) {
-    entry->sources.push_back(sources.intern(NameLoc::get(StringAttr::get(kernel.getContext(), line))));
+    entry->sources.push_back(
+        sources.intern(NameLoc::get(StringAttr::get(kernel.getContext(), line))));
   }
   auto add = [&](ArrayRef<LaunchDesc> launches) {
     auto variant = std::make_unique<format::KernelVariantT>();
@@ -301,18 +315,21 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
   return known->second;
 }
 
-LogicalResult PlanWriter::passItem(LaunchOp op, KernelOp kernel, unsigned item, llvm::StringMap<SizeExpr> &parameters,
-                                   format::LaunchT &launch) {
+LogicalResult PlanWriter::passItem(LaunchOp op, KernelOp kernel, unsigned item,
+                                   llvm::StringMap<SizeExpr> &parameters, format::LaunchT &launch) {
   size_t numSymbols = kernel.getSymbols().size(), numOperands = kernel.getArgumentTypes().size(),
          numResults = kernel.getResultTypes().size();
-  for (auto [symbol, size] : llvm::zip(kernel.getSymbols(), op.getSizes().getValue().slice(item * numSymbols, numSymbols))) {
+  for (auto [symbol, size] : llvm::zip(
+           kernel.getSymbols(), op.getSizes().getValue().slice(item * numSymbols, numSymbols))) {
     parameters[cast<SymbolAttr>(symbol).getName()] = cast<SizeAttr>(size);
     launch.ints.push_back(sizeRegister(cast<SizeAttr>(size)));
   }
   for (Value operand : op.getOperands().slice(item * numOperands, numOperands)) {
     if (isa<RankedTensorType>(operand.getType())) {
-      if (builder.plan.target == format::Target::Gpu && deviceOf(rootOf(operand)) == format::Device::Cpu) {
-        return error(*op) << "kernel '" << op.getKernel() << "' would read a tensor that lies on the CPU; move it to the GPU first";
+      if (builder.plan.target == format::Target::Gpu &&
+          deviceOf(rootOf(operand)) == format::Device::Cpu) {
+        return error(*op) << "kernel '" << op.getKernel()
+                          << "' would read a tensor that lies on the CPU; move it to the GPU first";
       }
       launch.tensors.push_back(tensors.find(operand)->second.reg);
     } else if (isa<FloatType>(operand.getType())) {
@@ -350,8 +367,10 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
     }
     variant.launches.push_back(std::move(sizes));
   };
-  auto add = [&](ArrayRef<LaunchDesc> launches, SizeAttr workspaceBytes) -> format::VariantSizesT & {
-    format::VariantSizesT &variant = *launch.variants.emplace_back(std::make_unique<format::VariantSizesT>());
+  auto add = [&](ArrayRef<LaunchDesc> launches,
+                 SizeAttr workspaceBytes) -> format::VariantSizesT & {
+    format::VariantSizesT &variant =
+        *launch.variants.emplace_back(std::make_unique<format::VariantSizesT>());
     llvm::for_each(launches, [&](const LaunchDesc &one) { addSizes(one, variant); });
     if (workspaceBytes && !SizeExpr(workspaceBytes).isConstant(0)) {
       variant.workspace = inGraph(workspaceBytes);
@@ -369,7 +388,8 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
     for (const VariantDesc &variant : desc->variants) {
       format::VariantSizesT &sizes = add(variant.launches, variant.workspaceBytes);
       if (variant.number) {
-        auto proposed = cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[*variant.number]);
+        auto proposed =
+            cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[*variant.number]);
         writeVariantGuard(kernel, proposed, parameters, sizes);
       }
       for (const AlignedTensor &one : variant.aligned) {
@@ -405,6 +425,7 @@ LogicalResult PlanWriter::writeBind(BindOp op) {
 LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
   DenseMap<Value, Attribute> storageOfRoot;
   llvm::DenseSet<uint32_t> returnedRegisters;
+  DenseMap<uint32_t, uint32_t> relaid;
   DenseMap<int64_t, uint32_t> firstOfStorage;
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     auto output = std::make_unique<format::OutputT>();
@@ -431,30 +452,44 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       auto promised = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
       LayoutAttr layout = tensors.find(value)->second.layout;
       LayoutDemand demand{DemandKind::Exact, promised ? promised : layout};
-      bool own = (fresh && isa<BlockArgument>(root)) || (!isFirst && storage && seen->second != storage) ||
+      bool isKept = firstKept >= 0 && int64_t(number) >= firstKept;
+      bool own = (fresh && isa<BlockArgument>(root)) ||
+                 (!isFirst && storage && seen->second != storage) ||
                  !satisfies(layout, cast<RankedTensorType>(type), demand) ||
-                 (fresh && promised && !(firstKept >= 0 && int64_t(number) >= firstKept) && layout.getOffset() != promised.getOffset());
+                 (fresh && promised && !isKept && layout.getOffset() != promised.getOffset());
       output->kind = format::OutputKind::Tensor;
       if (own) {
-        output->reg = writeOwnCopy(value, demand.layout, "the graph promises a result with storage or strides of its own");
+        output->reg = writeOwnCopy(
+            value, demand.layout, "the graph promises a result with storage or strides of its own");
       } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
         output->kind = format::OutputKind::Input;
         output->reg = inputNumber(argument.getArgNumber());
       } else {
-        output->reg = tensors.find(value)->second.reg;
+        uint32_t from = output->reg = tensors.find(value)->second.reg;
         // Equal values are one here, and tensors of their own to the caller.
-        bool seen = !returnedRegisters.insert(output->reg).second;
-        if (seen && !graph.getResultAttr(number, "frit.same_as")) {
+        bool isSame = bool(graph.getResultAttr(number, "frit.same_as"));
+        bool seen = !returnedRegisters.insert(from).second && !isSame;
+        // Along a dim of size 1 any stride is right inside of the graph.
+        bool laid = isKept || !promised || promised.getStrides() == layout.getStrides();
+        if (auto known = relaid.find(from); isSame && known != relaid.end()) {
+          output->reg = known->second;
+        } else if (seen || !laid) {
           auto &step = builder.step<format::ViewT>();
-          step.source = output->reg;
-          step.tensor = output->reg = describe(cast<RankedTensorType>(type), dtypes.lookup(value), layout, root);
+          step.source = from;
+          step.tensor = output->reg = describe(cast<RankedTensorType>(type), dtypes.lookup(value),
+                                               laid ? layout : promised, root);
+          if (!laid) {
+            relaid.try_emplace(from, output->reg);
+          }
         }
       }
       output->dtype = dtypes.lookup(value);
-      output->kept = firstKept >= 0 && int64_t(number) >= firstKept;
+      output->kept = isKept;
       auto rootArgument = dyn_cast<BlockArgument>(root);
-      bool isConstant = rootArgument && graph.getArgAttr(rootArgument.getArgNumber(), "frit.constant");
-      // torch makes such a result again of another base, by its view where sizes do not vary. What is kept counts the argument's writes.
+      bool isConstant =
+          rootArgument && graph.getArgAttr(rootArgument.getArgNumber(), "frit.constant");
+      // torch makes such a result again of another base, by its view where sizes do not vary. What
+      // is kept counts the argument's writes.
       if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
         output->view_of = inputNumber(storage.getIndex());
       }

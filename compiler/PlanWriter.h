@@ -1,9 +1,11 @@
-// From one outlined graph to one plan: registers for sizes, scalars and tensors, and the steps in order.
+// From one outlined graph to one plan: registers for sizes, scalars and tensors, and the steps in
+// order.
 //
-// The outlined form is already the order of the program; what is added here is where things live. Every tensor value has a
-// register, its sizes and strides are int registers computed from the symbols, storage is made before the kernel that fills it and
-// dropped after its last reader, views of the graph become looks at the storage of their root. Nothing is decided
-// about kernels: their launches come with the descriptors of codegen.
+// The outlined form is already the order of the program; what is added here is where things live.
+// Every tensor value has a register, its sizes and strides are int registers computed from the
+// symbols, storage is made before the kernel that fills it and dropped after its last reader, views
+// of the graph become looks at the storage of their root. Nothing is decided about kernels: their
+// launches come with the descriptors of codegen.
 
 #pragma once
 
@@ -34,7 +36,8 @@ public:
   using Kernels = llvm::StringMap<const mlir::frit::KernelDesc *>;
 
   /// `firstKept` is the first result that only a backward sees, -1 where there is none.
-  PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels, SourceTable &sources, int64_t firstKept = -1);
+  PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels,
+             SourceTable &sources, int64_t firstKept = -1);
 
   /// Diagnoses what a plan cannot express and returns null.
   std::unique_ptr<format::PlanT> write();
@@ -55,7 +58,8 @@ private:
   mlir::LogicalResult writeLaunch(mlir::frit::LaunchOp op);
   /// Sizes, operands and results of one item of a launch; one over no list has one.
   mlir::LogicalResult passItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, unsigned item,
-                               llvm::StringMap<mlir::frit::SizeExpr> &parameters, format::LaunchT &launch);
+                               llvm::StringMap<mlir::frit::SizeExpr> &parameters,
+                               format::LaunchT &launch);
   mlir::LogicalResult writeView(mlir::Operation &op);
   mlir::LogicalResult writeBind(mlir::frit::BindOp op);
   mlir::LogicalResult writeOutputs(mlir::frit::ReturnOp op);
@@ -89,7 +93,8 @@ private:
   /// A guard over sizes that only an operator knows, where it stands.
   void writeLateGuard(mlir::frit::GuardOp op);
   void writeVariantGuard(mlir::frit::KernelOp kernel, mlir::frit::VariantAttr variant,
-                         const llvm::StringMap<mlir::frit::SizeExpr> &parameters, format::VariantSizesT &sizes);
+                         const llvm::StringMap<mlir::frit::SizeExpr> &parameters,
+                         format::VariantSizesT &sizes);
   void emitCondition(mlir::frit::AssumptionAttr assumption, uint32_t program, uint32_t reg);
   bool isUnbacked(mlir::frit::AssumptionAttr assumption);
   uint32_t openSizeProgram();
@@ -97,29 +102,37 @@ private:
   // PlanBuckets.cpp: sizes rounded up.
   void findBuckets();
   void useAskedBuckets();
-  /// The register of a bucket, which is computed from here on; nothing if no list is known for that name.
+  /// The register of a bucket, which is computed from here on; nothing if no list is known for that
+  /// name.
   std::optional<uint32_t> useBucket(llvm::StringRef name);
   void noteGain(mlir::frit::SizeExpr bytes, const llvm::StringMap<mlir::frit::SizeExpr> &symbols);
   /// Registers with what pads write at a call, as far as the arguments decide it.
   void countPads();
-  /// The register of a temporary's bytes at the buckets of its sizes, kNoRegister where that gains nothing.
+  /// The register of a temporary's bytes at the buckets of its sizes, kNoRegister where that gains
+  /// nothing.
   uint32_t capacityRegister(mlir::frit::SizeExpr bytes);
 
   // PlanStorage.cpp: tensors and their lives.
-  uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
-  uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::Value root);
+  uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout,
+                     mlir::Value root);
+  uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout,
+                    mlir::Value root);
   format::Device deviceOf(mlir::Value root);
-  /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of an argument.
+  /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of
+  /// an argument.
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
   static mlir::frit::SizeExpr startFor(mlir::Value root, mlir::frit::LayoutAttr atZero);
   void allocate(mlir::Value value, format::StorageClass storage);
   /// `elements` from the one at `start`, or from the first.
-  void allocate(uint32_t reg, mlir::frit::SizeExpr elements, format::Dtype dtype, mlir::frit::SizeAttr start, format::StorageClass storage);
+  void allocate(uint32_t reg, mlir::frit::SizeExpr elements, format::Dtype dtype,
+                mlir::frit::SizeAttr start, format::StorageClass storage);
   /// A copy of `value` in storage of its own that lies as `layout` says.
   uint32_t writeOwnCopy(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
-  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout);
+  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
+                     mlir::frit::LayoutAttr layout);
   /// `offset`: from the first element of `source`, in elements of `dtype`.
-  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype, mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
+  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
+                     mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
   // PlanResultShapes.cpp: results whose shapes only their calls know.
   void checkLater(mlir::Value result);
   void checkKnownShapes();
@@ -128,7 +141,9 @@ private:
   void planLives(mlir::Block &block);
   void freeAfter(mlir::Operation *op);
 
-  mlir::InFlightDiagnostic error(mlir::Operation &op) { return op.emitError() << "cannot be planned: "; }
+  mlir::InFlightDiagnostic error(mlir::Operation &op) {
+    return op.emitError() << "cannot be planned: ";
+  }
 
   mlir::frit::GraphOp graph;
   const Kernels &kernels;

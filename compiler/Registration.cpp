@@ -4,10 +4,10 @@
 
 #include "codegen/Passes.h"
 #include "codegen/cpu/LowerToLlvm.h"
-#include "codegen/gpu/LowerToNvvm.h"
+#include "codegen/gpu/ptx/LowerToNvvm.h"
 #include "compiler/Pipeline.h"
+#include "import/Importer.h"
 #include "ir/FritDialect.h"
-#include "ir/Importer.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,7 +38,8 @@ void registerPasses() {
 void registerTranslations() {
   static mlir::TranslateToMLIRRegistration registration(
       "import-exported-program", "the JSON of torch.export to the imported form",
-      [](llvm::SourceMgr &sources, mlir::MLIRContext *context) -> mlir::OwningOpRef<mlir::Operation *> {
+      [](llvm::SourceMgr &sources,
+         mlir::MLIRContext *context) -> mlir::OwningOpRef<mlir::Operation *> {
         const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
         mlir::frit::ImportOptions options;
         options.fileName = buffer->getBufferIdentifier().str();

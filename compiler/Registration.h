@@ -1,5 +1,5 @@
-// The only list of dialects and passes. The facade loads the dialects it needs lazily from the registry; frit-opt and the
-// tests use both.
+// The only list of dialects and passes. The facade loads the dialects it needs lazily from the
+// registry; frit-opt and the tests use both.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// Kernels and operator calls of a replayed plan: what they read, what they write, and whether a kernel may write where it reads.
+// Kernels and operator calls of a replayed plan: what they read, what they write, and whether a
+// kernel may write where it reads.
 
 #include "compiler/PlanReplay.h"
 
@@ -13,27 +14,33 @@ using namespace mlir::frit;
 using format::Action;
 using format::ValueKind;
 
-LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg, const std::string &by) {
+LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg,
+                                      const std::string &by) {
   auto known = scalars.find(value);
-  bool isSize = !isFloat && (value.getDefiningOp<SizeOp>() || isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp()));
+  bool isSize = !isFloat && (value.getDefiningOp<SizeOp>() ||
+                             isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp()));
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     isSize = !isFloat && graph.getArgAttr(argument.getArgNumber(), "frit.size");
   }
   if (isSize) {
     std::optional<Sampled> given = samples.reg(reg);
-    return given && samples.equal(*given, valueOf(value)) ? success() : fail(by, "a size is another one than the graph passes");
+    return given && samples.equal(*given, valueOf(value))
+               ? success()
+               : fail(by, "a size is another one than the graph passes");
   }
   if (known == scalars.end()) {
     // What computes it is not followed; it is the same register wherever the value is read.
     scalars[value] = {isFloat, reg};
     return success();
   }
-  return known->second.isFloat == isFloat && known->second.reg == reg ? success()
-                                                                      : fail(by, "a scalar is another one than the graph passes");
+  return known->second.isFloat == isFloat && known->second.reg == reg
+             ? success()
+             : fail(by, "a scalar is another one than the graph passes");
 }
 
 /// The kernel is made for tensors of this type and layout, in terms of its own parameters.
-LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, LayoutAttr layout, const llvm::StringMap<Sampled> &parameters,
+LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, LayoutAttr layout,
+                                       const llvm::StringMap<Sampled> &parameters,
                                        const std::string &by) {
   const Place *place;
   if (failed(alive(reg, place, by))) {
@@ -46,8 +53,9 @@ LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, Layo
   if (sizes.size() != place->sizes.size()) {
     return success(); // over its number of elements, whatever the rank
   }
-  SmallVector<SizeExpr> strides = layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
-                                         : getContiguousStrides(sizes, type.getContext());
+  SmallVector<SizeExpr> strides =
+      layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
+             : getContiguousStrides(sizes, type.getContext());
   Place made = *place;
   for (size_t dim = 0; dim != sizes.size(); ++dim) {
     made.sizes[dim] = samples.of(sizes[dim], parameters);
@@ -55,10 +63,12 @@ LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, Layo
   }
   return memory.same(made, *place)
              ? success()
-             : fail(by, "tensor register " + Twine(reg) + " has other sizes or strides than the kernel is made for");
+             : fail(by, "tensor register " + Twine(reg) +
+                            " has other sizes or strides than the kernel is made for");
 }
 
-LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, const Passed &passed, const std::string &by) {
+LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, const Passed &passed,
+                                    const std::string &by) {
   size_t numSizes = kernel.getSymbols().size(), numOperands = kernel.getArgumentTypes().size();
   size_t nextInt = 0, nextFloat = 0, nextTensor = 0;
   llvm::StringMap<Sampled> parameters;
@@ -75,19 +85,22 @@ LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, c
     if (auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[i])) {
       uint32_t reg = passed.tensors[nextTensor++];
       auto layout = kernel.getArgAttrOfType<LayoutAttr>(i, "frit.layout");
-      if (failed(read(reg, operand, by)) || failed(checkStrides(reg, type, layout, parameters, by))) {
+      if (failed(read(reg, operand, by)) ||
+          failed(checkStrides(reg, type, layout, parameters, by))) {
         return failure();
       }
       continue;
     }
     bool isFloat = isa<FloatType>(operand.getType());
-    if (failed(checkScalar(operand, isFloat, isFloat ? passed.floats[nextFloat++] : passed.ints[nextInt++], by))) {
+    if (failed(checkScalar(operand, isFloat,
+                           isFloat ? passed.floats[nextFloat++] : passed.ints[nextInt++], by))) {
       return failure();
     }
   }
   for (auto [i, type] : llvm::enumerate(kernel.getResultTypes())) {
     auto layout = kernel.getResultAttrOfType<LayoutAttr>(i, "frit.layout");
-    if (failed(checkStrides(passed.tensors[nextTensor++], cast<RankedTensorType>(type), layout, parameters, by))) {
+    if (failed(checkStrides(passed.tensors[nextTensor++], cast<RankedTensorType>(type), layout,
+                            parameters, by))) {
       return failure();
     }
   }
@@ -95,7 +108,8 @@ LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, c
 }
 
 /// Items run at once: none writes what another one uses.
-LogicalResult PlanReplay::checkItemsApart(ArrayRef<uint32_t> tensors, size_t items, size_t numOperands, const std::string &by) {
+LogicalResult PlanReplay::checkItemsApart(ArrayRef<uint32_t> tensors, size_t items,
+                                          size_t numOperands, const std::string &by) {
   if (items == 1) {
     return success();
   }
@@ -111,7 +125,8 @@ LogicalResult PlanReplay::checkItemsApart(ArrayRef<uint32_t> tensors, size_t ite
     }
     for (size_t other : users[place.storage]) {
       if (other / ofItem != at / ofItem && memory.meet(place, registers[tensors[other]].place)) {
-        return fail(by, "item " + Twine(at / ofItem) + " writes what item " + Twine(other / ofItem) + " uses");
+        return fail(by, "item " + Twine(at / ofItem) + " writes what item " +
+                            Twine(other / ofItem) + " uses");
       }
     }
   }
@@ -126,23 +141,30 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
   const auto &launch = *step->action.AsLaunch();
   std::string by = "step " + std::to_string(next - 1) + " (" + op.getKernel().str() + ")";
   auto kernel = symbolTable.lookup<KernelOp>(op.getKernel());
-  if (!kernel || launch.kernel >= plan.kernels.size() || plan.kernels[launch.kernel]->name != op.getKernel()) {
+  if (!kernel || launch.kernel >= plan.kernels.size() ||
+      plan.kernels[launch.kernel]->name != op.getKernel()) {
     return fail(by, "runs another kernel");
   }
   size_t items = getListAttr(op, kItemsAttr).value_or(1), numSizes = kernel.getSymbols().size(),
-         numOperands = kernel.getArgumentTypes().size(), numResults = kernel.getResultTypes().size();
+         numOperands = kernel.getArgumentTypes().size(),
+         numResults = kernel.getResultTypes().size();
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
-  size_t tensorOperands = llvm::count_if(kernel.getArgumentTypes(), isTensor), tensors = tensorOperands + numResults;
-  size_t floats = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return isa<FloatType>(type); });
-  if (launch.items != items || launch.tensors.size() != items * tensors || launch.floats.size() != items * floats ||
+  size_t tensorOperands = llvm::count_if(kernel.getArgumentTypes(), isTensor),
+         tensors = tensorOperands + numResults;
+  size_t floats =
+      llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return isa<FloatType>(type); });
+  if (launch.items != items || launch.tensors.size() != items * tensors ||
+      launch.floats.size() != items * floats ||
       launch.ints.size() != items * (numSizes + numOperands - tensorOperands - floats)) {
     return fail(by, "passes another number of values than the kernel takes");
   }
   size_t ints = launch.ints.size() / items;
   for (size_t item = 0; item != items; ++item) {
-    Passed passed{ArrayRef(launch.tensors).slice(item * tensors, tensors), ArrayRef(launch.ints).slice(item * ints, ints),
+    Passed passed{ArrayRef(launch.tensors).slice(item * tensors, tensors),
+                  ArrayRef(launch.ints).slice(item * ints, ints),
                   ArrayRef(launch.floats).slice(item * floats, floats)};
-    if (failed(checkItem(op, kernel, item, passed, by)) || failed(checkInPlace(kernel, passed.tensors, tensorOperands, by))) {
+    if (failed(checkItem(op, kernel, item, passed, by)) ||
+        failed(checkInPlace(kernel, passed.tensors, tensorOperands, by))) {
       return failure();
     }
   }
@@ -151,7 +173,8 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
   }
   for (size_t item = 0; item != items; ++item) {
     for (size_t i = 0; i != numResults; ++i) {
-      if (failed(write(launch.tensors[item * tensors + tensorOperands + i], op.getResult(item * numResults + i), by))) {
+      if (failed(write(launch.tensors[item * tensors + tensorOperands + i],
+                       op.getResult(item * numResults + i), by))) {
         return failure();
       }
     }
@@ -184,7 +207,8 @@ static Uses usesOf(BlockArgument argument) {
       uses.reduced |= isa<ReduceOp>(user);
       bool onElements = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(user->getDialect());
       // Behind a reduction the row has been read.
-      uses.inPlace &= onElements || isa<ReduceOp>(user) || (uses.reduced && !seen.empty() && isa<ReindexOp>(user));
+      uses.inPlace &= onElements || isa<ReduceOp>(user) ||
+                      (uses.reduced && !seen.empty() && isa<ReindexOp>(user));
       for (Value result : user->getResults()) {
         if (seen.insert(result.getAsOpaquePointer()).second) {
           open.push_back(result);
@@ -195,7 +219,8 @@ static Uses usesOf(BlockArgument argument) {
   return uses;
 }
 
-LogicalResult PlanReplay::checkInPlace(KernelOp kernel, ArrayRef<uint32_t> tensors, size_t numOperands, const std::string &by) {
+LogicalResult PlanReplay::checkInPlace(KernelOp kernel, ArrayRef<uint32_t> tensors,
+                                       size_t numOperands, const std::string &by) {
   SmallVector<BlockArgument> arguments;
   for (BlockArgument argument : kernel.getBody().getArguments()) {
     if (isa<RankedTensorType>(argument.getType())) {
@@ -216,26 +241,32 @@ LogicalResult PlanReplay::checkInPlace(KernelOp kernel, ArrayRef<uint32_t> tenso
       }
       unsigned number = result - numOperands;
       Uses uses = usesOf(arguments[operand]);
-      // A kernel loads an element once. Results are computed and written in order, so what a later one needs must have been loaded for this one or before;
-      // beside a reduction each result may have a loop of its own.
+      // A kernel loads an element once. Results are computed and written in order, so what a later
+      // one needs must have been loaded for this one or before; beside a reduction each result may
+      // have a loop of its own.
       bool isLoaded = llvm::any_of(uses.results, [&](unsigned other) { return other <= number; });
-      bool elsewhere = llvm::any_of(uses.results, [&](unsigned other) { return other > number && !isLoaded; }) ||
-                       (reduces && llvm::any_of(uses.results, [&](unsigned other) { return other != number; }));
+      bool elsewhere =
+          llvm::any_of(uses.results, [&](unsigned other) { return other > number && !isLoaded; }) ||
+          (reduces && llvm::any_of(uses.results, [&](unsigned other) { return other != number; }));
       bool wholeRows = true;
       if (uses.reduced) {
-        // A row is written when it has been read only if a kernel has whole rows, and the result one element for each that was reduced.
+        // A row is written when it has been read only if a kernel has whole rows, and the result
+        // one element for each that was reduced.
         ScheduleAttr schedule = kernel.getScheduleAttr();
         wholeRows = schedule && schedule.getKind() == ScheduleKind::RowReduction;
       }
-      if (!memory.same(placeOf(result), placeOf(operand)) || !uses.inPlace || elsewhere || !wholeRows) {
-        return fail(by, "writes result " + Twine(number) + " over operand " + Twine(operand) + ", which it reads at other places or later");
+      if (!memory.same(placeOf(result), placeOf(operand)) || !uses.inPlace || elsewhere ||
+          !wholeRows) {
+        return fail(by, "writes result " + Twine(number) + " over operand " + Twine(operand) +
+                            ", which it reads at other places or later");
       }
     }
   }
   return success();
 }
 
-LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const format::ValueT &given, const std::string &by) {
+LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const format::ValueT &given,
+                                        const std::string &by) {
   auto wrong = [&] { return fail(by, "an argument is another one than the graph passes"); };
   if (auto operand = dyn_cast<OperandAttr>(argument)) {
     Value value = op.getOperands()[operand.getIndex()];
@@ -245,8 +276,10 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
       if (!isa<RankedTensorType>(value.getType())) {
         return wrong();
       }
-      return failure(failed(read(given.reg, value, by)) ||
-                     failed(checkDtype(given.reg, cast<DTypeAttr>(op.getOperandDtypes()[operand.getIndex()]), by)));
+      return failure(
+          failed(read(given.reg, value, by)) ||
+          failed(checkDtype(given.reg, cast<DTypeAttr>(op.getOperandDtypes()[operand.getIndex()]),
+                            by)));
     case ValueKind::IntReg:
     case ValueKind::BoolReg:
       return value.getType().isInteger() ? checkScalar(value, false, given.reg, by) : wrong();
@@ -268,35 +301,42 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
     return success();
   }
   if (auto size = dyn_cast<SizeAttr>(argument)) {
-    std::optional<Sampled> value = given.kind == ValueKind::IntReg ? samples.reg(given.reg) : std::nullopt;
+    std::optional<Sampled> value =
+        given.kind == ValueKind::IntReg ? samples.reg(given.reg) : std::nullopt;
     return value && samples.equal(*value, samples.of(size)) ? success() : wrong();
   }
   if (auto integer = dyn_cast<IntegerAttr>(argument)) {
     bool isBool = integer.getType().isInteger(1);
     bool same = given.kind == (isBool ? ValueKind::Bool : ValueKind::Int) &&
-                given.integer == (isBool ? integer.getValue().getZExtValue() : static_cast<uint64_t>(integer.getInt()));
+                given.integer == (isBool ? integer.getValue().getZExtValue()
+                                         : static_cast<uint64_t>(integer.getInt()));
     return same ? success() : wrong();
   }
   if (auto real = dyn_cast<FloatAttr>(argument)) {
     double value = real.getValueAsDouble();
-    return given.kind == ValueKind::Double && llvm::bit_cast<uint64_t>(value) == llvm::bit_cast<uint64_t>(given.real.value_or(0)) ? success() : wrong();
+    return given.kind == ValueKind::Double && llvm::bit_cast<uint64_t>(value) ==
+                                                  llvm::bit_cast<uint64_t>(given.real.value_or(0))
+               ? success()
+               : wrong();
   }
   // A tensor, a register or nothing does not stand for a literal.
-  bool isLiteral = given.kind != ValueKind::Tensor && given.kind != ValueKind::IntReg && given.kind != ValueKind::FloatReg &&
-                   given.kind != ValueKind::BoolReg;
-  return isLiteral && (given.kind == ValueKind::None) == isa<UnitAttr>(argument) ? success() : wrong();
+  bool isLiteral = given.kind != ValueKind::Tensor && given.kind != ValueKind::IntReg &&
+                   given.kind != ValueKind::FloatReg && given.kind != ValueKind::BoolReg;
+  return isLiteral && (given.kind == ValueKind::None) == isa<UnitAttr>(argument) ? success()
+                                                                                 : wrong();
 }
 
 /// Operators whose schema speaks of a view, and that copy where they have to.
 static bool mayCopy(StringRef name) {
   StringRef plain = name.split('.').second.split('.').first;
-  return llvm::is_contained({"reshape", "reshape_as", "contiguous", "to", "flatten", "ravel", "type_as", "expand_as", "chunk", "resolve_conj",
-                             "resolve_neg", "lift_fresh"},
+  return llvm::is_contained({"reshape", "reshape_as", "contiguous", "to", "flatten", "ravel",
+                             "type_as", "expand_as", "chunk", "resolve_conj", "resolve_neg",
+                             "lift_fresh"},
                             plain);
 }
 
-/// Storages of the operands that a result may look at, by the alias annotations of torch's schema; of all where there is no schema and the graph does
-/// not know either.
+/// Storages of the operands that a result may look at, by the alias annotations of torch's schema;
+/// of all where there is no schema and the graph does not know either.
 SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema, OpResult result) {
   SmallVector<int> storages;
   auto add = [&](unsigned operand) {
@@ -308,7 +348,8 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema,
     }
   };
   if (!schema) {
-    for (unsigned operand = 0; !op.getResultStorage() && operand != op.getNumOperands(); ++operand) {
+    for (unsigned operand = 0; !op.getResultStorage() && operand != op.getNumOperands();
+         ++operand) {
       add(operand);
     }
     return storages;
@@ -316,7 +357,8 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema,
   if (schema->returns.empty()) {
     return storages;
   }
-  StringRef alias = schema->returns[std::min<size_t>(result.getResultNumber(), schema->returns.size() - 1)].alias;
+  StringRef alias =
+      schema->returns[std::min<size_t>(result.getResultNumber(), schema->returns.size() - 1)].alias;
   for (auto [argument, given] : llvm::zip(schema->arguments, op.getArguments())) {
     if (alias.empty() || argument.alias != alias) {
       continue;
@@ -334,8 +376,8 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema,
   return storages;
 }
 
-LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpResult result, const format::ValueT &given,
-                                       const std::string &by) {
+LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpResult result,
+                                       const format::ValueT &given, const std::string &by) {
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (!type) {
     if (!isa<NoneType>(result.getType())) {
@@ -374,7 +416,8 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
     place.storage = behind.front();
     place.origin = memory.newOrigin();
   } else {
-    place.storage = memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
+    place.storage =
+        memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
     // Where it begins in its storage is the operator's business.
     place.origin = memory.newOrigin();
     for (int storage : behind) {
@@ -398,7 +441,8 @@ LogicalResult PlanReplay::visitPlacedClone(AtenOp op) {
   if (failed(read(copy.source, op.getOperand(0), by)) || failed(alive(copy.tensor, to, by))) {
     return failure();
   }
-  if (memory.kindOf(to->storage) != PlanMemory::Kind::Fresh || !hasSizes(*to, cast<RankedTensorType>(op.getResult(0).getType()))) {
+  if (memory.kindOf(to->storage) != PlanMemory::Kind::Fresh ||
+      !hasSizes(*to, cast<RankedTensorType>(op.getResult(0).getType()))) {
     return fail(by, "copies to storage or sizes that are not the clone's");
   }
   return write(copy.tensor, op.getResult(0), by);
@@ -416,7 +460,8 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
   std::string by = "step " + std::to_string(next - 1) + " (" + op.getOpName().str() + ")";
   auto [space, rest] = op.getOpName().split('.');
   auto [name, overload] = rest.split('.');
-  if (call.name != (space + "::" + name).str() || call.overload != (overload == "default" ? StringRef() : overload)) {
+  if (call.name != (space + "::" + name).str() ||
+      call.overload != (overload == "default" ? StringRef() : overload)) {
     return fail(by, "calls '" + call.name + "'");
   }
   if (call.arguments.size() != op.getArguments().size()) {
@@ -467,7 +512,8 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
     }
     const Place &place = registers[reg].place;
     for (auto [operand, other] : llvm::enumerate(callOperands)) {
-      if (other != kNoRegister && int64_t(operand) != number && memory.meet(registers[other].place, place)) {
+      if (other != kNoRegister && int64_t(operand) != number &&
+          memory.meet(registers[other].place, place)) {
         return fail(by, "writes operand " + Twine(number) + " over operand " + Twine(operand));
       }
     }

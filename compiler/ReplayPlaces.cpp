@@ -1,4 +1,5 @@
-// Registers and places of a replayed plan, and the one question of the proof: is what is read here still the value that the graph passes.
+// Registers and places of a replayed plan, and the one question of the proof: is what is read here
+// still the value that the graph passes.
 
 #include "compiler/PlanReplay.h"
 
@@ -60,7 +61,8 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
     for (uint32_t number : from) {
       std::optional<Sampled> value = samples.reg(number);
       if (!value) {
-        return fail(by, "int register " + Twine(number) + " of tensor register " + Twine(reg) + " is read before it is computed");
+        return fail(by, "int register " + Twine(number) + " of tensor register " + Twine(reg) +
+                            " is read before it is computed");
       }
       to.push_back(*value * scale);
     }
@@ -68,7 +70,8 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
   };
   place.sizes.clear();
   place.strides.clear();
-  return failure(failed(fill(tensor.sizes, place.sizes, 1)) || failed(fill(tensor.strides, place.strides, place.elementBytes)));
+  return failure(failed(fill(tensor.sizes, place.sizes, 1)) ||
+                 failed(fill(tensor.strides, place.strides, place.elementBytes)));
 }
 
 /// Names of dtypes are the same in the graph and in the plan.
@@ -77,7 +80,8 @@ LogicalResult PlanReplay::checkDtype(uint32_t reg, DTypeAttr wanted, const std::
   if (!wanted || name.equals_insensitive(stringifyDType(wanted.getValue()))) {
     return success();
   }
-  return fail(by, "tensor register " + Twine(reg) + " has dtype " + name.lower() + ", and the graph's is " + stringifyDType(wanted.getValue()));
+  return fail(by, "tensor register " + Twine(reg) + " has dtype " + name.lower() +
+                      ", and the graph's is " + stringifyDType(wanted.getValue()));
 }
 
 LogicalResult PlanReplay::define(uint32_t reg, const Place &place, const std::string &by) {
@@ -93,7 +97,8 @@ LogicalResult PlanReplay::define(uint32_t reg, const Place &place, const std::st
 
 LogicalResult PlanReplay::alive(uint32_t reg, const Place *&place, const std::string &by) {
   if (reg >= registers.size() || !registers[reg].isAlive) {
-    return fail(by, "tensor register " + Twine(reg) + " is used before it is made or after it was dropped");
+    return fail(by, "tensor register " + Twine(reg) +
+                        " is used before it is made or after it was dropped");
   }
   place = &registers[reg].place;
   return success();
@@ -104,9 +109,10 @@ bool PlanReplay::hasSizes(const Place &place, RankedTensorType type) {
     return true;
   }
   SmallVector<SizeExpr> sizes = getSizes(type);
-  return sizes.size() == place.sizes.size() && llvm::all_of(llvm::zip(sizes, place.sizes), [&](auto pair) {
-    return samples.equal(samples.of(std::get<0>(pair)), std::get<1>(pair));
-  });
+  return sizes.size() == place.sizes.size() &&
+         llvm::all_of(llvm::zip(sizes, place.sizes), [&](auto pair) {
+           return samples.equal(samples.of(std::get<0>(pair)), std::get<1>(pair));
+         });
 }
 
 LogicalResult PlanReplay::read(uint32_t reg, Value value, const std::string &by) {
@@ -123,7 +129,8 @@ Place PlanReplay::placeUnder(AliasOp alias, const Place &place) {
   auto type = cast<RankedTensorType>(alias.getBase().getType());
   Type element = type.getElementType();
   auto complex = dyn_cast<ComplexType>(element);
-  under.elementBytes = complex ? complex.getElementType().getIntOrFloatBitWidth() / 4 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  under.elementBytes = complex ? complex.getElementType().getIntOrFloatBitWidth() / 4
+                               : std::max(1u, element.getIntOrFloatBitWidth() / 8);
   under.sizes.clear();
   under.strides.clear();
   under.offset = place.offset - samples.of(alias.getLayout().getOffset()) * place.elementBytes;
@@ -143,7 +150,8 @@ LogicalResult PlanReplay::readPlace(const Place &place, Value value, const std::
   bool isAliased = llvm::any_of(views, llvm::IsaPred<AliasOp>);
   const Place *held = memory.find(place.storage, base);
   if (!held) {
-    return fail(by, "reads " + nameOf(base) + " where the storage holds " + listOf(memory.held(place.storage)));
+    return fail(by, "reads " + nameOf(base) + " where the storage holds " +
+                        listOf(memory.held(place.storage)));
   }
   for (int other : sharedWith.lookup(base)) {
     if (!memory.find(other, base)) {
@@ -179,7 +187,8 @@ LogicalResult PlanReplay::write(uint32_t reg, Value value, const std::string &by
 }
 
 namespace {
-/// Indices of a tensor at one sample: corners, neighbours of the first element and some from the middle.
+/// Indices of a tensor at one sample: corners, neighbours of the first element and some from the
+/// middle.
 class Indices {
 public:
   explicit Indices(ArrayRef<int64_t> sizes) : sizes(sizes) {}
@@ -200,7 +209,8 @@ public:
       for (size_t dim = 0; dim != sizes.size(); ++dim) {
         // Round 0 is the last element.
         uint64_t mixed = (round * 7 + dim * 13 + 5) * 2654435761u;
-        index[dim] = round == 0 ? sizes[dim] - 1 : static_cast<int64_t>(mixed % static_cast<uint64_t>(sizes[dim]));
+        index[dim] = round == 0 ? sizes[dim] - 1
+                                : static_cast<int64_t>(mixed % static_cast<uint64_t>(sizes[dim]));
       }
       good = agrees(index);
     }
@@ -220,8 +230,10 @@ static int64_t addressOf(const Place &place, ArrayRef<int64_t> index, unsigned s
   return address;
 }
 
-bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, const Place &shown, Value value) {
-  if (base.origin != shown.origin || base.elementBytes != shown.elementBytes || !hasSizes(shown, cast<RankedTensorType>(value.getType()))) {
+bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, const Place &shown,
+                             Value value) {
+  if (base.origin != shown.origin || base.elementBytes != shown.elementBytes ||
+      !hasSizes(shown, cast<RankedTensorType>(value.getType()))) {
     return false;
   }
   for (unsigned sample = 0; sample != samples.count(); ++sample) {
@@ -233,7 +245,8 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
       return sizes;
     };
     /// From an index of a view's result to that of its operand.
-    auto through = [&](Operation *view, ArrayRef<int64_t> index) -> std::optional<SmallVector<int64_t>> {
+    auto through = [&](Operation *view,
+                       ArrayRef<int64_t> index) -> std::optional<SmallVector<int64_t>> {
       SmallVector<int64_t> source;
       if (auto reindex = dyn_cast<ReindexOp>(view)) {
         for (SizeAttr result : reindex.getMap().getResults()) {
@@ -243,7 +256,8 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
           }
           auto at = SizeExpr(result).evaluate([&](StringRef name) -> std::optional<int64_t> {
             unsigned dim;
-            if (name.size() > 1 && name[0] == 'd' && !name.drop_front().getAsInteger(10, dim) && dim < index.size()) {
+            if (name.size() > 1 && name[0] == 'd' && !name.drop_front().getAsInteger(10, dim) &&
+                dim < index.size()) {
               return index[dim];
             }
             auto symbol = samples.symbol(name);

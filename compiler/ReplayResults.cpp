@@ -1,4 +1,5 @@
-// What a replayed plan leaves: results with the storage and the layout that the graph promises, and arguments that hold what it stored.
+// What a replayed plan leaves: results with the storage and the layout that the graph promises, and
+// arguments that hold what it stored.
 
 #include "compiler/PlanReplay.h"
 
@@ -24,10 +25,12 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
     }
     const auto *call = step.action.AsAten();
     const auto *copy = step.action.AsCopyInto();
-    if (!copy && (!call || call->name != "aten::clone" || call->arguments.empty() || call->results.size() != 1)) {
+    if (!copy && (!call || call->name != "aten::clone" || call->arguments.empty() ||
+                  call->results.size() != 1)) {
       return fail(by, "does not follow the graph, which has ended");
     }
-    uint32_t made = copy ? copy->tensor : call->results.front()->reg, source = copy ? copy->source : call->arguments.front()->reg;
+    uint32_t made = copy ? copy->tensor : call->results.front()->reg,
+             source = copy ? copy->source : call->arguments.front()->reg;
     for (auto [number, output] : llvm::enumerate(plan.outputs)) {
       if (output->kind != OutputKind::Tensor || output->reg != made) {
         continue;
@@ -38,7 +41,8 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
         return failure();
       }
       if (!registers[made].isDefined) {
-        place.storage = memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
+        place.storage =
+            memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
         if (failed(define(made, place, by))) {
           return failure();
         }
@@ -75,7 +79,8 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
     }
     uint32_t reg = output.reg;
     if (output.kind == OutputKind::Input) {
-      auto input = llvm::find_if(inputNumbers, [&](const auto &one) { return one.second == output.reg; });
+      auto input =
+          llvm::find_if(inputNumbers, [&](const auto &one) { return one.second == output.reg; });
       if (input == inputNumbers.end() || !argumentRegisters.contains(input->first)) {
         return fail(by, "is an argument that is no tensor");
       }
@@ -86,22 +91,25 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
       return fail(by, "is of another kind than the graph returns");
     }
     const Place *place;
-    if (failed(alive(reg, place, by)) || failed(checkDtype(reg, graph.getResultAttrOfType<DTypeAttr>(number, "frit.dtype"), by)) ||
+    if (failed(alive(reg, place, by)) ||
+        failed(checkDtype(reg, graph.getResultAttrOfType<DTypeAttr>(number, "frit.dtype"), by)) ||
         failed(checkStorage(number, value, *place)) || failed(checkLayout(number, *place))) {
       return failure();
     }
-    if (!clones.contains(reg) && !showsArgument(number, *place) && failed(readPlace(*place, value, by))) {
+    if (!clones.contains(reg) && !showsArgument(number, *place) &&
+        failed(readPlace(*place, value, by))) {
       return failure();
     }
   }
   return checkArguments();
 }
 
-/// A result that is an argument, or a view of one, shows what the argument holds in the end, whatever value the graph names; its storage and its layout
-/// say all.
+/// A result that is an argument, or a view of one, shows what the argument holds in the end,
+/// whatever value the graph names; its storage and its layout say all.
 bool PlanReplay::showsArgument(unsigned number, const Place &place) {
   auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
-  return promise && promise.getKind() != StorageKind::Fresh && graph.getResultAttr(number, "frit.layout") &&
+  return promise && promise.getKind() != StorageKind::Fresh &&
+         graph.getResultAttr(number, "frit.layout") &&
          memory.kindOf(place.storage) != PlanMemory::Kind::Fresh;
 }
 
@@ -115,18 +123,24 @@ LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place
   PlanMemory::Kind kind = memory.kindOf(place.storage);
   // What only a backward graph sees may be a copy where eager has a view.
   if (promise.getKind() != StorageKind::Fresh) {
-    bool same = !isSeen(number) || (kind != PlanMemory::Kind::Fresh && memory.numberOf(place.storage) == promise.getIndex());
-    return same ? success() : fail(by, "is not in the storage of argument " + Twine(promise.getIndex()) + ", as it must be");
+    bool same = !isSeen(number) || (kind != PlanMemory::Kind::Fresh &&
+                                    memory.numberOf(place.storage) == promise.getIndex());
+    return same ? success()
+                : fail(by, "is not in the storage of argument " + Twine(promise.getIndex()) +
+                               ", as it must be");
   }
   if (kind != PlanMemory::Kind::Fresh) {
-    return fail(by, "is in the storage of argument " + Twine(memory.numberOf(place.storage)) + " and must have storage of its own");
+    return fail(by, "is in the storage of argument " + Twine(memory.numberOf(place.storage)) +
+                        " and must have storage of its own");
   }
   auto [storage, isNew] = promised.try_emplace(promise.getIndex(), place.storage);
   if (isSeen(number) && !isNew && storage->second != place.storage) {
     return fail(by, "must share its storage with another result");
   }
   auto [other, isFirst] = promises.try_emplace(place.storage, promise.getIndex());
-  return isFirst || other->second == promise.getIndex() ? success() : fail(by, "shares its storage with a result that must have its own");
+  return isFirst || other->second == promise.getIndex()
+             ? success()
+             : fail(by, "shares its storage with a result that must have its own");
 }
 
 LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
@@ -138,7 +152,8 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
   std::string by = "result " + std::to_string(number);
   Sampled start = samples.of(layout.getOffset());
   if (memory.kindOf(place.storage) != PlanMemory::Kind::Fresh) {
-    if (auto own = graph.getArgAttrOfType<LayoutAttr>(memory.numberOf(place.storage), "frit.layout")) {
+    if (auto own =
+            graph.getArgAttrOfType<LayoutAttr>(memory.numberOf(place.storage), "frit.layout")) {
       start = start - samples.of(own.getOffset());
     }
   }
@@ -150,9 +165,10 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
       continue;
     }
     // Where it begins in its storage is the user's to see, not a backward graph's.
-    if (isSeen(number) && place.origin == 0 && start[sample] * place.elementBytes != place.offset[sample]) {
-      return fail(by, "begins at element " + Twine(place.offset[sample] / place.elementBytes) + " of its storage, which the graph promises at " +
-                          Twine(start[sample]));
+    if (isSeen(number) && place.origin == 0 &&
+        start[sample] * place.elementBytes != place.offset[sample]) {
+      return fail(by, "begins at element " + Twine(place.offset[sample] / place.elementBytes) +
+                          " of its storage, which the graph promises at " + Twine(start[sample]));
     }
     for (auto [size, stride, wanted] : llvm::zip(place.sizes, place.strides, layout.getStrides())) {
       if (size[sample] > 1 && samples.of(wanted)[sample] * place.elementBytes != stride[sample]) {
@@ -180,7 +196,8 @@ LogicalResult PlanReplay::checkArguments() {
     bool isWritten = written.contains(place.storage);
     auto input = inputNumbers.find(argument);
     if (input != inputNumbers.end() && plan.inputs[input->second]->mutated != isWritten) {
-      return fail(by, isWritten ? "is written, which the plan does not say" : "is said to be written and is not");
+      return fail(by, isWritten ? "is written, which the plan does not say"
+                                : "is said to be written and is not");
     }
   }
   return success();

@@ -1,4 +1,5 @@
-// What frit.explain and the logs show: every kernel with the operators in it, every call with its reason, each with the user's lines.
+// What frit.explain and the logs show: every kernel with the operators in it, every call with its
+// reason, each with the user's lines.
 
 #include "compiler/ArtifactWriter.h"
 
@@ -34,7 +35,8 @@ static void writeEntries(llvm::json::OStream &json, const format::KernelT &kerne
   });
 }
 
-static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &artifact, const format::PlanT &plan) {
+static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &artifact,
+                         const format::PlanT &plan) {
   std::vector<unsigned> uses(plan.kernels.size()), items(plan.kernels.size());
   for (const auto &step : plan.steps) {
     if (const auto *launch = step->action.AsLaunch()) {
@@ -72,7 +74,8 @@ static std::string operatorName(const format::AtenT &call) {
   return (space + "." + name + "." + (call.overload.empty() ? "default" : call.overload)).str();
 }
 
-static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artifact, const format::PlanT &plan) {
+static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artifact,
+                       const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
     if (const auto *call = step->action.AsAten()) {
       json.object([&] {
@@ -124,7 +127,8 @@ static int64_t sumOf(llvm::StringRef attribute, mlir::ModuleOp module) {
 }
 
 /// What the graph assumes, then what the variants of its kernels do, in terms of the graph's sizes.
-static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module, const format::PlanT &plan) {
+static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module,
+                        const format::PlanT &plan) {
   using namespace mlir::frit;
   auto write = [&](AssumptionAttr assumption, llvm::function_ref<std::string(int64_t)> nameOf) {
     json.attribute("kind", stringifyGuardKind(assumption.getKind()));
@@ -164,8 +168,10 @@ static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module, const 
   }
 }
 
-/// What each size that varies rounds up to, and whether anything uses it: `index` is its place in the plan and in the counters.
-static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const format::PlanT &plan) {
+/// What each size that varies rounds up to, and whether anything uses it: `index` is its place in
+/// the plan and in the counters.
+static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
+                         const format::PlanT &plan) {
   bool keepsBlocks = llvm::any_of(plan.steps, [](const auto &step) {
     const auto *alloc = step->action.AsAlloc();
     return alloc && alloc->capacity != kNoRegister;
@@ -184,7 +190,8 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
       int64_t index = -1;
       for (auto [number, bucket] : llvm::enumerate(plan.buckets)) {
         for (const auto &symbol : plan.symbols) {
-          index = symbol->reg == bucket->symbol && symbol->name == text("symbol") ? int64_t(number) : index;
+          index = symbol->reg == bucket->symbol && symbol->name == text("symbol") ? int64_t(number)
+                                                                                  : index;
         }
       }
       json.object([&] {
@@ -209,7 +216,8 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
           }
         }
         if (index < 0) {
-          json.attribute("why", "nothing gains: no temporary of this size reaches 8 MiB, and no library call is padded to it");
+          json.attribute("why", "nothing gains: no temporary of this size reaches 8 MiB, and no "
+                                "library call is padded to it");
         }
       });
     }
@@ -217,7 +225,8 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module, const
 }
 
 /// A list of numbers that a pass left on the graph.
-static void writeNumbers(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef attribute) {
+static void writeNumbers(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name,
+                         llvm::StringRef attribute) {
   auto graph = module.lookupSymbol<mlir::frit::GraphOp>(name);
   auto numbers = graph ? graph->getAttrOfType<mlir::DenseI64ArrayAttr>(attribute) : nullptr;
   for (int64_t number : numbers ? numbers.asArrayRef() : llvm::ArrayRef<int64_t>()) {
@@ -254,7 +263,8 @@ static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::S
   });
 }
 
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module, llvm::ArrayRef<std::pair<std::string, std::string>> retries) {
+std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
+                        llvm::ArrayRef<std::pair<std::string, std::string>> retries) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
@@ -263,8 +273,10 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     const format::PlanT &plan = *artifact.plans.front();
     json.attributeArray("kernels", [&] { writeKernels(json, artifact, plan); });
     json.attribute("needs_libtorch", llvm::any_of(artifact.plans, [](const auto &one) {
-      return llvm::any_of(one->steps, [](const auto &step) { return step->action.AsAten() != nullptr; });
-    }));
+                     return llvm::any_of(one->steps, [](const auto &step) {
+                       return step->action.AsAten() != nullptr;
+                     });
+                   }));
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized", [&] { writeCounts(json, module, "frit.legalized"); });
     json.attributeObject("mutants", [&] { writeCounts(json, module, "frit.mutants"); });
@@ -284,10 +296,15 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("copies", sumOf("frit.copies", module));
     json.attribute("relaid_weights", sumOf("frit.relaid_weights", module));
     json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
-    json.attributeArray("padding_refused", [&] { writeNotes(json, module, "frit.padding_refused"); });
+    json.attributeArray("padding_refused",
+                        [&] { writeNotes(json, module, "frit.padding_refused"); });
     json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
-    json.attributeArray("channels_last_results", [&] { writeNumbers(json, module, artifact.graph, "frit.channels_last_results"); });
-    json.attributeArray("schedule_candidates", [&] { writeNumbers(json, module, artifact.graph, "frit.schedule_candidates"); });
+    json.attributeArray("channels_last_results", [&] {
+      writeNumbers(json, module, artifact.graph, "frit.channels_last_results");
+    });
+    json.attributeArray("schedule_candidates", [&] {
+      writeNumbers(json, module, artifact.graph, "frit.schedule_candidates");
+    });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });

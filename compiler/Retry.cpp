@@ -18,7 +18,8 @@ void relax(ModuleOp imported, const Relaxation &relaxation) {
   Builder builder(imported.getContext());
   imported.walk([&](AtenOp op) {
     if (relaxation.marks) {
-      op->setLoc(FusedLoc::get(builder.getContext(), {op.getLoc()}, builder.getI32IntegerAttr(place)));
+      op->setLoc(
+          FusedLoc::get(builder.getContext(), {op.getLoc()}, builder.getI32IntegerAttr(place)));
     }
     auto kept = relaxation.kept.find(place++);
     if (op.getReason()) {
@@ -85,12 +86,14 @@ static CompileOptions plainly(CompileOptions options) {
 
 /// Whether the caller wants to hear of it, or has a question that another try would not answer.
 static bool isFinal(const CompileOptions &options, const Attempt &attempt) {
-  return attempt.result.ok() || !attempt.isRead || options.strict || !options.stopAfter.empty() || options.fallback == "error" ||
-         options.requireStandalone || attempt.result.diagnostics.front().kind == DiagnosticKind::BadInput;
+  return attempt.result.ok() || !attempt.isRead || options.strict || !options.stopAfter.empty() ||
+         options.fallback == "error" || options.requireStandalone ||
+         attempt.result.diagnostics.front().kind == DiagnosticKind::BadInput;
 }
 
-CompileResult compileWithRetries(const CompileOptions &options,
-                                 llvm::function_ref<Attempt(const CompileOptions &, const Relaxation &)> attempt) {
+CompileResult compileWithRetries(
+    const CompileOptions &options,
+    llvm::function_ref<Attempt(const CompileOptions &, const Relaxation &)> attempt) {
   Attempt first = attempt(options, {});
   if (isFinal(options, first)) {
     return std::move(first.result);
@@ -123,7 +126,8 @@ CompileResult compileWithRetries(const CompileOptions &options,
       if (relaxation.kept.size() == before) {
         break;
       }
-      relaxation.history.emplace_back(std::to_string(relaxation.kept.size() - before) + " operators left to ATen",
+      relaxation.history.emplace_back(std::to_string(relaxation.kept.size() - before) +
+                                          " operators left to ATen",
                                       next.result.diagnostics.front().message);
     }
   }
@@ -134,7 +138,8 @@ CompileResult compileWithRetries(const CompileOptions &options,
   if (last.result.ok()) {
     return std::move(last.result);
   }
-  first.result.diagnostics.front().notes.push_back("with every operator left to ATen: " + last.result.diagnostics.front().message);
+  first.result.diagnostics.front().notes.push_back("with every operator left to ATen: " +
+                                                   last.result.diagnostics.front().message);
   return std::move(first.result);
 }
 

@@ -1,5 +1,6 @@
-// What frit itself fails at becomes calls of ATen: a compilation that a pass, a generator or the writer of the plan refuses is tried again with
-// less of frit in it. `Attempt` is one try; the ladder of tries is `compileWithRetries`.
+// What frit itself fails at becomes calls of ATen: a compilation that a pass, a generator or the
+// writer of the plan refuses is tried again with less of frit in it. `Attempt` is one try; the
+// ladder of tries is `compileWithRetries`.
 
 #pragma once
 
@@ -16,7 +17,8 @@
 
 namespace frit {
 
-/// Operators by their place among those of an imported module, each with why it stays a call of ATen.
+/// Operators by their place among those of an imported module, each with why it stays a call of
+/// ATen.
 using KeptOperators = std::map<unsigned, std::string>;
 
 /// What a try does without.
@@ -26,13 +28,15 @@ struct Relaxation {
   KeptOperators kept;
   /// Every operator, for this reason.
   std::string keptAll;
-  /// Why there is another try, one text each, for the report: what was given up, and because of what.
+  /// Why there is another try, one text each, for the report: what was given up, and because of
+  /// what.
   std::vector<std::pair<std::string, std::string>> history;
 };
 
 struct Attempt {
   CompileResult result;
-  /// The program was read and made functional: what failed, failed in a stage that can do with less.
+  /// The program was read and made functional: what failed, failed in a stage that can do with
+  /// less.
   bool isRead = false;
   /// The plan was written, and the validator found it wrong (PlanValidator.h).
   bool isPlanRefused = false;
@@ -40,13 +44,18 @@ struct Attempt {
   KeptOperators blamed;
 };
 
-/// Compiles, and where that fails compiles again: where the plan was refused, with storage of its own for every value; then with the operators of the failing kernels left to ATen, then also without fusion, padding
-/// and layouts, last with every operator left to ATen. What the caller asked to be refused (`fallback`, `requireStandalone`), malformed input, and
-/// every failure under `CompileOptions::strict` is an error at once. If the last try fails, the result has the diagnostics of the first.
-CompileResult compileWithRetries(const CompileOptions &options,
-                                 llvm::function_ref<Attempt(const CompileOptions &, const Relaxation &)> attempt);
+/// Compiles, and where that fails compiles again: where the plan was refused, with storage of its
+/// own for every value; then with the operators of the failing kernels left to ATen, then also
+/// without fusion, padding and layouts, last with every operator left to ATen. What the caller
+/// asked to be refused (`fallback`, `requireStandalone`), malformed input, and every failure under
+/// `CompileOptions::strict` is an error at once. If the last try fails, the result has the
+/// diagnostics of the first.
+CompileResult
+compileWithRetries(const CompileOptions &options,
+                   llvm::function_ref<Attempt(const CompileOptions &, const Relaxation &)> attempt);
 
-/// Gives the operators of an imported module their places, and their reasons to those that stay calls.
+/// Gives the operators of an imported module their places, and their reasons to those that stay
+/// calls.
 void relax(mlir::ModuleOp imported, const Relaxation &relaxation);
 
 /// Adds the places of the operators that a location comes from.

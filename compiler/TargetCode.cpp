@@ -2,7 +2,7 @@
 
 #include "compiler/TargetCode.h"
 
-#include "codegen/gpu/JoinPtx.h"
+#include "codegen/gpu/ptx/JoinPtx.h"
 #include "codegen/simt/SimtLayout.h"
 #include "runtime/artifact/GpuCode.h"
 #include "runtime/artifact/SimtAbi.h"
@@ -10,20 +10,31 @@
 namespace frit {
 
 namespace layout = mlir::frit::simt_layout;
-static_assert(offsetof(SimtContext, pointers) == layout::kPointers && offsetof(SimtContext, ints) == layout::kInts &&
-              offsetof(SimtContext, floats) == layout::kFloats && offsetof(SimtContext, workspace) == layout::kWorkspace &&
-              offsetof(SimtContext, shared) == layout::kShared && offsetof(SimtContext, operations) == layout::kOperations &&
-              offsetof(SimtContext, callbacks) == layout::kCallbacks && offsetof(SimtContext, threadId) == layout::kThreadId &&
-              offsetof(SimtContext, blockId) == layout::kBlockId && offsetof(SimtContext, blockDim) == layout::kBlockDim &&
+static_assert(offsetof(SimtContext, pointers) == layout::kPointers &&
+              offsetof(SimtContext, ints) == layout::kInts &&
+              offsetof(SimtContext, floats) == layout::kFloats &&
+              offsetof(SimtContext, workspace) == layout::kWorkspace &&
+              offsetof(SimtContext, shared) == layout::kShared &&
+              offsetof(SimtContext, operations) == layout::kOperations &&
+              offsetof(SimtContext, callbacks) == layout::kCallbacks &&
+              offsetof(SimtContext, threadId) == layout::kThreadId &&
+              offsetof(SimtContext, blockId) == layout::kBlockId &&
+              offsetof(SimtContext, blockDim) == layout::kBlockDim &&
               offsetof(SimtContext, gridDim) == layout::kGridDim);
-static_assert(offsetof(SimtOperations, access) == layout::kAccess && offsetof(SimtOperations, barrier) == layout::kBarrier &&
-              offsetof(SimtOperations, shuffle) == layout::kShuffle && offsetof(SimtOperations, fail) == layout::kFail &&
-              offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier && offsetof(SimtOperations, mapShared) == layout::kMapShared &&
+static_assert(offsetof(SimtOperations, access) == layout::kAccess &&
+              offsetof(SimtOperations, barrier) == layout::kBarrier &&
+              offsetof(SimtOperations, shuffle) == layout::kShuffle &&
+              offsetof(SimtOperations, fail) == layout::kFail &&
+              offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier &&
+              offsetof(SimtOperations, mapShared) == layout::kMapShared &&
               offsetof(SimtOperations, approximate) == layout::kApproximate);
-static_assert(std::size(layout::kApproximations) == static_cast<size_t>(SimtApproximation::Reciprocal) + 1);
-static_assert(frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(), mlir::frit::kPtxKernelMark.size()));
+static_assert(std::size(layout::kApproximations) ==
+              static_cast<size_t>(SimtApproximation::Reciprocal) + 1);
+static_assert(frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(),
+                                                       mlir::frit::kPtxKernelMark.size()));
 static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
-static_assert(std::size(layout::kUnary) == kUnaryCallbackCount && std::size(layout::kBinary) == kBinaryCallbackCount);
+static_assert(std::size(layout::kUnary) == kUnaryCallbackCount &&
+              std::size(layout::kBinary) == kBinaryCallbackCount);
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -41,13 +52,16 @@ static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
       }
     }
   }
-  auto rank = [](const CpuTarget &cpu) { return std::tuple(cpu.level, cpu.features.size(), cpu.features); };
+  auto rank = [](const CpuTarget &cpu) {
+    return std::tuple(cpu.level, cpu.features.size(), cpu.features);
+  };
   llvm::sort(cpus, [&](const CpuTarget &a, const CpuTarget &b) { return rank(b) < rank(a); });
   return cpus;
 }
 
 /// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
-static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind, TargetCode &code) {
+static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind,
+                                 TargetCode &code) {
   CpuImage image;
   if (failed(kind == format::ImageKind::Simt ? generateSimtImage(module, target.level, image)
                                              : generateCpuImage(module, target, image))) {
@@ -60,7 +74,8 @@ static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, forma
   entry->bytes.assign(image.bytes.begin(), image.bytes.end());
   for (const KernelDesc &kernel : image.kernels) {
     kernel.forEachLaunch([&](const LaunchDesc &launch) {
-      if (llvm::any_of(entry->entries, [&](const auto &known) { return known->name == launch.entry; })) {
+      if (llvm::any_of(entry->entries,
+                       [&](const auto &known) { return known->name == launch.entry; })) {
         return; // variants share it
       }
       auto one = std::make_unique<format::EntryT>();
@@ -80,7 +95,8 @@ static std::vector<unsigned> architecturesOf(const CompileOptions &options) {
   std::vector<unsigned> architectures;
   for (StringRef target : options.targets) {
     unsigned number;
-    if (target.consume_front("sm_") && !target.getAsInteger(10, number) && !llvm::is_contained(architectures, number)) {
+    if (target.consume_front("sm_") && !target.getAsInteger(10, number) &&
+        !llvm::is_contained(architectures, number)) {
       architectures.push_back(number);
     }
   }
@@ -93,8 +109,8 @@ unsigned oldestArchitecture(const CompileOptions &options) {
   return architectures.empty() ? 90 : architectures.front();
 }
 
-/// PTX for each architecture that was asked for, in the order of age: a device takes the newest it can run. What runs seldom is code of its own,
-/// which is loaded when it is first needed.
+/// PTX for each architecture that was asked for, in the order of age: a device takes the newest it
+/// can run. What runs seldom is code of its own, which is loaded when it is first needed.
 static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
   std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
@@ -108,7 +124,9 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     one->bytes.assign(text.ptx.begin(), text.ptx.end());
     for (const KernelDesc &kernel : images.kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
-        bool isUsual = llvm::any_of(kernel.getUsual(), [&](const LaunchDesc &usual) { return usual.entry == launch.entry; });
+        bool isUsual = llvm::any_of(kernel.getUsual(), [&](const LaunchDesc &usual) {
+          return usual.entry == launch.entry;
+        });
         if (isUsual != text.isSeldom && !llvm::is_contained(one->entries, launch.entry)) {
           one->entries.push_back(launch.entry);
         }
@@ -125,7 +143,9 @@ std::vector<PlanTarget> targetsOf(const CompileOptions &options) {
   std::vector<PlanTarget> targets;
   std::vector<CpuTarget> cpus = cpusOf(options);
   for (const std::string &name : options.targets) {
-    auto target = StringRef(name).starts_with("cpu") ? format::Target::Cpu : name == "simt" ? format::Target::Simt : format::Target::Gpu;
+    auto target = StringRef(name).starts_with("cpu") ? format::Target::Cpu
+                  : name == "simt"                   ? format::Target::Simt
+                                                     : format::Target::Gpu;
     if (llvm::any_of(targets, [&](const PlanTarget &other) { return other.target == target; })) {
       continue;
     }
@@ -143,7 +163,8 @@ std::vector<PlanTarget> targetsOf(const CompileOptions &options) {
   return targets;
 }
 
-FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &options, const PlanTarget &target) {
+FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &options,
+                                   const PlanTarget &target) {
   TargetCode code;
   code.target = target.target;
   code.module = module;
@@ -153,7 +174,10 @@ FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &option
   LogicalResult made =
       target.target == format::Target::Gpu
           ? addGpuCode(module, options, code)
-          : addHostCode(module, target.cpu, target.target == format::Target::Cpu ? format::ImageKind::Cpu : format::ImageKind::Simt, code);
+          : addHostCode(module, target.cpu,
+                        target.target == format::Target::Cpu ? format::ImageKind::Cpu
+                                                             : format::ImageKind::Simt,
+                        code);
   if (failed(made)) {
     return failure();
   }

@@ -7,7 +7,8 @@
 
 namespace frit {
 
-/// The oldest GPU architecture among the targets; the emulation alone is of a device with clusters of blocks.
+/// The oldest GPU architecture among the targets; the emulation alone is of a device with clusters
+/// of blocks.
 unsigned oldestArchitecture(const CompileOptions &options);
 
 /// What one plan of an artifact is for.
@@ -17,10 +18,12 @@ struct PlanTarget {
   mlir::frit::CpuTarget cpu;
 };
 
-/// The plans an artifact for these targets has: all sm_ targets share one; each CPU has its own, the best first.
+/// The plans an artifact for these targets has: all sm_ targets share one; each CPU has its own,
+/// the best first.
 std::vector<PlanTarget> targetsOf(const CompileOptions &options);
 
 /// Code of an outlined module's kernels for one target. Fails after a diagnostic.
-mlir::FailureOr<TargetCode> generateCode(mlir::ModuleOp module, const CompileOptions &options, const PlanTarget &target);
+mlir::FailureOr<TargetCode> generateCode(mlir::ModuleOp module, const CompileOptions &options,
+                                         const PlanTarget &target);
 
 } // namespace frit

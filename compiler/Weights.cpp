@@ -1,4 +1,5 @@
-// Each storage goes to the file once, on a boundary that suits vector loads; several weights may look at it.
+// Each storage goes to the file once, on a boundary that suits vector loads; several weights may
+// look at it.
 
 #include "compiler/Weights.h"
 
@@ -13,7 +14,8 @@ using namespace mlir::frit;
 
 static constexpr size_t kStorageAlignment = 64;
 
-/// What no weight looks at is not shipped: readers hold that every byte of the section is a weight's or zero.
+/// What no weight looks at is not shipped: readers hold that every byte of the section is a
+/// weight's or zero.
 static void clearGaps(Weights &weights) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto &weight : weights.entries) {
@@ -57,7 +59,8 @@ static bool isRowMajor(const format::WeightT &weight) {
 
 LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
-  // Who looks at a storage, where it is one row-major weight from end to end; null where it is more.
+  // Who looks at a storage, where it is one row-major weight from end to end; null where it is
+  // more.
   std::map<const std::string *, BlockArgument> owners;
   weights.bytes.reserve(archive.bytes(kStorageAlignment));
   for (auto graph : module.getOps<GraphOp>()) {
@@ -79,7 +82,8 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       auto sizes = constants(getSizes(type)), strides = constants(strideSizes);
       auto offset = SizeExpr(layout.getOffset()).getConstant();
       if (!sizes || !strides || !offset || *offset < 0) {
-        return graph.emitError() << "'" << target.getValue() << "' has sizes, strides or an offset that are not constant";
+        return graph.emitError() << "'" << target.getValue()
+                                 << "' has sizes, strides or an offset that are not constant";
       }
       auto weight = std::make_unique<format::WeightT>();
       weight->name = target.str();
@@ -87,8 +91,9 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       weight->sizes = *sizes;
       weight->strides = *strides;
       graph.setArgAttr(number, "frit.constant", UnitAttr::get(graph.getContext()));
-      graph.setArgAttr(number, "frit.weight",
-                       IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
+      graph.setArgAttr(
+          number, "frit.weight",
+          IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
       if (isGiven) {
         weight->given = true;
         weights.entries.push_back(std::move(weight));
@@ -106,18 +111,20 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       overflow |= __builtin_mul_overflow(uint64_t(*offset), element, &start);
       overflow |= __builtin_mul_overflow(empty ? 0 : last + 1, element, &span);
       if (overflow || start > storage->size() || span > storage->size() - start) {
-        return graph.emitError() << "'" << target.getValue() << "' reaches beyond its storage of " << storage->size()
-                                 << " bytes";
+        return graph.emitError() << "'" << target.getValue() << "' reaches beyond its storage of "
+                                 << storage->size() << " bytes";
       }
       auto [place, isNew] = placed.try_emplace(storage, 0);
       if (isNew) {
-        weights.bytes.resize((weights.bytes.size() + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment);
+        weights.bytes.resize((weights.bytes.size() + kStorageAlignment - 1) / kStorageAlignment *
+                             kStorageAlignment);
         place->second = weights.bytes.size();
         weights.bytes += *storage;
       }
       weight->offset = place->second + start;
       weight->bytes = span;
-      Digest digest = sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight->offset, span});
+      Digest digest =
+          sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight->offset, span});
       weight->sha256.assign(digest.begin(), digest.end());
       bool isWhole = isNew && span == storage->size() && isRowMajor(*weight);
       owners[storage] = isWhole ? argument : BlockArgument();
@@ -127,7 +134,8 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
   for (auto [storage, argument] : owners) {
     if (argument) {
       auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
-      graph.setArgAttr(argument.getArgNumber(), "frit.own_bytes", UnitAttr::get(graph.getContext()));
+      graph.setArgAttr(argument.getArgNumber(), "frit.own_bytes",
+                       UnitAttr::get(graph.getContext()));
     }
   }
   clearGaps(weights);

@@ -91,7 +91,8 @@ static AtenArgument parseItem(StringRef text) {
       return llvm::StringRef("abcdefghijklmnopqrstuvwxyz0123456789").contains(c);
     });
     result.isWrite = type.slice(open, close).contains('!');
-    // The annotation stands at the end but for `Tensor(a)[]` and `Tensor(a)?`, whose base is Tensor.
+    // The annotation stands at the end but for `Tensor(a)[]` and `Tensor(a)?`, whose base is
+    // Tensor.
     StringRef tail = type.drop_front(close + 1);
     type = tail.empty() ? type.take_front(open) : tail == "?" ? "Tensor?" : "Tensor[]";
   }

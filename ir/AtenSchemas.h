@@ -37,7 +37,9 @@ struct AtenArgument {
   bool isList() const { return type.contains('['); }
   bool isOptional() const { return type.ends_with("?"); }
   /// The type of one element, without list and optional marks.
-  llvm::StringRef getElementType() const { return type.take_until([](char c) { return c == '[' || c == '?'; }); }
+  llvm::StringRef getElementType() const {
+    return type.take_until([](char c) { return c == '[' || c == '?'; });
+  }
 };
 
 /// One operator. All text points into the table.

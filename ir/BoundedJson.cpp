@@ -27,7 +27,8 @@ static bool isNestedTooDeep(llvm::StringRef text) {
 
 llvm::Expected<llvm::json::Value> parseBoundedJson(llvm::StringRef text) {
   if (isNestedTooDeep(text)) {
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "nested deeper than %u levels", kMaxDepth);
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "nested deeper than %u levels",
+                                   kMaxDepth);
   }
   return llvm::json::parse(text);
 }

@@ -22,14 +22,16 @@ void FritDialect::registerAttributes() {
       >();
 }
 
-LogicalResult TorchEnumAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef kind, int64_t, StringRef) {
+LogicalResult TorchEnumAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                    StringRef kind, int64_t, StringRef) {
   if (kind != "layout" && kind != "memory_format" && kind != "device") {
     return emitError() << "'" << kind << "' is none of layout, memory_format and device";
   }
   return success();
 }
 
-LogicalResult ComplexAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, FloatAttr real, FloatAttr imag) {
+LogicalResult ComplexAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                  FloatAttr real, FloatAttr imag) {
   if (!real.getType().isF64() || !imag.getType().isF64()) {
     return emitError() << "the parts of a complex literal are f64";
   }
@@ -107,8 +109,8 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   }
   SizeExpr offset = SizeExpr::constant(parser.getContext(), 0);
   if (succeeded(parser.parseOptionalComma())) {
-    auto parsed = parser.parseKeyword("offset") ? FailureOr<SizeExpr>(failure())
-                                                : parseSize(parser);
+    auto parsed =
+        parser.parseKeyword("offset") ? FailureOr<SizeExpr>(failure()) : parseSize(parser);
     if (failed(parsed)) {
       return {};
     }
@@ -192,7 +194,8 @@ Attribute SymbolAttr::parse(AsmParser &parser, Type) {
       divisor = value;
     } else {
       parser.emitError(loc, "unknown fact '")
-          << key << "' of a symbol: expected min, max, hint, divisor >= 1, buckets, bucket_of or "
+          << key
+          << "' of a symbol: expected min, max, hint, divisor >= 1, buckets, bucket_of or "
              "unbacked";
       return {};
     }
@@ -264,7 +267,8 @@ Attribute AssumptionAttr::parse(AsmParser &parser, Type) {
     } else if (key == "origin") {
       parsed = parser.parseString(&origin);
     } else {
-      parsed = parser.emitError(keyLoc, "expected operands, sizes or origin, found '") << key << "'";
+      parsed = parser.emitError(keyLoc, "expected operands, sizes or origin, found '")
+               << key << "'";
     }
     if (parsed) {
       return {};
@@ -368,15 +372,14 @@ static ParseResult parseNames(AsmParser &parser, char letter, unsigned &count,
 Attribute MapAttr::parse(AsmParser &parser, Type) {
   unsigned numDims, numValues;
   SmallVector<SizeAttr> results, exprs, lows, highs;
-  if (parser.parseLess() ||
-      parseNames(parser, 'd', numDims, AsmParser::Delimiter::Paren) ||
+  if (parser.parseLess() || parseNames(parser, 'd', numDims, AsmParser::Delimiter::Paren) ||
       parseNames(parser, 'v', numValues, AsmParser::Delimiter::OptionalSquare) ||
       parser.parseArrow() || parseSizeList(parser, results, AsmParser::Delimiter::Paren)) {
     return {};
   }
   if (succeeded(parser.parseOptionalKeyword("where"))) {
-    // `expr in low to high`, or `low <= expr < high` where the parser of the operation reads it: inside a
-    // dialect attribute MLIR wants every `<` to have its `>`.
+    // `expr in low to high`, or `low <= expr < high` where the parser of the operation reads it:
+    // inside a dialect attribute MLIR wants every `<` to have its `>`.
     auto clause = [&]() -> ParseResult {
       auto expr = parseSize(parser);
       if (failed(expr)) {
@@ -388,8 +391,8 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
             failed(high = parseSize(parser))) {
           return failure();
         }
-      } else if (parser.parseKeyword("in") || failed(low = parseSize(parser)) || parser.parseKeyword("to") ||
-                 failed(high = parseSize(parser))) {
+      } else if (parser.parseKeyword("in") || failed(low = parseSize(parser)) ||
+                 parser.parseKeyword("to") || failed(high = parseSize(parser))) {
         return failure();
       }
       lows.push_back(*low);

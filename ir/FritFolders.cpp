@@ -1,5 +1,6 @@
-// Every fold and canonicalisation of the dialect. Views meet here: what torch writes as a chain of unsqueeze, expand,
-// permute and slice becomes one map, so that later passes see what is read and nothing else.
+// Every fold and canonicalisation of the dialect. Views meet here: what torch writes as a chain of
+// unsqueeze, expand, permute and slice becomes one map, so that later passes see what is read and
+// nothing else.
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
 
@@ -47,7 +48,8 @@ static MapAttr compose(MapAttr outer, MapAttr inner) {
 
 /// The map of a reshape that only adds and removes dimensions of size 1.
 static std::optional<MapAttr> getUnitDimMap(ReshapeOp op) {
-  SmallVector<SizeExpr> from = getSizes(typeOf(op.getOperand())), to = getSizes(typeOf(op.getResult()));
+  SmallVector<SizeExpr> from = getSizes(typeOf(op.getOperand())),
+                        to = getSizes(typeOf(op.getResult()));
   MLIRContext *context = op.getContext();
   SmallVector<SizeAttr> results;
   size_t next = 0;
@@ -221,9 +223,11 @@ struct SimplifyReindex : OpRewritePattern<ReindexOp> {
       results.push_back(facts.simplify(result));
     }
     llvm::SmallDenseSet<std::tuple<Attribute, Attribute, Attribute>> seen;
-    for (auto [expr, low, high] : llvm::zip(map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs())) {
+    for (auto [expr, low, high] :
+         llvm::zip(map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs())) {
       SizeExpr simple = facts.simplify(expr);
-      bool holds = facts.provablyNonNegative(simple - SizeExpr(low)) && facts.provablyLess(simple, high);
+      bool holds =
+          facts.provablyNonNegative(simple - SizeExpr(low)) && facts.provablyLess(simple, high);
       if (!holds && seen.insert({simple.getAttr(), low, high}).second) {
         exprs.push_back(simple);
         lows.push_back(low);
@@ -258,11 +262,13 @@ template <typename OpTy> struct ViewOfSplat : OpRewritePattern<OpTy> {
     if (!splat) {
       return rewriter.notifyMatchFailure(op, "operand is not a splat constant");
     }
-    if (auto reindex = dyn_cast<ReindexOp>(*op); reindex && reindex.getFillAttr() && reindex.getFillAttr() != splat) {
+    if (auto reindex = dyn_cast<ReindexOp>(*op);
+        reindex && reindex.getFillAttr() && reindex.getFillAttr() != splat) {
       return rewriter.notifyMatchFailure(op, "the fill is another value");
     }
     auto scalarType = RankedTensorType::get({}, splat.getType());
-    Value scalar = arith::ConstantOp::create(rewriter, op.getLoc(), DenseElementsAttr::get(scalarType, splat));
+    Value scalar =
+        arith::ConstantOp::create(rewriter, op.getLoc(), DenseElementsAttr::get(scalarType, splat));
     auto broadcast = MapAttr::get(op.getContext(), typeOf(op.getResult()).getRank(), {});
     rewriter.replaceOpWithNewOp<ReindexOp>(op, op.getType(), scalar, broadcast, TypedAttr());
     return success();

@@ -13,15 +13,15 @@ using namespace mlir::frit;
 // frit.graph and frit.kernel
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy> static ParseResult parseFunctionLike(OpAsmParser &parser,
-                                                              OperationState &result) {
+template <typename OpTy>
+static ParseResult parseFunctionLike(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> outputs,
                       function_interface_impl::VariadicFlag,
                       std::string &) { return builder.getFunctionType(inputs, outputs); };
-  if (function_interface_impl::parseFunctionOp(
-          parser, result, /*allowVariadic=*/false, OpTy::getFunctionTypeAttrName(result.name),
-          buildType, OpTy::getArgAttrsAttrName(result.name),
-          OpTy::getResAttrsAttrName(result.name))) {
+  if (function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
+                                               OpTy::getFunctionTypeAttrName(result.name),
+                                               buildType, OpTy::getArgAttrsAttrName(result.name),
+                                               OpTy::getResAttrsAttrName(result.name))) {
     return failure();
   }
   // A graph without symbols may leave the table out of its text.
@@ -87,8 +87,7 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!graph) {
     return emitOpError("calls '") << getCallee() << "', which is not a graph of this module";
   }
-  if (getOperandTypes() != graph.getArgumentTypes() ||
-      getResultTypes() != graph.getResultTypes()) {
+  if (getOperandTypes() != graph.getArgumentTypes() || getResultTypes() != graph.getResultTypes()) {
     InFlightDiagnostic diagnostic = emitOpError("operands and results do not have the types of '")
                                     << getCallee() << "'";
     diagnostic.attachNote(graph.getLoc()) << "the graph is here";
@@ -102,9 +101,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel) {
     return emitOpError("launches '") << getKernel() << "', which is not a kernel of this module";
   }
-  std::optional<int64_t> given = getListAttr(*this, kItemsAttr), most = getListAttr(kernel, kListAttr);
+  std::optional<int64_t> given = getListAttr(*this, kItemsAttr),
+                         most = getListAttr(kernel, kListAttr);
   if (given.has_value() != most.has_value() || (given && (*given < 1 || *given > *most))) {
-    return emitOpError("has ") << given.value_or(0) << " items for a kernel over lists of " << most.value_or(0);
+    return emitOpError("has ") << given.value_or(0) << " items for a kernel over lists of "
+                               << most.value_or(0);
   }
   size_t items = given.value_or(1);
   if (items * kernel.getSymbols().size() != getSizes().size()) {
@@ -113,10 +114,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   }
   if (items * kernel.getArgumentTypes().size() != getOperands().size() ||
       items * kernel.getResultTypes().size() != getResults().size()) {
-    return emitOpError("passes ") << getOperands().size() << " operands for "
-                                  << getResults().size() << " results to a kernel of "
-                                  << kernel.getArgumentTypes().size() << " and "
-                                  << kernel.getResultTypes().size();
+    return emitOpError("passes ") << getOperands().size() << " operands for " << getResults().size()
+                                  << " results to a kernel of " << kernel.getArgumentTypes().size()
+                                  << " and " << kernel.getResultTypes().size();
   }
   return success();
 }

@@ -20,13 +20,12 @@ static LogicalResult checkSameElement(Operation *op, RankedTensorType operand,
 static LogicalResult checkMap(Operation *op, MapAttr map, RankedTensorType operand,
                               RankedTensorType result) {
   if (map.getNumDims() != result.getRank()) {
-    return op->emitOpError("map has ") << map.getNumDims() << " dims, the result has rank "
-                                       << result.getRank();
+    return op->emitOpError("map has ")
+           << map.getNumDims() << " dims, the result has rank " << result.getRank();
   }
   if (static_cast<int64_t>(map.getResults().size()) != operand.getRank()) {
-    return op->emitOpError("map gives ") << map.getResults().size()
-                                         << " indices, the operand has rank "
-                                         << operand.getRank();
+    return op->emitOpError("map gives ")
+           << map.getResults().size() << " indices, the operand has rank " << operand.getRank();
   }
   std::string unknown;
   auto check = [&](SizeExpr expr) {
@@ -83,8 +82,8 @@ LogicalResult KernelOp::verify() {
   for (auto [i, attr] : llvm::enumerate(getSymbols())) {
     auto symbol = dyn_cast<SymbolAttr>(attr);
     if (!symbol || symbol.getName() != ("p" + Twine(i)).str()) {
-      return emitOpError("parameter ") << i << " must be a symbol named p" << i << ", found "
-                                       << attr;
+      return emitOpError("parameter ")
+             << i << " must be a symbol named p" << i << ", found " << attr;
     }
   }
   auto terminator = cast<YieldOp>(getBody().front().getTerminator());
@@ -100,23 +99,24 @@ LogicalResult BindOp::verify() {
   }
   Operation *source = getSource().getDefiningOp();
   if (source && !isa<AtenOp, CallOp>(source)) {
-    return emitOpError("measures what '") << source->getName() << "' makes, which needs '" << getSymbol() << "' itself";
+    return emitOpError("measures what '")
+           << source->getName() << "' makes, which needs '" << getSymbol() << "' itself";
   }
   return success();
 }
 
 LogicalResult AtenOp::verify() {
   if (getOperandDtypes().size() != getNumOperands()) {
-    return emitOpError("has ") << getNumOperands() << " operands and "
-                               << getOperandDtypes().size() << " operand dtypes";
+    return emitOpError("has ") << getNumOperands() << " operands and " << getOperandDtypes().size()
+                               << " operand dtypes";
   }
   if (getResultDtypes().size() != getNumResults()) {
-    return emitOpError("has ") << getNumResults() << " results and "
-                               << getResultDtypes().size() << " result dtypes";
+    return emitOpError("has ") << getNumResults() << " results and " << getResultDtypes().size()
+                               << " result dtypes";
   }
   if (getArgumentNames() && getArgumentNames()->size() != getArguments().size()) {
-    return emitOpError("names ") << getArgumentNames()->size() << " of "
-                                 << getArguments().size() << " arguments";
+    return emitOpError("names ") << getArgumentNames()->size() << " of " << getArguments().size()
+                                 << " arguments";
   }
   SmallVector<Attribute> stack(getArguments().begin(), getArguments().end());
   while (!stack.empty()) {
@@ -132,8 +132,8 @@ LogicalResult AtenOp::verify() {
   }
   if (auto mutated = getMutatedOperands()) {
     if (mutated->size() > getNumResults()) {
-      return emitOpError("mutates ") << mutated->size() << " operands and has " << getNumResults()
-                                     << " results";
+      return emitOpError("mutates ")
+             << mutated->size() << " operands and has " << getNumResults() << " results";
     }
     ValueRange last = getResults().take_back(mutated->size());
     for (auto [index, result] : llvm::zip(*mutated, last)) {
@@ -172,13 +172,14 @@ static LogicalResult checkCorner(Operation *op, RankedTensorType smaller, Ranked
     return failure();
   }
   if (smaller.getRank() != larger.getRank()) {
-    return op->emitOpError("changes the rank from ") << smaller.getRank() << " to " << larger.getRank();
+    return op->emitOpError("changes the rank from ")
+           << smaller.getRank() << " to " << larger.getRank();
   }
   for (auto [dim, sizes] : llvm::enumerate(llvm::zip(getSizes(smaller), getSizes(larger)))) {
     auto [inner, outer] = sizes;
     if (auto missing = (inner - outer).getConstant(); missing && *missing > 0) {
-      return op->emitOpError("dimension ") << dim << " of size " << inner.str()
-                                           << " does not fit into " << outer.str();
+      return op->emitOpError("dimension ")
+             << dim << " of size " << inner.str() << " does not fit into " << outer.str();
     }
   }
   return success();
@@ -221,17 +222,18 @@ LogicalResult ReshapeOp::verify() {
   SizeExpr from = getNumElements(operand), to = getNumElements(result);
   // Two constants decide; symbolic products that differ (floordiv forms) were proved by torch.
   if (from.getConstant() && to.getConstant() && from != to) {
-    return emitOpError("changes the number of elements from ") << from.str() << " to "
-                                                               << to.str();
+    return emitOpError("changes the number of elements from ") << from.str() << " to " << to.str();
   }
   return success();
 }
 
 LogicalResult AliasOp::verify() {
-  for (auto [layout, type] : {std::pair(getBaseLayout(), getBase().getType()), std::pair(getLayout(), getType())}) {
+  for (auto [layout, type] :
+       {std::pair(getBaseLayout(), getBase().getType()), std::pair(getLayout(), getType())}) {
     int64_t rank = cast<RankedTensorType>(type).getRank();
     if (static_cast<int64_t>(layout.getStrides().size()) != rank) {
-      return emitOpError("has ") << layout.getStrides().size() << " strides for a tensor of rank " << rank;
+      return emitOpError("has ") << layout.getStrides().size() << " strides for a tensor of rank "
+                                 << rank;
     }
   }
   return success();
@@ -245,8 +247,7 @@ LogicalResult ConcatOp::verify() {
   }
   for (auto [i, operand] : llvm::enumerate(getOperands())) {
     auto type = cast<RankedTensorType>(operand.getType());
-    if (type.getRank() != result.getRank() ||
-        type.getElementType() != result.getElementType()) {
+    if (type.getRank() != result.getRank() || type.getElementType() != result.getElementType()) {
       return emitOpError("piece ") << i << " has type " << type << ", the result is " << result;
     }
   }
@@ -289,8 +290,8 @@ LogicalResult GatherOp::verify() {
     return failure();
   }
   if (getMap().getNumValues() != getIndices().size()) {
-    return emitOpError("map reads ") << getMap().getNumValues() << " index values of "
-                                     << getIndices().size();
+    return emitOpError("map reads ")
+           << getMap().getNumValues() << " index values of " << getIndices().size();
   }
   if (getMap().hasBounds()) {
     return emitOpError("map of a gather has no bounds");
@@ -320,8 +321,8 @@ LogicalResult RegionOp::verify() {
     return emitOpError("must yield values of its result types");
   }
   if (getResultLayouts() && getResultLayouts()->size() != getNumResults()) {
-    return emitOpError("has ") << getNumResults() << " results and "
-                               << getResultLayouts()->size() << " layouts";
+    return emitOpError("has ") << getNumResults() << " results and " << getResultLayouts()->size()
+                               << " layouts";
   }
   return success();
 }

@@ -2,11 +2,14 @@
 
 #include <cstdlib>
 
-/// Mistakes on purpose, one of each class of silent errors (tests/README.md): FRIT_PLANT=n makes the n-th, to see whether the tests of that class
-/// fail. `scripts/planted` runs all. The number is part of the compiler's identity, and so of every cache key; what is compiled says so in its report.
+/// Mistakes on purpose, one of each class of silent errors (tests/README.md): FRIT_PLANT=n makes
+/// the n-th, to see whether the tests of that class fail. `scripts/planted` runs all. The number is
+/// part of the compiler's identity, and so of every cache key; what is compiled says so in its
+/// report.
 namespace mlir::frit {
 
-/// The classes of which a mistake is the compiler's; those of the others are python/frit/planted.py's.
+/// The classes of which a mistake is the compiler's; those of the others are
+/// python/frit/planted.py's.
 enum class Mistake : unsigned {
   /// Addresses are computed in 32 bits.
   Index32 = 1,

@@ -4,7 +4,8 @@ namespace mlir::frit {
 
 bool SizeBudget::admits(SizeExpr size) {
   ArrayRef<ArrayAttr> monomials = size.getAttr().getMonomials();
-  return monomials.size() <= maxTerms && llvm::all_of(monomials, [](ArrayAttr m) { return m.size() <= maxDegree; }) &&
+  return monomials.size() <= maxTerms &&
+         llvm::all_of(monomials, [](ArrayAttr m) { return m.size() <= maxDegree; }) &&
          countAtoms(size.getAttr()) <= maxAtoms;
 }
 
@@ -12,7 +13,8 @@ bool SizeBudget::admitsProduct(SizeExpr lhs, SizeExpr rhs) {
   return lhs.getAttr().getMonomials().size() * rhs.getAttr().getMonomials().size() <= 16 * maxTerms;
 }
 
-/// Symbols as they would be printed; what a function stands for is counted once and remembered. Saturates above the limit.
+/// Symbols as they would be printed; what a function stands for is counted once and remembered.
+/// Saturates above the limit.
 size_t SizeBudget::countAtoms(SizeAttr size) {
   if (auto known = counts.find(size); known != counts.end()) {
     return known->second;

@@ -79,9 +79,7 @@ class Polynomial {
 public:
   explicit Polynomial(MLIRContext *context) : context(context) {}
 
-  void add(int64_t coefficient, ArrayAttr monomial) {
-    terms.emplace_back(monomial, coefficient);
-  }
+  void add(int64_t coefficient, ArrayAttr monomial) { terms.emplace_back(monomial, coefficient); }
   void add(SizeAttr size, int64_t factor = 1) {
     for (auto [c, m] : llvm::zip(size.getCoefficients(), size.getMonomials())) {
       // Wrapping multiplication: sizes beyond 64 bits are refused at run time.
@@ -89,9 +87,8 @@ public:
     }
   }
   SizeAttr finish() {
-    llvm::sort(terms, [](const auto &a, const auto &b) {
-      return compareMonomials(a.first, b.first) < 0;
-    });
+    llvm::sort(terms,
+               [](const auto &a, const auto &b) { return compareMonomials(a.first, b.first) < 0; });
     SmallVector<int64_t> coefficients;
     SmallVector<ArrayAttr> monomials;
     for (auto &[monomial, coefficient] : terms) {
@@ -135,7 +132,9 @@ static ArrayAttr multiplyMonomials(MLIRContext *context, ArrayAttr lhs, ArrayAtt
 }
 
 /// Whether b divides a; the quotient of INT64_MIN and -1 is not one.
-static bool divides(int64_t b, int64_t a) { return b != -1 && b != 0 ? a % b == 0 : b == -1 && a != INT64_MIN; }
+static bool divides(int64_t b, int64_t a) {
+  return b != -1 && b != 0 ? a % b == 0 : b == -1 && a != INT64_MIN;
+}
 
 /// lhs / rhs if rhs's atoms all occur in lhs.
 static std::optional<ArrayAttr> divideMonomials(ArrayAttr lhs, ArrayAttr rhs) {
@@ -235,8 +234,8 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
     if (!lead || !divides(divisor.getCoefficients()[0], attr.getCoefficients()[0])) {
       return std::nullopt;
     }
-    SizeExpr quotient(SizeAttr::get(getContext(),
-        {attr.getCoefficients()[0] / divisor.getCoefficients()[0]}, {*lead}));
+    SizeExpr quotient(SizeAttr::get(
+        getContext(), {attr.getCoefficients()[0] / divisor.getCoefficients()[0]}, {*lead}));
     SizeExpr rest = *this - quotient * other;
     if (rest.attr.getMonomials().empty()) {
       return quotient;
@@ -325,9 +324,7 @@ SizeExpr SizeExpr::floorDiv(SizeExpr other) const {
 
 SizeExpr SizeExpr::mod(SizeExpr other) const { return *this - other * floorDiv(other); }
 
-SizeExpr SizeExpr::ceilDiv(SizeExpr other) const {
-  return (*this + other - 1).floorDiv(other);
-}
+SizeExpr SizeExpr::ceilDiv(SizeExpr other) const { return (*this + other - 1).floorDiv(other); }
 
 SizeExpr SizeExpr::max(SizeExpr other) const {
   if (auto difference = (*this - other).getConstant()) {
@@ -410,8 +407,7 @@ bool SizeExpr::contains(StringRef symbolName) const {
   return found;
 }
 
-std::optional<std::pair<SizeExpr, SizeExpr>>
-SizeExpr::splitLinear(StringRef symbolName) const {
+std::optional<std::pair<SizeExpr, SizeExpr>> SizeExpr::splitLinear(StringRef symbolName) const {
   MLIRContext *context = getContext();
   Attribute atom = StringAttr::get(context, symbolName);
   ArrayAttr single = ArrayAttr::get(context, {atom});
@@ -457,9 +453,15 @@ SizeExpr SizeExpr::substitute(const llvm::StringMap<SizeExpr> &map) const {
         if (lhs != SizeExpr(call.getLhs()) || rhs != SizeExpr(call.getRhs())) {
           changed = true;
           switch (call.getFunction()) {
-          case SizeFunction::FloorDiv: factor = lhs.floorDiv(rhs); break;
-          case SizeFunction::Max: factor = lhs.max(rhs); break;
-          case SizeFunction::Min: factor = lhs.min(rhs); break;
+          case SizeFunction::FloorDiv:
+            factor = lhs.floorDiv(rhs);
+            break;
+          case SizeFunction::Max:
+            factor = lhs.max(rhs);
+            break;
+          case SizeFunction::Min:
+            factor = lhs.min(rhs);
+            break;
           }
         }
       }
@@ -485,8 +487,8 @@ SizeExpr SizeExpr::substituteDims(ArrayRef<SizeExpr> dims, ArrayRef<SizeExpr> va
   return substitute(map);
 }
 
-std::optional<int64_t> SizeExpr::evaluate(
-    llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
+std::optional<int64_t>
+SizeExpr::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
   int64_t sum = 0;
   for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     int64_t term = c;
@@ -508,8 +510,12 @@ std::optional<int64_t> SizeExpr::evaluate(
           }
           value = llvm::divideFloorSigned(*lhs, *rhs);
           break;
-        case SizeFunction::Max: value = std::max(*lhs, *rhs); break;
-        case SizeFunction::Min: value = std::min(*lhs, *rhs); break;
+        case SizeFunction::Max:
+          value = std::max(*lhs, *rhs);
+          break;
+        case SizeFunction::Min:
+          value = std::min(*lhs, *rhs);
+          break;
         }
       }
       if (!value || llvm::MulOverflow(term, *value, term)) {

@@ -44,8 +44,7 @@ public:
 
   /// Parses the text form. Returns a null expression and sets `error` (one
   /// line, naming the column) if the text is not a size.
-  static SizeExpr parse(MLIRContext *context, llvm::StringRef text,
-                        std::string &error);
+  static SizeExpr parse(MLIRContext *context, llvm::StringRef text, std::string &error);
 
   /*implicit*/ operator SizeAttr() const { return attr; }
   SizeAttr getAttr() const { return attr; }
@@ -86,8 +85,7 @@ public:
   void forEachSymbol(llvm::function_ref<void(llvm::StringRef)> visit) const;
   /// Splits `this` into `coefficient * symbol + rest` when the symbol occurs
   /// only linearly and outside of calls; nullopt otherwise.
-  std::optional<std::pair<SizeExpr, SizeExpr>>
-  splitLinear(llvm::StringRef symbolName) const;
+  std::optional<std::pair<SizeExpr, SizeExpr>> splitLinear(llvm::StringRef symbolName) const;
 
   /// Replaces symbols (absent names stay).
   SizeExpr substitute(const llvm::StringMap<SizeExpr> &map) const;
@@ -98,8 +96,7 @@ public:
   /// Value under an assignment; nullopt if a symbol is missing, a divisor is 0
   /// or an intermediate result overflows 64 bits.
   std::optional<int64_t>
-  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup)
-      const;
+  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
 
   std::string str() const;
 
@@ -124,9 +121,7 @@ public:
   std::optional<int64_t> lowerBound(SizeExpr expr) const;
   std::optional<int64_t> upperBound(SizeExpr expr) const;
   bool provablyNonNegative(SizeExpr expr) const;
-  bool provablyLess(SizeExpr lhs, SizeExpr rhs) const {
-    return provablyNonNegative(rhs - lhs - 1);
-  }
+  bool provablyLess(SizeExpr lhs, SizeExpr rhs) const { return provablyNonNegative(rhs - lhs - 1); }
   /// Rewrites floordiv, mod, max and min that the facts decide. Values are
   /// unchanged for every assignment that satisfies the facts.
   SizeExpr simplify(SizeExpr expr) const;

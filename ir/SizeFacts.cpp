@@ -75,8 +75,8 @@ std::optional<int64_t> SizeFacts::lowerBound(SizeExpr expr) const {
       }
       Interval result;
       if (l.low) {
-        result.low = *l.low >= 0 ? (r.high ? *l.low / *r.high : 0)
-                                 : llvm::divideFloorSigned(*l.low, *r.low);
+        result.low =
+            *l.low >= 0 ? (r.high ? *l.low / *r.high : 0) : llvm::divideFloorSigned(*l.low, *r.low);
       }
       if (l.high) {
         result.high = *l.high >= 0 ? *l.high / *r.low : -1;
@@ -86,8 +86,7 @@ std::optional<int64_t> SizeFacts::lowerBound(SizeExpr expr) const {
     case SizeFunction::Max:
       return {l.low && r.low ? std::optional<int64_t>(std::max(*l.low, *r.low))
                              : (l.low ? l.low : r.low),
-              l.high && r.high ? std::optional<int64_t>(std::max(*l.high, *r.high))
-                               : std::nullopt};
+              l.high && r.high ? std::optional<int64_t>(std::max(*l.high, *r.high)) : std::nullopt};
     case SizeFunction::Min:
       return {l.low && r.low ? std::optional<int64_t>(std::min(*l.low, *r.low)) : std::nullopt,
               l.high && r.high ? std::optional<int64_t>(std::min(*l.high, *r.high))
@@ -235,8 +234,8 @@ static SizeExpr simplifyDivision(const SizeFacts &facts, SizeExpr numerator, Siz
     }
     for (SizeExpr g : candidates) {
       SizeExpr multiple = SizeExpr::constant(context, 0), rest = multiple;
-      for (auto [c, monomial] : llvm::zip(x.getAttr().getCoefficients(),
-                                          x.getAttr().getMonomials())) {
+      for (auto [c, monomial] :
+           llvm::zip(x.getAttr().getCoefficients(), x.getAttr().getMonomials())) {
         SizeExpr term(SizeAttr::get(context, {c}, {monomial}));
         if (auto quotient = term.divideExactly(g)) {
           multiple = multiple + *quotient;
@@ -246,8 +245,7 @@ static SizeExpr simplifyDivision(const SizeFacts &facts, SizeExpr numerator, Siz
       }
       auto reduced = b.divideExactly(g);
       if (reduced && !rest.isConstant(0) && facts.provablyNonNegative(*reduced) &&
-          facts.provablyNonNegative(rest) &&
-          facts.provablyLess(rest, g)) {
+          facts.provablyNonNegative(rest) && facts.provablyLess(rest, g)) {
         return result - opaque + simplifyDivision(facts, multiple, *reduced);
       }
     }
@@ -271,7 +269,9 @@ SizeExpr SizeFacts::simplify(SizeExpr expr) const {
       if (auto call = dyn_cast<SizeCallAttr>(atom)) {
         SizeExpr lhs = simplify(call.getLhs()), rhs = simplify(call.getRhs());
         switch (call.getFunction()) {
-        case SizeFunction::FloorDiv: factor = simplifyDivision(*this, lhs, rhs); break;
+        case SizeFunction::FloorDiv:
+          factor = simplifyDivision(*this, lhs, rhs);
+          break;
         case SizeFunction::Max:
           factor = provablyNonNegative(lhs - rhs)   ? lhs
                    : provablyNonNegative(rhs - lhs) ? rhs

@@ -36,8 +36,7 @@ void mlir::frit::printSize(llvm::raw_ostream &os, SizeExpr size) {
     os << '0';
     return;
   }
-  for (auto [i, term] :
-       llvm::enumerate(llvm::zip(attr.getCoefficients(), attr.getMonomials()))) {
+  for (auto [i, term] : llvm::enumerate(llvm::zip(attr.getCoefficients(), attr.getMonomials()))) {
     auto [coefficient, monomial] = term;
     uint64_t magnitude = static_cast<uint64_t>(coefficient);
     if (coefficient < 0) {
@@ -69,13 +68,20 @@ public:
   explicit AttributeLexer(AsmParser &parser) : parser(parser) {}
   bool consume(char c) {
     switch (c) {
-    case '+': return succeeded(parser.parseOptionalPlus());
-    case '-': return succeeded(parser.parseOptionalMinus());
-    case '*': return succeeded(parser.parseOptionalStar());
-    case '(': return succeeded(parser.parseOptionalLParen());
-    case ')': return succeeded(parser.parseOptionalRParen());
-    case ',': return succeeded(parser.parseOptionalComma());
-    default: return false;
+    case '+':
+      return succeeded(parser.parseOptionalPlus());
+    case '-':
+      return succeeded(parser.parseOptionalMinus());
+    case '*':
+      return succeeded(parser.parseOptionalStar());
+    case '(':
+      return succeeded(parser.parseOptionalLParen());
+    case ')':
+      return succeeded(parser.parseOptionalRParen());
+    case ',':
+      return succeeded(parser.parseOptionalComma());
+    default:
+      return false;
     }
   }
   bool consumeName(std::string &name) {

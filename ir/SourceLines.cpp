@@ -36,7 +36,9 @@ std::string mlir::frit::originOf(Operation *op) {
   }
   auto call = dyn_cast<AtenOp>(op);
   auto marked = op->getAttrOfType<StringAttr>("frit.operator");
-  std::string name = call ? call.getOpName().str() : marked ? marked.str() : op->getName().getStringRef().str();
+  std::string name = call     ? call.getOpName().str()
+                     : marked ? marked.str()
+                              : op->getName().getStringRef().str();
   SmallVector<std::string> lines;
   collectSourceLines(op->getLoc(), lines);
   return lines.empty() ? name : name + " (" + lines.front() + ")";

@@ -40,7 +40,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       return signalPassFailure();
     }
     if (policy != "auto" && policy != "ramp" && policy != "specialize" && policy != "off") {
-      graph.emitError() << "bucket policy '" << policy << "' is none of auto, ramp, specialize, off";
+      graph.emitError() << "bucket policy '" << policy
+                        << "' is none of auto, ramp, specialize, off";
       return signalPassFailure();
     }
     SmallVector<Choice> choices = listSizes(graph);
@@ -63,7 +64,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       if (!found) {
         return;
       }
-      auto *known = llvm::find_if(choices, [&](const Choice &choice) { return choice.symbol.getName() == *found; });
+      auto *known = llvm::find_if(
+          choices, [&](const Choice &choice) { return choice.symbol.getName() == *found; });
       if (known == choices.end()) {
         for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
           if (symbol.getName() == *found && symbol.getBucketOf().empty()) {
@@ -89,7 +91,9 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       if (auto size = graph.getArgAttrOfType<SizeAttr>(number, "frit.size"); size && given) {
         // An integer argument that only binds a size already met adds no name.
         std::optional<StringRef> symbol = SizeExpr(size).getSymbol();
-        if (symbol && llvm::none_of(choices, [&](const Choice &choice) { return choice.symbol.getName() == *symbol; })) {
+        if (symbol && llvm::none_of(choices, [&](const Choice &choice) {
+              return choice.symbol.getName() == *symbol;
+            })) {
           meet(size, given.str());
         }
       }
@@ -97,9 +101,12 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     return choices;
   }
 
-  static bool isDimension(const Choice &choice) { return StringRef(choice.names.front()).ends_with("]"); }
+  static bool isDimension(const Choice &choice) {
+    return StringRef(choice.names.front()).ends_with("]");
+  }
 
-  LogicalResult apply(GraphOp graph, const BucketRequest &request, SmallVectorImpl<Choice> &choices) {
+  LogicalResult apply(GraphOp graph, const BucketRequest &request,
+                      SmallVectorImpl<Choice> &choices) {
     StringRef key = request.key;
     bool isSymbol = key.consume_front("%");
     auto *found = llvm::find_if(choices, [&](const Choice &choice) {
@@ -109,10 +116,12 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       // A symbol that the caller knows need not occur in each of its graphs.
       return isSymbol ? success() : unknown(graph, key, choices);
     }
-    BucketList sizes = clipBuckets(request.sizes, found->symbol.getMin(), found->symbol.getMax(), found->symbol.getDivisor());
+    BucketList sizes = clipBuckets(request.sizes, found->symbol.getMin(), found->symbol.getMax(),
+                                   found->symbol.getDivisor());
     if (!found->key.empty() && (found->policy != request.policy || found->sizes != sizes)) {
-      return graph.emitError() << "buckets of '" << found->key << "' and '" << key << "' differ, but both are one size ("
-                               << found->symbol.getName() << "); give them the same";
+      return graph.emitError() << "buckets of '" << found->key << "' and '" << key
+                               << "' differ, but both are one size (" << found->symbol.getName()
+                               << "); give them the same";
     }
     found->key = key.str();
     found->policy = request.policy;
@@ -141,7 +150,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
   /// Ramps share what the lists leave of the entries; those nobody asked for come last.
   LogicalResult fillRamps(GraphOp graph, SmallVectorImpl<Choice> &choices) {
     for (Choice &choice : choices) {
-      if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 && isDimension(choice)) {
+      if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 &&
+          isDimension(choice)) {
         choice.policy = "ramp";
         choice.isAsked = policy != "auto";
       }
@@ -151,7 +161,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       listed += choice.sizes.size();
     }
     if (listed > kMaxBuckets) {
-      return graph.emitError() << "bucket lists hold " << listed << " sizes together; a graph takes at most " << kMaxBuckets;
+      return graph.emitError() << "bucket lists hold " << listed
+                               << " sizes together; a graph takes at most " << kMaxBuckets;
     }
     unsigned available = kMaxBuckets - static_cast<unsigned>(listed);
     for (bool asked : {true, false}) {
@@ -161,7 +172,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       for (Choice &choice : choices) {
         if (choice.policy == "ramp" && choice.isAsked == asked) {
           ramps.push_back(&choice);
-          whole.push_back(rampBuckets(choice.symbol.getMin(), choice.symbol.getMax(), choice.symbol.getDivisor(), kLongestRamp));
+          whole.push_back(rampBuckets(choice.symbol.getMin(), choice.symbol.getMax(),
+                                      choice.symbol.getDivisor(), kLongestRamp));
           needed.push_back(entriesNeeded(choice.symbol, whole.back()));
         }
       }
@@ -186,10 +198,12 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
   /// More entries than any graph gets.
   static constexpr unsigned kLongestRamp = 200;
 
-  /// Entries up to eight times the power of two in the size seen: a hint matters no further than in a schedule.
+  /// Entries up to eight times the power of two in the size seen: a hint matters no further than in
+  /// a schedule.
   static unsigned entriesNeeded(SymbolAttr symbol, ArrayRef<int64_t> ramp) {
     auto seen = static_cast<uint64_t>(std::max<int64_t>(symbol.getHint().value_or(16), 16));
-    auto far = static_cast<int64_t>(8 * llvm::bit_floor(std::min<uint64_t>(seen, uint64_t(1) << 40)));
+    auto far =
+        static_cast<int64_t>(8 * llvm::bit_floor(std::min<uint64_t>(seen, uint64_t(1) << 40)));
     return std::min<size_t>(llvm::upper_bound(ramp, far) - ramp.begin(), ramp.size());
   }
 
@@ -198,20 +212,23 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     Builder builder(context);
     SmallVector<Attribute> symbols, added, described;
     for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
-      auto *choice = llvm::find_if(choices, [&](const Choice &other) { return other.symbol == symbol; });
+      auto *choice =
+          llvm::find_if(choices, [&](const Choice &other) { return other.symbol == symbol; });
       if (choice == choices.end() || choice->sizes.empty()) {
         symbols.push_back(symbol);
         continue;
       }
-      symbols.push_back(SymbolAttr::get(context, symbol.getName(), symbol.getMin(), symbol.getMax(), symbol.getHint(),
-                                        symbol.getDivisor(), symbol.getUnbacked(), choice->sizes, ""));
+      symbols.push_back(SymbolAttr::get(context, symbol.getName(), symbol.getMin(), symbol.getMax(),
+                                        symbol.getHint(), symbol.getDivisor(), symbol.getUnbacked(),
+                                        choice->sizes, ""));
       std::string bucket = nameOf(symbol.getName());
       std::optional<int64_t> hint = symbol.getHint();
       if (hint) {
         const int64_t *above = llvm::lower_bound(choice->sizes, *hint);
         hint = above == choice->sizes.end() ? *hint : *above;
       }
-      added.push_back(SymbolAttr::get(context, bucket, symbol.getMin(), symbol.getMax(), hint, 1, false, {}, symbol.getName()));
+      added.push_back(SymbolAttr::get(context, bucket, symbol.getMin(), symbol.getMax(), hint, 1,
+                                      false, {}, symbol.getName()));
       SmallVector<Attribute> names;
       for (const std::string &name : choice->names) {
         names.push_back(builder.getStringAttr(name));
@@ -237,7 +254,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
   static std::string nameOf(StringRef symbol) {
     unsigned number;
     StringRef digits = symbol;
-    return digits.consume_front("s") && !digits.getAsInteger(10, number) ? "b" + digits.str() : "b_" + symbol.str();
+    return digits.consume_front("s") && !digits.getAsInteger(10, number) ? "b" + digits.str()
+                                                                         : "b_" + symbol.str();
   }
 };
 } // namespace

@@ -63,7 +63,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     // Nothing silent: the report says how many kernels only change strides.
     if (numCopies > 0) {
-      graph->setAttr("frit.copies", IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
+      graph->setAttr("frit.copies",
+                     IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
     }
   }
 
@@ -88,14 +89,16 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
           setLayout(result, layouts.lookup(operand), bases.lookup(operand));
         } else if (isa<RankedTensorType>(result.getType())) {
           Value viewed = getViewedOperand(result);
-          setLayout(result, getCallResultLayout(op, result.getResultNumber()), viewed ? bases.lookup(viewed) : result);
+          setLayout(result, getCallResultLayout(op, result.getResultNumber()),
+                    viewed ? bases.lookup(viewed) : result);
         }
       }
     }
     annotate(op);
   }
 
-  /// The operand in whose storage an operator's result lies, as far as its schema and the trace tell.
+  /// The operand in whose storage an operator's result lies, as far as its schema and the trace
+  /// tell.
   static Value getViewedOperand(OpResult result) {
     auto call = dyn_cast<AtenOp>(result.getOwner());
     ArrayAttr storage = call ? call.getResultStorageAttr() : ArrayAttr();
@@ -105,7 +108,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     auto known = dyn_cast<StorageAttr>(storage[result.getResultNumber()]);
     std::optional<unsigned> viewed = getAccess(call).views;
     bool isOwn = known && known.getKind() == StorageKind::Fresh;
-    return viewed && !isOwn && isa<RankedTensorType>(call.getOperand(*viewed).getType()) ? call.getOperand(*viewed) : Value();
+    return viewed && !isOwn && isa<RankedTensorType>(call.getOperand(*viewed).getType())
+               ? call.getOperand(*viewed)
+               : Value();
   }
 
   /// Its offset counts from where the base begins.
@@ -180,8 +185,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       return from && getSizes(from) == getSizes(type) && layouts.lookup(operand) == order;
     });
     return reads && llvm::all_of(result.getUses(), [](OpOperand &use) {
-      return !isView(use.getOwner()) && getLayoutDemand(use).kind == DemandKind::Any;
-    });
+             return !isView(use.getOwner()) && getLayoutDemand(use).kind == DemandKind::Any;
+           });
   }
 
   /// What the graph keeps for its backward is promised as it lies, if it is channels-last.
@@ -216,8 +221,11 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       if (satisfies(layout, type, demand) && startsRight(use, layout, demand)) {
         continue;
       }
-      bool isWritable = demand.kind == DemandKind::Exact && (isDense(demand.layout, type) || readsStorage(use) || isViewed(use));
-      use.set(copy(op, use.get(), isWritable && !repeats(demand.layout, type) ? demand.layout : getContiguousLayout(type)));
+      bool isWritable = demand.kind == DemandKind::Exact &&
+                        (isDense(demand.layout, type) || readsStorage(use) || isViewed(use));
+      use.set(copy(op, use.get(),
+                   isWritable && !repeats(demand.layout, type) ? demand.layout
+                                                               : getContiguousLayout(type)));
     }
   }
 
@@ -227,13 +235,15 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return call && getAccess(call).views == use.getOperandNumber();
   }
 
-  /// Whether the operation reads the operand's memory by places, gaps included, and not its elements.
+  /// Whether the operation reads the operand's memory by places, gaps included, and not its
+  /// elements.
   static bool readsStorage(OpOperand &use) {
     if (use.getOperandNumber() != 0) {
       return false;
     }
     auto call = dyn_cast<AtenOp>(use.getOwner());
-    return isa<AliasOp>(use.getOwner()) || (call && (call->hasAttr(kPlacedAttr) || call.getOpName() == "aten.as_strided.default"));
+    return isa<AliasOp>(use.getOwner()) ||
+           (call && (call->hasAttr(kPlacedAttr) || call.getOpName() == "aten.as_strided.default"));
   }
 
   /// Whether elements have a place in common.
@@ -249,7 +259,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       return true;
     }
     if (auto alias = dyn_cast<AliasOp>(use.getOwner())) {
-      return getStoredBytes(use.get().getType()) == getStoredBytes(alias.getType()) || SizeExpr(layout.getOffset()).isConstant(0);
+      return getStoredBytes(use.get().getType()) == getStoredBytes(alias.getType()) ||
+             SizeExpr(layout.getOffset()).isConstant(0);
     }
     if (isBorrowed(bases.lookup(use.get()))) {
       // Where the caller's storage begins is known at the call, to ATen.
@@ -267,7 +278,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     ArrayAttr known = call.getResultStorageAttr();
     unsigned number = cast<OpResult>(base).getResultNumber();
-    auto storage = known && number < known.size() ? dyn_cast<StorageAttr>(known[number]) : StorageAttr();
+    auto storage =
+        known && number < known.size() ? dyn_cast<StorageAttr>(known[number]) : StorageAttr();
     return storage && storage.getKind() != StorageKind::Fresh;
   }
 
@@ -330,7 +342,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     auto call = dyn_cast<AtenOp>(def);
     ArrayAttr storage = call ? call.getResultStorageAttr() : ArrayAttr();
     unsigned number = cast<OpResult>(base).getResultNumber();
-    auto known = storage && number < storage.size() ? dyn_cast<StorageAttr>(storage[number]) : StorageAttr();
+    auto known =
+        storage && number < storage.size() ? dyn_cast<StorageAttr>(storage[number]) : StorageAttr();
     return known && known.getKind() == StorageKind::Fresh;
   }
 
@@ -370,13 +383,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return true;
   }
 
-  /// The last place at which an argument's storage holds what `value` means: stores come later, and kernels that
-  /// may write in their place.
+  /// The last place at which an argument's storage holds what `value` means: stores come later, and
+  /// kernels that may write in their place.
   static Operation *beforeWrites(ReturnOp op, Value value) {
     Operation *first = op;
     for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
       SmallVector<Operation *> late;
-      for (Operation *def = value.getDefiningOp(); def && isLook(def) && !def->isBeforeInBlock(store);
+      for (Operation *def = value.getDefiningOp();
+           def && isLook(def) && !def->isBeforeInBlock(store);
            def = def->getOperand(0).getDefiningOp()) {
         late.push_back(def);
       }
@@ -393,8 +407,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return first;
   }
 
-  /// Results of distinct storage classes never share storage, and a fresh one never lies in borrowed storage, nor in a padded one.
-  /// Those of one class share it: what they look at is copied once.
+  /// Results of distinct storage classes never share storage, and a fresh one never lies in
+  /// borrowed storage, nor in a padded one. Those of one class share it: what they look at is
+  /// copied once.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
     llvm::DenseMap<std::tuple<Attribute, Value, Attribute>, Value> made;
@@ -412,12 +427,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         continue;
       }
       type = cast<RankedTensorType>(source.getType());
-      LayoutDemand demand = alias ? LayoutDemand{DemandKind::Exact, alias.getBaseLayout()} : getLayoutDemand(use);
+      LayoutDemand demand =
+          alias ? LayoutDemand{DemandKind::Exact, alias.getBaseLayout()} : getLayoutDemand(use);
       bool isExact = isDense(demand.layout, type) || (alias && !repeats(demand.layout, type));
       LayoutAttr layout = isExact ? demand.layout : getContiguousLayout(type);
       Value &own = made[{storage, source, layout}];
       if (!own) {
-        own = copy(isBorrowed(base) ? beforeWrites(op, source) : op, source, layout, /*shared=*/false);
+        own = copy(isBorrowed(base) ? beforeWrites(op, source) : op, source, layout,
+                   /*shared=*/false);
         owners[own] = storage;
       }
       if (!alias) {

@@ -9,8 +9,8 @@ using namespace mlir::frit;
 
 /// Operators that may return their operand itself and do not say so.
 static bool isHiddenView(StringRef name) {
-  return name == "aten.type_as.default" || name == "aten.dropout.default" || name == "aten.feature_dropout.default" ||
-         name == "aten.alpha_dropout.default";
+  return name == "aten.type_as.default" || name == "aten.dropout.default" ||
+         name == "aten.feature_dropout.default" || name == "aten.alpha_dropout.default";
 }
 
 Access mlir::frit::getAccess(AtenOp op) {
@@ -49,8 +49,9 @@ Access mlir::frit::getAccess(AtenOp op) {
 
 Value mlir::frit::copiesStorageOf(AtenOp op) {
   StringRef name = op.getOpName();
-  bool copies = name == "aten.copy.default" || name == "aten.slice_scatter.default" || name == "aten.select_scatter.default" ||
-                name == "aten.diagonal_scatter.default" || name == "aten.as_strided_scatter.default";
+  bool copies = name == "aten.copy.default" || name == "aten.slice_scatter.default" ||
+                name == "aten.select_scatter.default" || name == "aten.diagonal_scatter.default" ||
+                name == "aten.as_strided_scatter.default";
   return copies ? op.getOperand(0) : Value();
 }
 
@@ -64,16 +65,20 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
   ArrayRef<Attribute> arguments = op.getArguments().getValue();
   bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
   if (name.starts_with("aten.to.") || name == "aten.type_as.default") {
-    bool isPlain = name == "aten.type_as.default" ||
-                   (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
-    return !sameDtype ? Sharing::Never : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always : Sharing::Unknown;
+    bool isPlain =
+        name == "aten.type_as.default" ||
+        (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
+    return !sameDtype                                ? Sharing::Never
+           : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always
+                                                     : Sharing::Unknown;
   }
   if (isHiddenView(name)) {
     return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
   }
-  if (name == "aten.contiguous.default" || name == "aten.reshape.default" || name == "aten.flatten.using_ints" ||
-      name == "aten.ravel.default") {
-    auto format = name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
+  if (name == "aten.contiguous.default" || name == "aten.reshape.default" ||
+      name == "aten.flatten.using_ints" || name == "aten.ravel.default") {
+    auto format =
+        name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
     bool isPlain = !format || format.getText() == "contiguous_format";
     std::optional<ArrayAttr> layouts = op.getOperandLayouts();
     auto layout = layouts ? dyn_cast<LayoutAttr>((*layouts)[viewed]) : LayoutAttr();
@@ -100,9 +105,11 @@ void TracedPlaces::add(AtenOp op) {
   }
   Access access = getAccess(op);
   // A conjugate or negative view has a bit that its memory does not show.
-  bool isLazy = (op.getOpName().contains("conj") && !isPlanted(Mistake::ConjugateBit)) || op.getOpName().contains("_neg_view");
+  bool isLazy = (op.getOpName().contains("conj") && !isPlanted(Mistake::ConjugateBit)) ||
+                op.getOpName().contains("_neg_view");
   std::optional<Place> viewed = access.views ? find(op.getOperand(*access.views)) : std::nullopt;
-  bool isView = viewed && access.writes.empty() && !isLazy && getSharing(op, *access.views) == Sharing::Always;
+  bool isView = viewed && access.writes.empty() && !isLazy &&
+                getSharing(op, *access.views) == Sharing::Always;
   for (OpResult result : op->getResults()) {
     unsigned number = result.getResultNumber();
     auto layout = dyn_cast<LayoutAttr>(layouts[number]);
@@ -113,7 +120,8 @@ void TracedPlaces::add(AtenOp op) {
     auto known = dyn_cast<StorageAttr>(storage[number]);
     if (isView) {
       places[result] = {viewed->root, layout, dtype};
-    } else if (!access.views && known && known.getKind() == StorageKind::Fresh && known.getIndex() == number) {
+    } else if (!access.views && known && known.getKind() == StorageKind::Fresh &&
+               known.getIndex() == number) {
       places[result] = {result, layout, dtype};
     }
   }
@@ -124,7 +132,8 @@ std::optional<Place> TracedPlaces::find(Value value) const {
   return known == places.end() ? std::nullopt : std::optional(known->second);
 }
 
-Value mlir::frit::createAlias(OpBuilder &builder, Location loc, const Place &root, const Place &place, RankedTensorType type) {
+Value mlir::frit::createAlias(OpBuilder &builder, Location loc, const Place &root,
+                              const Place &place, RankedTensorType type) {
   SizeExpr start = root.layout.getOffset(), offset = place.layout.getOffset();
   if (root.dtype != place.dtype && !start.isConstant(0)) {
     return {};
@@ -141,7 +150,8 @@ bool mlir::frit::readAsAlias(AtenOp op) {
   auto dtype = cast<DTypeAttr>(op.getResultDtypes()[0]);
   Place root{op.getOperand(0), cast<LayoutAttr>((*op.getOperandLayouts())[0]), dtype};
   Place place{root.root, cast<LayoutAttr>((*op.getResultLayouts())[0]), dtype};
-  Value alias = createAlias(builder, op.getLoc(), root, place, cast<RankedTensorType>(op.getResult(0).getType()));
+  Value alias = createAlias(builder, op.getLoc(), root, place,
+                            cast<RankedTensorType>(op.getResult(0).getType()));
   op.getResult(0).replaceAllUsesWith(alias);
   op.erase();
   return true;

@@ -17,7 +17,10 @@ namespace mlir::frit {
 BucketList rampBuckets(int64_t min, std::optional<int64_t> max, int64_t divisor, unsigned count) {
   BucketList sizes;
   for (int64_t value = 1; sizes.size() < count;
-       value = value < 64 ? value * 2 : value + static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(value))) / 8) {
+       value =
+           value < 64
+               ? value * 2
+               : value + static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(value))) / 8) {
     int64_t size = (value + divisor - 1) / divisor * divisor;
     if (max && size >= *max) {
       if (*max >= 1) {
@@ -32,7 +35,8 @@ BucketList rampBuckets(int64_t min, std::optional<int64_t> max, int64_t divisor,
   return sizes;
 }
 
-BucketList clipBuckets(llvm::ArrayRef<int64_t> sizes, int64_t min, std::optional<int64_t> max, int64_t divisor) {
+BucketList clipBuckets(llvm::ArrayRef<int64_t> sizes, int64_t min, std::optional<int64_t> max,
+                       int64_t divisor) {
   BucketList clipped;
   for (int64_t given : sizes) {
     int64_t size = (given + divisor - 1) / divisor * divisor;
@@ -47,7 +51,9 @@ BucketList clipBuckets(llvm::ArrayRef<int64_t> sizes, int64_t min, std::optional
 std::vector<unsigned> shareBuckets(llvm::ArrayRef<unsigned> wanted, unsigned available) {
   std::vector<unsigned> order(wanted.size()), shares(wanted.size());
   std::iota(order.begin(), order.end(), 0u);
-  llvm::sort(order, [&](unsigned a, unsigned b) { return std::pair(wanted[a], a) < std::pair(wanted[b], b); });
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::pair(wanted[a], a) < std::pair(wanted[b], b);
+  });
   for (size_t i = 0; i != order.size(); ++i) {
     unsigned fair = available / static_cast<unsigned>(order.size() - i);
     shares[order[i]] = std::min(wanted[order[i]], fair);
@@ -60,8 +66,9 @@ namespace {
 /// Costs are sums of size times count: two 64-bit numbers.
 using Cost = unsigned __int128;
 
-/// One more bucket over distinct ascending sizes: best[j] is the cost of the first j sizes with the buckets so far, the last of which
-/// is sizes[j - 1]. The best place of the bucket before grows with j, so halves of the range need halves of the candidates.
+/// One more bucket over distinct ascending sizes: best[j] is the cost of the first j sizes with the
+/// buckets so far, the last of which is sizes[j - 1]. The best place of the bucket before grows
+/// with j, so halves of the range need halves of the candidates.
 struct NextBucket {
   llvm::ArrayRef<int64_t> sizes;
   llvm::ArrayRef<uint64_t> upTo;
@@ -142,7 +149,8 @@ std::string checkBuckets(llvm::StringRef key, llvm::ArrayRef<int64_t> sizes) {
     before = size;
   }
   if (sizes.size() > kMaxBuckets) {
-    return of + "are " + std::to_string(sizes.size()) + "; a graph takes at most " + std::to_string(kMaxBuckets);
+    return of + "are " + std::to_string(sizes.size()) + "; a graph takes at most " +
+           std::to_string(kMaxBuckets);
   }
   return "";
 }
@@ -183,7 +191,8 @@ std::string readBuckets(llvm::StringRef text, std::vector<BucketRequest> &reques
   return "";
 }
 
-std::string readHistogram(llvm::StringRef json, unsigned count, std::vector<BucketRequest> &requests) {
+std::string readHistogram(llvm::StringRef json, unsigned count,
+                          std::vector<BucketRequest> &requests) {
   llvm::Expected<llvm::json::Value> parsed = parseBoundedJson(json);
   if (!parsed) {
     return "not JSON: " + llvm::toString(parsed.takeError());
@@ -206,8 +215,10 @@ std::string readHistogram(llvm::StringRef json, unsigned count, std::vector<Buck
       if (llvm::StringRef(size).getAsInteger(10, number) || number < 0) {
         return of + "must be sizes, found '" + size.str() + "'";
       }
-      if (!seen || *seen < 0 || static_cast<uint64_t>(*seen) > std::numeric_limits<int64_t>::max() - total) {
-        return of + "must be counted by non-negative integers, found one that is not at size " + size.str();
+      if (!seen || *seen < 0 ||
+          static_cast<uint64_t>(*seen) > std::numeric_limits<int64_t>::max() - total) {
+        return of + "must be counted by non-negative integers, found one that is not at size " +
+               size.str();
       }
       total += static_cast<uint64_t>(*seen);
       // A size of 0 fits into every bucket.
@@ -221,7 +232,8 @@ std::string readHistogram(llvm::StringRef json, unsigned count, std::vector<Buck
     }
     requests.push_back(std::move(request));
   }
-  llvm::sort(requests, [](const BucketRequest &a, const BucketRequest &b) { return a.key < b.key; });
+  llvm::sort(requests,
+             [](const BucketRequest &a, const BucketRequest &b) { return a.key < b.key; });
   return "";
 }
 
@@ -234,7 +246,8 @@ std::string writeBuckets(llvm::ArrayRef<BucketRequest> requests) {
       continue;
     }
     text += request.policy == "histogram" ? "histogram:" : "";
-    text += llvm::join(llvm::map_range(request.sizes, [](int64_t size) { return std::to_string(size); }), ",");
+    text += llvm::join(
+        llvm::map_range(request.sizes, [](int64_t size) { return std::to_string(size); }), ",");
   }
   return text;
 }

@@ -1,11 +1,12 @@
-// Measures every region and writes down the first schedule of its list, or the one that was asked for.
+// Measures every region and writes down the first schedule of its list, or the one that was asked
+// for.
+#include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
-#include "passes/FusionRules.h"
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
 
-#include "ir/RowsAndColumns.h"
+#include "kernel/RowsAndColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -108,8 +109,7 @@ public:
   ReadTracer(RegionOp region, RegionSummary &summary) : region(region), summary(summary) {}
 
   void trace(ReduceOp reduce) {
-    SmallVector<SizeExpr> sizes =
-        getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
+    SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
     shape = LoopShape::reduction(reduce);
     visit(reduce.getOperand(), ReadPlace::rowMajor(sizes, reduce.getContext()));
   }
@@ -157,13 +157,15 @@ private:
       // What several reductions read in the same way is read once.
       for (const Digit &part : shape.reduced) {
         if (part.stride == digit.stride) {
-          summary.bytesAlongReduced += alongReduced.insert(argument.getArgNumber()).second ? bytes : 0;
+          summary.bytesAlongReduced +=
+              alongReduced.insert(argument.getArgNumber()).second ? bytes : 0;
           return;
         }
       }
       for (const Digit &part : shape.parallel) {
         if (part.stride == digit.stride) {
-          summary.bytesAlongParallel += alongParallel.insert(argument.getArgNumber()).second ? bytes : 0;
+          summary.bytesAlongParallel +=
+              alongParallel.insert(argument.getArgNumber()).second ? bytes : 0;
           return;
         }
       }
@@ -198,13 +200,14 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       unsigned number = own == asked.end() ? 0 : own->second;
       candidates.push_back(choose(region, estimate, on, number));
       if (number >= candidates.back()) {
-        region.emitError("schedule ") << number << " was asked for region " << candidates.size() - 1 << ", which has "
-                                      << candidates.back();
+        region.emitError("schedule ") << number << " was asked for region " << candidates.size() - 1
+                                      << ", which has " << candidates.back();
         return signalPassFailure();
       }
     }
     if (!asked.empty() && asked.rbegin()->first >= candidates.size()) {
-      graph.emitError("a schedule was asked for region ") << asked.rbegin()->first << ", there are " << candidates.size();
+      graph.emitError("a schedule was asked for region ")
+          << asked.rbegin()->first << ", there are " << candidates.size();
       return signalPassFailure();
     }
     if (!choices.empty()) {
@@ -229,8 +232,10 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return success();
   }
 
-  /// How many schedules the region has; it gets one of them, the first where there is no such number.
-  unsigned choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on, unsigned number) {
+  /// How many schedules the region has; it gets one of them, the first where there is no such
+  /// number.
+  unsigned choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on,
+                  unsigned number) {
     MLIRContext *context = &getContext();
     RegionDomain domain(region);
     RegionSummary summary;
@@ -242,7 +247,9 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       summary.columns *= estimate.of(size);
     }
     summary.singleRow = domain.parallel.empty();
-    if (!domain.reduced.empty() && llvm::all_of(domain.reduced, [](SizeExpr size) { return size.getConstant().has_value(); })) {
+    if (!domain.reduced.empty() && llvm::all_of(domain.reduced, [](SizeExpr size) {
+          return size.getConstant().has_value();
+        })) {
       summary.knownColumns = static_cast<int64_t>(summary.columns);
     }
     if (domain.first) {
@@ -285,7 +292,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return candidates.size();
   }
 
-  /// Of the only operand that is no small part of what is read, if every point reads its own element of it.
+  /// Of the only operand that is no small part of what is read, if every point reads its own
+  /// element of it.
   static unsigned streamedBytes(RegionOp region, SizeExpr total, const SizeEstimate &estimate) {
     constexpr double small = 1.0 / 16;
     BlockArgument only;
@@ -300,10 +308,11 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       only = argument;
     }
     for (Operation &op : region.getBody().front()) {
-      bool isElsewhere = isa<ReindexOp, GatherOp, ConcatOp>(op) && llvm::any_of(op.getOperands(), [&](Value operand) {
-        auto type = dyn_cast<RankedTensorType>(operand.getType());
-        return type && getNumElements(type) == total;
-      });
+      bool isElsewhere = isa<ReindexOp, GatherOp, ConcatOp>(op) &&
+                         llvm::any_of(op.getOperands(), [&](Value operand) {
+                           auto type = dyn_cast<RankedTensorType>(operand.getType());
+                           return type && getNumElements(type) == total;
+                         });
       if (isElsewhere || isa<ConcatOp>(op)) {
         return 0;
       }
@@ -311,7 +320,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return only ? getStoredBytes(only) : 0;
   }
 
-  void measure(RegionOp region, const RegionDomain &domain, const SizeEstimate &estimate, RegionSummary &summary) {
+  void measure(RegionOp region, const RegionDomain &domain, const SizeEstimate &estimate,
+               RegionSummary &summary) {
     Block &body = region.getBody().front();
     summary.widestBytes = 1;
     summary.narrowestBytes = 8;
@@ -340,8 +350,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
         after.insert(op.getResult(0));
       } else if (follows) {
         after.insert(op.getResult(0));
-        summary.hasEpilogue |= domain.first && !domain.reduced.empty() &&
-                               getNumElements(type) == domain.shape.total;
+        summary.hasEpilogue |=
+            domain.first && !domain.reduced.empty() && getNumElements(type) == domain.shape.total;
       }
     }
     ReadTracer tracer(region, summary);

@@ -6,7 +6,8 @@ using namespace mlir;
 using namespace mlir::frit;
 
 bool mlir::frit::isKernelElement(Type element) {
-  return element.isInteger() || element.isF16() || element.isBF16() || element.isF32() || element.isF64();
+  return element.isInteger() || element.isF16() || element.isBF16() || element.isF32() ||
+         element.isF64();
 }
 
 DType mlir::frit::dtypeOfElement(Type element) {
@@ -54,7 +55,8 @@ static DTypeAttr dtypeOfMaker(Value value) {
   }
   auto argument = cast<BlockArgument>(value);
   auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp());
-  return graph ? graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype") : DTypeAttr();
+  return graph ? graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype")
+               : DTypeAttr();
 }
 
 bool mlir::frit::isDtypeAmbiguous(Value value) {
@@ -65,7 +67,8 @@ bool mlir::frit::isDtypeAmbiguous(Value value) {
 DTypeAttr mlir::frit::getDtypeOfUse(OpOperand &use) {
   Operation *user = use.getOwner();
   if (isa<ReturnOp>(user)) {
-    return user->getParentOfType<GraphOp>().getResultAttrOfType<DTypeAttr>(use.getOperandNumber(), "frit.dtype");
+    return user->getParentOfType<GraphOp>().getResultAttrOfType<DTypeAttr>(use.getOperandNumber(),
+                                                                           "frit.dtype");
   }
   if (auto call = dyn_cast<AtenOp>(user)) {
     return cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
@@ -92,7 +95,8 @@ DTypeAttr mlir::frit::getTorchDtype(Value value) {
   while (isa<IntegerType>(element) && !open.empty()) {
     for (OpOperand &use : open.pop_back_val().getUses()) {
       DTypeAttr dtype = getDtypeOfUse(use);
-      if (auto alias = dyn_cast<AliasOp>(use.getOwner()); alias && alias.getType().getElementType() == element) {
+      if (auto alias = dyn_cast<AliasOp>(use.getOwner());
+          alias && alias.getType().getElementType() == element) {
         dtype = alias.getDtypeAttr();
       } else if (isView(use.getOwner())) {
         open.push_back(use.getOwner()->getResult(0));
@@ -112,7 +116,8 @@ Value mlir::frit::createCopy(OpBuilder &builder, Value value, LayoutAttr layout)
   ArrayAttr layouts = builder.getArrayAttr({layout});
   Operation *made;
   if (isKernelElement(type.getElementType()) && isDense(layout, type)) {
-    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{value}, ScheduleAttr(), layouts);
+    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{type}, ValueRange{value},
+                                   ScheduleAttr(), layouts);
     Block &body = region.getBody().emplaceBlock();
     body.addArgument(type, value.getLoc());
     OpBuilder inner = OpBuilder::atBlockEnd(&body);
@@ -121,11 +126,12 @@ Value mlir::frit::createCopy(OpBuilder &builder, Value value, LayoutAttr layout)
   } else {
     ArrayAttr dtype = builder.getArrayAttr({getTorchDtype(value)});
     Attribute arguments[] = {OperandAttr::get(context, 0), builder.getUnitAttr()};
-    made = AtenOp::create(builder, value.getLoc(), TypeRange{type}, builder.getStringAttr("aten.clone.default"),
-                          ValueRange{value}, builder.getArrayAttr(arguments), ArrayAttr(), dtype, dtype,
-                          builder.getArrayAttr({getAssignedLayout(value)}), layouts,
-                          builder.getArrayAttr({StorageAttr::get(context, StorageKind::Fresh, 0)}),
-                          builder.getStringAttr("a copy whose elements or strides no kernel writes"));
+    made = AtenOp::create(
+        builder, value.getLoc(), TypeRange{type}, builder.getStringAttr("aten.clone.default"),
+        ValueRange{value}, builder.getArrayAttr(arguments), ArrayAttr(), dtype, dtype,
+        builder.getArrayAttr({getAssignedLayout(value)}), layouts,
+        builder.getArrayAttr({StorageAttr::get(context, StorageKind::Fresh, 0)}),
+        builder.getStringAttr("a copy whose elements or strides no kernel writes"));
   }
   made->setAttr("frit.layouts", layouts);
   return made->getResult(0);

@@ -51,20 +51,24 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     });
   }
 
-  /// Whether a value next to `value` may be on either side of it: a finite constant is a threshold. Infinity is a value that a number is rounded to.
+  /// Whether a value next to `value` may be on either side of it: a finite constant is a threshold.
+  /// Infinity is a value that a number is rounded to.
   static bool isThreshold(Value value) {
     Operation *def = value.getDefiningOp();
     while (isa_and_nonnull<ReindexOp, ReshapeOp>(def)) {
       def = def->getOperand(0).getDefiningOp();
     }
     auto constant = dyn_cast_or_null<arith::ConstantOp>(def);
-    auto elements = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+    auto elements =
+        constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
     return elements && elements.isSplat() && elements.getSplatValue<APFloat>().isFinite();
   }
 
-  /// Whether an operation that jumps reads this, also through views and changes of sign: it needs the rounded value. What is equal when both are rounded has to stay
-  /// equal, although one of them may be rounded as a result or in another region, and 3.9999 that is rounded to 4 is a 4 to floor and to
-  /// a cast. Only an order against a threshold, and a value against itself, do not ask.
+  /// Whether an operation that jumps reads this, also through views and changes of sign: it needs
+  /// the rounded value. What is equal when both are rounded has to stay equal, although one of them
+  /// may be rounded as a result or in another region, and 3.9999 that is rounded to 4 is a 4 to
+  /// floor and to a cast. Only an order against a threshold, and a value against itself, do not
+  /// ask.
   static bool isReadByJump(OpOperand &use) {
     SmallVector<OpOperand *> stack{&use};
     while (!stack.empty()) {
@@ -74,8 +78,8 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
         for (OpOperand &further : user->getUses()) {
           stack.push_back(&further);
         }
-      } else if (isa<arith::FPToSIOp, arith::FPToUIOp, arith::RemFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundOp,
-                     math::RoundEvenOp>(user)) {
+      } else if (isa<arith::FPToSIOp, arith::FPToUIOp, arith::RemFOp, math::FloorOp, math::CeilOp,
+                     math::TruncOp, math::RoundOp, math::RoundEvenOp>(user)) {
         return true;
       } else if (auto compare = dyn_cast<arith::CmpFOp>(user)) {
         Value other = user->getOperand(1 - next->getOperandNumber());
@@ -89,15 +93,18 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
 
   static bool isOrder(arith::CmpFPredicate predicate) {
     using P = arith::CmpFPredicate;
-    return llvm::is_contained({P::OGT, P::OGE, P::OLT, P::OLE, P::UGT, P::UGE, P::ULT, P::ULE}, predicate);
+    return llvm::is_contained({P::OGT, P::OGE, P::OLT, P::OLE, P::UGT, P::UGE, P::ULT, P::ULE},
+                              predicate);
   }
 
-  /// Readers that widen `rounded` take `exact` instead, but for comparisons; views are repeated on it.
+  /// Readers that widen `rounded` take `exact` instead, but for comparisons; views are repeated on
+  /// it.
   void elide(Value rounded, Value exact) {
     for (OpOperand &use : llvm::make_early_inc_range(rounded.getUses())) {
       Operation *user = use.getOwner();
       if (auto widen = dyn_cast<arith::ExtFOp>(user); widen && widen.getType() == exact.getType()) {
-        // Asked before any is replaced: a comparison of the value with itself takes the same on both sides.
+        // Asked before any is replaced: a comparison of the value with itself takes the same on
+        // both sides.
         SmallVector<OpOperand *> readers;
         for (OpOperand &reader : widen->getUses()) {
           if (!isReadByJump(reader)) {
@@ -108,7 +115,8 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
         ++elided;
       } else if (auto view = dyn_cast<ReshapeOp>(user)) {
         OpBuilder builder(view);
-        elide(view, ReshapeOp::create(builder, view.getLoc(), widened(view.getType(), exact), exact));
+        elide(view,
+              ReshapeOp::create(builder, view.getLoc(), widened(view.getType(), exact), exact));
       } else if (auto view = dyn_cast<ReindexOp>(user)) {
         OpBuilder builder(view);
         TypedAttr fill = view.getFillAttr();

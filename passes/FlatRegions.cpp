@@ -82,7 +82,8 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   llvm::StringMap<SizeExpr> names;
   for (SizeExpr size : sizes) {
     size.forEachSymbol([&](StringRef name) {
-      names.try_emplace(name, SizeExpr::symbol(region.getContext(), "p" + std::to_string(names.size())));
+      names.try_emplace(name,
+                        SizeExpr::symbol(region.getContext(), "p" + std::to_string(names.size())));
     });
     formula.shape += size.substitute(names).str() + ",";
   }
@@ -127,8 +128,7 @@ void FlatRegions::flatten(RegionOp region) {
   }
   if (ScheduleAttr schedule = region.getScheduleAttr()) {
     SizeAttr domain[] = {size};
-    region.setScheduleAttr(ScheduleAttr::get(context, schedule.getKind(),
-                                             DimsAttr::get(context, domain), 0,
-                                             schedule.getParameters()));
+    region.setScheduleAttr(ScheduleAttr::get(
+        context, schedule.getKind(), DimsAttr::get(context, domain), 0, schedule.getParameters()));
   }
 }

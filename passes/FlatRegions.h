@@ -25,8 +25,8 @@ public:
     std::string shape;
     SizeExpr size;
   };
-  /// nullopt where the region does more than go through memory in order. One over tensors of rank 0 has a formula too; it
-  /// has no dim to run over and stays as it is.
+  /// nullopt where the region does more than go through memory in order. One over tensors of rank 0
+  /// has a formula too; it has no dim to run over and stays as it is.
   static std::optional<Formula> getFormula(RegionOp region);
 
   void add(RegionOp region);

@@ -9,8 +9,8 @@
 //
 // A root that is an argument of the graph is written back by `frit.store` at the end.
 //
-// Batch normalisation in training updates its running statistics, though its schema calls them inputs: it becomes
-// the operator that returns them.
+// Batch normalisation in training updates its running statistics, though its schema calls them
+// inputs: it becomes the operator that returns them.
 #include "passes/Passes.h"
 
 #include "ir/AtenSchemas.h"
@@ -29,12 +29,14 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Arguments 3 and 4 of these are the running mean and variance, argument 5 says whether they are updated.
+/// Arguments 3 and 4 of these are the running mean and variance, argument 5 says whether they are
+/// updated.
 static constexpr unsigned kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
 
 static bool updatesStatistics(AtenOp op) {
   StringRef name = op.getOpName();
-  if (name != "aten.batch_norm.default" && name != "aten.native_batch_norm.default" && name != "aten.instance_norm.default") {
+  if (name != "aten.batch_norm.default" && name != "aten.native_batch_norm.default" &&
+      name != "aten.instance_norm.default") {
     return false;
   }
   auto training = dyn_cast<BoolAttr>(op.getArguments()[kTraining]);
@@ -67,32 +69,42 @@ static std::string getValueForm(StringRef name) {
   return AtenSchema::lookup(form) ? form : std::string();
 }
 
-/// Changes what the tensor looks like and not what it holds: from then on the program uses the result.
+/// Changes what the tensor looks like and not what it holds: from then on the program uses the
+/// result.
 static bool isInPlaceView(StringRef name) {
   return llvm::StringSwitch<bool>(name)
-      .Cases({"aten.unsqueeze_.default", "aten.squeeze_.default", "aten.squeeze_.dim", "aten.squeeze_.dims"}, true)
-      .Cases({"aten.t_.default", "aten.transpose_.default", "aten.swapaxes_.default", "aten.swapdims_.default"}, true)
+      .Cases({"aten.unsqueeze_.default", "aten.squeeze_.default", "aten.squeeze_.dim",
+              "aten.squeeze_.dims"},
+             true)
+      .Cases({"aten.t_.default", "aten.transpose_.default", "aten.swapaxes_.default",
+              "aten.swapdims_.default"},
+             true)
       .Default(false);
 }
 
 /// The operator that puts a changed view back into what it is a view of.
 static StringRef getInverse(StringRef view) {
   return llvm::StringSwitch<StringRef>(view)
-      .Cases({"aten.slice.Tensor", "aten.narrow.default", "aten.chunk.default", "aten.split.Tensor", "aten.split.sizes",
-              "aten.split_with_sizes.default", "aten.tensor_split.sections", "aten.tensor_split.indices"},
+      .Cases({"aten.slice.Tensor", "aten.narrow.default", "aten.chunk.default", "aten.split.Tensor",
+              "aten.split.sizes", "aten.split_with_sizes.default", "aten.tensor_split.sections",
+              "aten.tensor_split.indices"},
              "aten.slice_scatter.default")
       .Cases({"aten.select.int", "aten.unbind.int"}, "aten.select_scatter.default")
       .Case("aten.as_strided.default", "aten.as_strided_scatter.default")
       .Case("aten.diagonal.default", "aten.diagonal_scatter.default")
-      .Cases({"aten.permute.default", "aten.t.default", "aten.transpose.int", "aten.swapaxes.default", "aten.swapdims.default",
-              "aten.mT.default", "aten.numpy_T.default"},
+      .Cases({"aten.permute.default", "aten.t.default", "aten.transpose.int",
+              "aten.swapaxes.default", "aten.swapdims.default", "aten.mT.default",
+              "aten.numpy_T.default"},
              "aten.permute.default")
-      .Cases({"aten.view.default", "aten._unsafe_view.default", "aten.unsqueeze.default", "aten.squeeze.default",
-              "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias.default",
-              "aten.detach.default", "aten.view_as.default", "aten.reshape.default", "aten.ravel.default",
-              "aten.contiguous.default", "aten.to.dtype", "aten.type_as.default"},
+      .Cases({"aten.view.default", "aten._unsafe_view.default", "aten.unsqueeze.default",
+              "aten.squeeze.default", "aten.squeeze.dim", "aten.squeeze.dims",
+              "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias.default",
+              "aten.detach.default", "aten.view_as.default", "aten.reshape.default",
+              "aten.ravel.default", "aten.contiguous.default", "aten.to.dtype",
+              "aten.type_as.default"},
              "aten.view.default")
-      .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"}, "aten.view.default")
+      .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"},
+             "aten.view.default")
       .Default("");
 }
 
@@ -103,8 +115,9 @@ public:
 
   LogicalResult run(uint64_t &numWrites) {
     Block &body = graph.getBody().front();
-    if (!llvm::any_of(body.getOps<AtenOp>(),
-                      [](AtenOp op) { return !getAccess(op).writes.empty() || updatesStatistics(op); })) {
+    if (!llvm::any_of(body.getOps<AtenOp>(), [](AtenOp op) {
+          return !getAccess(op).writes.empty() || updatesStatistics(op);
+        })) {
       return success();
     }
     for (Operation &op : llvm::make_early_inc_range(body)) {
@@ -228,35 +241,43 @@ private:
   /// The normalisation as the operator whose last results are the statistics after it.
   LogicalResult updateStatistics(AtenOp op, Value mean, Value variance) {
     if (op.getOpName() == "aten.instance_norm.default") {
-      return op.emitError("'") << op.getOpName()
-                               << "' updates running statistics, which no functional form of it does; export "
-                                  "the program with run_decompositions()";
+      return op.emitError("'")
+             << op.getOpName()
+             << "' updates running statistics, which no functional form of it does; export "
+                "the program with run_decompositions()";
     }
     if (failed(checkWritable(op, mean)) || failed(checkWritable(op, variance))) {
       return failure();
     }
     SmallVector<Type> types(op.getResultTypes());
     SmallVector<Attribute> dtypes(op.getResultDtypes().getValue());
-    Attribute dtype = op.getOperandDtypes()[cast<OperandAttr>(op.getArguments()[kRunningMean]).getIndex()];
-    // Behind the result: the batch's own statistics, which the composite form keeps to itself, and the running ones.
+    Attribute dtype =
+        op.getOperandDtypes()[cast<OperandAttr>(op.getArguments()[kRunningMean]).getIndex()];
+    // Behind the result: the batch's own statistics, which the composite form keeps to itself, and
+    // the running ones.
     while (types.size() < 5) {
       types.push_back(mean.getType());
       dtypes.push_back(dtype);
     }
-    auto layouts = op.getResultLayouts() ? SmallVector<Attribute>(op.getResultLayouts()->getValue()) : SmallVector<Attribute>();
-    auto storage = op.getResultStorage() ? SmallVector<Attribute>(op.getResultStorage()->getValue()) : SmallVector<Attribute>();
+    auto layouts = op.getResultLayouts() ? SmallVector<Attribute>(op.getResultLayouts()->getValue())
+                                         : SmallVector<Attribute>();
+    auto storage = op.getResultStorage() ? SmallVector<Attribute>(op.getResultStorage()->getValue())
+                                         : SmallVector<Attribute>();
     for (size_t i = layouts.size(); !layouts.empty() && i < types.size(); ++i) {
       layouts.push_back(getContiguousLayout(cast<RankedTensorType>(types[i])));
     }
     if (!storage.empty()) {
       storage.resize(types.size(), builder.getUnitAttr());
     }
-    auto listOf = [&](ArrayRef<Attribute> attrs) { return attrs.empty() ? ArrayAttr() : builder.getArrayAttr(attrs); };
-    auto made = AtenOp::create(builder, op.getLoc(), types,
-                               builder.getStringAttr("aten._native_batch_norm_legit_functional.default"), op.getOperands(),
-                               builder.getArrayAttr(op.getArguments().getValue().take_front(8)), ArrayAttr(),
-                               op.getOperandDtypes(), builder.getArrayAttr(dtypes), op.getOperandLayoutsAttr(),
-                               listOf(layouts), listOf(storage), op.getReasonAttr());
+    auto listOf = [&](ArrayRef<Attribute> attrs) {
+      return attrs.empty() ? ArrayAttr() : builder.getArrayAttr(attrs);
+    };
+    auto made = AtenOp::create(
+        builder, op.getLoc(), types,
+        builder.getStringAttr("aten._native_batch_norm_legit_functional.default"), op.getOperands(),
+        builder.getArrayAttr(op.getArguments().getValue().take_front(8)), ArrayAttr(),
+        op.getOperandDtypes(), builder.getArrayAttr(dtypes), op.getOperandLayoutsAttr(),
+        listOf(layouts), listOf(storage), op.getReasonAttr());
     for (auto [old, now] : llvm::zip(op.getResults(), made.getResults())) {
       old.replaceAllUsesWith(now);
     }
@@ -280,13 +301,13 @@ private:
       }
     }
     for (auto &[value, view] : views) {
-      if (getSharing(view.op, view.operand) == Sharing::Unknown && rootOf(value) == rootOf(target) &&
-          !value.use_empty()) {
-        InFlightDiagnostic diagnostic =
-            op.emitError("'") << op.getOpName() << "' writes to storage that '"
-                              << view.op.getOpName()
-                              << "' may share or copy; export the program with "
-                                 "run_decompositions()";
+      if (getSharing(view.op, view.operand) == Sharing::Unknown &&
+          rootOf(value) == rootOf(target) && !value.use_empty()) {
+        InFlightDiagnostic diagnostic = op.emitError("'")
+                                        << op.getOpName() << "' writes to storage that '"
+                                        << view.op.getOpName()
+                                        << "' may share or copy; export the program with "
+                                           "run_decompositions()";
         diagnostic.attachNote(view.op.getLoc()) << "the possible copy is here";
         return diagnostic;
       }
@@ -310,7 +331,8 @@ private:
   void setValue(Value tensor, Value value, Attribute dtype) {
     for (auto it = views.find(tensor); it != views.end(); it = views.find(tensor)) {
       Value parent = it->second.parent;
-      value = putBack(it->second.op, cast<OpResult>(tensor).getResultNumber(), parent, value, dtype);
+      value =
+          putBack(it->second.op, cast<OpResult>(tensor).getResultNumber(), parent, value, dtype);
       tensor = parent;
     }
     present[tensor] = value;
@@ -372,9 +394,12 @@ private:
     } else if (inverse == "aten.slice_scatter.default" && name != "aten.slice.Tensor") {
       bool isNarrow = name == "aten.narrow.default";
       int64_t dim = dimOf(view.getArguments()[isNarrow ? 1 : 2], rank);
-      SizeExpr start = isNarrow ? startOf(view, getSizes(cast<RankedTensorType>(parent.getType()))[dim])
-                                : SizeExpr::constant(builder.getContext(), 0);
-      auto lengthOf = [&](unsigned i) { return getSizes(cast<RankedTensorType>(view.getResult(i).getType()))[dim]; };
+      SizeExpr start = isNarrow
+                           ? startOf(view, getSizes(cast<RankedTensorType>(parent.getType()))[dim])
+                           : SizeExpr::constant(builder.getContext(), 0);
+      auto lengthOf = [&](unsigned i) {
+        return getSizes(cast<RankedTensorType>(view.getResult(i).getType()))[dim];
+      };
       for (unsigned i = 0; i < number; ++i) {
         start = start + lengthOf(i);
       }
@@ -411,7 +436,8 @@ private:
     } else if (name == "aten.mT.default") {
       std::swap(order[rank - 2], order[rank - 1]);
     } else if (rank > 0) {
-      std::swap(order[dimOf(view.getArguments()[1], rank)], order[dimOf(view.getArguments()[2], rank)]);
+      std::swap(order[dimOf(view.getArguments()[1], rank)],
+                order[dimOf(view.getArguments()[2], rank)]);
     }
     return builder.getI64ArrayAttr(order);
   }

@@ -157,7 +157,8 @@ private:
         return false;
       }
       NestRole role = nests.getRole(op);
-      return ours.contains(op) || role == NestRole::Free || role == NestRole::Inlined || isa<SizeOp>(op);
+      return ours.contains(op) || role == NestRole::Free || role == NestRole::Inlined ||
+             isa<SizeOp>(op);
     };
     SmallVector<Operation *> body;
     llvm::SmallPtrSet<Operation *, 32> done;
@@ -204,14 +205,15 @@ private:
     }
     OpBuilder builder(graph.getContext());
     builder.setInsertionPointToEnd(&block);
-    Location loc = locations.empty()      ? loops.front()->getLoc()
+    Location loc = locations.empty()       ? loops.front()->getLoc()
                    : locations.size() == 1 ? locations.front()
                                            : FusedLoc::get(graph.getContext(), locations);
     SmallVector<Type> types;
     for (Value result : results) {
       types.push_back(result.getType());
     }
-    auto region = RegionOp::create(builder, loc, types, outer.getArrayRef(), ScheduleAttr(), ArrayAttr());
+    auto region =
+        RegionOp::create(builder, loc, types, outer.getArrayRef(), ScheduleAttr(), ArrayAttr());
     Block &inner = region.getBody().emplaceBlock();
     IRMapping mapping;
     for (Value operand : outer) {

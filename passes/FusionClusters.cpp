@@ -321,11 +321,13 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
   return true;
 }
 
-/// True for isomorphic nests whose only common input is a scalar. Horizontal (foreach) fusion by gather-regions is better for them: it takes
-/// all nests of a kind, and nests that are fused into one kernel are lost to it.
+/// True for isomorphic nests whose only common input is a scalar. Horizontal (foreach) fusion by
+/// gather-regions is better for them: it takes all nests of a kind, and nests that are fused into
+/// one kernel are lost to it.
 bool FusionClusters::areTwins(Value shared, const Unit &a, const Unit &b) {
-  return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.shape.reduces && !b.shape.reduces &&
-         a.operations == b.operations && a.loops.size() == b.loops.size() && a.inputs.size() == b.inputs.size();
+  return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.shape.reduces &&
+         !b.shape.reduces && a.operations == b.operations && a.loops.size() == b.loops.size() &&
+         a.inputs.size() == b.inputs.size();
 }
 
 void FusionClusters::mergeSiblings() {

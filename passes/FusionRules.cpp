@@ -65,8 +65,8 @@ bool FusionRules::splitsRows(const LoopShape &shape) const {
          estimate(countOf(shape.reduced, context)) >= limits.longRow;
 }
 
-FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes,
-                                LoopLevel level, const LinkedRead &read) const {
+FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
+                                const LinkedRead &read) const {
   if (read.place.isElsewhere()) {
     return FusionRefusal::ReadsElsewhere;
   }

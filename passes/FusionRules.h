@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/LoopSpace.h"
+#include "kernel/LoopSpace.h"
 
 #include <functional>
 
@@ -96,7 +96,6 @@ public:
   bool splitsRows(const LoopShape &shape) const;
 
 private:
-
   std::function<double(SizeExpr)> estimate;
   FusionLimits limits;
 };

@@ -1,8 +1,9 @@
-// Which regions share a launch: those of one formula that need nothing of each other, found by a walk that keeps them back until
-// nothing else can run.
+// Which regions share a launch: those of one formula that need nothing of each other, found by a
+// walk that keeps them back until nothing else can run.
 //
-// An optimizer's step is one formula for each of hundreds of parameters, most of them small: a launch each would cost more than
-// their work. Regions move only inside of a stretch of regions, views and scalar arithmetic; operator calls and stores bound it.
+// An optimizer's step is one formula for each of hundreds of parameters, most of them small: a
+// launch each would cost more than their work. Regions move only inside of a stretch of regions,
+// views and scalar arithmetic; operator calls and stores bound it.
 #include "ir/KernelLists.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
@@ -29,14 +30,15 @@ using namespace mlir::frit;
 static constexpr double kSmallTemporary = 64 << 10;
 
 static bool mayMove(Operation &op) {
-  return isa<RegionOp, SizeOp, NoneOp, tensor::ExtractOp, tensor::FromElementsOp>(op) || isView(&op) ||
-         isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
+  return isa<RegionOp, SizeOp, NoneOp, tensor::ExtractOp, tensor::FromElementsOp>(op) ||
+         isView(&op) || isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
 }
 
 /// Storage that lives on anyway: an argument's, a result's, or what is written back.
 static bool isKept(Value value) {
   while (Operation *def = value.getDefiningOp()) {
-    if (llvm::any_of(value.getUsers(), [](Operation *user) { return isa<ReturnOp, StoreOp>(user); })) {
+    if (llvm::any_of(value.getUsers(),
+                     [](Operation *user) { return isa<ReturnOp, StoreOp>(user); })) {
       return true;
     }
     if (!isView(def)) {
@@ -55,7 +57,8 @@ public:
     for (auto [i, op] : llvm::enumerate(ops)) {
       numbers[op] = i;
       auto region = dyn_cast<RegionOp>(op);
-      // In a kernel over a list elements are counted from where a block begins, not from their tensor's first.
+      // In a kernel over a list elements are counted from where a block begins, not from their
+      // tensor's first.
       if (region && region.getBody().getOps<RandomOp>().empty() && mayWait(region, estimate)) {
         if (auto formula = FlatRegions::getFormula(region)) {
           llvm::raw_string_ostream os(keys[i] = formula->text);
@@ -191,7 +194,8 @@ struct GatherRegionsPass : frit::impl::GatherRegionsPassBase<GatherRegionsPass> 
     }
   }
 
-  void gather(ArrayRef<Operation *> ops, Operation *end, const SizeEstimate &estimate, int64_t &number) {
+  void gather(ArrayRef<Operation *> ops, Operation *end, const SizeEstimate &estimate,
+              int64_t &number) {
     Stretch stretch(ops, estimate);
     if (!stretch.schedule()) {
       return;

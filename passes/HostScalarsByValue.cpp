@@ -1,4 +1,5 @@
-// In a graph on a GPU a 0-d tensor on the CPU is a number that the host knows: kernels get it as an argument.
+// In a graph on a GPU a 0-d tensor on the CPU is a number that the host knows: kernels get it as an
+// argument.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,7 +49,8 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
              isa<ReindexOp, ReshapeOp, ConcatOp, ReduceOp, GatherOp>(use.getOwner());
     };
     // A number that the graph overwrites has no one value.
-    bool isWritten = llvm::any_of(number.getUsers(), [](Operation *user) { return isa<StoreOp>(user); });
+    bool isWritten =
+        llvm::any_of(number.getUsers(), [](Operation *user) { return isa<StoreOp>(user); });
     if (isWritten || llvm::none_of(number.getUses(), computes)) {
       return;
     }
@@ -82,8 +84,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
     if (isNarrow) {
       scalar = arith::ExtSIOp::create(builder, loc, i64, scalar);
     }
-    Value tensor =
-        tensor::FromElementsOp::create(builder, loc, tensorOf(scalar.getType()), scalar);
+    Value tensor = tensor::FromElementsOp::create(builder, loc, tensorOf(scalar.getType()), scalar);
     return isNarrow ? Value(arith::TruncIOp::create(builder, loc, type, tensor)) : tensor;
   }
 };

@@ -76,7 +76,8 @@ private:
       }
     }
     if (auto region = dyn_cast_or_null<RegionOp>(first)) {
-      for (auto [operand, inner] : llvm::zip_equal(region.getOperands(), region.getBody().getArguments())) {
+      for (auto [operand, inner] :
+           llvm::zip_equal(region.getOperands(), region.getBody().getArguments())) {
         if (operand == argument && !inner.use_empty()) {
           Operation *reader = *inner.user_begin();
           while (isView(reader) && reader->hasOneUse()) {
@@ -99,7 +100,8 @@ private:
     std::string origin = originOf(reader);
     graph.setArgAttr(number, "frit.origin", StringAttr::get(context, origin));
     // The dispatcher takes any strides.
-    bool onlyCalled = llvm::all_of(argument.getUsers(), [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
+    bool onlyCalled = llvm::all_of(argument.getUsers(),
+                                   [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
     if (type.getRank() && !onlyCalled) {
       LayoutAttr layout = getArgumentLayout(graph, number);
       guard(reader->getLoc(), GuardKind::Strides, {number}, layout.getStrides(), origin);
@@ -134,7 +136,8 @@ private:
     for (auto [argument, writer] : written) {
       for (BlockArgument other : body.getArguments()) {
         bool counted = written.contains(other) && other.getArgNumber() < argument.getArgNumber();
-        if (other != argument && !counted && !other.use_empty() && isa<RankedTensorType>(other.getType())) {
+        if (other != argument && !counted && !other.use_empty() &&
+            isa<RankedTensorType>(other.getType())) {
           pairs.push_back({argument, other});
         }
       }
@@ -144,8 +147,8 @@ private:
     }
     for (auto [argument, other] : pairs) {
       Operation *writer = written.lookup(argument);
-      guard(writer->getLoc(), GuardKind::Disjoint, {argument.getArgNumber(), other.getArgNumber()}, {},
-            originOf(writer));
+      guard(writer->getLoc(), GuardKind::Disjoint, {argument.getArgNumber(), other.getArgNumber()},
+            {}, originOf(writer));
     }
   }
 
@@ -172,7 +175,8 @@ private:
     }
   }
 
-  /// The least and the greatest value of `index` over `sizes`, of which none is 0; nullopt where the sign of a step is not known.
+  /// The least and the greatest value of `index` over `sizes`, of which none is 0; nullopt where
+  /// the sign of a step is not known.
   std::optional<std::pair<SizeExpr, SizeExpr>> endsOf(SizeExpr index, ArrayRef<SizeExpr> sizes) {
     SizeExpr least = index, most = index;
     for (auto [dim, extent] : llvm::enumerate(sizes)) {
@@ -253,7 +257,8 @@ private:
     if (!schedule || region->hasAttr(kGroupAttr)) {
       return;
     }
-    SmallVector<SizeExpr> extents = {product(context, SmallVector<SizeExpr>(schedule.getDomain().getSizes()))};
+    SmallVector<SizeExpr> extents = {
+        product(context, SmallVector<SizeExpr>(schedule.getDomain().getSizes()))};
     auto span = [&](Value value) {
       if (isa<RankedTensorType>(value.getType())) {
         extents.push_back(spanOf(value));
@@ -274,10 +279,12 @@ private:
     SmallVector<AssumptionAttr> assumptions;
     for (SizeExpr extent : extents) {
       SizeAttr doubled = extent * 2;
-      bool known = llvm::any_of(assumptions, [&](AssumptionAttr one) { return one.getSizes()[0] == doubled; });
+      bool known = llvm::any_of(assumptions,
+                                [&](AssumptionAttr one) { return one.getSizes()[0] == doubled; });
       auto most = facts->upperBound(doubled);
       if (!known && !(most && *most < int64_t(1) << 31)) {
-        assumptions.push_back(AssumptionAttr::get(context, GuardKind::Index32, {}, doubled, origin));
+        assumptions.push_back(
+            AssumptionAttr::get(context, GuardKind::Index32, {}, doubled, origin));
       }
     }
     if (!assumptions.empty()) {
@@ -286,13 +293,15 @@ private:
   }
 
   /// The region's own schedule with one more parameter, where the assumptions hold.
-  void propose(RegionOp region, StringRef parameter, int64_t value, ArrayRef<AssumptionAttr> assumptions) {
+  void propose(RegionOp region, StringRef parameter, int64_t value,
+               ArrayRef<AssumptionAttr> assumptions) {
     ScheduleAttr schedule = region.getScheduleAttr();
     NamedAttrList parameters(schedule.getParameters());
     parameters.set(parameter, builder->getI64IntegerAttr(value));
-    auto variant = ScheduleAttr::get(context, schedule.getKind(), schedule.getDomain(), schedule.getReducedRank(),
-                                     parameters.getDictionary(context));
-    region->setAttr("frit.variants", builder->getArrayAttr({VariantAttr::get(context, variant, assumptions)}));
+    auto variant = ScheduleAttr::get(context, schedule.getKind(), schedule.getDomain(),
+                                     schedule.getReducedRank(), parameters.getDictionary(context));
+    region->setAttr("frit.variants",
+                    builder->getArrayAttr({VariantAttr::get(context, variant, assumptions)}));
     ++variants;
   }
 

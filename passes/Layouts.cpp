@@ -2,8 +2,8 @@
 #include "passes/Layouts.h"
 
 #include "ir/Planted.h"
+#include "kernel/LoopSpace.h"
 #include "passes/AtenAliases.h"
-#include "passes/LoopSpace.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -22,7 +22,8 @@ LayoutAttr mlir::frit::getContiguousLayout(RankedTensorType type) {
 LayoutAttr mlir::frit::getChannelsLastLayout(RankedTensorType type) {
   SmallVector<SizeExpr> sizes = getSizes(type);
   SizeExpr line = sizes[3] * sizes[1];
-  SmallVector<SizeAttr> strides{line * sizes[2], SizeExpr::constant(type.getContext(), 1), line, sizes[1]};
+  SmallVector<SizeAttr> strides{line * sizes[2], SizeExpr::constant(type.getContext(), 1), line,
+                                sizes[1]};
   return LayoutAttr::get(type.getContext(), strides, SizeExpr::constant(type.getContext(), 0));
 }
 
@@ -48,7 +49,8 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
       return {DemandKind::Matrix, {}};
     }
     if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
-      if (auto layout = dyn_cast<LayoutAttr>(layouts[number]); layout && !(isPlanted(Mistake::PlacesOfOthers) && call->hasAttr(kPlacedAttr))) {
+      if (auto layout = dyn_cast<LayoutAttr>(layouts[number]);
+          layout && !(isPlanted(Mistake::PlacesOfOthers) && call->hasAttr(kPlacedAttr))) {
         return {DemandKind::Exact, layout};
       }
     }
@@ -59,7 +61,8 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     if (graph.getResultAttr(number, "frit.kept")) {
       return {};
     }
-    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout"); layout && !isPlanted(Mistake::ResultStrides)) {
+    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+        layout && !isPlanted(Mistake::ResultStrides)) {
       return {DemandKind::Exact, layout};
     }
     return {DemandKind::Exact, getContiguousLayout(type)};
@@ -195,16 +198,19 @@ std::optional<LayoutAttr> mlir::frit::getViewLayout(Operation *view, LayoutAttr 
 unsigned mlir::frit::getStoredBytes(Type tensor) {
   Type element = cast<RankedTensorType>(tensor).getElementType();
   auto complex = dyn_cast<ComplexType>(element);
-  return complex ? complex.getElementType().getIntOrFloatBitWidth() / 4 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  return complex ? complex.getElementType().getIntOrFloatBitWidth() / 4
+                 : std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
-std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout, RankedTensorType type) {
+std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
+                                                              RankedTensorType type) {
   SmallVector<SizeExpr> sizes = getSizes(type);
   SmallVector<int64_t> order;
   SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
   for (size_t step = 0; step != sizes.size(); ++step) {
     for (int64_t i = sizes.size(); i-- > 0;) {
-      if (!llvm::is_contained(order, i) && (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
+      if (!llvm::is_contained(order, i) &&
+          (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
         order.push_back(i);
         expected = expected * sizes[i];
         break;
@@ -270,7 +276,8 @@ Value mlir::frit::getMutatedOperand(Value result) {
     return {};
   }
   ArrayRef<int64_t> mutated = *call.getMutatedOperands();
-  size_t first = call->getNumResults() - mutated.size(), number = cast<OpResult>(result).getResultNumber();
+  size_t first = call->getNumResults() - mutated.size(),
+         number = cast<OpResult>(result).getResultNumber();
   return number < first ? Value() : call->getOperand(mutated[number - first]);
 }
 

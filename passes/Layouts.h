@@ -57,13 +57,15 @@ bool mayAliasOperands(AtenOp call);
 /// an argument's own, contiguous where nothing is recorded.
 LayoutAttr getAssignedLayout(Value value);
 
-/// Where each dimension of the operand is in the result, if the view only moves dimensions. A slice that begins at 0 has the same map and
-/// other sizes.
+/// Where each dimension of the operand is in the result, if the view only moves dimensions. A slice
+/// that begins at 0 has the same map and other sizes.
 std::optional<SmallVector<unsigned>> getPermutation(ReindexOp view);
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
 /// The same strides from another start.
-inline LayoutAttr withOffset(LayoutAttr layout, SizeExpr offset) { return LayoutAttr::get(layout.getContext(), layout.getStrides(), offset); }
+inline LayoutAttr withOffset(LayoutAttr layout, SizeExpr offset) {
+  return LayoutAttr::get(layout.getContext(), layout.getStrides(), offset);
+}
 
 /// Whether the result lies in the memory of the first operand: a view of values, or an alias.
 inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
@@ -71,9 +73,11 @@ inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
 /// Bytes of an element of a tensor type; a boolean has one.
 unsigned getStoredBytes(Type tensor);
 
-/// The dims from the largest stride to the smallest, if the strides are a permutation of row-major ones, so that every element has a place of its
-/// own and there are no gaps.
+/// The dims from the largest stride to the smallest, if the strides are a permutation of row-major
+/// ones, so that every element has a place of its own and there are no gaps.
 std::optional<SmallVector<int64_t>> getDenseOrder(LayoutAttr layout, RankedTensorType type);
-inline bool isDense(LayoutAttr layout, RankedTensorType type) { return getDenseOrder(layout, type).has_value(); }
+inline bool isDense(LayoutAttr layout, RankedTensorType type) {
+  return getDenseOrder(layout, type).has_value();
+}
 
 } // namespace mlir::frit

@@ -32,7 +32,8 @@ bool mlir::frit::isFusible(Operation *op) {
     return false;
   }
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, RandomOp, ReduceOp, GatherOp, tensor::FromElementsOp>(op);
+         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, RandomOp, ReduceOp, GatherOp,
+             tensor::FromElementsOp>(op);
 }
 
 unsigned mlir::frit::getWeight(Operation *op) {
@@ -139,7 +140,8 @@ void LoopNests::computeLayouts() {
     }
   }
   for (Operation &op : graph.getBody().front()) {
-    bool scalar = isFusible(&op) && cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
+    bool scalar =
+        isFusible(&op) && cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
     if (isa<arith::ConstantOp, tensor::FromElementsOp>(op) && isFusible(&op)) {
       roles[&op] = NestRole::Free;
     } else if (scalar && !isa<ReduceOp, GatherOp>(op) &&
@@ -218,8 +220,7 @@ bool LoopNests::isReadAsItLies(Operation *view) {
         base = base.getDefiningOp()->getOperand(0);
       }
       auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
-      if (storage && storage.getKind() == StorageKind::Fresh &&
-          isa<BlockArgument>(base)) {
+      if (storage && storage.getKind() == StorageKind::Fresh && isa<BlockArgument>(base)) {
         return false;
       }
     }
@@ -299,9 +300,8 @@ void LoopNests::decide(Operation *op) {
   }
   if (roles.lookup(op) == NestRole::Free) {
     // A constant that leaves the kernels is made by one; a host scalar is not.
-    bool leaves = llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return roles.lookup(user) == NestRole::Opaque;
-    });
+    bool leaves = llvm::any_of(
+        op->getUsers(), [&](Operation *user) { return roles.lookup(user) == NestRole::Opaque; });
     if (!leaves && !readOutside.contains(op)) {
       return;
     }
@@ -353,15 +353,16 @@ void LoopNests::decide(Operation *op) {
   }
 }
 
-/// True if the consumers end in different kernels but together evaluate each element about once: one reads all of a row and one a value of it,
-/// or each reads a part of its own. Recomputing then costs no more than a loop that stores the result, and the result is neither written nor
-/// read again.
+/// True if the consumers end in different kernels but together evaluate each element about once:
+/// one reads all of a row and one a value of it, or each reads a part of its own. Recomputing then
+/// costs no more than a loop that stores the result, and the result is neither written nor read
+/// again.
 bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   if (reads.size() > maxDemands) {
     return false; // the others are not in the list
   }
-  // Reductions of the same dims will be one kernel, with what runs over all of their domain: a value that they read at the same place is
-  // evaluated once for all of them.
+  // Reductions of the same dims will be one kernel, with what runs over all of their domain: a
+  // value that they read at the same place is evaluated once for all of them.
   struct Kernel {
     SmallVector<SizeExpr> sizes;
     std::optional<ArrayRef<int64_t>> dims;
@@ -376,7 +377,8 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
       next.dims = reduce.getDims();
     }
     auto same = llvm::find_if(kernels, [&](const Kernel &other) {
-      return other.path == next.path && other.sizes == next.sizes && (!other.dims || !next.dims || *other.dims == *next.dims);
+      return other.path == next.path && other.sizes == next.sizes &&
+             (!other.dims || !next.dims || *other.dims == *next.dims);
     });
     if (same == kernels.end()) {
       kernels.push_back(std::move(next));
@@ -393,7 +395,8 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   if (kernels.size() < 2 || total > repeatedShare * count) {
     return false;
   }
-  // An operand that others read too may have to be written for these readers: no more bytes than the result.
+  // An operand that others read too may have to be written for these readers: no more bytes than
+  // the result.
   double bytes = 0;
   llvm::SmallPtrSet<Operation *, 4> seen;
   for (Value operand : op->getOperands()) {
@@ -403,7 +406,8 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
       def = def->getOperand(0).getDefiningOp();
       shared |= def && !llvm::all_equal(def->getUsers());
     }
-    bool computed = def && isFusible(def) && !isa<ReduceOp, IotaOp>(def) && roles.lookup(def) != NestRole::Free;
+    bool computed =
+        def && isFusible(def) && !isa<ReduceOp, IotaOp>(def) && roles.lookup(def) != NestRole::Free;
     if (computed && shared && seen.insert(def).second) {
       bytes += estimate.ofElements(def->getResult(0).getType()) * getStoredBytes(def->getResult(0));
     }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "kernel/LoopSpace.h"
 #include "passes/Layouts.h"
-#include "passes/LoopSpace.h"
 
 #include "mlir/IR/Operation.h"
 

@@ -1,5 +1,6 @@
-// Pads and their inverses become indexing maps, which fuse like any other view: the fill is a select in whatever kernel makes the value.
-// Under `poison` the lanes that nobody may depend on hold what would show, each tensor another value.
+// Pads and their inverses become indexing maps, which fuse like any other view: the fill is a
+// select in whatever kernel makes the value. Under `poison` the lanes that nobody may depend on
+// hold what would show, each tensor another value.
 #include "passes/Passes.h"
 
 #include "ir/SizeExpr.h"
@@ -57,7 +58,8 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
 
   Value lower(OpBuilder &builder, PadOp pad, unsigned &poisoned) {
     auto type = cast<RankedTensorType>(pad.getType());
-    SmallVector<SizeExpr> inner = getSizes(cast<RankedTensorType>(pad.getOperand().getType())), outer = getSizes(type);
+    SmallVector<SizeExpr> inner = getSizes(cast<RankedTensorType>(pad.getOperand().getType())),
+                          outer = getSizes(type);
     MLIRContext *context = &getContext();
     SmallVector<SizeAttr> results, exprs, lows, highs;
     for (auto [i, size] : llvm::enumerate(inner)) {
@@ -70,7 +72,8 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
     }
     auto fill = dyn_cast_or_null<TypedAttr>(pad.getFillAttr());
     if (!fill) {
-      fill = poison ? poisonOf(type.getElementType(), poisoned++) : builder.getZeroAttr(type.getElementType());
+      fill = poison ? poisonOf(type.getElementType(), poisoned++)
+                    : builder.getZeroAttr(type.getElementType());
     }
     auto map = MapAttr::get(context, type.getRank(), 0, results, exprs, lows, highs);
     return ReindexOp::create(builder, pad.getLoc(), type, pad.getOperand(), map, fill);

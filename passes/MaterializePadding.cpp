@@ -1,7 +1,9 @@
-// In front of library calls that gain from it, operands are padded to larger sizes, and the result is cut back by a view. The analysis runs
-// in both directions at once: a call demands zeros along the dimension it sums over (backward), and each operand is asked what its lanes
-// would hold (forward): the result of a padded call is there already, elementwise operations on one run on the padded lanes too, permutations
-// and broadcasts carry lanes along, and whatever remains, or holds junk where zeros are wanted, is filled by a `frit.pad`.
+// In front of library calls that gain from it, operands are padded to larger sizes, and the result
+// is cut back by a view. The analysis runs in both directions at once: a call demands zeros along
+// the dimension it sums over (backward), and each operand is asked what its lanes would hold
+// (forward): the result of a padded call is there already, elementwise operations on one run on the
+// padded lanes too, permutations and broadcasts carry lanes along, and whatever remains, or holds
+// junk where zeros are wanted, is filled by a `frit.pad`.
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/PaddingRules.h"
@@ -41,7 +43,9 @@ public:
       auto symbol = cast<SymbolAttr>(attribute);
       auto bucket = buckets.find(symbol.getName());
       if (bucket != buckets.end()) {
-        const int64_t *end = symbol.getBuckets().end(), *fits = std::lower_bound(symbol.getBuckets().begin(), end, hints[symbol.getName()]);
+        const int64_t *end = symbol.getBuckets().end(),
+                      *fits = std::lower_bound(symbol.getBuckets().begin(), end,
+                                               hints[symbol.getName()]);
         hints[*bucket->second.getSymbol()] = fits == end ? hints[symbol.getName()] : *fits;
       }
     }
@@ -58,7 +62,8 @@ public:
 
   SizeExpr toBucket(SizeExpr size) const {
     // Only what grows with its symbols still holds the logical size afterwards.
-    for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+    for (auto [coefficient, monomial] :
+         llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
       bool symbols = llvm::all_of(monomial, [](Attribute atom) { return isa<StringAttr>(atom); });
       if (!symbols || (coefficient < 0 && !monomial.empty())) {
         return size;
@@ -79,7 +84,8 @@ private:
   /// What surely divides a size.
   int64_t getDivisor(SizeExpr size) const {
     int64_t divisor = 0;
-    for (auto [coefficient, monomial] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+    for (auto [coefficient, monomial] :
+         llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
       int64_t term = coefficient;
       for (Attribute atom : monomial) {
         if (auto name = dyn_cast<StringAttr>(atom)) {
@@ -107,7 +113,8 @@ public:
       return value;
     }
     RankedTensorType wanted = getTensorType(sizes, type.getElementType());
-    if (auto unpad = value.getDefiningOp<UnpadOp>(); unpad && unpad.getOperand().getType() == wanted) {
+    if (auto unpad = value.getDefiningOp<UnpadOp>();
+        unpad && unpad.getOperand().getType() == wanted) {
       if (holds(getLanes(unpad.getOperand(), logical), zeros)) {
         ++reused;
         return unpad.getOperand();
@@ -158,8 +165,9 @@ private:
     return made.getResult();
   }
 
-  Value permute(OpBuilder &builder, ReindexOp view, ArrayRef<unsigned> order, ArrayRef<SizeExpr> sizes, ArrayRef<bool> zeros,
-                RankedTensorType wanted, Operation *before) {
+  Value permute(OpBuilder &builder, ReindexOp view, ArrayRef<unsigned> order,
+                ArrayRef<SizeExpr> sizes, ArrayRef<bool> zeros, RankedTensorType wanted,
+                Operation *before) {
     Sizes inner;
     SmallVector<bool> innerZeros;
     for (unsigned dim : order) {
@@ -170,7 +178,8 @@ private:
     return ReindexOp::create(builder, view.getLoc(), wanted, operand, view.getMap(), TypedAttr());
   }
 
-  /// A tree of elementwise operations, each read once, over results of padded calls: it runs on the padded sizes as it is.
+  /// A tree of elementwise operations, each read once, over results of padded calls: it runs on the
+  /// padded sizes as it is.
   Value keepPadded(Value value, ArrayRef<SizeExpr> sizes, ArrayRef<bool> zeros, Operation *before) {
     SmallVector<Operation *> tree;
     bool hasPaddedLeaf = false;
@@ -195,7 +204,8 @@ private:
       OperationState state(op->getLoc(), op->getName());
       state.addOperands(operands);
       state.addAttributes(op->getAttrs());
-      state.addTypes(getTensorType(sizes, cast<RankedTensorType>(op->getResult(0).getType()).getElementType()));
+      state.addTypes(getTensorType(
+          sizes, cast<RankedTensorType>(op->getResult(0).getType()).getElementType()));
       Operation *made = builder.create(state);
       padded[op->getResult(0)] = made->getResult(0);
       SmallVector<PadLanes> &result = states[op->getResult(0)];
@@ -216,7 +226,8 @@ private:
   }
 
   /// Operands after their users; false if the tree has to stop somewhere it cannot.
-  bool collect(Value value, ArrayRef<SizeExpr> sizes, SmallVectorImpl<Operation *> &tree, bool &hasPaddedLeaf) {
+  bool collect(Value value, ArrayRef<SizeExpr> sizes, SmallVectorImpl<Operation *> &tree,
+               bool &hasPaddedLeaf) {
     constexpr size_t limit = 64;
     SmallVector<Value> open{value};
     llvm::SmallPtrSet<Operation *, 16> seen;
@@ -228,7 +239,8 @@ private:
         hasPaddedLeaf |= ArrayRef<SizeExpr>(held) == sizes;
         continue;
       }
-      if (!def || !mayRunOnJunk(def) || getBroadcastScalar(next) || (!next.hasOneUse() && next != value)) {
+      if (!def || !mayRunOnJunk(def) || getBroadcastScalar(next) ||
+          (!next.hasOneUse() && next != value)) {
         continue;
       }
       // Every operand has the shape of the result.
@@ -256,20 +268,23 @@ private:
   static TypedAttr getBroadcastScalar(Value value) {
     auto view = value.getDefiningOp<ReindexOp>();
     DenseElementsAttr elements;
-    if (!view || view.getMap().hasBounds() || !matchPattern(view.getOperand(), m_Constant(&elements)) || !elements.isSplat() ||
+    if (!view || view.getMap().hasBounds() ||
+        !matchPattern(view.getOperand(), m_Constant(&elements)) || !elements.isSplat() ||
         cast<RankedTensorType>(view.getOperand().getType()).getRank() != 0) {
       return {};
     }
     return elements.getSplatValue<TypedAttr>();
   }
 
-  std::pair<Value, SmallVector<PadLanes>> leaf(OpBuilder &builder, Value value, ArrayRef<SizeExpr> sizes, Operation *before) {
+  std::pair<Value, SmallVector<PadLanes>> leaf(OpBuilder &builder, Value value,
+                                               ArrayRef<SizeExpr> sizes, Operation *before) {
     auto type = cast<RankedTensorType>(value.getType());
     RankedTensorType wanted = getTensorType(sizes, type.getElementType());
     SmallVector<bool> anything(sizes.size(), false);
     if (TypedAttr scalar = getBroadcastScalar(value)) {
       auto view = value.getDefiningOp<ReindexOp>();
-      Value made = ReindexOp::create(builder, value.getLoc(), wanted, view.getOperand(), view.getMap(), TypedAttr());
+      Value made = ReindexOp::create(builder, value.getLoc(), wanted, view.getOperand(),
+                                     view.getMap(), TypedAttr());
       return {made, SmallVector<PadLanes>(sizes.size(), PadLanes{scalar})};
     }
     if (auto view = value.getDefiningOp<ReindexOp>(); view && !view.getMap().hasBounds()) {
@@ -282,7 +297,8 @@ private:
   }
 
   /// A broadcast along dimensions that are padded is one along the padded ones.
-  Value broadcastLeaf(OpBuilder &builder, ReindexOp view, ArrayRef<SizeExpr> sizes, RankedTensorType wanted, Operation *before) {
+  Value broadcastLeaf(OpBuilder &builder, ReindexOp view, ArrayRef<SizeExpr> sizes,
+                      RankedTensorType wanted, Operation *before) {
     auto source = cast<RankedTensorType>(view.getOperand().getType());
     Sizes logical = getSizes(cast<RankedTensorType>(view.getType())), inner = getSizes(source);
     for (auto [at, index] : llvm::enumerate(view.getMap().getResults())) {
@@ -297,7 +313,8 @@ private:
         inner[at] = sizes[*dim];
       }
     }
-    Value operand = obtain(view.getOperand(), inner, SmallVector<bool>(inner.size(), false), before);
+    Value operand =
+        obtain(view.getOperand(), inner, SmallVector<bool>(inner.size(), false), before);
     return ReindexOp::create(builder, view.getLoc(), wanted, operand, view.getMap(), TypedAttr());
   }
 
@@ -316,7 +333,8 @@ struct MaterializePaddingPass : frit::impl::MaterializePaddingPassBase<Materiali
                                      .Case("force", Mode::Force)
                                      .Default(std::nullopt);
     if (!chosen || multiple < 1) {
-      graph.emitError("materialize-padding: mode must be off, auto or force and the multiple positive, found '")
+      graph.emitError(
+          "materialize-padding: mode must be off, auto or force and the multiple positive, found '")
           << mode.getValue() << "' and " << multiple.getValue();
       return signalPassFailure();
     }
@@ -347,8 +365,9 @@ struct MaterializePaddingPass : frit::impl::MaterializePaddingPassBase<Materiali
   }
 
 private:
-  void visit(AtenOp call, Mode mode, const PaddedSizes &sizes, PaddedValues &values, const SizeEstimate &estimate,
-             SmallVectorImpl<Attribute> &padded, SmallVectorImpl<Attribute> &refused) {
+  void visit(AtenOp call, Mode mode, const PaddedSizes &sizes, PaddedValues &values,
+             const SizeEstimate &estimate, SmallVectorImpl<Attribute> &padded,
+             SmallVectorImpl<Attribute> &refused) {
     std::string whyNot;
     std::optional<PaddableCall> rule = describePaddableCall(call, whyNot);
     bool isHalf = llvm::any_of(call->getResultTypes(), [](Type type) {
@@ -362,7 +381,8 @@ private:
     }
     Sizes wanted;
     if (rule) {
-      SmallVector<bool> gains = mode == Mode::Force ? SmallVector<bool>(rule->sizes.size(), true) : unitStrides(call, *rule);
+      SmallVector<bool> gains = mode == Mode::Force ? SmallVector<bool>(rule->sizes.size(), true)
+                                                    : unitStrides(call, *rule);
       for (auto [dim, size] : llvm::enumerate(rule->sizes)) {
         SizeExpr next = isBucketed ? sizes.toBucket(size) : size;
         bool rounds = isAligned && gains[dim] && !rule->isBatch[dim];
@@ -379,8 +399,9 @@ private:
     Builder builder(call.getContext());
     if (!rule) {
       ++numRefused;
-      refused.push_back(builder.getDictionaryAttr({builder.getNamedAttr("op", call.getOpNameAttr()),
-                                                   builder.getNamedAttr("why", builder.getStringAttr(whyNot))}));
+      refused.push_back(
+          builder.getDictionaryAttr({builder.getNamedAttr("op", call.getOpNameAttr()),
+                                     builder.getNamedAttr("why", builder.getStringAttr(whyNot))}));
       return;
     }
     padded.push_back(describe(call, *rule, wanted, sizes));
@@ -388,15 +409,19 @@ private:
     ++numPadded;
   }
 
-  /// The dimensions that are consecutive in memory in one of the matrices: their sizes decide how a library may load rows.
+  /// The dimensions that are consecutive in memory in one of the matrices: their sizes decide how a
+  /// library may load rows.
   static SmallVector<bool> unitStrides(AtenOp call, const PaddableCall &rule) {
     SmallVector<bool> found(rule.sizes.size());
     found[rule.result.back()] = true;
     for (const PaddableOperand &operand : rule.operands) {
       auto layouts = call.getOperandLayoutsAttr();
-      auto layout = layouts && operand.operand < layouts.size() ? dyn_cast<LayoutAttr>(layouts[operand.operand]) : LayoutAttr();
+      auto layout = layouts && operand.operand < layouts.size()
+                        ? dyn_cast<LayoutAttr>(layouts[operand.operand])
+                        : LayoutAttr();
       for (size_t i = 0; i < operand.dims.size(); ++i) {
-        bool isUnit = layout ? SizeExpr(layout.getStrides()[i]).isConstant(1) : i + 1 == operand.dims.size();
+        bool isUnit =
+            layout ? SizeExpr(layout.getStrides()[i]).isConstant(1) : i + 1 == operand.dims.size();
         if (isUnit && operand.dims[i] != ~0u) {
           found[operand.dims[i]] = true;
         }
@@ -405,23 +430,27 @@ private:
     return found;
   }
 
-  /// Operands that must be copied against arithmetic that becomes faster: half types run at about a third of their speed on rows
-  /// that are not aligned, and a byte takes the time of some hundred operations.
-  static bool pays(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted, const SizeEstimate &estimate) {
+  /// Operands that must be copied against arithmetic that becomes faster: half types run at about a
+  /// third of their speed on rows that are not aligned, and a byte takes the time of some hundred
+  /// operations.
+  static bool pays(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted,
+                   const SizeEstimate &estimate) {
     constexpr double operationsPerByte = 100;
     double operations = 2, bytes = 0;
     for (SizeExpr size : rule.sizes) {
       operations *= estimate.of(size);
     }
     for (const PaddableOperand &operand : rule.operands) {
-      bool grows = llvm::any_of(operand.dims, [&](unsigned dim) { return dim != ~0u && wanted[dim] != rule.sizes[dim]; });
+      bool grows = llvm::any_of(
+          operand.dims, [&](unsigned dim) { return dim != ~0u && wanted[dim] != rule.sizes[dim]; });
       Value value = call.getOperands()[operand.operand];
       bytes += grows ? 2 * estimate.ofElements(value.getType()) * getStoredBytes(value) : 0;
     }
     return operations >= operationsPerByte * bytes;
   }
 
-  static Attribute describe(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted, const PaddedSizes &sizes) {
+  static Attribute describe(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted,
+                            const PaddedSizes &sizes) {
     Builder builder(call.getContext());
     std::string from, to;
     double logical = 1, larger = 1;
@@ -433,13 +462,17 @@ private:
       larger *= sizes.atHints(next);
       bucketed |= sizes.toBucket(size) != size && next != size;
     }
-    auto text = [&](StringRef name, const Twine &value) { return builder.getNamedAttr(name, builder.getStringAttr(value)); };
-    return builder.getDictionaryAttr({text("op", call.getOpName()), text("sizes", from), text("padded", to),
-                                      text("why", bucketed ? "bucket" : "multiples"),
-                                      builder.getNamedAttr("waste", builder.getF64FloatAttr(100 * (larger / logical - 1)))});
+    auto text = [&](StringRef name, const Twine &value) {
+      return builder.getNamedAttr(name, builder.getStringAttr(value));
+    };
+    return builder.getDictionaryAttr(
+        {text("op", call.getOpName()), text("sizes", from), text("padded", to),
+         text("why", bucketed ? "bucket" : "multiples"),
+         builder.getNamedAttr("waste", builder.getF64FloatAttr(100 * (larger / logical - 1)))});
   }
 
-  static void replace(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted, PaddedValues &values) {
+  static void replace(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted,
+                      PaddedValues &values) {
     SmallVector<Value> operands(call.getOperands());
     for (const PaddableOperand &operand : rule.operands) {
       Value &value = operands[operand.operand];
@@ -458,10 +491,11 @@ private:
     auto type = cast<RankedTensorType>(call->getResult(0).getType());
     OpBuilder builder(call);
     // Layouts are those of the logical sizes; a product takes what it is given and leaves rows.
-    auto made = AtenOp::create(builder, call.getLoc(), TypeRange{getTensorType(sizes, type.getElementType())}, call.getOpNameAttr(),
-                               operands, call.getArgumentsAttr(), call.getArgumentNamesAttr(), call.getOperandDtypesAttr(),
-                               call.getResultDtypesAttr(), ArrayAttr(), ArrayAttr(), call.getResultStorageAttr(),
-                               call.getReasonAttr());
+    auto made = AtenOp::create(
+        builder, call.getLoc(), TypeRange{getTensorType(sizes, type.getElementType())},
+        call.getOpNameAttr(), operands, call.getArgumentsAttr(), call.getArgumentNamesAttr(),
+        call.getOperandDtypesAttr(), call.getResultDtypesAttr(), ArrayAttr(), ArrayAttr(),
+        call.getResultStorageAttr(), call.getReasonAttr());
     made->setDiscardableAttrs(call->getDiscardableAttrDictionary());
     made->setAttr("frit.padded", builder.getUnitAttr());
     Value cut = UnpadOp::create(builder, call.getLoc(), type, made->getResult(0));

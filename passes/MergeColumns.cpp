@@ -1,14 +1,15 @@
-// Column regions that sweep what a row region sweeps become part of it: the gradients of a norm in one pass over memory.
+// Column regions that sweep what a row region sweeps become part of it: the gradients of a norm in
+// one pass over memory.
 //
-// It runs when both have their schedules, so it knows which way each of them goes. What the rows read, the columns then find in registers,
-// values of the row region among them.
+// It runs when both have their schedules, so it knows which way each of them goes. What the rows
+// read, the columns then find in registers, values of the row region among them.
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
 #include "passes/Schedule.h"
 
-#include "ir/RowsAndColumns.h"
+#include "kernel/RowsAndColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -25,7 +26,9 @@ using namespace mlir::frit;
 
 namespace {
 
-bool hasParameter(ScheduleAttr schedule, StringRef name) { return schedule.getParameters().contains(name); }
+bool hasParameter(ScheduleAttr schedule, StringRef name) {
+  return schedule.getParameters().contains(name);
+}
 
 /// The reduction that a region is named after: the first along its own dims.
 ReduceOp firstReduce(RegionOp region) {
@@ -41,7 +44,8 @@ ReduceOp firstReduce(RegionOp region) {
 llvm::DenseSet<Value> behindReductions(Block &body) {
   llvm::DenseSet<Value> behind;
   for (Operation &op : body.without_terminator()) {
-    if (isa<ReduceOp>(op) || llvm::any_of(op.getOperands(), [&](Value operand) { return behind.contains(operand); })) {
+    if (isa<ReduceOp>(op) ||
+        llvm::any_of(op.getOperands(), [&](Value operand) { return behind.contains(operand); })) {
       behind.insert(op.getResult(0));
     }
   }
@@ -59,7 +63,9 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
     SizeEstimate estimate(graph);
     SmallVector<RegionOp> columns;
     for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
-      if (region.getScheduleAttr() && region.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction && isPlainColumns(region)) {
+      if (region.getScheduleAttr() &&
+          region.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction &&
+          isPlainColumns(region)) {
         columns.push_back(region);
       }
     }
@@ -76,14 +82,17 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
   }
 
 private:
-  /// One round of reductions, none of positions; every result is a column's or waits for no reduction.
+  /// One round of reductions, none of positions; every result is a column's or waits for no
+  /// reduction.
   static bool isPlainColumns(RegionOp region) {
     Block &body = region.getBody().front();
     llvm::DenseSet<Value> behind = behindReductions(body);
     for (Operation &op : body.without_terminator()) {
       if (auto reduce = dyn_cast<ReduceOp>(op)) {
-        bool isPosition = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
-        if (isPosition || reduce.getKind() == ReduceKind::Deviations || behind.contains(reduce.getOperand())) {
+        bool isPosition =
+            reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
+        if (isPosition || reduce.getKind() == ReduceKind::Deviations ||
+            behind.contains(reduce.getOperand())) {
           return false;
         }
       } else if (isa<GatherOp, ConcatOp>(op)) {
@@ -92,23 +101,28 @@ private:
     }
     SizeExpr columns = getNumElements(cast<RankedTensorType>(firstReduce(region).getType()));
     return llvm::all_of(body.getTerminator()->getOperands(), [&](Value result) {
-      return !behind.contains(result) || getNumElements(cast<RankedTensorType>(result.getType())) == columns;
+      return !behind.contains(result) ||
+             getNumElements(cast<RankedTensorType>(result.getType())) == columns;
     });
   }
 
-  /// Row regions that read an operand of the size of the domain, or make it; nearest in the graph first.
+  /// Row regions that read an operand of the size of the domain, or make it; nearest in the graph
+  /// first.
   static SmallVector<RegionOp> partnersOf(RegionOp columns) {
     llvm::SmallSetVector<Operation *, 4> found;
     SizeExpr total = LoopShape::reduction(firstReduce(columns)).total;
     auto consider = [&](Operation *op) {
       auto region = dyn_cast_or_null<RegionOp>(op);
-      if (!region || region == columns || op->getBlock() != columns->getBlock() || !region.getScheduleAttr()) {
+      if (!region || region == columns || op->getBlock() != columns->getBlock() ||
+          !region.getScheduleAttr()) {
         return;
       }
       ScheduleAttr schedule = region.getScheduleAttr();
-      bool isWhole = schedule.getKind() == ScheduleKind::RowReduction && !region->hasAttr(kAskedAttr) &&
-                     !hasParameter(schedule, "cluster") && !hasParameter(schedule, "split");
-      if (isWhole && region.getBody().front().getOps<GatherOp>().empty() && region.getBody().front().getOps<ConcatOp>().empty()) {
+      bool isWhole = schedule.getKind() == ScheduleKind::RowReduction &&
+                     !region->hasAttr(kAskedAttr) && !hasParameter(schedule, "cluster") &&
+                     !hasParameter(schedule, "split");
+      if (isWhole && region.getBody().front().getOps<GatherOp>().empty() &&
+          region.getBody().front().getOps<ConcatOp>().empty()) {
         found.insert(op);
       }
     };
@@ -127,14 +141,16 @@ private:
     return partners;
   }
 
-  /// Where a region that does the work of both can stand: at one of them, if nothing between them needs what moves past it.
+  /// Where a region that does the work of both can stand: at one of them, if nothing between them
+  /// needs what moves past it.
   static Operation *placeFor(Operation *first, Operation *second) {
     bool movesDown = true;
     for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
       if (!isMemoryEffectFree(op)) {
         return nullptr;
       }
-      movesDown &= llvm::none_of(op->getOperands(), [&](Value operand) { return operand.getDefiningOp() == first; });
+      movesDown &= llvm::none_of(op->getOperands(),
+                                 [&](Value operand) { return operand.getDefiningOp() == first; });
     }
     if (movesDown) {
       return second;
@@ -154,7 +170,8 @@ private:
     llvm::DenseSet<Value> behind = behindReductions(body);
     Signature whole;
     auto start = [&](Value value) {
-      ReadPlace place = ReadPlace::rowMajor(getSizes(cast<RankedTensorType>(value.getType())), context);
+      ReadPlace place =
+          ReadPlace::rowMajor(getSizes(cast<RankedTensorType>(value.getType())), context);
       whole = place.getSignature();
       stack.push_back({value, place});
     };
@@ -194,12 +211,16 @@ private:
 
   bool merge(RegionOp rows, RegionOp columns, const SizeEstimate &estimate) {
     MLIRContext *context = &getContext();
-    LoopShape along = LoopShape::reduction(firstReduce(rows)), down = LoopShape::reduction(firstReduce(columns));
-    if (along.total != down.total || along.parallel != down.reduced || along.reduced != down.parallel) {
+    LoopShape along = LoopShape::reduction(firstReduce(rows)),
+              down = LoopShape::reduction(firstReduce(columns));
+    if (along.total != down.total || along.parallel != down.reduced ||
+        along.reduced != down.parallel) {
       return false;
     }
     bool rowsFirst = rows->isBeforeInBlock(columns);
-    if (!rowsFirst && llvm::any_of(rows.getOperands(), [&](Value operand) { return operand.getDefiningOp() == columns; })) {
+    if (!rowsFirst && llvm::any_of(rows.getOperands(), [&](Value operand) {
+          return operand.getDefiningOp() == columns;
+        })) {
       return false;
     }
     Operation *place = rowsFirst ? placeFor(rows, columns) : placeFor(columns, rows);
@@ -227,15 +248,17 @@ private:
     for (const auto &[name, value] : both.schedule.parameters) {
       parameters.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
     }
-    auto schedule = ScheduleAttr::get(context, both.schedule.kind, DimsAttr::get(context, domain->first), domain->second,
-                                      builder.getDictionaryAttr(parameters));
+    auto schedule =
+        ScheduleAttr::get(context, both.schedule.kind, DimsAttr::get(context, domain->first),
+                          domain->second, builder.getDictionaryAttr(parameters));
     build(rows, columns, place, schedule);
     ++merged;
     return true;
   }
 
   /// The dims of both, as fine as either needs them, and how many are reduced along a row.
-  FailureOr<std::pair<SmallVector<SizeAttr>, unsigned>> domainOf(ScheduleAttr rows, ScheduleAttr columns) {
+  FailureOr<std::pair<SmallVector<SizeAttr>, unsigned>> domainOf(ScheduleAttr rows,
+                                                                 ScheduleAttr columns) {
     auto split = [](ScheduleAttr schedule) {
       ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
       size_t parallel = sizes.size() - schedule.getReducedRank();
@@ -244,7 +267,8 @@ private:
     };
     auto [kept, reduced] = split(rows);
     auto [below, across] = split(columns);
-    auto parallel = refineSizes(kept, across, &getContext()), along = refineSizes(reduced, below, &getContext());
+    auto parallel = refineSizes(kept, across, &getContext()),
+         along = refineSizes(reduced, below, &getContext());
     if (failed(parallel) || failed(along) || parallel->empty() || along->empty()) {
       return failure();
     }
@@ -253,7 +277,8 @@ private:
     return std::pair(sizes, static_cast<unsigned>(along->size()));
   }
 
-  BothWays measure(RegionOp rows, RegionOp columns, const std::pair<SmallVector<SizeAttr>, unsigned> &domain, const LoopShape &shape,
+  BothWays measure(RegionOp rows, RegionOp columns,
+                   const std::pair<SmallVector<SizeAttr>, unsigned> &domain, const LoopShape &shape,
                    const SizeEstimate &estimate) {
     RegionSummary summary;
     summary.reduces = summary.hasEpilogue = true;
@@ -300,7 +325,8 @@ private:
     return scheduleBothWays(summary, beside, ScheduleDevice{arch});
   }
 
-  /// One region of two: operands once, the rows' body and then the columns', whose reductions now go across.
+  /// One region of two: operands once, the rows' body and then the columns', whose reductions now
+  /// go across.
   void build(RegionOp rows, RegionOp columns, Operation *place, ScheduleAttr schedule) {
     MLIRContext *context = &getContext();
     llvm::SmallSetVector<Value, 8> operands(rows.getOperands().begin(), rows.getOperands().end());
@@ -319,7 +345,8 @@ private:
     }
     OpBuilder builder(place);
     Location loc = FusedLoc::get(context, {rows.getLoc(), columns.getLoc()});
-    auto both = RegionOp::create(builder, loc, types, operands.getArrayRef(), schedule, ArrayAttr::get(context, layouts));
+    auto both = RegionOp::create(builder, loc, types, operands.getArrayRef(), schedule,
+                                 ArrayAttr::get(context, layouts));
     both->setAttr("frit.layouts", ArrayAttr::get(context, layouts));
     Block &body = both.getBody().emplaceBlock();
     IRMapping outside;
@@ -330,7 +357,8 @@ private:
     SmallVector<Value> yielded;
     for (RegionOp region : {rows, columns}) {
       IRMapping mapping;
-      for (auto [argument, operand] : llvm::zip_equal(region.getBody().getArguments(), region.getOperands())) {
+      for (auto [argument, operand] :
+           llvm::zip_equal(region.getBody().getArguments(), region.getOperands())) {
         mapping.map(argument, outside.lookup(operand));
       }
       for (Operation &op : region.getBody().front().without_terminator()) {
@@ -339,7 +367,8 @@ private:
           copy->setAttr(kAcrossAttr, builder.getUnitAttr());
         }
       }
-      for (auto [result, value] : llvm::zip_equal(region.getResults(), region.getBody().front().getTerminator()->getOperands())) {
+      for (auto [result, value] : llvm::zip_equal(
+               region.getResults(), region.getBody().front().getTerminator()->getOperands())) {
         yielded.push_back(mapping.lookup(value));
         outside.map(result, yielded.back());
       }
@@ -373,7 +402,8 @@ private:
       return;
     }
     OpBuilder builder(region);
-    auto smaller = RegionOp::create(builder, region.getLoc(), TypeRange(ValueRange(kept)), region.getOperands(), region.getScheduleAttr(),
+    auto smaller = RegionOp::create(builder, region.getLoc(), TypeRange(ValueRange(kept)),
+                                    region.getOperands(), region.getScheduleAttr(),
                                     builder.getArrayAttr(keptLayouts));
     smaller->setAttr("frit.layouts", builder.getArrayAttr(keptLayouts));
     smaller.getBody().takeBody(region.getBody());

@@ -36,7 +36,8 @@ struct NarrowSizesPass : frit::impl::NarrowSizesPassBase<NarrowSizesPass> {
 
 private:
   /// Reads "s0=9:16".
-  LogicalResult narrow(GraphOp graph, StringRef text, SmallVectorImpl<Attribute> &symbols, SmallVectorImpl<Attribute> &wider) {
+  LogicalResult narrow(GraphOp graph, StringRef text, SmallVectorImpl<Attribute> &symbols,
+                       SmallVectorImpl<Attribute> &wider) {
     auto [name, range] = text.split('=');
     auto [from, to] = range.split(':');
     int64_t low, high;
@@ -51,13 +52,16 @@ private:
       return graph.emitError() << "range of '" << name << "', which is no size of the graph";
     }
     auto symbol = cast<SymbolAttr>(*found);
-    int64_t min = std::max(low, symbol.getMin()), max = std::min(high, symbol.getMax().value_or(high));
+    int64_t min = std::max(low, symbol.getMin()),
+            max = std::min(high, symbol.getMax().value_or(high));
     if (min > max) {
-      return graph.emitError() << "range '" << text << "' holds no size that '" << name << "' may have";
+      return graph.emitError() << "range '" << text << "' holds no size that '" << name
+                               << "' may have";
     }
     wider.push_back(symbol);
-    *found = SymbolAttr::get(&getContext(), symbol.getName(), min, max, symbol.getHint(), symbol.getDivisor(), symbol.getUnbacked(),
-                             symbol.getBuckets(), symbol.getBucketOf());
+    *found = SymbolAttr::get(&getContext(), symbol.getName(), min, max, symbol.getHint(),
+                             symbol.getDivisor(), symbol.getUnbacked(), symbol.getBuckets(),
+                             symbol.getBucketOf());
     return success();
   }
 };

@@ -1,8 +1,8 @@
 // Gathers by counted indices, permutations in front of reshapes.
 #include "passes/NormalForm.h"
 
+#include "kernel/LoopSpace.h"
 #include "passes/Layouts.h"
-#include "passes/LoopSpace.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -1,6 +1,7 @@
-// Values do not change, and the storage of an argument does: whoever reads an argument reads what it held when the graph began, so nobody
-// may read it after its store. Most graphs are in such an order already. Where one is not, all stores go to the end, each behind those
-// that read what it overwrites; of a ring of them one value is copied first.
+// Values do not change, and the storage of an argument does: whoever reads an argument reads what
+// it held when the graph began, so nobody may read it after its store. Most graphs are in such an
+// order already. Where one is not, all stores go to the end, each behind those that read what it
+// overwrites; of a ring of them one value is copied first.
 #include "ir/InPlaceStores.h"
 #include "ir/Planted.h"
 #include "passes/Copies.h"
@@ -22,14 +23,16 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
   void runOnOperation() override {
     Block &block = getOperation().getBody().front();
     // What a call has written in place stands where it was written.
-    SmallVector<StoreOp> stores(llvm::make_filter_range(block.getOps<StoreOp>(), [](StoreOp store) { return !isInPlace(store); }));
+    SmallVector<StoreOp> stores(llvm::make_filter_range(
+        block.getOps<StoreOp>(), [](StoreOp store) { return !isInPlace(store); }));
     readers.clear();
     copied.clear();
     bool isOrdered = true;
     for (StoreOp store : stores) {
       gatherReaders(store.getTarget());
       isOrdered &= llvm::all_of(readers[store.getTarget()], [&](OpOperand *use) {
-        return use->getOwner() == store ? use->get() == store.getTarget() : use->getOwner()->isBeforeInBlock(store);
+        return use->getOwner() == store ? use->get() == store.getTarget()
+                                        : use->getOwner()->isBeforeInBlock(store);
       });
     }
     if (!isOrdered && !isPlanted(Mistake::StoreOrder)) {
@@ -38,7 +41,8 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
   }
 
 private:
-  /// Everything that reads the storage of an argument, also through views and calls that give it back.
+  /// Everything that reads the storage of an argument, also through views and calls that give it
+  /// back.
   void gatherReaders(Value argument) {
     auto [known, isNew] = readers.try_emplace(argument);
     SmallVector<Value> aliases;
@@ -56,7 +60,9 @@ private:
           known->second.push_back(&use);
         }
         for (OpResult result : user->getResults()) {
-          bool isAlias = isLook(user) || (call && (getMutatedOperand(result) == use.get() || mayAliasOperands(call)));
+          bool isAlias =
+              isLook(user) ||
+              (call && (getMutatedOperand(result) == use.get() || mayAliasOperands(call)));
           if (isAlias && seen.insert(result).second) {
             aliases.push_back(result);
           }
@@ -68,14 +74,16 @@ private:
   void order(SmallVector<StoreOp> stores, Operation *end) {
     OpBuilder builder(end);
     while (!stores.empty()) {
-      auto next = llvm::find_if(stores, [&](StoreOp store) { return blockers(store, stores).empty(); });
+      auto next =
+          llvm::find_if(stores, [&](StoreOp store) { return blockers(store, stores).empty(); });
       if (next == stores.end()) {
         next = stores.begin();
         llvm::SmallDenseMap<Value, Value> copies;
         for (OpOperand *use : blockers(*next, stores)) {
           Value &copy = copies[use->get()];
           if (!copy) {
-            copy = createCopy(builder, use->get(), getContiguousLayout(cast<RankedTensorType>(use->get().getType())));
+            copy = createCopy(builder, use->get(),
+                              getContiguousLayout(cast<RankedTensorType>(use->get().getType())));
             ++numCopies;
           }
           use->set(copy);

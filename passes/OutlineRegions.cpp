@@ -76,7 +76,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       measureLists(graph);
     }
     for (GraphOp graph : graphs) {
-      for (RegionOp region : llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
+      for (RegionOp region :
+           llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
         std::optional<SizeExpr> size = flat.getSize(region);
         std::optional<List> list;
         if (region->hasAttr(kGroupAttr)) {
@@ -118,10 +119,12 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
   }
 
-  /// A block of a GPU goes over its share so many times that a thousand blocks are left, at most 16 times.
+  /// A block of a GPU goes over its share so many times that a thousand blocks are left, at most 16
+  /// times.
   static int64_t getSweeps(const List &list) {
     constexpr double elementsOfThousandBlocks = 1 << 20;
-    return llvm::bit_floor(static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
+    return llvm::bit_floor(
+        static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
   }
 
   /// Launches of one group become one.
@@ -168,7 +171,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     LaunchOp first = group.front();
     auto joined = LaunchOp::create(builder, first.getLoc(), types, first.getKernelAttr(), operands,
                                    builder.getArrayAttr(sizes),
-                                   layouts.size() == types.size() ? builder.getArrayAttr(layouts) : ArrayAttr());
+                                   layouts.size() == types.size() ? builder.getArrayAttr(layouts)
+                                                                  : ArrayAttr());
     joined->setAttr(kItemsAttr, builder.getI64IntegerAttr(group.size()));
     for (const auto &[name, list] : appended) {
       joined->setAttr(name, builder.getArrayAttr(list));
@@ -224,8 +228,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
 
   static constexpr StringLiteral kVariants = "frit.variants";
 
-  /// The variants of a region as its kernel has them: without origins, which would make two kernels of one. A
-  /// region over its number of elements keeps those that assume nothing but 32-bit indices.
+  /// The variants of a region as its kernel has them: without origins, which would make two kernels
+  /// of one. A region over its number of elements keeps those that assume nothing but 32-bit
+  /// indices.
   static ArrayAttr variantsOf(RegionOp region, bool isFlat) {
     auto proposed = region->getAttrOfType<ArrayAttr>(kVariants);
     if (!proposed) {
@@ -240,22 +245,25 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       }
       ScheduleAttr schedule = variant.getSchedule();
       if (isFlat) {
-        if (llvm::any_of(assumptions, [](AssumptionAttr one) { return one.getKind() != GuardKind::Index32; })) {
+        if (llvm::any_of(assumptions,
+                         [](AssumptionAttr one) { return one.getKind() != GuardKind::Index32; })) {
           continue;
         }
         DimsAttr domain = region.getScheduleAttr().getDomain();
         SizeAttr doubled = SizeExpr(domain.getSizes()[0]) * 2;
         assumptions = {AssumptionAttr::get(context, GuardKind::Index32, {}, doubled, "schedule")};
-        schedule = ScheduleAttr::get(context, schedule.getKind(), domain, 0, schedule.getParameters());
+        schedule =
+            ScheduleAttr::get(context, schedule.getKind(), domain, 0, schedule.getParameters());
       }
       variants.push_back(VariantAttr::get(context, schedule, assumptions));
     }
     return variants.empty() ? ArrayAttr() : ArrayAttr::get(context, variants);
   }
 
-  /// `flat` is the number of elements of a region that was rewritten to one dim, `list` what its launch shares.
-  void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat, const std::optional<List> &list,
-               SymbolTable &table) {
+  /// `flat` is the number of elements of a region that was rewritten to one dim, `list` what its
+  /// launch shares.
+  void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat,
+               const std::optional<List> &list, SymbolTable &table) {
     MLIRContext *context = &getContext();
     Builder builder(context);
     SizeExpr zero = SizeExpr::constant(context, 0);
@@ -293,10 +301,12 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
     SmallVector<Attribute> ranges;
     auto wider = graph->getAttrOfType<ArrayAttr>("frit.wider_symbols");
-    for (auto symbol : wider ? wider.getAsRange<SymbolAttr>() : builder.getArrayAttr({}).getAsRange<SymbolAttr>()) {
+    for (auto symbol : wider ? wider.getAsRange<SymbolAttr>()
+                             : builder.getArrayAttr({}).getAsRange<SymbolAttr>()) {
       // A kernel is made for the wider range, and told the narrower one.
       SymbolAttr narrow = std::exchange(facts[symbol.getName()], symbol);
-      SizeAttr range[] = {SizeExpr::symbol(context, symbol.getName()), SizeExpr::constant(context, narrow.getMin()),
+      SizeAttr range[] = {SizeExpr::symbol(context, symbol.getName()),
+                          SizeExpr::constant(context, narrow.getMin()),
                           SizeExpr::constant(context, *narrow.getMax())};
       if (llvm::is_contained(collector.names, symbol.getName())) {
         ranges.push_back(AssumptionAttr::get(context, GuardKind::Range, {}, range, "bucket"));
@@ -306,10 +316,10 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       std::string parameter = "p" + std::to_string(i);
       renaming[name] = SizeExpr::symbol(context, parameter);
       SymbolAttr fact = facts.lookup(name);
-      symbols.push_back(fact ? SymbolAttr::get(context, parameter, fact.getMin(), fact.getMax(),
-                                               std::nullopt, fact.getDivisor(), false)
-                             : SymbolAttr::get(context, parameter, 0, std::nullopt, std::nullopt, 1,
-                                               false));
+      symbols.push_back(
+          fact ? SymbolAttr::get(context, parameter, fact.getMin(), fact.getMax(), std::nullopt,
+                                 fact.getDivisor(), false)
+               : SymbolAttr::get(context, parameter, 0, std::nullopt, std::nullopt, 1, false));
       if (fact && fact.getHint() && isPlanted(Mistake::StaleSizes)) {
         sizes.push_back(SizeExpr::constant(context, *fact.getHint()).getAttr());
         continue;

@@ -1,5 +1,6 @@
-// The matrix products are the calls with a rule. Everything else is refused by name: a convolution sees its neighbours beyond the edge,
-// attention divides by what it counts, a sort orders the fill among the values.
+// The matrix products are the calls with a rule. Everything else is refused by name: a convolution
+// sees its neighbours beyond the edge, attention divides by what it counts, a sort orders the fill
+// among the values.
 #include "passes/PaddingRules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,7 +41,9 @@ public:
     if (product.lhs < 0) {
       return refuse("no rule says what it does with padding");
     }
-    auto result = call->getNumResults() == 1 ? dyn_cast<RankedTensorType>(call->getResult(0).getType()) : RankedTensorType();
+    auto result = call->getNumResults() == 1
+                      ? dyn_cast<RankedTensorType>(call->getResult(0).getType())
+                      : RankedTensorType();
     auto element = result ? result.getElementType() : Type();
     if (!element || !element.isIntOrFloat()) {
       return refuse("no fill for its element type");
@@ -82,13 +85,16 @@ private:
   }
 
   std::optional<unsigned> operandOf(unsigned place) {
-    auto operand = place < call.getArguments().size() ? dyn_cast<OperandAttr>(call.getArguments()[place]) : OperandAttr();
+    auto operand = place < call.getArguments().size()
+                       ? dyn_cast<OperandAttr>(call.getArguments()[place])
+                       : OperandAttr();
     return operand ? std::optional<unsigned>(operand.getIndex()) : std::nullopt;
   }
 
   bool take(unsigned place, ArrayRef<unsigned> dims) {
     std::optional<unsigned> operand = operandOf(place);
-    auto type = operand ? dyn_cast<RankedTensorType>(call.getOperands()[*operand].getType()) : RankedTensorType();
+    auto type = operand ? dyn_cast<RankedTensorType>(call.getOperands()[*operand].getType())
+                        : RankedTensorType();
     if (!type || type.getRank() != static_cast<int64_t>(dims.size())) {
       refuse("its operands have other ranks than its rule knows");
       return false;
@@ -108,7 +114,8 @@ private:
   /// The addend is broadcast to the result.
   bool takeAddend(unsigned place) {
     std::optional<unsigned> operand = operandOf(place);
-    auto type = operand ? dyn_cast<RankedTensorType>(call.getOperands()[*operand].getType()) : RankedTensorType();
+    auto type = operand ? dyn_cast<RankedTensorType>(call.getOperands()[*operand].getType())
+                        : RankedTensorType();
     if (!type) {
       return true;
     }
@@ -117,7 +124,8 @@ private:
     for (auto [i, size] : llvm::enumerate(getSizes(type))) {
       unsigned dim = described.result[skipped + i];
       if (size != described.sizes[dim] && !size.isConstant(1)) {
-        refuse("sizes " + Twine(size.str()) + " and " + described.sizes[dim].str() + " are not provably equal");
+        refuse("sizes " + Twine(size.str()) + " and " + described.sizes[dim].str() +
+               " are not provably equal");
         return false;
       }
       addend.dims.push_back(size == described.sizes[dim] ? dim : ~0u);
@@ -145,16 +153,18 @@ bool PadLanes::isZero() const {
 }
 
 bool mlir::frit::mayRunOnJunk(Operation *op) {
-  bool divides = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
-                     arith::CeilDivUIOp>(op);
+  bool divides = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+                     arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
   return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 && !divides &&
          isa<RankedTensorType>(op->getResult(0).getType());
 }
 
 PadLanes mlir::frit::foldPadLanes(Operation *op, ArrayRef<PadLanes> operands) {
   // Functions that kernels approximate are not what the folder computes.
-  bool exact = isa<arith::ArithDialect>(op->getDialect()) ||
-               isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::CopySignOp>(op);
+  bool exact =
+      isa<arith::ArithDialect>(op->getDialect()) ||
+      isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::CopySignOp>(
+          op);
   if (!exact) {
     return {};
   }
@@ -163,12 +173,14 @@ PadLanes mlir::frit::foldPadLanes(Operation *op, ArrayRef<PadLanes> operands) {
     if (!lanes.known) {
       return {};
     }
-    constants.push_back(DenseElementsAttr::get(RankedTensorType::get({}, lanes.known.getType()), Attribute(lanes.known)));
+    constants.push_back(DenseElementsAttr::get(RankedTensorType::get({}, lanes.known.getType()),
+                                               Attribute(lanes.known)));
   }
   SmallVector<OpFoldResult> results;
   if (failed(op->fold(constants, results)) || results.size() != 1) {
     return {};
   }
   auto elements = dyn_cast<DenseElementsAttr>(dyn_cast<Attribute>(results.front()));
-  return elements && elements.isSplat() ? PadLanes{elements.getSplatValue<TypedAttr>()} : PadLanes{};
+  return elements && elements.isSplat() ? PadLanes{elements.getSplatValue<TypedAttr>()}
+                                        : PadLanes{};
 }

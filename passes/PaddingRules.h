@@ -6,16 +6,18 @@
 #include <optional>
 #include <string>
 
-/// What padding means to operators: which dimensions of a library call may be larger than the program says, what must lie there, and
-/// what is known about the lanes beyond the program's sizes of a value computed on padded operands.
+/// What padding means to operators: which dimensions of a library call may be larger than the
+/// program says, what must lie there, and what is known about the lanes beyond the program's sizes
+/// of a value computed on padded operands.
 ///
-/// A call is safe to pad if its result inside of the logical sizes does not depend on what lies outside. A free dimension of a matrix
-/// product (rows of the left, columns of the right) never mixes with others: anything may lie there. The contracted one is summed:
-/// there both sides hold zeros (zero on one side is not enough, the other may hold an infinity, and 0 * inf is no 0).
+/// A call is safe to pad if its result inside of the logical sizes does not depend on what lies
+/// outside. A free dimension of a matrix product (rows of the left, columns of the right) never
+/// mixes with others: anything may lie there. The contracted one is summed: there both sides hold
+/// zeros (zero on one side is not enough, the other may hold an infinity, and 0 * inf is no 0).
 namespace mlir::frit {
 
-/// The dimensions of a call that have one size: equal numbers are equal sizes. Free dimensions may hold anything, the contracted one
-/// holds zeros.
+/// The dimensions of a call that have one size: equal numbers are equal sizes. Free dimensions may
+/// hold anything, the contracted one holds zeros.
 struct PaddableOperand {
   unsigned operand;
   SmallVector<unsigned> dims;
@@ -43,7 +45,8 @@ struct PadLanes {
 
 /// Whether an operation may run on junk: elementwise, and without an error to raise.
 bool mayRunOnJunk(Operation *op);
-/// What the lanes of an elementwise operation hold over operands whose lanes hold `operands`; only exact operations are folded.
+/// What the lanes of an elementwise operation hold over operands whose lanes hold `operands`; only
+/// exact operations are folded.
 PadLanes foldPadLanes(Operation *op, ArrayRef<PadLanes> operands);
 
 } // namespace mlir::frit

@@ -103,7 +103,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       }
       for (Value operand : op.getOperands()) {
         Value owner = ownerOf(operand);
-        lastUse[owner] = isPlanted(Mistake::EarlyReuse) ? until : std::max(lastUse.lookup(owner), until);
+        lastUse[owner] =
+            isPlanted(Mistake::EarlyReuse) ? until : std::max(lastUse.lookup(owner), until);
         if (isa<ReturnOp>(op)) {
           returned.insert(owner);
         }
@@ -153,30 +154,29 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   /// A region writes the mutated argument itself if nothing needs the old value
   /// afterwards and the region reads it only where it writes.
   void storeInPlace(GraphOp graph) {
-    for (StoreOp store :
-         graph.getBody().front().getOps<StoreOp>()) {
+    for (StoreOp store : graph.getBody().front().getOps<StoreOp>()) {
       auto target = dyn_cast<BlockArgument>(store.getTarget());
       auto result = dyn_cast<OpResult>(store.getValue());
       auto region = result ? dyn_cast<RegionOp>(result.getOwner()) : RegionOp();
-      if (isInPlace(store) || !target || !region || bufferOf.contains(result) || returned.contains(result) ||
-          result.getType() != target.getType()) {
+      if (isInPlace(store) || !target || !region || bufferOf.contains(result) ||
+          returned.contains(result) || result.getType() != target.getType()) {
         continue;
       }
       LayoutAttr have = getAssignedLayout(result), want = getAssignedLayout(target);
-      if (have.getStrides() != want.getStrides() || !canWriteInto(region, result.getResultNumber(), target, store)) {
+      if (have.getStrides() != want.getStrides() ||
+          !canWriteInto(region, result.getResultNumber(), target, store)) {
         continue;
       }
       // The value's other readers see the same elements in the argument, unless
       // another store follows.
-      bool again = llvm::any_of(target.getUsers(), [&](Operation *user) {
-        return user != store && isa<StoreOp>(user);
-      });
+      bool again = llvm::any_of(
+          target.getUsers(), [&](Operation *user) { return user != store && isa<StoreOp>(user); });
       if (again && !result.hasOneUse()) {
         continue;
       }
       bufferOf[result] = buffers.size();
-      buffers.push_back({bytesOf(cast<RankedTensorType>(result.getType())), "argument",
-                         target.getArgNumber()});
+      buffers.push_back(
+          {bytesOf(cast<RankedTensorType>(result.getType())), "argument", target.getArgNumber()});
       SmallVector<int64_t> writes;
       if (auto old = region->getAttrOfType<DenseI64ArrayAttr>("frit.writes")) {
         writes.assign(old.asArrayRef().begin(), old.asArrayRef().end());
@@ -201,7 +201,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         }
         if (user == region) {
           BlockArgument argument = region.getBody().getArgument(use.getOperandNumber());
-          if (value != target || !isReadInPlace(argument) || isLoadedLate(argument, result, reduces)) {
+          if (value != target || !isReadInPlace(argument) ||
+              isLoadedLate(argument, result, reduces)) {
             return false;
           }
         } else if (isLook(user)) {
@@ -288,9 +289,11 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       Value value = operand.get();
       auto it = bufferOf.find(value);
       if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
-          lastUse.lookup(value) != order[region] || !liesAs(region, result.getResultNumber(), value) ||
+          lastUse.lookup(value) != order[region] ||
+          !liesAs(region, result.getResultNumber(), value) ||
           getAssignedLayout(value) != getAssignedLayout(result) ||
-          llvm::count(region.getOperands(), value) != 1 || readsView(region, value) || isReadBeside(region, value)) {
+          llvm::count(region.getOperands(), value) != 1 || readsView(region, value) ||
+          isReadBeside(region, value)) {
         continue;
       }
       BlockArgument argument = body.getArgument(operand.getOperandNumber());
@@ -335,22 +338,27 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   /// Whether results after `number`, or also those `before` it, are computed
   /// from the argument.
   static bool isNeededBesides(BlockArgument argument, unsigned number, bool before) {
-    return llvm::any_of(resultsOf(argument), [&](unsigned other) { return other > number || (before && other != number); });
+    return llvm::any_of(resultsOf(argument), [&](unsigned other) {
+      return other > number || (before && other != number);
+    });
   }
 
-  /// Whether a kernel may load elements of the argument after it has written result `number` at their place. It loads an element once, and results
-  /// are computed in order; beside a reduction each may have a loop of its own.
+  /// Whether a kernel may load elements of the argument after it has written result `number` at
+  /// their place. It loads an element once, and results are computed in order; beside a reduction
+  /// each may have a loop of its own.
   static bool isLoadedLate(BlockArgument argument, unsigned number, bool reduces) {
     SmallVector<unsigned> results = resultsOf(argument);
     return reduces ? llvm::any_of(results, [&](unsigned other) { return other != number; })
-                   : !results.empty() && llvm::all_of(results, [&](unsigned other) { return other > number; });
+                   : !results.empty() &&
+                         llvm::all_of(results, [&](unsigned other) { return other > number; });
   }
 
   /// Whether a region of the same launch reads the storage of `value`.
   bool isReadBeside(RegionOp region, Value value) const {
     return region->hasAttr(kGroupAttr) && llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return isLook(user) ? isReadBeside(region, user->getResult(0)) : user != region && order.lookup(user) == order.lookup(region);
-    });
+             return isLook(user) ? isReadBeside(region, user->getResult(0))
+                                 : user != region && order.lookup(user) == order.lookup(region);
+           });
   }
 
   /// Whether the region also reads the storage of `value` through a view.

@@ -1,11 +1,11 @@
-// Convolutions of two dimensions run channels-last on a CPU: the library's kernels work on that order, and
-// in any other they reorder what they read and write on every call. Pooling between them
+// Convolutions of two dimensions run channels-last on a CPU: the library's kernels work on that
+// order, and in any other they reorder what they read and write on every call. Pooling between them
 // follows: torch's own kernels are vectorised along the channels, and along nothing else. Regions
 // write what their readers want (assign-layouts), so that between two calls the order costs
 // nothing; a call on an argument that lies otherwise stays as it is, a result may be copied.
 //
-// Sizes may be symbolic: strides are size expressions, and what an operator returns in another order because a
-// size happens to be 1 is copied by the runtime.
+// Sizes may be symbolic: strides are size expressions, and what an operator returns in another
+// order because a size happens to be 1 is copied by the runtime.
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -34,7 +34,8 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (int64_t number : inputs) {
       if (number < 0 || number >= static_cast<int64_t>(graph.getNumArguments()) ||
           !isImage(graph.getArgumentTypes()[number])) {
-        graph.emitError() << "input " << number << " is not a 4-d tensor, so it cannot be channels-last";
+        graph.emitError() << "input " << number
+                          << " is not a 4-d tensor, so it cannot be channels-last";
         return signalPassFailure();
       }
       auto type = cast<RankedTensorType>(graph.getArgumentTypes()[number]);
@@ -59,8 +60,10 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     }
     for (AtenOp call : calls) {
       Images images = *imagesOf(call);
-      call.setOperandLayoutsAttr(relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), images.operands));
-      call.setResultLayoutsAttr(relaid(call.getResultLayoutsAttr(), call.getResultTypes(), images.results));
+      call.setOperandLayoutsAttr(
+          relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), images.operands));
+      call.setResultLayoutsAttr(
+          relaid(call.getResultLayoutsAttr(), call.getResultTypes(), images.results));
       ++relaidCalls;
     }
     if (firstKept >= 0) {
@@ -83,10 +86,12 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
       auto type = dyn_cast<RankedTensorType>(argument.getType());
-      bool isFilter = graph.getArgAttr(number, "frit.own_bytes") && isImage(type) && !argument.use_empty() &&
+      bool isFilter = graph.getArgAttr(number, "frit.own_bytes") && isImage(type) &&
+                      !argument.use_empty() &&
                       llvm::all_of(argument.getUses(), [&](OpOperand &use) {
                         auto call = dyn_cast<AtenOp>(use.getOwner());
-                        return call && readsFilter(call) && relaidReaders.contains(call) && use.getOperandNumber() == 1 &&
+                        return call && readsFilter(call) && relaidReaders.contains(call) &&
+                               use.getOperandNumber() == 1 &&
                                call.getOpName() != "aten.convolution_backward.default" &&
                                call.getOperandLayoutsAttr()[1] == getContiguousLayout(type);
                       });
@@ -95,14 +100,16 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       }
       for (OpOperand &use : argument.getUses()) {
         auto call = cast<AtenOp>(use.getOwner());
-        call.setOperandLayoutsAttr(relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), {1}));
+        call.setOperandLayoutsAttr(
+            relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), {1}));
       }
       graph.setArgAttr(number, "frit.layout", getChannelsLastLayout(type));
       ++relaidWeights;
       ++count;
     }
     if (count > 0) {
-      graph->setAttr("frit.relaid_weights", IntegerAttr::get(IntegerType::get(&getContext(), 64), count));
+      graph->setAttr("frit.relaid_weights",
+                     IntegerAttr::get(IntegerType::get(&getContext(), 64), count));
     }
   }
 
@@ -119,18 +126,22 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
 
   /// Null if the operator has none, or if the program gave it an order of its own.
   static std::optional<Images> imagesOf(AtenOp call) {
-    auto images = llvm::StringSwitch<std::optional<Images>>(call.getOpName())
-                      .Cases({"aten.convolution.default", "aten.conv2d.default", "aten.conv2d.padding"}, Images{{0}, {0}})
-                      .Case("aten.convolution_backward.default", Images{{0, 1}, {0, 1}})
-                      .Case("aten.max_pool2d_with_indices.default", Images{{0}, {0, 1}})
-                      .Case("aten.max_pool2d_with_indices_backward.default", Images{{0, 1, 2}, {0}})
-                      .Cases({"aten.max_pool2d.default", "aten.avg_pool2d.default", "aten.adaptive_avg_pool2d.default",
-                              "aten._adaptive_avg_pool2d.default"},
-                             Images{{0}, {0}})
-                      .Cases({"aten.avg_pool2d_backward.default", "aten._adaptive_avg_pool2d_backward.default"},
-                             Images{{0, 1}, {0}})
-                      .Default(std::nullopt);
-    if (!images || !call.getOperandLayoutsAttr() || !call.getResultLayoutsAttr() || isTransposed(call)) {
+    auto images =
+        llvm::StringSwitch<std::optional<Images>>(call.getOpName())
+            .Cases({"aten.convolution.default", "aten.conv2d.default", "aten.conv2d.padding"},
+                   Images{{0}, {0}})
+            .Case("aten.convolution_backward.default", Images{{0, 1}, {0, 1}})
+            .Case("aten.max_pool2d_with_indices.default", Images{{0}, {0, 1}})
+            .Case("aten.max_pool2d_with_indices_backward.default", Images{{0, 1, 2}, {0}})
+            .Cases({"aten.max_pool2d.default", "aten.avg_pool2d.default",
+                    "aten.adaptive_avg_pool2d.default", "aten._adaptive_avg_pool2d.default"},
+                   Images{{0}, {0}})
+            .Cases(
+                {"aten.avg_pool2d_backward.default", "aten._adaptive_avg_pool2d_backward.default"},
+                Images{{0, 1}, {0}})
+            .Default(std::nullopt);
+    if (!images || !call.getOperandLayoutsAttr() || !call.getResultLayoutsAttr() ||
+        isTransposed(call)) {
       return std::nullopt;
     }
     for (unsigned number : images->operands) {
@@ -145,7 +156,9 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       return std::nullopt;
     }
     // A backward that nobody asks for has no result.
-    llvm::erase_if(images->results, [&](unsigned number) { return isa<NoneType>(call.getResult(number).getType()); });
+    llvm::erase_if(images->results, [&](unsigned number) {
+      return isa<NoneType>(call.getResult(number).getType());
+    });
     for (unsigned number : images->results) {
       if (!isImage(call.getResult(number).getType())) {
         return std::nullopt;
@@ -190,8 +203,8 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     Value value = ret.getOperand(number);
     auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!isImage(value.getType()) || !isa_and_nonnull<AtenOp, RegionOp>(value.getDefiningOp()) || !storage ||
-        storage.getKind() != StorageKind::Fresh ||
+    if (!isImage(value.getType()) || !isa_and_nonnull<AtenOp, RegionOp>(value.getDefiningOp()) ||
+        !storage || storage.getKind() != StorageKind::Fresh ||
         graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") != getContiguousLayout(type)) {
       return;
     }

@@ -1,4 +1,5 @@
-// Random operators as formulas of bits that kernels make for themselves, each element from its own place.
+// Random operators as formulas of bits that kernels make for themselves, each element from its own
+// place.
 #include "passes/Passes.h"
 #include "passes/legalize/RewriteCall.h"
 
@@ -38,29 +39,36 @@ public:
       drawSeed(call.getOp());
     }
     OpBuilder &builder = b.getBuilder();
-    Value number = arith::ConstantOp::create(builder, b.getLoc(), builder.getI64IntegerAttr(next++));
+    Value number =
+        arith::ConstantOp::create(builder, b.getLoc(), builder.getI64IntegerAttr(next++));
     auto type = getTensorType(sizes, getElementType(b.getContext(), dtype));
     return {RandomOp::create(builder, b.getLoc(), type, seed->getResult(0), number), dtype};
   }
 
 private:
-  /// Any 64-bit number but the largest, from torch's generator of the device: `manual_seed`, the order of the program's draws and the
-  /// capture of CUDA graphs hold for it as for any other draw.
+  /// Any 64-bit number but the largest, from torch's generator of the device: `manual_seed`, the
+  /// order of the program's draws and the capture of CUDA graphs hold for it as for any other draw.
   void drawSeed(AtenOp before) {
     MLIRContext *context = graph.getContext();
     OpBuilder builder(before);
     Attribute none = builder.getUnitAttr(), dtype = DTypeAttr::get(context, DType::I64);
     Attribute arguments[] = {builder.getI64IntegerAttr(std::numeric_limits<int64_t>::min()),
                              builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()),
-                             builder.getArrayAttr({}), dtype, none, TorchEnumAttr::get(context, "device", 0, deviceName),
+                             builder.getArrayAttr({}),
+                             dtype,
+                             none,
+                             TorchEnumAttr::get(context, "device", 0, deviceName),
                              builder.getBoolAttr(false)};
     ArrayAttr nothing = builder.getArrayAttr({});
-    Attribute layout = LayoutAttr::get(context, ArrayRef<SizeAttr>(), SizeExpr::constant(context, 0)),
+    Attribute layout =
+                  LayoutAttr::get(context, ArrayRef<SizeAttr>(), SizeExpr::constant(context, 0)),
               storage = StorageAttr::get(context, StorageKind::Fresh, 0);
-    seed = AtenOp::create(builder, before.getLoc(), TypeRange(RankedTensorType::get({}, builder.getI64Type())),
-                          builder.getStringAttr("aten.randint.low"), ValueRange(), builder.getArrayAttr(arguments), ArrayAttr(),
-                          nothing, builder.getArrayAttr(dtype), nothing, builder.getArrayAttr(layout), builder.getArrayAttr(storage),
-                          builder.getStringAttr("the seed of the graph's random numbers, from torch's generator"));
+    seed = AtenOp::create(
+        builder, before.getLoc(), TypeRange(RankedTensorType::get({}, builder.getI64Type())),
+        builder.getStringAttr("aten.randint.low"), ValueRange(), builder.getArrayAttr(arguments),
+        ArrayAttr(), nothing, builder.getArrayAttr(dtype), nothing, builder.getArrayAttr(layout),
+        builder.getArrayAttr(storage),
+        builder.getStringAttr("the seed of the graph's random numbers, from torch's generator"));
   }
 
   GraphOp graph;
@@ -71,17 +79,23 @@ private:
 
 /// The upper `kept` bits of each element, as a number of the same type.
 Tensor upperBits(TensorBuilder &b, Tensor bits, unsigned kept) {
-  Tensor distance = b.broadcast(b.constantInt(bits.dtype, getBits(bits.dtype) - kept), bits.sizes());
-  return {arith::ShRUIOp::create(b.getBuilder(), b.getLoc(), bits.value, distance.value), bits.dtype};
+  Tensor distance =
+      b.broadcast(b.constantInt(bits.dtype, getBits(bits.dtype) - kept), bits.sizes());
+  return {arith::ShRUIOp::create(b.getBuilder(), b.getLoc(), bits.value, distance.value),
+          bits.dtype};
 }
 
-/// Of the unit interval without 1, in a math dtype with the precision of `dtype`: a multiple of 2^-p where p is the number of bits of its
-/// significand, so that nothing rounds up to 1.
+/// Of the unit interval without 1, in a math dtype with the precision of `dtype`: a multiple of
+/// 2^-p where p is the number of bits of its significand, so that nothing rounds up to 1.
 Tensor uniform(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DType dtype) {
   TensorBuilder &b = call.build();
-  unsigned precision = dtype == DType::F64 ? 53 : dtype == DType::F32 ? 24 : dtype == DType::F16 ? 11 : 8;
+  unsigned precision = dtype == DType::F64   ? 53
+                       : dtype == DType::F32 ? 24
+                       : dtype == DType::F16 ? 11
+                                             : 8;
   Tensor bits = draws.bits(call, sizes, dtype == DType::F64 ? DType::I64 : DType::I32);
-  return b.mul(b.cast(upperBits(b, bits, precision), getMathDtype(dtype)), std::ldexp(1.0, -static_cast<int>(precision)));
+  return b.mul(b.cast(upperBits(b, bits, precision), getMathDtype(dtype)),
+               std::ldexp(1.0, -static_cast<int>(precision)));
 }
 
 /// True with probability p in [0, 1]: u < p for the u of `uniform` in f32, decided in integers.
@@ -91,7 +105,8 @@ Tensor isBelow(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, double p)
     return b.broadcast(b.constantInt(DType::Bool, p == 1), sizes);
   }
   Tensor bits = upperBits(b, draws.bits(call, sizes, DType::I32), 24);
-  Tensor limit = b.broadcast(b.constantInt(DType::I32, static_cast<int64_t>(std::ceil(std::ldexp(p, 24)))), sizes);
+  Tensor limit = b.broadcast(
+      b.constantInt(DType::I32, static_cast<int64_t>(std::ceil(std::ldexp(p, 24)))), sizes);
   return b.compare(TensorBuilder::Compare::LT, bits, limit);
 }
 
@@ -104,7 +119,8 @@ Values asResult(AtenCall &call, Tensor value) {
   return SmallVector<Tensor>{call.finish(value)};
 }
 
-/// native_dropout(input, p, train), dropout(input, p, train): x * mask * scale, where NaN and infinities that are dropped give NaN.
+/// native_dropout(input, p, train), dropout(input, p, train): x * mask * scale, where NaN and
+/// infinities that are dropped give NaN.
 Values dropout(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
   Tensor x = call.tensor(0);
@@ -136,8 +152,9 @@ Values dropout(AtenCall &call, Draws &draws) {
 
 /// rand(size, ...), rand_like(self, ...)
 Values rand(AtenCall &call, Draws &draws) {
-  return isFloating(call.resultDtype()) ? asResult(call, uniform(call, draws, call.resultSizes(), call.resultDtype()))
-                                        : call.refuse("random numbers of integers");
+  return isFloating(call.resultDtype())
+             ? asResult(call, uniform(call, draws, call.resultSizes(), call.resultDtype()))
+             : call.refuse("random numbers of integers");
 }
 
 /// bernoulli(self), self holding probabilities
@@ -148,14 +165,16 @@ Values bernoulliOfSelf(AtenCall &call, Draws &draws) {
     return call.refuse("probabilities that are integers");
   }
   DType math = getMathDtype(p.dtype);
-  return asResult(call, b.compare(TensorBuilder::Compare::LT, uniform(call, draws, p.sizes(), math), b.cast(p, math)));
+  return asResult(call, b.compare(TensorBuilder::Compare::LT, uniform(call, draws, p.sizes(), math),
+                                  b.cast(p, math)));
 }
 
 /// bernoulli(self, p)
 Values bernoulli(AtenCall &call, Draws &draws) {
   double p = call.number(1);
-  return call.refused() || !isProbability(p) ? call.refuse("a probability outside of [0, 1]")
-                                             : asResult(call, isBelow(call, draws, call.resultSizes(), p));
+  return call.refused() || !isProbability(p)
+             ? call.refuse("a probability outside of [0, 1]")
+             : asResult(call, isBelow(call, draws, call.resultSizes(), p));
 }
 
 /// uniform(self, from, to): what rounds to `to` is `from`, as in eager.
@@ -173,14 +192,16 @@ Values uniformBetween(AtenCall &call, Draws &draws) {
   return asResult(call, b.select(isTo, b.cast(b.constant(dtype, from), math), value));
 }
 
-/// Of the standard normal distribution, by Box and Muller: sqrt(-2 ln u) cos(2 pi v) with u in (0, 1], which reaches 6.7 in f32. An element takes
-/// the two words of its 64 bits; in f64, the bits of two draws.
+/// Of the standard normal distribution, by Box and Muller: sqrt(-2 ln u) cos(2 pi v) with u in (0,
+/// 1], which reaches 6.7 in f32. An element takes the two words of its 64 bits; in f64, the bits of
+/// two draws.
 Tensor standardNormal(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DType math) {
   TensorBuilder &b = call.build();
   constexpr double twoPi = 6.283185307179586;
   Tensor first, second, bits = draws.bits(call, sizes, DType::I64);
   if (math == DType::F64) {
-    first = b.add(b.mul(b.cast(upperBits(b, bits, 53), math), std::ldexp(1.0, -53)), std::ldexp(1.0, -53));
+    first = b.add(b.mul(b.cast(upperBits(b, bits, 53), math), std::ldexp(1.0, -53)),
+                  std::ldexp(1.0, -53));
     second = b.mul(uniform(call, draws, sizes, math), twoPi);
   } else {
     Tensor low = b.bitAnd(bits, b.broadcast(b.constantInt(DType::I64, 0xFFFFFFFF), sizes));
@@ -194,8 +215,9 @@ Tensor standardNormal(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DT
 /// randn(size, ...), randn_like(self, ...)
 Values randn(AtenCall &call, Draws &draws) {
   DType dtype = call.resultDtype();
-  return isFloating(dtype) ? asResult(call, standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)))
-                           : call.refuse("random numbers of integers");
+  return isFloating(dtype)
+             ? asResult(call, standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)))
+             : call.refuse("random numbers of integers");
 }
 
 /// normal_functional(self, mean, std)
@@ -206,7 +228,10 @@ Values normal(AtenCall &call, Draws &draws) {
   if (call.refused() || !isFloating(dtype) || !(deviation >= 0)) {
     return call.refuse("a deviation that eager refuses");
   }
-  return asResult(call, b.add(b.mul(standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)), deviation), mean));
+  return asResult(
+      call,
+      b.add(b.mul(standardNormal(call, draws, call.resultSizes(), getMathDtype(dtype)), deviation),
+            mean));
 }
 
 using RandomRule = Values (*)(AtenCall &, Draws &);
@@ -219,10 +244,16 @@ struct RandomOperator {
 };
 
 constexpr RandomOperator kOperators[] = {
-    {"aten.native_dropout.default", dropout},       {"aten.dropout.default", dropout},         {"aten.rand.default", rand},
-    {"aten.rand_like.default", rand},               {"aten.bernoulli.default", bernoulliOfSelf, 1},
-    {"aten.bernoulli.p", bernoulli, 2},             {"aten.uniform.default", uniformBetween, 3}, {"aten.randn.default", randn},
-    {"aten.randn_like.default", randn},             {"aten.normal_functional.default", normal, 3},
+    {"aten.native_dropout.default", dropout},
+    {"aten.dropout.default", dropout},
+    {"aten.rand.default", rand},
+    {"aten.rand_like.default", rand},
+    {"aten.bernoulli.default", bernoulliOfSelf, 1},
+    {"aten.bernoulli.p", bernoulli, 2},
+    {"aten.uniform.default", uniformBetween, 3},
+    {"aten.randn.default", randn},
+    {"aten.randn_like.default", randn},
+    {"aten.normal_functional.default", normal, 3},
 };
 
 struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> {
@@ -236,8 +267,12 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
     Draws draws(graph);
     for (Operation &op : llvm::make_early_inc_range(graph.getBody().front())) {
       auto call = dyn_cast<AtenOp>(op);
-      const auto *known = call && !call.getReason() ? llvm::find_if(kOperators, [&](const RandomOperator &one) { return one.name == call.getOpName(); })
-                               : std::end(kOperators);
+      const auto *known = call && !call.getReason()
+                              ? llvm::find_if(kOperators,
+                                              [&](const RandomOperator &one) {
+                                                return one.name == call.getOpName();
+                                              })
+                              : std::end(kOperators);
       if (known == std::end(kOperators)) {
         continue;
       }

@@ -1,6 +1,7 @@
-// Writes down where a program can see that two tensors are one storage, while the graph still says which operators make storage and
-// which only look at it. Later passes see values: `x * 1` becomes `x`, a slice of a sum is computed beside the sum, a copy in front of a
-// view folds away. None of that changes a value, and each of it would change what shares memory with what.
+// Writes down where a program can see that two tensors are one storage, while the graph still says
+// which operators make storage and which only look at it. Later passes see values: `x * 1` becomes
+// `x`, a slice of a sum is computed beside the sum, a copy in front of a view folds away. None of
+// that changes a value, and each of it would change what shares memory with what.
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -18,12 +19,13 @@ using namespace mlir::frit;
 
 /// Whether a dimension repeats elements.
 static bool overlaps(LayoutAttr layout, RankedTensorType type) {
-  return llvm::any_of(llvm::zip(getSizes(type), layout.getStrides()),
-                      [](auto dim) { return SizeExpr(std::get<1>(dim)).isConstant(0) && !std::get<0>(dim).isConstant(1); });
+  return llvm::any_of(llvm::zip(getSizes(type), layout.getStrides()), [](auto dim) {
+    return SizeExpr(std::get<1>(dim)).isConstant(0) && !std::get<0>(dim).isConstant(1);
+  });
 }
 
-/// Whether elements of the storage that the call copies are known to lie at the same place, though no dimension repeats them: those are one by one in
-/// the copy.
+/// Whether elements of the storage that the call copies are known to lie at the same place, though
+/// no dimension repeats them: those are one by one in the copy.
 static bool sharesPlaces(AtenOp op) {
   ArrayAttr layouts = op.getOperandLayoutsAttr();
   auto layout = layouts ? dyn_cast<LayoutAttr>(layouts[0]) : LayoutAttr();
@@ -75,17 +77,20 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     resolveResults(graph, places);
   }
 
-  /// What is in the storage of a call's first operand, if the call counts in elements of it; nullopt where that is not known.
+  /// What is in the storage of a call's first operand, if the call counts in elements of it;
+  /// nullopt where that is not known.
   static std::optional<Place> rootOf(AtenOp op, const TracedPlaces &places) {
     std::optional<Place> place = places.find(op.getOperand(0));
     std::optional<Place> root = place ? places.find(place->root) : std::nullopt;
     return root && root->dtype == place->dtype && op.getOperandLayouts() ? root : std::nullopt;
   }
 
-  /// Lets the call read `root` instead of a view of it, and says the offset, argument `position`, as a number.
+  /// Lets the call read `root` instead of a view of it, and says the offset, argument `position`,
+  /// as a number.
   static void readRoot(AtenOp op, const Place &root, unsigned position, SizeExpr offset) {
     MLIRContext *context = op.getContext();
-    SmallVector<Attribute> arguments(op.getArguments().getValue()), layouts(op.getOperandLayouts()->getValue());
+    SmallVector<Attribute> arguments(op.getArguments().getValue()),
+        layouts(op.getOperandLayouts()->getValue());
     op.setOperand(0, root.root);
     layouts[0] = root.layout;
     if (isa<UnitAttr>(arguments[position])) {
@@ -106,7 +111,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     op.setOperandLayoutsAttr(ArrayAttr::get(context, layouts));
   }
 
-  /// Whether eager's tensor behind `root` fills a storage of its own: it is new, or a copy of such a one.
+  /// Whether eager's tensor behind `root` fills a storage of its own: it is new, or a copy of such
+  /// a one.
   static bool fillsStorage(Value root, const TracedPlaces &places) {
     while (auto op = root.getDefiningOp<AtenOp>()) {
       Value copied = copiesStorageOf(op);
@@ -122,8 +128,9 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     return false;
   }
 
-  /// What a storage holds around the value is there at the call alone: the copies of it and their views are made by eager's kernels, as far as the
-  /// argument or the new tensor that they go back to.
+  /// What a storage holds around the value is there at the call alone: the copies of it and their
+  /// views are made by eager's kernels, as far as the argument or the new tensor that they go back
+  /// to.
   static void keepStorage(Value value) {
     while (auto op = value.getDefiningOp<AtenOp>()) {
       Access access = getAccess(op);
@@ -148,7 +155,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
       op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
     } else if (!isa<UnitAttr>(op.getArguments()[3])) {
-      // Where the caller's tensor begins in its storage is known at the call: the result is at no place relative to it.
+      // Where the caller's tensor begins in its storage is known at the call: the result is at no
+      // place relative to it.
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
       places.forget(op.getResult(0));
     } else if (op.getOperand(0) != root->root) {
@@ -164,7 +172,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     ++numRoots;
   }
 
-  /// So does `as_strided_scatter`: what it leaves of a view is a view of what it leaves of the storage.
+  /// So does `as_strided_scatter`: what it leaves of a view is a view of what it leaves of the
+  /// storage.
   void resolveScatter(AtenOp op, TracedPlaces &places) {
     std::optional<Place> root = rootOf(op, places), place = places.find(op.getOperand(0));
     if (!root || !(isa<BlockArgument>(root->root) || fillsStorage(root->root, places))) {
@@ -189,13 +198,14 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     result.setType(root->root.getType());
     op.setResultLayoutsAttr(builder.getArrayAttr({root->layout}));
     places.add(op);
-    Value view = createAlias(builder, op.getLoc(), {result, root->layout, root->dtype}, *place, type);
+    Value view =
+        createAlias(builder, op.getLoc(), {result, root->layout, root->dtype}, *place, type);
     result.replaceAllUsesExcept(view, view.getDefiningOp());
     places.note(view, {result, place->layout, place->dtype});
   }
 
-  /// Results in the storage of an argument lie where the argument does; results of one storage are looks at it, and so is one that leaves
-  /// gaps or overlaps itself.
+  /// Results in the storage of an argument lie where the argument does; results of one storage are
+  /// looks at it, and so is one that leaves gaps or overlaps itself.
   void resolveResults(GraphOp graph, const TracedPlaces &places) {
     auto op = cast<ReturnOp>(graph.getBody().front().getTerminator());
     OpBuilder builder(op);
@@ -206,12 +216,14 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       // Nobody sees what only the backward takes. No copy has elements that overlap.
       auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
       bool isKept = firstKept >= 0 && number >= firstKept;
-      if (!storage || (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {
+      if (!storage ||
+          (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {
         continue;
       }
       if (storage.getKind() == StorageKind::Fresh) {
         fresh[storage].push_back(&use);
-      } else if (auto place = places.find(use.get()); place && place->root != use.get() && isa<BlockArgument>(place->root)) {
+      } else if (auto place = places.find(use.get());
+                 place && place->root != use.get() && isa<BlockArgument>(place->root)) {
         look(builder, use, places);
       }
     }
@@ -227,7 +239,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       }
       for (OpOperand *use : uses) {
         auto type = cast<RankedTensorType>(use->get().getType());
-        if (use->get() != roots[0] && (values.size() > 1 || !isDense(places.find(use->get())->layout, type))) {
+        if (use->get() != roots[0] &&
+            (values.size() > 1 || !isDense(places.find(use->get())->layout, type))) {
           look(builder, *use, places);
         }
       }

@@ -71,7 +71,7 @@ static bool isInt(Value value, int64_t expected) {
 /// both zeros included.
 static Value getIdentity(Operation &op) {
   auto either = [&](auto test) -> Value {
-    return test(op.getOperand(1)) ? op.getOperand(0)
+    return test(op.getOperand(1))   ? op.getOperand(0)
            : test(op.getOperand(0)) ? op.getOperand(1)
                                     : Value();
   };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/KernelBudgets.h"
+#include "kernel/KernelBudgets.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -20,12 +20,17 @@ struct ScheduleDevice {
   /// Threads that a processor holds, as far as their registers allow.
   int64_t threads() const { return arch >= 120 || arch == 86 || arch == 89 ? 1536 : 2048; }
   unsigned processors() const { return arch >= 100 ? 148 : arch >= 90 ? 132 : 108; }
-  /// Bytes that a processor has to wait for at once to keep memory busy: latency x bandwidth / processors, with 800 ns of a loaded
-  /// memory and the 2.0 TB/s of an A100, 4.8 of an H200, 8.0 of a B200 (15, 29 and 43 KB).
-  int64_t bytesInFlight() const { return int64_t(800) * (arch >= 100 ? 8000 : arch >= 90 ? 4800 : 2039) / processors(); }
+  /// Bytes that a processor has to wait for at once to keep memory busy: latency x bandwidth /
+  /// processors, with 800 ns of a loaded memory and the 2.0 TB/s of an A100, 4.8 of an H200, 8.0 of
+  /// a B200 (15, 29 and 43 KB).
+  int64_t bytesInFlight() const {
+    return int64_t(800) * (arch >= 100 ? 8000 : arch >= 90 ? 4800 : 2039) / processors();
+  }
   /// What the blocks of a processor share: registers of 32 bits, and bytes of shared memory.
   int64_t registers() const { return 65536; }
-  int64_t sharedBytes() const { return (arch == 80 || arch == 87 ? 164 : arch >= 90 && arch < 120 ? 228 : 100) << 10; }
+  int64_t sharedBytes() const {
+    return (arch == 80 || arch == 87 ? 164 : arch >= 90 && arch < 120 ? 228 : 100) << 10;
+  }
   /// Blocks that run at once and share their memory.
   unsigned mostClusterBlocks() const { return arch >= 90 ? kMostRowBlocks : 1; }
 };
@@ -48,10 +53,12 @@ struct RegionSummary {
   unsigned widestBytes = 4, narrowestBytes = 4;
   /// Work of a point in elementary operations.
   unsigned weight = 1;
-  /// Without reductions: bytes of an element of the one operand that a point of the domain reads from memory, at its own place; 0 where
-  /// there are more of them or none, or it is read elsewhere. What is small comes from a cache.
+  /// Without reductions: bytes of an element of the one operand that a point of the domain reads
+  /// from memory, at its own place; 0 where there are more of them or none, or it is read
+  /// elsewhere. What is small comes from a cache.
   unsigned streamedBytes = 0;
-  /// The length of a row where it is known, else 0, and how many operands of its size the reductions read.
+  /// The length of a row where it is known, else 0, and how many operands of its size the
+  /// reductions read.
   int64_t knownColumns = 0;
   unsigned keptOperands = 1;
   /// Columns that lie next to each other, where their number is known, else 0.
@@ -77,14 +84,15 @@ struct ScheduleCandidate {
 };
 
 /// Best first; never empty.
-SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
-                                                ScheduleTarget target, ScheduleDevice device = {});
+SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region, ScheduleTarget target,
+                                                ScheduleDevice device = {});
 
-/// Whether a region that reads its rows again after a reduction finds them where a block or a cluster has kept them. Rows of unknown length
-/// count as kept: most of them are.
+/// Whether a region that reads its rows again after a reduction finds them where a block or a
+/// cluster has kept them. Rows of unknown length count as kept: most of them are.
 bool keepsRows(const RegionSummary &region, ScheduleDevice device);
 
-/// Reductions over the rows of a region that reduces along them too (a norm's backward): what they add to it.
+/// Reductions over the rows of a region that reduces along them too (a norm's backward): what they
+/// add to it.
 struct ColumnsBeside {
   /// How many there are, and operands that are common to all rows.
   unsigned results = 1, common = 0;
@@ -96,14 +104,17 @@ struct BothWays {
   /// Why not: null where there is a schedule.
   enum class Refusal { None, UnknownLength, TooManyRegisters, TooFewRows } refusal = Refusal::None;
   ScheduleCandidate schedule = {ScheduleKind::RowReduction, {}};
-  /// Of a thread and of a block, as estimated; the shared memory includes that of the exchanges along a row.
+  /// Of a thread and of a block, as estimated; the shared memory includes that of the exchanges
+  /// along a row.
   int64_t registers = 0, sharedBytes = 0;
 
   explicit operator bool() const { return refusal == Refusal::None; }
 };
 
-/// The schedule that sweeps rows once for reductions both ways, if there is one that pays: how many threads take a row, rows a block, and
-/// blocks (`parts`) of a grid that stays for all rows. `region.keptOperands` are all operands of the size of the domain.
-BothWays scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns, ScheduleDevice device = {});
+/// The schedule that sweeps rows once for reductions both ways, if there is one that pays: how many
+/// threads take a row, rows a block, and blocks (`parts`) of a grid that stays for all rows.
+/// `region.keptOperands` are all operands of the size of the domain.
+BothWays scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns,
+                          ScheduleDevice device = {});
 
 } // namespace mlir::frit

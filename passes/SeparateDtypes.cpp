@@ -1,5 +1,6 @@
-// Elements of `int8` and `uint8` are one type in the IR, so a conversion between them is no operation and equal values of both are one value.
-// Kernels read bits and their operations say how. Outside of them somebody reads the dtype: operators, stores and the caller.
+// Elements of `int8` and `uint8` are one type in the IR, so a conversion between them is no
+// operation and equal values of both are one value. Kernels read bits and their operations say how.
+// Outside of them somebody reads the dtype: operators, stores and the caller.
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -56,7 +57,8 @@ private:
     if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
       return builder.clone(*constant)->getResult(0);
     }
-    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{value.getType()}, ValueRange{value}, ScheduleAttr(), ArrayAttr());
+    auto region = RegionOp::create(builder, value.getLoc(), TypeRange{value.getType()},
+                                   ValueRange{value}, ScheduleAttr(), ArrayAttr());
     Block &body = region.getBody().emplaceBlock();
     body.addArgument(value.getType(), value.getLoc());
     builder.setInsertionPointToEnd(&body);

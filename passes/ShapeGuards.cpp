@@ -71,13 +71,13 @@ AssumptionAttr mlir::frit::withSizes(AssumptionAttr assumption,
   for (SizeAttr size : assumption.getSizes()) {
     sizes.push_back(replace(size));
   }
-  return AssumptionAttr::get(assumption.getContext(), assumption.getKind(), assumption.getOperands(),
-                             sizes, assumption.getOrigin());
+  return AssumptionAttr::get(assumption.getContext(), assumption.getKind(),
+                             assumption.getOperands(), sizes, assumption.getOrigin());
 }
 
 AssumptionAttr mlir::frit::withOrigin(AssumptionAttr assumption, StringRef origin) {
-  return AssumptionAttr::get(assumption.getContext(), assumption.getKind(), assumption.getOperands(),
-                             assumption.getSizes(), origin);
+  return AssumptionAttr::get(assumption.getContext(), assumption.getKind(),
+                             assumption.getOperands(), assumption.getSizes(), origin);
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +110,8 @@ SizeExpr GuardFacts::inMultiples(SizeExpr size) const {
   return multiples.empty() ? size : size.substitute(multiples);
 }
 
-/// `x` and `d` if the size is the remainder `x - d * floordiv(x, d)` or its negative, nullopt otherwise.
+/// `x` and `d` if the size is the remainder `x - d * floordiv(x, d)` or its negative, nullopt
+/// otherwise.
 static std::optional<std::pair<SizeExpr, int64_t>> getRemainder(SizeExpr size) {
   MLIRContext *context = size.getContext();
   for (auto [c, m] : llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
@@ -155,14 +156,16 @@ std::optional<bool> GuardFacts::decide(AssumptionAttr assumption) const {
     if (sizes[0] == sizes[1]) {
       return true;
     }
-    return less(sizes[0], sizes[1]) || less(sizes[1], sizes[0]) ? std::optional(false) : std::nullopt;
+    return less(sizes[0], sizes[1]) || less(sizes[1], sizes[0]) ? std::optional(false)
+                                                                : std::nullopt;
   case GuardKind::Range: {
     bool open = sizes[2].isConstant(INT64_MAX);
     if (less(sizes[0], sizes[1]) || (!open && less(sizes[2], sizes[0]))) {
       return false;
     }
     bool high = open || facts.provablyNonNegative(sizes[2] - sizes[0]);
-    return high && facts.provablyNonNegative(sizes[0] - sizes[1]) ? std::optional(true) : std::nullopt;
+    return high && facts.provablyNonNegative(sizes[0] - sizes[1]) ? std::optional(true)
+                                                                  : std::nullopt;
   }
   case GuardKind::Divisor: {
     SizeExpr size = inMultiples(sizes[0]);
@@ -207,7 +210,8 @@ bool GuardFacts::implies(AssumptionAttr other, AssumptionAttr assumption) const 
   }
   switch (assumption.getKind()) {
   case GuardKind::Equal:
-    return known[0] - known[1] == wanted[1] - wanted[0] || known[0] - known[1] == wanted[0] - wanted[1];
+    return known[0] - known[1] == wanted[1] - wanted[0] ||
+           known[0] - known[1] == wanted[0] - wanted[1];
   case GuardKind::Range:
     return known[0] == wanted[0] && facts.provablyNonNegative(known[1] - wanted[1]) &&
            (known[2] == wanted[2] || wanted[2].isConstant(INT64_MAX) ||
@@ -215,7 +219,8 @@ bool GuardFacts::implies(AssumptionAttr other, AssumptionAttr assumption) const 
   case GuardKind::Divisor: {
     auto factor = wanted[0].divideExactly(known[0]);
     int64_t divisor = *known[1].getConstant(), needed = *wanted[1].getConstant(), product;
-    return factor && !llvm::MulOverflow(divisor, inMultiples(*factor).getContentDivisor(), product) &&
+    return factor &&
+           !llvm::MulOverflow(divisor, inMultiples(*factor).getContentDivisor(), product) &&
            product % needed == 0;
   }
   case GuardKind::Index32:

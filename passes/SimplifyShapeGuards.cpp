@@ -37,8 +37,10 @@ private:
       guard.setAssumptionAttr(plain);
       std::optional<bool> decided = facts.decide(plain);
       if (decided && !*decided) {
-        std::string text = describe(plain, [&](int64_t argument) { return "argument " + std::to_string(argument); });
-        return guard.emitError() << "can never run: " << text << ", which the graph's sizes rule out; assumed by "
+        std::string text = describe(
+            plain, [&](int64_t argument) { return "argument " + std::to_string(argument); });
+        return guard.emitError() << "can never run: " << text
+                                 << ", which the graph's sizes rule out; assumed by "
                                  << plain.getOrigin();
       }
       if (decided) {
@@ -52,7 +54,8 @@ private:
         guard.erase();
         continue;
       }
-      // A later guard that says more takes the place of an earlier one, unless it speaks of what is not known there.
+      // A later guard that says more takes the place of an earlier one, unless it speaks of what is
+      // not known there.
       if (!facts.isUnbacked(plain)) {
         auto &same = kept[static_cast<unsigned>(plain.getKind())];
         llvm::erase_if(same, [&](GuardOp other) {
@@ -70,15 +73,18 @@ private:
     return success();
   }
 
-  /// Kinds of which one may say more than another that is not the same; there are as many of the others as arguments.
+  /// Kinds of which one may say more than another that is not the same; there are as many of the
+  /// others as arguments.
   static bool comparable(AssumptionAttr assumption) {
-    return assumption.getKind() != GuardKind::Strides && assumption.getKind() != GuardKind::Disjoint;
+    return assumption.getKind() != GuardKind::Strides &&
+           assumption.getKind() != GuardKind::Disjoint;
   }
 
   bool isImplied(const GuardFacts &facts, AssumptionAttr assumption) {
     return comparable(assumption) &&
-           llvm::any_of(kept[static_cast<unsigned>(assumption.getKind())],
-                        [&](GuardOp other) { return facts.implies(other.getAssumption(), assumption); });
+           llvm::any_of(kept[static_cast<unsigned>(assumption.getKind())], [&](GuardOp other) {
+             return facts.implies(other.getAssumption(), assumption);
+           });
   }
 
   void simplifyVariants(RegionOp region, const GuardFacts &facts) {
@@ -96,8 +102,9 @@ private:
         possible &= !decided || *decided;
         if (decided) {
           ++impliedByFacts;
-        } else if (isImplied(facts, plain) ||
-                   llvm::any_of(open, [&](AssumptionAttr other) { return facts.implies(other, plain); })) {
+        } else if (isImplied(facts, plain) || llvm::any_of(open, [&](AssumptionAttr other) {
+                     return facts.implies(other, plain);
+                   })) {
           ++impliedByGuards;
         } else {
           llvm::erase_if(open, [&](AssumptionAttr other) {
@@ -110,9 +117,12 @@ private:
       }
       // What an earlier variant also assumes is not reached.
       bool reached = llvm::none_of(left, [&](Attribute earlier) {
-        return llvm::all_of(cast<VariantAttr>(earlier).getAssumptions(), [&](AssumptionAttr needed) {
-          return llvm::any_of(open, [&](AssumptionAttr other) { return facts.implies(other, needed); });
-        });
+        return llvm::all_of(cast<VariantAttr>(earlier).getAssumptions(),
+                            [&](AssumptionAttr needed) {
+                              return llvm::any_of(open, [&](AssumptionAttr other) {
+                                return facts.implies(other, needed);
+                              });
+                            });
       });
       if (!possible || !reached) {
         ++variantsDropped;

@@ -1,7 +1,9 @@
-// Rewrites a two-pass variance to a single-pass one (Welford) where the row cannot stay in registers between the passes.
+// Rewrites a two-pass variance to a single-pass one (Welford) where the row cannot stay in
+// registers between the passes.
 //
-// The pass runs before fusion, which then finds two sibling reductions of one operand over the same dims. Whether a region would keep its
-// rows in registers is decided by the function that `choose-schedules` uses later.
+// The pass runs before fusion, which then finds two sibling reductions of one operand over the same
+// dims. Whether a region would keep its rows in registers is decided by the function that
+// `choose-schedules` uses later.
 #include "passes/FusionRules.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
@@ -48,8 +50,11 @@ static bool isCount(Value value, SizeExpr count) {
     return same == constant.getSplatValue<llvm::APFloat>();
   }
   auto cast = value.getDefiningOp<arith::SIToFPOp>();
-  auto element = cast ? cast.getIn().getDefiningOp<tensor::FromElementsOp>() : tensor::FromElementsOp();
-  auto size = element && element.getElements().size() == 1 ? element.getElements()[0].getDefiningOp<SizeOp>() : SizeOp();
+  auto element =
+      cast ? cast.getIn().getDefiningOp<tensor::FromElementsOp>() : tensor::FromElementsOp();
+  auto size = element && element.getElements().size() == 1
+                  ? element.getElements()[0].getDefiningOp<SizeOp>()
+                  : SizeOp();
   return size && SizeExpr(size.getSize()) == count;
 }
 
@@ -71,7 +76,8 @@ static Value findDeviations(ReduceOp squares) {
     return {};
   }
   auto sum = throughViews(mean.getLhs(), place).getDefiningOp<ReduceOp>();
-  bool isSame = sum && sum.getKind() == ReduceKind::Sum && sum.getOperand() == x && sum.getDims() == squares.getDims();
+  bool isSame = sum && sum.getKind() == ReduceKind::Sum && sum.getOperand() == x &&
+                sum.getDims() == squares.getDims();
   return isSame && !place.isElsewhere() && place.getSignature() == shape.parallel ? x : Value();
 }
 
@@ -96,7 +102,8 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
         continue;
       }
       OpBuilder builder(reduce);
-      auto once = ReduceOp::create(builder, reduce.getLoc(), reduce.getType(), ReduceKind::Deviations, x, reduce.getDims(), false);
+      auto once = ReduceOp::create(builder, reduce.getLoc(), reduce.getType(),
+                                   ReduceKind::Deviations, x, reduce.getDims(), false);
       if (Attribute which = reduce->getAttr("frit.operator")) {
         once->setAttr("frit.operator", which);
       }
@@ -119,7 +126,8 @@ private:
   bool isKept(ReduceOp reduce, Value x, const SizeEstimate &estimate) {
     LoopShape shape = LoopShape::reduction(reduce);
     FusionRules rules([&](SizeExpr size) { return estimate.of(size); });
-    SizeExpr rows = countOf(shape.parallel, reduce.getContext()), columns = countOf(shape.reduced, reduce.getContext());
+    SizeExpr rows = countOf(shape.parallel, reduce.getContext()),
+             columns = countOf(shape.reduced, reduce.getContext());
     RegionSummary region;
     region.reduces = region.hasEpilogue = true;
     region.rows = estimate.of(rows);

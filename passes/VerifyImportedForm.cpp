@@ -35,8 +35,7 @@ struct VerifyImportedFormPass : frit::impl::VerifyImportedFormPassBase<VerifyImp
       for (Operation &op : graph.getBody().front()) {
         if (!mayBeImported(op)) {
           InFlightDiagnostic diagnostic = op.emitError("'")
-                                          << op.getName()
-                                          << "' is not part of the imported form";
+                                          << op.getName() << "' is not part of the imported form";
           diagnostic.attachNote(graph.getLoc())
               << "graph '" << graph.getName() << "' comes from the importer, which makes only "
               << "frit.aten for operators";

@@ -27,15 +27,14 @@ static LogicalResult verifyOutside(Operation &op) {
     return op.emitError("'frit.region' is not part of the outlined form; frit-outline-regions "
                         "has not run");
   }
-  if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp, tensor::FromElementsOp,
-           tensor::ExtractOp>(op) &&
+  if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp,
+           tensor::FromElementsOp, tensor::ExtractOp>(op) &&
       !isLook(&op) && !isHostScalar(op)) {
     return op.emitError("'") << op.getName() << "' is not part of the outlined form; "
                              << "frit-fuse-regions left it outside of kernels";
   }
-  size_t tensors = llvm::count_if(op.getResultTypes(), [](Type type) {
-    return isa<RankedTensorType>(type);
-  });
+  size_t tensors =
+      llvm::count_if(op.getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
   auto layouts = op.getAttrOfType<ArrayAttr>("frit.layouts");
   if ((layouts ? layouts.size() : 0) != tensors) {
     return op.emitError("makes ") << tensors << " tensors and has "
@@ -53,8 +52,10 @@ static LogicalResult verifyDtypes(Value value) {
   DTypeAttr own = getTorchDtype(value);
   for (OpOperand &use : value.getUses()) {
     if (DTypeAttr wanted = getDtypeOfUse(use); wanted && wanted != own) {
-      return use.getOwner()->emitError("takes operand ") << use.getOperandNumber() << " for " << stringifyDType(wanted.getValue()) << ", which is "
-                                                         << stringifyDType(own.getValue()) << "; frit-separate-dtypes has not run";
+      return use.getOwner()->emitError("takes operand ")
+             << use.getOperandNumber() << " for " << stringifyDType(wanted.getValue())
+             << ", which is " << stringifyDType(own.getValue())
+             << "; frit-separate-dtypes has not run";
     }
   }
   return success();
@@ -64,9 +65,9 @@ static LogicalResult verifyBuffers(GraphOp graph, LaunchOp launch) {
   auto known = graph->getAttrOfType<ArrayAttr>("frit.buffers");
   auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
   if (!known || !used || used.size() != launch.getNumResults()) {
-    return launch.emitError("has ") << launch.getNumResults() << " results and "
-                                    << (used ? used.size() : 0)
-                                    << " buffers; frit-plan-buffers has not run";
+    return launch.emitError("has ")
+           << launch.getNumResults() << " results and " << (used ? used.size() : 0)
+           << " buffers; frit-plan-buffers has not run";
   }
   for (Attribute attr : used) {
     int64_t number = cast<IntegerAttr>(attr).getInt();
@@ -86,14 +87,18 @@ struct VerifyOutlinedFormPass : frit::impl::VerifyOutlinedFormPassBase<VerifyOut
       }
       auto graph = dyn_cast<GraphOp>(top);
       if (!graph) {
-        top.emitError("an outlined module holds kernels and graphs, found '") << top.getName() << "'";
+        top.emitError("an outlined module holds kernels and graphs, found '")
+            << top.getName() << "'";
         return signalPassFailure();
       }
-      if (llvm::any_of(graph.getBody().getArguments(), [](Value argument) { return failed(verifyDtypes(argument)); })) {
+      if (llvm::any_of(graph.getBody().getArguments(),
+                       [](Value argument) { return failed(verifyDtypes(argument)); })) {
         return signalPassFailure();
       }
       for (Operation &op : graph.getBody().front()) {
-        if (failed(verifyOutside(op)) || llvm::any_of(op.getResults(), [](Value result) { return failed(verifyDtypes(result)); })) {
+        if (failed(verifyOutside(op)) || llvm::any_of(op.getResults(), [](Value result) {
+              return failed(verifyDtypes(result));
+            })) {
           return signalPassFailure();
         }
         if (auto launch = dyn_cast<LaunchOp>(op); launch && failed(verifyBuffers(graph, launch))) {

@@ -10,8 +10,10 @@
 
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
-    if (!LLVM_ENABLE_STATS && llvm::StringRef(argv[i]).ltrim('-').starts_with("mlir-pass-statistics")) {
-      llvm::errs() << "frit-opt: --mlir-pass-statistics has nothing to show: this LLVM was built without statistics; "
+    if (!LLVM_ENABLE_STATS &&
+        llvm::StringRef(argv[i]).ltrim('-').starts_with("mlir-pass-statistics")) {
+      llvm::errs() << "frit-opt: --mlir-pass-statistics has nothing to show: this LLVM was built "
+                      "without statistics; "
                       "frit-compile --report counts kernels, operators, calls, copies and steps\n";
     }
   }

@@ -1,4 +1,5 @@
-// frit-run over libtorch and without Python, for artifacts that call operators of ATen or have kernels for a GPU. See --help.
+// frit-run over libtorch and without Python, for artifacts that call operators of ATen or have
+// kernels for a GPU. See --help.
 
 #include "runtime/standalone/RunMain.h"
 #include "runtime/torch/TorchModel.h"
@@ -6,7 +7,8 @@
 
 using namespace frit;
 
-static Result<std::vector<Value>> runOverTorch(const TorchModel &model, std::span<const Value> inputs) {
+static Result<std::vector<Value>> runOverTorch(const TorchModel &model,
+                                               std::span<const Value> inputs) {
   std::vector<c10::IValue> given;
   for (const Value &input : inputs) {
     bool onGpu = given.size() < model.inputs().size() && model.inputs()[given.size()].onGpu;
@@ -21,7 +23,8 @@ static Result<std::vector<Value>> runOverTorch(const TorchModel &model, std::spa
   return values;
 }
 
-static Result<Runner> load(const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) {
+static Result<Runner> load(const std::string &path, const LoadOptions &options,
+                           const std::map<std::string, Tensor> &weights) {
   std::map<std::string, at::Tensor> given;
   for (const auto &[name, weight] : weights) {
     given[name] = toTorch(weight).toTensor();
@@ -29,8 +32,8 @@ static Result<Runner> load(const std::string &path, const LoadOptions &options, 
   auto loaded = TorchModel::load(path, options, given);
   FRIT_RETURN_IF_ERROR(loaded.status());
   auto model = std::make_shared<TorchModel>(std::move(*loaded));
-  return Runner{[model](std::span<const Value> inputs) { return runOverTorch(*model, inputs); }, [model] { return model->statistics(); },
-                model->report()};
+  return Runner{[model](std::span<const Value> inputs) { return runOverTorch(*model, inputs); },
+                [model] { return model->statistics(); }, model->report()};
 }
 
 int main(int argc, char **argv) {

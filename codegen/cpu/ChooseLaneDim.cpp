@@ -4,12 +4,14 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// What a tile must have along its lanes and its rows to be worth packing for, where sizes are known.
+/// What a tile must have along its lanes and its rows to be worth packing for, where sizes are
+/// known.
 static constexpr int64_t kLeastLanes = 32, kLeastRows = 8;
 
-/// Distances of all pairs and the like: every operand of the reduction is shared by all rows of one parallel dim or
-/// another, so tiles of the two read each element once, and packing makes vectors of whatever lies across the lanes.
-/// That pays for all sizes but very small ones, so nothing need be known of them.
+/// Distances of all pairs and the like: every operand of the reduction is shared by all rows of one
+/// parallel dim or another, so tiles of the two read each element once, and packing makes vectors
+/// of whatever lies across the lanes. That pays for all sizes but very small ones, so nothing need
+/// be known of them.
 static std::optional<unsigned> findPairLane(const KernelProgram &program) {
   if (program.numReduced() != 1 || program.numPhases() != 1) {
     return std::nullopt;

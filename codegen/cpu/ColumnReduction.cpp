@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Steps of a reduction whose strided operands are packed at once: 64 KB with two vectors of f32. Also a
-/// multiple of every lane count, and a stretch of kBlockSteps.
+/// Steps of a reduction whose strided operands are packed at once: 64 KB with two vectors of f32.
+/// Also a multiple of every lane count, and a stretch of kBlockSteps.
 static constexpr int64_t kPackedSteps = 512;
 
 /// Terms of a sum that are added one by one; see RowReduction.
@@ -43,7 +43,8 @@ private:
 
   void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
-  Values loopReduced(Frame &outer, Values carried, llvm::function_ref<Values(Frame &, ValueRange)> body);
+  Values loopReduced(Frame &outer, Values carried,
+                     llvm::function_ref<Values(Frame &, ValueRange)> body);
   Values loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
                        const Values &identity, ArrayRef<int64_t> steps,
                        llvm::function_ref<Values(Frame &, ValueRange)> body);
@@ -56,9 +57,12 @@ private:
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
   void storeCarried(const Tile &tile, ValueRange states);
   Value carriedAddress(const Tile &tile, size_t number, size_t states, Type element);
-  Value getStart(unsigned dim) { return dim == program.numParallel() && stretch ? stretch->low : f.i64(0); }
+  Value getStart(unsigned dim) {
+    return dim == program.numParallel() && stretch ? stretch->low : f.i64(0);
+  }
   Value getStop(unsigned dim) {
-    return dim == program.numParallel() && stretch ? stretch->high : f.size(program.getDomain()[dim]);
+    return dim == program.numParallel() && stretch ? stretch->high
+                                                   : f.size(program.getDomain()[dim]);
   }
   /// Frames of all (row, vector) pairs below `point`.
   void openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
@@ -77,8 +81,8 @@ private:
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
   std::optional<Packing> packing;
-  /// Reductions of more than kPackedSteps, or of unknown length, have several stretches. Accumulators wait for the
-  /// next one in `carried`, one buffer a state.
+  /// Reductions of more than kPackedSteps, or of unknown length, have several stretches.
+  /// Accumulators wait for the next one in `carried`, one buffer a state.
   bool inStretches = false;
   std::optional<Stretch> stretch;
   SmallVector<Value> carried;
@@ -265,9 +269,8 @@ Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> comb
 void ColumnReduction::choosePacked() {
   auto bound = program.getFacts().upperBound(program.getDomain().back());
   bool oneStretch = bound && *bound <= kPackedSteps;
-  bool full = llvm::any_of(program.getStores(), [&](const Store &store) {
-    return store.dims & program.reducedMask();
-  });
+  bool full = llvm::any_of(program.getStores(),
+                           [&](const Store &store) { return store.dims & program.reducedMask(); });
   if (!rowDim || program.numReduced() != 1 || (!oneStretch && full)) {
     return;
   }
@@ -280,7 +283,8 @@ void ColumnReduction::choosePacked() {
 }
 
 /// Where state `number` of a tile waits.
-Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t states, Type element) {
+Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t states,
+                                      Type element) {
   size_t each = states / (tile.rows * tile.vectors), point = number / each;
   int64_t wide = lanes * blockVectors;
   while (carried.size() < each) {
@@ -291,7 +295,8 @@ Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t st
     buffer = f.scratch(element, unitRows * wide);
   }
   Value row = add(f, sub(f, tile.firstRow, unitRow), point / tile.vectors);
-  Value at = add(f, add(f, mul(f, row, f.i64(wide)), sub(f, tile.firstLane, unitColumn)), point % tile.vectors * lanes);
+  Value at = add(f, add(f, mul(f, row, f.i64(wide)), sub(f, tile.firstLane, unitColumn)),
+                 point % tile.vectors * lanes);
   return f.address(buffer, element, at);
 }
 
@@ -299,7 +304,8 @@ Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t st
 Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Values states) {
   OpBuilder &b = f.getBuilder();
   Location loc = states[0].getLoc();
-  auto sum = scf::IfOp::create(b, loc, ValueRange(states).getTypes(), stretch->isFirst, /*withElseRegion=*/true);
+  auto sum = scf::IfOp::create(b, loc, ValueRange(states).getTypes(), stretch->isFirst,
+                               /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(sum.thenBlock());
@@ -308,12 +314,14 @@ Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Valu
     Values before, next;
     for (auto [number, state] : llvm::enumerate(states)) {
       Type element = getElementTypeOrSelf(state.getType());
-      before.push_back(f.loadVector(loc, carriedAddress(tile, number, states.size(), element), element, lanes, Value()));
+      before.push_back(f.loadVector(loc, carriedAddress(tile, number, states.size(), element),
+                                    element, lanes, Value()));
     }
     while (next.size() < states.size()) {
       for (const Combine &combine : combines) {
         size_t at = next.size(), size = combine.stateSize();
-        llvm::append_range(next, combine.combine(b, ValueRange(before).slice(at, size), ValueRange(states).slice(at, size)));
+        llvm::append_range(next, combine.combine(b, ValueRange(before).slice(at, size),
+                                                 ValueRange(states).slice(at, size)));
       }
     }
     scf::YieldOp::create(b, loc, next);
@@ -324,7 +332,8 @@ Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Valu
 void ColumnReduction::storeCarried(const Tile &tile, ValueRange states) {
   for (auto [number, state] : llvm::enumerate(states)) {
     Type element = getElementTypeOrSelf(state.getType());
-    f.storeVector(state.getLoc(), carriedAddress(tile, number, states.size(), element), element, state, Value());
+    f.storeVector(state.getLoc(), carriedAddress(tile, number, states.size(), element), element,
+                  state, Value());
   }
 }
 
@@ -393,8 +402,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
           if (combine.needsPosition()) {
             SizeExpr linear = SizeExpr::constant(program.getContext(), 0);
             for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
-              linear = linear * program.getDomain()[dim] +
-                       SizeExpr::dim(program.getContext(), dim);
+              linear = linear * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
             }
             position = emitter.splat(frame, emitter.firstLane(frame, linear));
           }
@@ -412,7 +420,8 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     auto bound = program.sharedBound(program.getDomain().back());
     SmallVector<int64_t> steps;
     for (int64_t block : kBlockSteps) {
-      // A stretch from the identity on is that stretch: whatever is known of the sizes, the sum is the same.
+      // A stretch from the identity on is that stretch: whatever is known of the sizes, the sum is
+      // the same.
       bool several = !bound || *bound > block;
       if (isSum && several && !(inStretches && block >= kPackedSteps)) {
         steps.push_back(block);
@@ -449,10 +458,13 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     };
     if (inStretches) {
       states = carry(tile, combines, states);
-      ifTrue(f, stretch->isLast, [&] {
-        finish();
-        write(unit, rowStores, roots);
-      }, [&] { storeCarried(tile, states); });
+      ifTrue(
+          f, stretch->isLast,
+          [&] {
+            finish();
+            write(unit, rowStores, roots);
+          },
+          [&] { storeCarried(tile, states); });
       return;
     }
     finish();
@@ -496,7 +508,8 @@ void ColumnReduction::emit() {
   Frame entry;
   emitter.hoist(entry, roots);
   Value laneCount = f.size(laneSize), rowCount = f.size(rowSize);
-  auto places = llvm::map_to_vector(outerDims, [&](unsigned dim) { return program.getDomain()[dim]; });
+  auto places =
+      llvm::map_to_vector(outerDims, [&](unsigned dim) { return program.getDomain()[dim]; });
   if (rowDim) {
     places.push_back(chunks);
   }
@@ -524,9 +537,9 @@ void ColumnReduction::emit() {
       Value tiled = rowBegin;
       if (!once || wholeLanes) {
         Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
-        tiled = wholeLanes ? wholeRows
-                           : arith::SelectOp::create(f.getBuilder(), loc, full, wholeRows,
-                                                     rowBegin);
+        tiled = wholeLanes
+                    ? wholeRows
+                    : arith::SelectOp::create(f.getBuilder(), loc, full, wholeRows, rowBegin);
         forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
           emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
         });
@@ -563,9 +576,8 @@ void ColumnReduction::emit() {
     });
   });
   f.finish();
-  int64_t elements = program.guess(program.getExtent(program.numParallel(),
-                                                          program.getRank())) *
-                     chunk * wide;
+  int64_t elements =
+      program.guess(program.getExtent(program.numParallel(), program.getRank())) * chunk * wide;
   kernel.addLaunch(kernel.entryName(), rows * chunks * columns, chooseGrain(program, elements));
 }
 

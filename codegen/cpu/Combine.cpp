@@ -1,6 +1,6 @@
 #include "codegen/cpu/Combine.h"
-#include "codegen/cpu/CpuFunction.h"
 #include "codegen/Emitter.h"
+#include "codegen/cpu/CpuFunction.h"
 #include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,8 +23,7 @@ Combine::Combine(const KernelProgram &program, unsigned node)
 bool Combine::canBeNarrow() const {
   const Node &operand = (*program)[input];
   return kind == ReduceKind::Sum && element.isInteger(64) && operand.kind == NodeKind::Apply &&
-         isa<arith::ExtUIOp>(operand.op) &&
-         (*program)[operand.operands[0]].type.isInteger(1);
+         isa<arith::ExtUIOp>(operand.op) && (*program)[operand.operands[0]].type.isInteger(1);
 }
 
 void Combine::makeNarrow() {
@@ -35,13 +34,11 @@ void Combine::makeNarrow() {
 
 Value Combine::widen(OpBuilder &b, Value state) const {
   auto vector = dyn_cast<VectorType>(state.getType());
-  return arith::ExtUIOp::create(b, loc, getLanesType(b.getI64Type(), vector ? vector.getDimSize(0) : 1),
-                                state);
+  return arith::ExtUIOp::create(
+      b, loc, getLanesType(b.getI64Type(), vector ? vector.getDimSize(0) : 1), state);
 }
 
-void Combine::makePrecise() {
-  precise = kind == ReduceKind::Sum && element.isF32();
-}
+void Combine::makePrecise() { precise = kind == ReduceKind::Sum && element.isF32(); }
 
 SmallVector<Value> Combine::toPrecise(OpBuilder &b, ValueRange state) const {
   return precise ? toWide(b, state) : Values(state);
@@ -101,8 +98,8 @@ SmallVector<Value> Combine::identity(OpBuilder &b, unsigned lanes) const {
   }
   Values state{splatConstant(b, loc, attr, lanes)};
   if (positions) {
-    state.push_back(splatConstant(
-        b, loc, b.getI64IntegerAttr(std::numeric_limits<int64_t>::max()), lanes));
+    state.push_back(
+        splatConstant(b, loc, b.getI64IntegerAttr(std::numeric_limits<int64_t>::max()), lanes));
   }
   return state;
 }
@@ -125,8 +122,10 @@ Value Combine::combineOne(OpBuilder &b, Value x, Value y) const {
   case ReduceKind::Prod:
     return isFloat ? Value(arith::MulFOp::create(b, loc, x, y))
                    : Value(arith::MulIOp::create(b, loc, x, y));
-  case ReduceKind::Any: return arith::OrIOp::create(b, loc, x, y);
-  case ReduceKind::All: return arith::AndIOp::create(b, loc, x, y);
+  case ReduceKind::Any:
+    return arith::OrIOp::create(b, loc, x, y);
+  case ReduceKind::All:
+    return arith::AndIOp::create(b, loc, x, y);
   case ReduceKind::Max:
     if (isFloat) {
       return emitMaximum(b, loc, y, x, false);
@@ -139,7 +138,8 @@ Value Combine::combineOne(OpBuilder &b, Value x, Value y) const {
     }
     return isUnsigned ? Value(arith::MinUIOp::create(b, loc, x, y))
                       : Value(arith::MinSIOp::create(b, loc, x, y));
-  default: break;
+  default:
+    break;
   }
   llvm_unreachable("a position reduction combines pairs");
 }
@@ -150,7 +150,8 @@ SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) co
   }
   // y is taken if it is better, or as good and earlier.
   bool most = kind == ReduceKind::ArgMax;
-  auto before = isPlanted(Mistake::LastOfTies) ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt;
+  auto before =
+      isPlanted(Mistake::LastOfTies) ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt;
   Value earlier = arith::CmpIOp::create(b, loc, before, y[1], x[1]);
   Value better, tie;
   if (isa<FloatType>(element)) {
@@ -169,8 +170,7 @@ SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) co
     better = arith::CmpIOp::create(b, loc, order, y[0], x[0]);
     tie = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y[0], x[0]);
   }
-  Value take = arith::OrIOp::create(b, loc, better,
-                                    arith::AndIOp::create(b, loc, tie, earlier));
+  Value take = arith::OrIOp::create(b, loc, better, arith::AndIOp::create(b, loc, tie, earlier));
   return select(b, take, y, x);
 }
 
@@ -238,4 +238,20 @@ SmallVector<Value> mlir::frit::combined(OpBuilder &b, ArrayRef<Combine> combines
     }
   }
   return result;
+}
+
+SmallVector<Value> mlir::frit::flatten(ArrayRef<SmallVector<Value>> sets) {
+  SmallVector<Value> flat;
+  for (const SmallVector<Value> &set : sets) {
+    llvm::append_range(flat, set);
+  }
+  return flat;
+}
+
+SmallVector<SmallVector<Value>> mlir::frit::unflatten(ValueRange flat, unsigned width) {
+  SmallVector<SmallVector<Value>> sets;
+  for (unsigned at = 0; at < flat.size(); at += width) {
+    sets.emplace_back(flat.slice(at, width));
+  }
+  return sets;
 }

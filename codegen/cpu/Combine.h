@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/KernelProgram.h"
+#include "kernel/KernelProgram.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -62,6 +62,10 @@ private:
   Type element;
   Location loc;
 };
+
+/// The values of all sets in one list, and back.
+SmallVector<Value> flatten(ArrayRef<SmallVector<Value>> sets);
+SmallVector<SmallVector<Value>> unflatten(ValueRange flat, unsigned width);
 
 /// The states of several combines, as often as they are there: all in f64 where they are sums of
 /// f32, back, and `y` combined into `x`.

@@ -23,8 +23,9 @@ inline constexpr int64_t kErrorBytes = 24;
 
 /// Function tables: names in the order of their slots, unary ones first.
 inline constexpr const char *kUnaryCallbacks[] = {
-    "exp",  "exp2", "expm1", "log",  "log2", "log10", "log1p", "sin",   "cos",   "tan",  "asin",   "acos",
-    "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "lgamma", "tgamma"};
+    "exp",   "exp2",  "expm1", "log",  "log2", "log10", "log1p",  "sin",
+    "cos",   "tan",   "asin",  "acos", "atan", "sinh",  "cosh",   "tanh",
+    "asinh", "acosh", "atanh", "erf",  "erfc", "cbrt",  "lgamma", "tgamma"};
 inline constexpr const char *kBinaryCallbacks[] = {"pow", "atan2", "fmod", "hypot", "remainder"};
 
 } // namespace mlir::frit::context_layout

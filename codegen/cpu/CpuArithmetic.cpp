@@ -67,9 +67,9 @@ static Value roundToOdd(OpBuilder &b, Location loc, Value wide) {
   Value near = arith::TruncFOp::create(b, loc, s.type(b.getF32Type()), wide);
   Value back = arith::ExtFOp::create(b, loc, wide.getType(), near);
   Value inexact = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, back, wide);
-  Value away = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
-                                     math::AbsFOp::create(b, loc, back),
-                                     math::AbsFOp::create(b, loc, wide));
+  Value away =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, loc, back),
+                            math::AbsFOp::create(b, loc, wide));
   Value bits = arith::BitcastOp::create(b, loc, s.type(i32), near);
   Value less = arith::SubIOp::create(b, loc, bits, s.integer(i32, 1));
   Value towardsZero = arith::SelectOp::create(b, loc, away, less, bits);
@@ -86,15 +86,17 @@ Value mlir::frit::emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type h
   }
   if (half.isF16()) {
     // What is a double in front of a negation would be narrowed at once, by a call of __truncdfhf2.
-    wide = LLVM::CallIntrinsicOp::create(b, loc, wide.getType(), b.getStringAttr("llvm.arithmetic.fence"), ValueRange{wide})->getResult(0);
+    wide = LLVM::CallIntrinsicOp::create(b, loc, wide.getType(),
+                                         b.getStringAttr("llvm.arithmetic.fence"), ValueRange{wide})
+               ->getResult(0);
     return arith::TruncFOp::create(b, loc, s.type(half), wide);
   }
   // Round to nearest even on the bits; a NaN stays one.
   Value bits = arith::BitcastOp::create(b, loc, s.type(i32), wide);
   Value high = arith::ShRUIOp::create(b, loc, bits, s.integer(i32, 16));
   Value odd = arith::AndIOp::create(b, loc, high, s.integer(i32, 1));
-  Value rounded = arith::AddIOp::create(
-      b, loc, bits, arith::AddIOp::create(b, loc, odd, s.integer(i32, 0x7fff)));
+  Value rounded = arith::AddIOp::create(b, loc, bits,
+                                        arith::AddIOp::create(b, loc, odd, s.integer(i32, 0x7fff)));
   Value upper = arith::ShRUIOp::create(b, loc, rounded, s.integer(i32, 16));
   Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, wide, wide);
   upper = arith::SelectOp::create(b, loc, nan, s.integer(i32, 0x7fc0), upper);
@@ -167,10 +169,10 @@ Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, T
 Value CpuFunction::applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
   StringRef name = op->getName().stripDialect();
   name = llvm::StringSwitch<StringRef>(name).Case("powf", "pow").Case("remf", "fmod").Default(name);
-  static constexpr StringRef known[] = {
-      "exp",   "exp2",  "expm1", "log",   "log2", "log10", "log1p", "sin",   "cos",  "tan",
-      "asin",  "acos",  "atan",  "sinh",  "cosh", "tanh",  "asinh", "acosh", "atanh", "erf",
-      "erfc",  "cbrt",  "pow",   "atan2", "fmod"};
+  static constexpr StringRef known[] = {"exp",  "exp2", "expm1", "log",   "log2",  "log10", "log1p",
+                                        "sin",  "cos",  "tan",   "asin",  "acos",  "atan",  "sinh",
+                                        "cosh", "tanh", "asinh", "acosh", "atanh", "erf",   "erfc",
+                                        "cbrt", "pow",  "atan2", "fmod"};
   if (!llvm::is_contained(known, name)) {
     return {};
   }
@@ -234,8 +236,7 @@ static Value divideByReciprocal(OpBuilder &b, Location loc, Value x, Value s, Va
   Value exact = math::FmaOp::create(b, loc, rest, r, quotient);
   Value sign = arith::AndIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, quotient),
                                      like.integer(i32, std::numeric_limits<int32_t>::min()));
-  Value joined =
-      arith::OrIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, exact), sign);
+  Value joined = arith::OrIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, exact), sign);
   return arith::BitcastOp::create(b, loc, x.getType(), joined);
 }
 
@@ -249,8 +250,8 @@ static Value areDividends(OpBuilder &b, Location loc, Value x) {
   constexpr int64_t least = int64_t(127 - kDividendExponent) << 24;
   constexpr int64_t most = int64_t(127 + kDividendExponent) << 24;
   // Without the sign, from the least on: one unsigned comparison, and zeros apart.
-  Value magnitude = arith::ShLIOp::create(b, loc, arith::BitcastOp::create(b, loc, like.type(i32), x),
-                                          like.integer(i32, 1));
+  Value magnitude = arith::ShLIOp::create(
+      b, loc, arith::BitcastOp::create(b, loc, like.type(i32), x), like.integer(i32, 1));
   Value above = arith::SubIOp::create(b, loc, magnitude, like.integer(i32, least));
   Value outside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt, above,
                                         like.integer(i32, static_cast<int32_t>(most - least)));
@@ -266,7 +267,8 @@ static Value areDividends(OpBuilder &b, Location loc, Value x) {
 /// Division by what all lanes, and most often a whole row, share: a fifth of the time of a
 /// vector division, to the same bit. What the reciprocal does not serve for is divided.
 Value CpuFunction::divideByUniform(Location loc, Value dividend, Value divisor) {
-  const float least = std::ldexp(1.0f, -kDivisorExponent), most = std::ldexp(1.0f, kDivisorExponent);
+  const float least = std::ldexp(1.0f, -kDivisorExponent),
+              most = std::ldexp(1.0f, kDivisorExponent);
   Value inverse, usable;
   DenseElementsAttr constant;
   if (matchPattern(divisor, m_Constant(&constant)) && constant.isSplat()) {
@@ -274,8 +276,9 @@ Value CpuFunction::divideByUniform(Location loc, Value dividend, Value divisor) 
     int exponent;
     bool isPower = std::abs(std::frexp(value, &exponent)) == 0.5f;
     if (std::isnormal(value) && std::isnormal(1.0f / value) && isPower) {
-      return arith::MulFOp::create(builder, loc, dividend,
-                                   Shaped(builder, loc, divisor).real(builder.getF32Type(), 1.0f / value));
+      return arith::MulFOp::create(
+          builder, loc, dividend,
+          Shaped(builder, loc, divisor).real(builder.getF32Type(), 1.0f / value));
     }
     if (!(std::abs(value) >= least && std::abs(value) <= most)) {
       return Value();
@@ -293,15 +296,14 @@ Value CpuFunction::divideByUniform(Location loc, Value dividend, Value divisor) 
       Shaped s(builder, loc, scalar);
       Type f32 = builder.getF32Type();
       unsigned lanes = cast<VectorType>(dividend.getType()).getDimSize(0);
-      reciprocal = sizes->splat(
-          loc, arith::DivFOp::create(builder, loc, s.real(f32, 1.0), scalar), lanes);
+      reciprocal =
+          sizes->splat(loc, arith::DivFOp::create(builder, loc, s.real(f32, 1.0), scalar), lanes);
       Value magnitude = math::AbsFOp::create(builder, loc, scalar);
-      serves = arith::AndIOp::create(
-          builder, loc,
-          arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, magnitude,
-                                s.real(f32, least)),
-          arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, magnitude,
-                                s.real(f32, most)));
+      serves = arith::AndIOp::create(builder, loc,
+                                     arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE,
+                                                           magnitude, s.real(f32, least)),
+                                     arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE,
+                                                           magnitude, s.real(f32, most)));
     }
     inverse = reciprocal;
     usable = serves;

@@ -25,8 +25,7 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type index = builder.getI64Type();
   function = func::FuncOp::create(
-      builder, loc, name,
-      builder.getFunctionType({pointer, index, index}, builder.getI32Type()));
+      builder, loc, name, builder.getFunctionType({pointer, index, index}, builder.getI32Type()));
   builder.setInsertionPointToStart(function.addEntryBlock());
   Value context = function.getArgument(0);
   pointers = loadField(context, context_layout::kPointers, pointer);
@@ -69,17 +68,21 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
 Value CpuFunction::flushDenormals() {
   Type word = builder.getI32Type();
   Value before = scratch(word, 1), after = scratch(word, 1);
-  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.stmxcsr"), ValueRange{before});
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.stmxcsr"),
+                                ValueRange{before});
   Value flushes = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0x8040));
-  Value changed = arith::OrIOp::create(builder, loc, LLVM::LoadOp::create(builder, loc, word, before), flushes);
+  Value changed =
+      arith::OrIOp::create(builder, loc, LLVM::LoadOp::create(builder, loc, word, before), flushes);
   LLVM::StoreOp::create(builder, loc, changed, after);
-  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"), ValueRange{after});
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"),
+                                ValueRange{after});
   return before;
 }
 
 void CpuFunction::finish() {
   if (denormals) {
-    LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"), ValueRange{denormals});
+    LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.ldmxcsr"),
+                                  ValueRange{denormals});
   }
   if (llvm::any_of(streamingResults, [](Value used) { return static_cast<bool>(used); })) {
     // Streaming stores are weakly ordered: whoever waits for us must see them.
@@ -112,15 +115,16 @@ Value CpuFunction::loadField(Value base, int64_t offset, Type type) {
 
 Type mlir::frit::memoryType(Type element) {
   // Half types are bits until they are extended: x86 has no registers for them.
-  return element.isInteger(1)                      ? IntegerType::get(element.getContext(), 8)
+  return element.isInteger(1)                  ? IntegerType::get(element.getContext(), 8)
          : element.isBF16() || element.isF16() ? IntegerType::get(element.getContext(), 16)
-                                                   : element;
+                                               : element;
 }
 
 Value CpuFunction::address(Value base, Type element, Value index) {
   if (isPlanted(Mistake::Index32) && getElementTypeOrSelf(index.getType()).isInteger(64)) {
     auto lanes = dyn_cast<VectorType>(index.getType());
-    index = arith::TruncIOp::create(builder, loc, getLanesType(builder.getI32Type(), lanes ? lanes.getDimSize(0) : 1), index);
+    index = arith::TruncIOp::create(
+        builder, loc, getLanesType(builder.getI32Type(), lanes ? lanes.getDimSize(0) : 1), index);
   }
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   if (auto vector = dyn_cast<VectorType>(index.getType())) {
@@ -153,8 +157,8 @@ static Value zeros(OpBuilder &b, Location loc, Type type) {
 Value mlir::frit::fromMemory(OpBuilder &b, Location loc, Value value, Type element) {
   if (element.isBF16() || element.isF16()) {
     auto vector = dyn_cast<VectorType>(value.getType());
-    return arith::BitcastOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
-                                    value);
+    return arith::BitcastOp::create(
+        b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1), value);
   }
   if (!element.isInteger(1)) {
     return value;
@@ -174,8 +178,8 @@ Value mlir::frit::toMemory(OpBuilder &b, Location loc, Value value) {
   if (!element.isInteger(1)) {
     return value;
   }
-  return arith::ExtUIOp::create(b, loc, getLanesType(b.getI8Type(), vector ? vector.getDimSize(0) : 1),
-                                value);
+  return arith::ExtUIOp::create(
+      b, loc, getLanesType(b.getI8Type(), vector ? vector.getDimSize(0) : 1), value);
 }
 
 Value CpuFunction::loadVector(Location loc, Value pointer, Type element, unsigned lanes,
@@ -192,7 +196,8 @@ Value CpuFunction::loadVector(Location loc, Value pointer, Type element, unsigne
     auto branch = scf::IfOp::create(
         builder, loc, mask,
         [&](OpBuilder &b, Location l) {
-          scf::YieldOp::create(b, l, LLVM::LoadOp::create(b, l, type, pointer, alignment).getResult());
+          scf::YieldOp::create(b, l,
+                               LLVM::LoadOp::create(b, l, type, pointer, alignment).getResult());
         },
         [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, zeros(b, l, type)); });
     result = branch.getResult(0);
@@ -345,7 +350,8 @@ Value CpuFunction::isStreaming(unsigned result) {
   }
   MLIRContext *context = builder.getContext();
   SizeExpr bytes = SizeExpr::constant(context, 0);
-  for (TypeRange types : {TypeRange(kernel.getArgumentTypes()), TypeRange(kernel.getResultTypes())}) {
+  for (TypeRange types :
+       {TypeRange(kernel.getArgumentTypes()), TypeRange(kernel.getResultTypes())}) {
     for (Type type : types) {
       if (auto tensor = dyn_cast<RankedTensorType>(type)) {
         bytes = bytes + getNumElements(tensor) * getElementBytes(tensor.getElementType());
@@ -381,8 +387,8 @@ Value CpuFunction::isStreaming(unsigned result) {
   }
   Value rest = arith::AndIOp::create(builder, loc, bits, i64(63));
   Value aligned = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, rest, i64(0));
-  Value large = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, total,
-                                      i64(kStreamingBytes));
+  Value large =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, total, i64(kStreamingBytes));
   return known = arith::AndIOp::create(builder, loc, aligned, large);
 }
 
@@ -392,15 +398,15 @@ Value CpuFunction::isStreaming(const Access &access) {
     return Value();
   }
   Value allowed = isStreaming(access.tensor);
-  return access.mask ? Value(arith::AndIOp::create(builder, allowed.getLoc(), allowed, access.whole))
-                     : allowed;
+  return access.mask
+             ? Value(arith::AndIOp::create(builder, allowed.getLoc(), allowed, access.whole))
+             : allowed;
 }
 
 void CpuFunction::store(OpBuilder &, Location loc, const Access &access, Value value) {
   Value base = resultPointers[access.tensor];
   if (access.shape == AccessShape::Uniform || access.shape == AccessShape::Contiguous) {
-    Value nonTemporal =
-        access.shape == AccessShape::Contiguous ? isStreaming(access) : Value();
+    Value nonTemporal = access.shape == AccessShape::Contiguous ? isStreaming(access) : Value();
     storeVector(loc, address(base, access.element, access.offset), access.element, value,
                 access.mask, nonTemporal);
     return;

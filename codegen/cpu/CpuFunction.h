@@ -21,8 +21,7 @@ struct VectorShape {
 class CpuFunction : public EmitterTarget {
 public:
   /// Opens `func.func @name(context, begin, end) -> i32` at the end of `module`.
-  CpuFunction(ModuleOp module, StringRef name, const KernelProgram &program,
-              const CpuTarget &cpu);
+  CpuFunction(ModuleOp module, StringRef name, const KernelProgram &program, const CpuTarget &cpu);
   /// Ends the function: fences, return code.
   void finish();
 

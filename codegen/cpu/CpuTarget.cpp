@@ -1,5 +1,6 @@
-// The CPU that code is for, as a user names it. LLVM's tables say which CPUs and features there are and what implies what; of all that a CPU
-// has, a target keeps its level and what kernels can make use of, so that a machine is refused for nothing that no kernel would miss.
+// The CPU that code is for, as a user names it. LLVM's tables say which CPUs and features there are
+// and what implies what; of all that a CPU has, a target keeps its level and what kernels can make
+// use of, so that a machine is refused for nothing that no kernel would miss.
 
 #include "codegen/Codegen.h"
 
@@ -13,11 +14,12 @@ using namespace mlir::frit;
 
 static constexpr StringRef kLevel3 = "x86-64-v3", kLevel4 = "x86-64-v4";
 
-/// Beyond the levels. Not among them: conversions to bf16 in hardware (avx512bf16, avxneconvert), which flush denormals to zero, and what
-/// takes intrinsics that no kernel calls.
+/// Beyond the levels. Not among them: conversions to bf16 in hardware (avx512bf16, avxneconvert),
+/// which flush denormals to zero, and what takes intrinsics that no kernel calls.
 static constexpr llvm::StringLiteral kUsable[] = {
-    "avx512bitalg", "avx512bw",    "avx512cd", "avx512dq",   "avx512f",         "avx512fp16", "avx512ifma", "avx512vbmi",   "avx512vbmi2",
-    "avx512vl",     "avx512vnni",  "avx512vpopcntdq",        "avxifma",         "avxvnni",    "avxvnniint16", "avxvnniint8", "gfni"};
+    "avx512bitalg", "avx512bw",   "avx512cd",     "avx512dq",    "avx512f",    "avx512fp16",
+    "avx512ifma",   "avx512vbmi", "avx512vbmi2",  "avx512vl",    "avx512vnni", "avx512vpopcntdq",
+    "avxifma",      "avxvnni",    "avxvnniint16", "avxvnniint8", "gfni"};
 
 static constexpr llvm::StringLiteral kFeatureNames[] = {
 #define X86_FEATURE_COMPAT(ENUM, NAME, PRIORITY, ABI_VALUE) NAME,
@@ -93,13 +95,16 @@ std::string CpuTarget::parse(StringRef text, CpuTarget &target) {
   if (words.front() == "host") {
     target = host();
   }
-  std::string known = "; known: host, x86-64-v3, x86-64-v4 and LLVM's names of CPUs, each with features: x86-64-v3,+avx512f";
+  std::string known = "; known: host, x86-64-v3, x86-64-v4 and LLVM's names of CPUs, each with "
+                      "features: x86-64-v3,+avx512f";
   if (words.front().empty()) {
     return "no CPU is named" + known;
   }
   llvm::StringMap<bool> features;
   bool isCpu = words.front() == "host" || llvm::is_contained(cpus, words.front());
-  features = featuresOf(words.front() == "host" ? target.levelName() : isCpu ? words.front() : kLevel3);
+  features = featuresOf(words.front() == "host" ? target.levelName()
+                        : isCpu                 ? words.front()
+                                                : kLevel3);
   for (StringRef word : ArrayRef(words).drop_front(isCpu)) {
     StringRef name = word;
     bool on = !name.consume_front("-");
@@ -114,14 +119,16 @@ std::string CpuTarget::parse(StringRef text, CpuTarget &target) {
         llvm::append_range(names, cpus);
       }
       std::string close = nearest(name, names);
-      return "'" + name.take_front(100).str() + (mayBeCpu ? "' is neither a CPU nor a feature" : "' is no feature") + " that LLVM knows" +
-             (close.empty() ? known : close);
+      return "'" + name.take_front(100).str() +
+             (mayBeCpu ? "' is neither a CPU nor a feature" : "' is no feature") +
+             " that LLVM knows" + (close.empty() ? known : close);
     }
     features[name] = on;
     llvm::X86::updateImpliedFeatures(name, on, features);
   }
   if (std::string missing = lacking(features, kLevel3); !missing.empty()) {
-    return "'" + text.take_front(100).str() + "' is below x86-64-v3, the least that kernels are compiled for: it lacks " + missing;
+    return "'" + text.take_front(100).str() +
+           "' is below x86-64-v3, the least that kernels are compiled for: it lacks " + missing;
   }
   target.level = lacking(features, kLevel4).empty() ? CpuLevel::X86_64_V4 : CpuLevel::X86_64_V3;
   target.features.clear();

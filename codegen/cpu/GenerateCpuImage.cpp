@@ -1,5 +1,6 @@
-// All kernels of a module become one image. They are analysed, emitted, lowered, optimised and written out side by side, on as many
-// threads as the machine has; those that the process has compiled before are taken as they are.
+// All kernels of a module become one image. They are analysed, emitted, lowered, optimised and
+// written out side by side, on as many threads as the machine has; those that the process has
+// compiled before are taken as they are.
 #include "codegen/Codegen.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/EmitCpuKernels.h"
@@ -42,17 +43,21 @@ static void emitKernel(const CpuKernel &kernel) {
   }
 }
 
-static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, ModuleOp out, KernelDesc &desc) {
+static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, ModuleOp out,
+                                KernelDesc &desc) {
   auto program = KernelProgram::build(kernel);
   if (failed(program)) {
     return failure();
   }
   if (!program->getAcross().empty()) {
-    return kernel.emitError("kernel '") << kernel.getSymName() << "' reduces over its rows beside its own reductions; on a CPU those are two kernels";
+    return kernel.emitError("kernel '")
+           << kernel.getSymName()
+           << "' reduces over its rows beside its own reductions; on a CPU those are two kernels";
   }
   for (unsigned id : program->getReduces()) {
     if (cast<ReduceOp>((*program)[id].op).getKind() == ReduceKind::Deviations) {
-      return kernel.emitError("kernel '") << kernel.getSymName() << "' uses a single-pass variance, which only the GPU supports";
+      return kernel.emitError("kernel '")
+             << kernel.getSymName() << "' uses a single-pass variance, which only the GPU supports";
     }
   }
   takeMembersApart(*program);
@@ -86,7 +91,8 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();
     }
-    return requests.get(text, kernels[number], codes[number], [&](KernelCode &made) { return compileToImage(*out, target, made); });
+    return requests.get(text, kernels[number], codes[number],
+                        [&](KernelCode &made) { return compileToImage(*out, target, made); });
   };
   if (failed(forEachKernel(kernels, compile))) {
     return failure();

@@ -35,9 +35,9 @@ SmallVector<Value> CpuFunction::loadGroups(OpBuilder &, Location loc, const Acce
   unsigned lanes = access.lanes;
   SmallVector<Type> types(members, getLanesType(access.element, lanes));
   auto wide = [&]() {
-    Value base = address(access.isResult ? resultPointers[access.tensor]
-                                         : operandPointers[access.tensor],
-                         access.element, access.offset);
+    Value base =
+        address(access.isResult ? resultPointers[access.tensor] : operandPointers[access.tensor],
+                access.element, access.offset);
     Value all = loadVector(loc, base, access.element, lanes * members, Value());
     SmallVector<Value> parts;
     for (unsigned member = 0; member < members; ++member) {
@@ -65,8 +65,7 @@ SmallVector<Value> CpuFunction::loadGroups(OpBuilder &, Location loc, const Acce
   return SmallVector<Value>(branch.getResults());
 }
 
-bool CpuFunction::storeGroups(OpBuilder &, Location loc, const Access &access,
-                              ValueRange members) {
+bool CpuFunction::storeGroups(OpBuilder &, Location loc, const Access &access, ValueRange members) {
   if (!canShuffle(access)) {
     return false;
   }

@@ -5,7 +5,9 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-LogicalResult mlir::frit::joinImages(ModuleOp module, ArrayRef<std::shared_ptr<const KernelCode>> codes, CpuImage &image) {
+LogicalResult mlir::frit::joinImages(ModuleOp module,
+                                     ArrayRef<std::shared_ptr<const KernelCode>> codes,
+                                     CpuImage &image) {
   for (auto [code, kernel] : llvm::zip_equal(codes, image.kernels)) {
     uint64_t base = llvm::alignTo(image.bytes.size(), kImageAlignment);
     image.bytes.resize(base, '\0');

@@ -6,7 +6,9 @@
 
 namespace mlir::frit {
 
-/// Puts the code of `image.kernels` one behind the other and finds their launches' entries. Diagnoses at the module.
-LogicalResult joinImages(ModuleOp module, ArrayRef<std::shared_ptr<const KernelCode>> codes, CpuImage &image);
+/// Puts the code of `image.kernels` one behind the other and finds their launches' entries.
+/// Diagnoses at the module.
+LogicalResult joinImages(ModuleOp module, ArrayRef<std::shared_ptr<const KernelCode>> codes,
+                         CpuImage &image);
 
 } // namespace mlir::frit

@@ -7,8 +7,7 @@ using namespace mlir::frit;
 
 static Location locOf(CpuFunction &f) { return f.getBegin().getLoc(); }
 
-Values mlir::frit::forRange(CpuFunction &f, Value low, Value high, int64_t step,
-                            ValueRange carried,
+Values mlir::frit::forRange(CpuFunction &f, Value low, Value high, int64_t step, ValueRange carried,
                             llvm::function_ref<Values(Value, ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
   Location loc = locOf(f);
@@ -105,9 +104,11 @@ static Values placeOf(CpuFunction &f, Value unit, ArrayRef<SizeExpr> sizes) {
   return place;
 }
 
-void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::function_ref<void(ValueRange)> body) {
+void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes,
+                          llvm::function_ref<void(ValueRange)> body) {
   OpBuilder &b = f.getBuilder();
-  if (sizes.empty() || llvm::all_of(sizes.drop_front(), [](SizeExpr size) { return size.getConstant().has_value(); })) {
+  if (sizes.empty() || llvm::all_of(sizes.drop_front(),
+                                    [](SizeExpr size) { return size.getConstant().has_value(); })) {
     forRange(f, f.getBegin(), f.getEnd(), 1, [&](Value unit) { body(placeOf(f, unit, sizes)); });
     return;
   }
@@ -122,7 +123,8 @@ void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::functi
       }
       next[i] = add(f, place[i], carry);
       if (i > 0) {
-        Value isEnd = arith::CmpIOp::create(b, locOf(f), arith::CmpIPredicate::eq, next[i], f.size(sizes[i]));
+        Value isEnd =
+            arith::CmpIOp::create(b, locOf(f), arith::CmpIPredicate::eq, next[i], f.size(sizes[i]));
         next[i] = arith::SelectOp::create(b, locOf(f), isEnd, f.i64(0), next[i]);
         carry = arith::ExtUIOp::create(b, locOf(f), b.getI64Type(), isEnd);
       }
@@ -132,11 +134,12 @@ void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::functi
 }
 
 /// One vector a step. The sets of accumulators take turns by being passed on in a
-/// circle, which costs moves that the machine renames away. Where the length need not be whole vectors, the one loop
-/// runs twice, over the whole vectors and over the rest: its mask is known before it.
-static SmallVector<Values> sweepOnce(
-    CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
-    llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
+/// circle, which costs moves that the machine renames away. Where the length need not be whole
+/// vectors, the one loop runs twice, over the whole vectors and over the rest: its mask is known
+/// before it.
+static SmallVector<Values>
+sweepOnce(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
+          llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
   unsigned width = carried[0].size();
   Values flat;
   for (const Values &set : carried) {
@@ -199,11 +202,9 @@ SmallVector<Values> mlir::frit::sweepLanes(
     return next;
   };
   bool exact = sweep.multiple % (lanes * unroll) == 0;
-  Value middle =
-      exact ? sweep.high : wholeSteps(f, sweep.low, sweep.high, lanes * unroll);
-  flat = forRange(f, sweep.low, middle, lanes * unroll, flat, [&](Value i, ValueRange values) {
-    return step(i, unroll, Value(), values);
-  });
+  Value middle = exact ? sweep.high : wholeSteps(f, sweep.low, sweep.high, lanes * unroll);
+  flat = forRange(f, sweep.low, middle, lanes * unroll, flat,
+                  [&](Value i, ValueRange values) { return step(i, unroll, Value(), values); });
   if (!exact) {
     bool masked = sweep.multiple % lanes != 0;
     Values first(ArrayRef(flat).take_front(width));
@@ -225,14 +226,17 @@ void mlir::frit::sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, un
              [&](MutableArrayRef<Frame> frames, MutableArrayRef<Values>) { body(frames); });
 }
 
-/// Whether a value within the loop is made from what lies outside by constants and sums, which `chain` then names in order.
+/// Whether a value within the loop is made from what lies outside by constants and sums, which
+/// `chain` then names in order.
 static bool isMadeOutside(scf::ForOp loop, Value value, SmallVectorImpl<Operation *> &chain) {
   if (loop.isDefinedOutsideOfLoop(value)) {
     return true;
   }
   Operation *op = value.getDefiningOp();
-  bool isLinear = op && op->getBlock() == loop.getBody() && isa<arith::ConstantOp, arith::AddIOp>(op) &&
-                  llvm::all_of(op->getOperands(), [&](Value operand) { return isMadeOutside(loop, operand, chain); });
+  bool isLinear = op && op->getBlock() == loop.getBody() &&
+                  isa<arith::ConstantOp, arith::AddIOp>(op) &&
+                  llvm::all_of(op->getOperands(),
+                               [&](Value operand) { return isMadeOutside(loop, operand, chain); });
   if (isLinear) {
     chain.push_back(op);
   }
@@ -245,7 +249,8 @@ void mlir::frit::hoistProducts(func::FuncOp function) {
     for (Operation &op : llvm::make_early_inc_range(*loop.getBody())) {
       SmallVector<Operation *> chain;
       if (!isa<arith::MulIOp>(op) || !op.getResult(0).getType().isInteger(64) ||
-          !llvm::all_of(op.getOperands(), [&](Value operand) { return isMadeOutside(loop, operand, chain); })) {
+          !llvm::all_of(op.getOperands(),
+                        [&](Value operand) { return isMadeOutside(loop, operand, chain); })) {
         continue;
       }
       OpBuilder b(loop);
@@ -279,8 +284,8 @@ static unsigned lengthOf(const Node &node) {
                                                                                             : 25;
 }
 
-bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program,
-                            ArrayRef<unsigned> roots, unsigned lane, ArrayRef<unsigned> known) {
+bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
+                            unsigned lane, ArrayRef<unsigned> known) {
   constexpr unsigned kLong = 20;
   std::vector<bool> needed;
   program.reach(roots, needed, known);

@@ -29,9 +29,10 @@ Value wholeSteps(CpuFunction &f, Value low, Value high, int64_t step);
 /// Lanes i with first + i < high.
 Value tailMask(CpuFunction &f, Value first, Value high, unsigned lanes);
 
-/// The units of a launch: `body` gets the place of each along `sizes`, of which the last runs fastest. To divide by a size that
-/// is not known takes tens of cycles, as long as a short row. Places are therefore counted on from unit to unit, and only the
-/// first one of a call is found by division.
+/// The units of a launch: `body` gets the place of each along `sizes`, of which the last runs
+/// fastest. To divide by a size that is not known takes tens of cycles, as long as a short row.
+/// Places are therefore counted on from unit to unit, and only the first one of a call is found by
+/// division.
 void forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::function_ref<void(ValueRange)> body);
 
 /// A walk over [low, high) of `dim`, `lanes` at a time.
@@ -51,16 +52,16 @@ void sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, unsigned unrol
                 llvm::function_ref<void(MutableArrayRef<Frame>)> body);
 /// The same with as many sets of carried values as accumulators: vector i goes to set i
 /// modulo their number, masked ones at the end to set 0 (to the next one, if `once`).
-SmallVector<Values> sweepLanes(
-    CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
-    llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
+SmallVector<Values>
+sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
+           llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
 
-/// Takes the products of 64 bits that a loop does not change out of it: where rows begin, if sizes are not known. Sums stay: they
-/// fold into addresses.
+/// Takes the products of 64 bits that a loop does not change out of it: where rows begin, if sizes
+/// are not known. Sums stay: they fold into addresses.
 void hoistProducts(func::FuncOp function);
 
-/// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it had better be
-/// emitted once, and may be: every access under a mask.
+/// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it
+/// had better be emitted once, and may be: every access under a mask.
 bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
                 unsigned lane, ArrayRef<unsigned> known = {});
 

@@ -31,9 +31,9 @@ using namespace mlir;
 using namespace mlir::frit;
 
 void mlir::frit::registerLlvmLowering(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-                  index::IndexDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                  vector::VectorDialect>();
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, index::IndexDialect,
+              LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }

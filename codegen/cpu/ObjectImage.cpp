@@ -41,12 +41,14 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &c
   for (const std::string &feature : cpu.features) {
     features += ",+" + feature;
   }
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, cpu.levelName(), features, options, llvm::Reloc::PIC_,
-                                                                          llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, cpu.levelName(), features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 namespace {
-/// A target machine for one thread at a time. Making one costs about a millisecond, so those that are not in use are kept.
+/// A target machine for one thread at a time. Making one costs about a millisecond, so those that
+/// are not in use are kept.
 class BorrowedMachine {
 public:
   explicit BorrowedMachine(const CpuTarget &cpu) : name(cpu.text()) {
@@ -239,8 +241,8 @@ static std::string link(StringRef object, KernelCode &image) {
         memcpy(image.bytes.data() + place, &distance, sizeof(distance));
         break;
       default:
-        return "image has a relocation of type " + std::to_string(relocation.getType()) +
-               " to '" + symbolName + "'";
+        return "image has a relocation of type " + std::to_string(relocation.getType()) + " to '" +
+               symbolName + "'";
       }
     }
   }
@@ -258,7 +260,8 @@ static std::string link(StringRef object, KernelCode &image) {
   return {};
 }
 
-LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target, KernelCode &image) {
+LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target,
+                                         KernelCode &image) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = lowerToLlvm(module, context);
   if (!code) {

@@ -9,7 +9,8 @@
 /// loaded into; such an image is refused with the symbol's name.
 namespace mlir::frit {
 
-/// Of an image's start, in bytes: every section keeps its alignment wherever an image lies in a larger one.
+/// Of an image's start, in bytes: every section keeps its alignment wherever an image lies in a
+/// larger one.
 inline constexpr uint64_t kImageAlignment = 64;
 
 /// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its

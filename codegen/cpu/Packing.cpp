@@ -11,9 +11,10 @@ bool mlir::frit::isStrided(const KernelProgram &program, const Node &node, unsig
   return (node.dims >> lane & 1) && (!stride || !stride->isConstant(1));
 }
 
-Packing::Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane, unsigned vectors)
-    : program(program), f(f), emitter(emitter), lane(lane), reduced(program.numParallel()), lanes(f.getShape().lanes()),
-      wide(lanes * vectors) {}
+Packing::Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane,
+                 unsigned vectors)
+    : program(program), f(f), emitter(emitter), lane(lane), reduced(program.numParallel()),
+      lanes(f.getShape().lanes()), wide(lanes * vectors) {}
 
 bool Packing::choose(unsigned rowDim, int64_t steps) {
   for (auto [id, node] : llvm::enumerate(program.getNodes())) {
@@ -26,8 +27,8 @@ bool Packing::choose(unsigned rowDim, int64_t steps) {
     // AVX2 masks nothing below 32 bits.
     bool isTurned = along && along->isConstant(1) && node.bounds.empty() && node.operands.empty() &&
                     (bytes == 4 || (bytes == 2 && f.hasMaskedBytes()));
-    operands.push_back(
-        {static_cast<unsigned>(id), f.scratch(node.type, llvm::alignTo(steps, lanes) * wide), isTurned});
+    operands.push_back({static_cast<unsigned>(id),
+                        f.scratch(node.type, llvm::alignTo(steps, lanes) * wide), isTurned});
   }
   return !operands.empty();
 }
@@ -42,7 +43,8 @@ void Packing::emit(Frame &unit, Value column, Value laneCount, Value low, Value 
     forRange(f, low, high, 1, [&](Value step) { gather(unit, column, laneCount, low, step); });
   }
   if (llvm::any_of(operands, isTurned)) {
-    forRange(f, low, high, lanes, [&](Value first) { turn(unit, column, laneCount, low, high, first); });
+    forRange(f, low, high, lanes,
+             [&](Value first) { turn(unit, column, laneCount, low, high, first); });
   }
 }
 
@@ -64,8 +66,9 @@ void Packing::gather(Frame &unit, Value column, Value laneCount, Value low, Valu
   }
 }
 
-/// Turns squares of four: vector i of the result holds, four by four, the elements i, i + 4, i + 8 ... of all rows.
-/// Whole squares of as many rows as lanes would take half the stores and three times the time to compile.
+/// Turns squares of four: vector i of the result holds, four by four, the elements i, i + 4, i + 8
+/// ... of all rows. Whole squares of as many rows as lanes would take half the stores and three
+/// times the time to compile.
 static SmallVector<Value> turnSquares(CpuFunction &f, Location loc, SmallVector<Value> rows) {
   OpBuilder &b = f.getBuilder();
   int32_t lanes = cast<VectorType>(rows[0].getType()).getDimSize(0);
@@ -79,14 +82,16 @@ static SmallVector<Value> turnSquares(CpuFunction &f, Location loc, SmallVector<
     }
     return LLVM::ShuffleVectorOp::create(b, loc, first, second, order);
   };
-  Value low01 = interleave(rows[0], rows[1], 1, false), high01 = interleave(rows[0], rows[1], 1, true);
-  Value low23 = interleave(rows[2], rows[3], 1, false), high23 = interleave(rows[2], rows[3], 1, true);
-  return {interleave(low01, low23, 2, false), interleave(low01, low23, 2, true), interleave(high01, high23, 2, false),
-          interleave(high01, high23, 2, true)};
+  Value low01 = interleave(rows[0], rows[1], 1, false),
+        high01 = interleave(rows[0], rows[1], 1, true);
+  Value low23 = interleave(rows[2], rows[3], 1, false),
+        high23 = interleave(rows[2], rows[3], 1, true);
+  return {interleave(low01, low23, 2, false), interleave(low01, low23, 2, true),
+          interleave(high01, high23, 2, false), interleave(high01, high23, 2, true)};
 }
 
-/// As many steps as lanes, four lanes at a time. Lanes beyond the last read that one once more; steps beyond the last lie in
-/// the buffer and are not read back.
+/// As many steps as lanes, four lanes at a time. Lanes beyond the last read that one once more;
+/// steps beyond the last lie in the buffer and are not read back.
 void Packing::turn(Frame &unit, Value column, Value laneCount, Value low, Value high, Value first) {
   OpBuilder &b = f.getBuilder();
   bool isWhole = program.getDomain()[reduced].getContentDivisor() % lanes == 0;
@@ -109,7 +114,8 @@ void Packing::turn(Frame &unit, Value column, Value laneCount, Value low, Value 
       Type bits = b.getIntegerType(node.type.getIntOrFloatBitWidth());
       SmallVector<Value> square;
       for (Frame &row : rows) {
-        square.push_back(emitBitcast(b, node.loc, VectorType::get({lanes}, bits), emitter.lanes(row, operand.node)));
+        square.push_back(emitBitcast(b, node.loc, VectorType::get({lanes}, bits),
+                                     emitter.lanes(row, operand.node)));
       }
       for (auto [i, turned] : llvm::enumerate(turnSquares(f, node.loc, std::move(square)))) {
         for (int32_t step = i; step < static_cast<int32_t>(lanes); step += 4) {
@@ -124,9 +130,11 @@ void Packing::turn(Frame &unit, Value column, Value laneCount, Value low, Value 
 }
 
 void Packing::supply(Frame &frame, Value low, Value column) {
-  Value at = add(f, mul(f, sub(f, frame.dims[reduced], low), f.i64(wide)), sub(f, frame.dims[lane], column));
+  Value at = add(f, mul(f, sub(f, frame.dims[reduced], low), f.i64(wide)),
+                 sub(f, frame.dims[lane], column));
   for (const Packed &operand : operands) {
     const Node &node = program[operand.node];
-    frame.values[operand.node] = f.loadVector(node.loc, address(operand, at), node.type, lanes, Value());
+    frame.values[operand.node] =
+        f.loadVector(node.loc, address(operand, at), node.type, lanes, Value());
   }
 }

@@ -4,10 +4,11 @@
 
 /// Operands of a column reduction in the order of its lanes.
 ///
-/// A load with a stride along the lanes is a gather. Where the rows of a tile share it, it is done once for all of them:
-/// a stretch of the reduced dim by the unit's lanes is copied into scratch, vector by vector as the tiles read it. What is
-/// contiguous along the reduced dim is read along that one and turned over in squares, so that the distance of lanes in
-/// memory, known or not, costs nothing.
+/// A load with a stride along the lanes is a gather. Where the rows of a tile share it, it is done
+/// once for all of them: a stretch of the reduced dim by the unit's lanes is copied into scratch,
+/// vector by vector as the tiles read it. What is contiguous along the reduced dim is read along
+/// that one and turned over in squares, so that the distance of lanes in memory, known or not,
+/// costs nothing.
 namespace mlir::frit {
 
 /// Whether a load's lanes lie apart.
@@ -16,11 +17,14 @@ bool isStrided(const KernelProgram &program, const Node &node, unsigned lane);
 class Packing {
 public:
   /// For kernels with one reduced dim, and units of `vectors` vectors.
-  Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane, unsigned vectors);
+  Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane,
+          unsigned vectors);
 
-  /// Takes the loads that do not depend on `rowDim`, in stretches of at most `steps`; false if there are none.
+  /// Takes the loads that do not depend on `rowDim`, in stretches of at most `steps`; false if
+  /// there are none.
   bool choose(unsigned rowDim, int64_t steps);
-  /// Copies [low, high) of the reduced dim of the lanes from `column` on; lanes from `laneCount` on hold anything.
+  /// Copies [low, high) of the reduced dim of the lanes from `column` on; lanes from `laneCount` on
+  /// hold anything.
   void emit(Frame &unit, Value column, Value laneCount, Value low, Value high);
   /// Gives a frame, in which the lanes and the reduced dim are bound, what was copied.
   void supply(Frame &frame, Value low, Value column);

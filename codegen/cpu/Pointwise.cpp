@@ -76,9 +76,8 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     }
   }
   auto bound = program.getFacts().upperBound(length);
-  SizeExpr stretches = bound && *bound <= kStretch
-                           ? one
-                           : length.ceilDiv(SizeExpr::constant(context, kStretch));
+  SizeExpr stretches =
+      bound && *bound <= kStretch ? one : length.ceilDiv(SizeExpr::constant(context, kStretch));
   Frame entry;
   emitter.hoist(entry, roots);
   auto places = llvm::map_to_vector(outer, [&](unsigned dim) { return program.getDomain()[dim]; });
@@ -103,7 +102,10 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     }
     emitter.hoist(row, roots);
     // Stretches are whole vectors: only the last may have a rest.
-    Sweep sweep{*lane, low, high, f.getShape().lanes(),
+    Sweep sweep{*lane,
+                low,
+                high,
+                f.getShape().lanes(),
                 std::gcd(length.getContentDivisor(), kStretch),
                 isLongBody(f, program, roots, *lane)};
     sweepLanes(f, row, sweep, 1, [&](MutableArrayRef<Frame> frames) {

@@ -99,8 +99,8 @@ static bool isCostly(const Node &node) {
              math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op, math::Log1pOp>(node.op);
 }
 
-/// Costly values of the lane dim that a later sweep reads again lie in a row of scratch. Where the row may be longer, a later
-/// sweep asks whether it was.
+/// Costly values of the lane dim that a later sweep reads again lie in a row of scratch. Where the
+/// row may be longer, a later sweep asks whether it was.
 void RowReduction::chooseKept() {
   if (!otherReduced.empty() || program.numPhases() > 30) {
     return;
@@ -108,8 +108,8 @@ void RowReduction::chooseKept() {
   auto bound = program.getFacts().upperBound(program.getDomain()[lane]);
   if (!bound || *bound > kScratchElements) {
     bound = kScratchElements;
-    fits = arith::CmpIOp::create(f.getBuilder(), program.getKernel().getLoc(), arith::CmpIPredicate::sle, length,
-                                 f.i64(kScratchElements));
+    fits = arith::CmpIOp::create(f.getBuilder(), program.getKernel().getLoc(),
+                                 arith::CmpIPredicate::sle, length, f.i64(kScratchElements));
   }
   unsigned phases = program.numPhases();
   std::vector<std::vector<bool>> needed(phases + 1);
@@ -140,7 +140,8 @@ void RowReduction::chooseKept() {
       Type element = program[id].type;
       // Whole vectors are kept, whatever the row's length.
       int64_t whole = llvm::alignTo(*bound, lanes);
-      kept.push_back({id, static_cast<unsigned>(llvm::countr_zero(readers)), readers, f.scratch(element, whole)});
+      kept.push_back({id, static_cast<unsigned>(llvm::countr_zero(readers)), readers,
+                      f.scratch(element, whole)});
     }
   }
 }
@@ -158,7 +159,8 @@ void RowReduction::keep(Frame &frame, unsigned phase) {
   for (const Kept &k : kept) {
     if (k.phase == phase && frame.values.count(k.node)) {
       const Node &node = program[k.node];
-      f.storeVector(node.loc, keptAddress(frame, k), node.type, emitter.lanes(frame, k.node), Value());
+      f.storeVector(node.loc, keptAddress(frame, k), node.type, emitter.lanes(frame, k.node),
+                    Value());
     }
   }
 }
@@ -174,7 +176,8 @@ SmallVector<Kept> RowReduction::keptFor(unsigned phase) {
 void RowReduction::reuse(Frame &frame, ArrayRef<Kept> read) {
   for (const Kept &k : read) {
     const Node &node = program[k.node];
-    frame.values[k.node] = f.loadVector(node.loc, keptAddress(frame, k), node.type, frame.lanes, Value());
+    frame.values[k.node] =
+        f.loadVector(node.loc, keptAddress(frame, k), node.type, frame.lanes, Value());
   }
 }
 
@@ -277,8 +280,8 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
       unsigned at = 0;
       for (const Combine &combine : combines) {
         Value element = emitter.lanes(frame, program[combine.getNode()].operands[0]);
-        Values next = combine.lift(b, element,
-                                   combine.needsPosition() ? positionOf(frame) : Value());
+        Values next =
+            combine.lift(b, element, combine.needsPosition() ? positionOf(frame) : Value());
         ValueRange old = ValueRange(set).slice(at, combine.stateSize());
         next = combine.combine(b, old, next);
         if (frame.mask && !isPlanted(Mistake::Padding)) {
@@ -322,22 +325,6 @@ SizeExpr RowReduction::otherExtent() const {
     extent = extent * program.getDomain()[dim];
   }
   return extent;
-}
-
-static Values flatten(ArrayRef<Values> sets) {
-  Values flat;
-  for (const Values &set : sets) {
-    llvm::append_range(flat, set);
-  }
-  return flat;
-}
-
-static SmallVector<Values> unflatten(ValueRange flat, unsigned width) {
-  SmallVector<Values> sets;
-  for (unsigned at = 0; at < flat.size(); at += width) {
-    sets.emplace_back(flat.slice(at, width));
-  }
-  return sets;
 }
 
 /// The sweep along the lane dim for the indices [first, last) of the other reduced dims; once where
@@ -455,8 +442,8 @@ static unsigned countSlots(ArrayRef<Combine> combines) {
 void RowReduction::emitParts(SizeExpr parts) {
   prepare();
   SmallVector<Combine> combines = getCombines();
-  SmallVector<unsigned> inputs = llvm::map_to_vector(
-      combines, [](const Combine &combine) { return combine.getInput(); });
+  SmallVector<unsigned> inputs =
+      llvm::map_to_vector(combines, [](const Combine &combine) { return combine.getInput(); });
   unsigned slots = countSlots(combines);
   SizeExpr line = SizeExpr::constant(program.getContext(), kPartLine);
   Value stretch = f.size(program.getDomain()[lane].ceilDiv(parts).ceilDiv(line) * line);
@@ -468,7 +455,8 @@ void RowReduction::emitParts(SizeExpr parts) {
     Value high = minimum(f, add(f, low, stretch), length);
     unsigned slot = 0;
     for (auto [combine, state] :
-         llvm::zip(combines, accumulateRange(row, combines, inputs, 0, low, high, std::gcd(divisor, kPartLine)))) {
+         llvm::zip(combines, accumulateRange(row, combines, inputs, 0, low, high,
+                                             std::gcd(divisor, kPartLine)))) {
       for (auto [k, value] : llvm::enumerate(state)) {
         f.storeVector(part.getLoc(), partAddress(part, slot++, slots), combine.stateType(k), value,
                       Value());
@@ -517,13 +505,16 @@ void RowReduction::emitCombination(SizeExpr parts) {
   kernel.addLaunch(kernel.entryName(), SizeExpr::constant(program.getContext(), 1), 1);
 }
 
-/// The last sweep: one for rows that were kept, and one that computes everything again where rows may be too long.
+/// The last sweep: one for rows that were kept, and one that computes everything again where rows
+/// may be too long.
 void RowReduction::writeRow(Frame &row) {
-  SmallVector<unsigned> written = llvm::map_to_vector(fullStores, [](const Store &store) { return store.node; });
+  SmallVector<unsigned> written =
+      llvm::map_to_vector(fullStores, [](const Store &store) { return store.node; });
   auto sweepFrom = [&](ArrayRef<Kept> read) {
     SmallVector<unsigned> known = llvm::map_to_vector(read, [](const Kept &k) { return k.node; });
     sweepOuter(row, [&](Frame &outer) {
-      Sweep sweep{lane, f.i64(0), length, lanes, divisor, isLongBody(f, program, written, lane, known)};
+      Sweep sweep{lane,  f.i64(0), length,
+                  lanes, divisor,  isLongBody(f, program, written, lane, known)};
       sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
         for (Frame &frame : frames) {
           reuse(frame, read);
@@ -546,27 +537,27 @@ void RowReduction::emit() {
   f.allowStreaming(true);
   Frame entry;
   emitter.hoist(entry, roots);
-  forUnits(f, ArrayRef(program.getDomain()).take_front(program.numParallel()), [&](ValueRange place) {
-    Frame row(&entry);
-    for (auto [dim, at] : llvm::enumerate(place)) {
-      row.bind(dim, at);
-    }
-    for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
-      emitter.hoist(row, roots);
-      accumulate(row, phase);
-    }
-    emitter.hoist(row, roots);
-    for (unsigned i : rowStores) {
-      const Store &store = program.getStores()[i];
-      emitter.store(row, store, emitter.value(row, store.node));
-    }
-    if (!fullStores.empty() && !writesEarly) {
-      writeRow(row);
-    }
-  });
+  forUnits(f, ArrayRef(program.getDomain()).take_front(program.numParallel()),
+           [&](ValueRange place) {
+             Frame row(&entry);
+             for (auto [dim, at] : llvm::enumerate(place)) {
+               row.bind(dim, at);
+             }
+             for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
+               emitter.hoist(row, roots);
+               accumulate(row, phase);
+             }
+             emitter.hoist(row, roots);
+             for (unsigned i : rowStores) {
+               const Store &store = program.getStores()[i];
+               emitter.store(row, store, emitter.value(row, store.node));
+             }
+             if (!fullStores.empty() && !writesEarly) {
+               writeRow(row);
+             }
+           });
   f.finish();
-  int64_t elements = program.guess(program.getExtent(program.numParallel(),
-                                                          program.getRank()));
+  int64_t elements = program.guess(program.getExtent(program.numParallel(), program.getRank()));
   kernel.addLaunch(kernel.entryName(), program.getExtent(0, program.numParallel()),
                    chooseGrain(program, elements));
 }
@@ -585,9 +576,8 @@ bool mlir::frit::isSplitReduction(const KernelProgram &program) {
     return false;
   }
   auto bound = program.sharedBound(program.getDomain().back());
-  bool full = llvm::any_of(program.getStores(), [&](const Store &store) {
-    return store.dims & program.reducedMask();
-  });
+  bool full = llvm::any_of(program.getStores(),
+                           [&](const Store &store) { return store.dims & program.reducedMask(); });
   return !full && (!bound || *bound > 2 * kSplitElements);
 }
 

@@ -2,7 +2,7 @@
 
 #include "codegen/Passes.h"
 #include "codegen/gpu/GpuKernels.h"
-#include "codegen/gpu/LowerToNvvm.h"
+#include "codegen/gpu/ptx/LowerToNvvm.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,8 +38,8 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
     for (const KernelDesc &kernel : kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
         Operation *function = module.lookupSymbol(launch.entry);
-        function->setAttr("frit.grid", builder.getArrayAttr({launch.grid[0], launch.grid[1],
-                                                             launch.grid[2]}));
+        function->setAttr("frit.grid",
+                          builder.getArrayAttr({launch.grid[0], launch.grid[1], launch.grid[2]}));
         if (launch.cluster > 1) {
           function->setAttr("frit.cluster", builder.getI64IntegerAttr(launch.cluster));
         }

@@ -1,14 +1,15 @@
-// The choice of a family for each kernel, as its schedule says; the families adapt to what the program turns out to be (a full
-// reduction with kept dims is a row reduction). Each kernel becomes code in a module of its own, so that its code is a function of the kernel and
-// does not depend on what its graph has beside it.
+// The choice of a family for each kernel, as its schedule says; the families adapt to what the
+// program turns out to be (a full reduction with kept dims is a row reduction). Each kernel becomes
+// code in a module of its own, so that its code is a function of the kernel and does not depend on
+// what its graph has beside it.
 
 #include "codegen/gpu/GpuKernels.h"
 
 #include "codegen/CompiledKernels.h"
-#include "codegen/gpu/JoinPtx.h"
-#include "codegen/gpu/LowerToNvvm.h"
-#include "codegen/gpu/PtxEmitter.h"
-#include "codegen/gpu/Schedules.h"
+#include "codegen/gpu/kernels/Schedules.h"
+#include "codegen/gpu/ptx/JoinPtx.h"
+#include "codegen/gpu/ptx/LowerToNvvm.h"
+#include "codegen/gpu/ptx/PtxEmitter.h"
 #include "codegen/simt/LowerToSimt.h"
 
 #include "codegen/cpu/JoinImages.h"
@@ -36,28 +37,35 @@ struct Destination {
 };
 } // namespace
 
-/// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of sm_80 to sm_120.
-static LogicalResult checkLimits(KernelOp kernel, const Destination &destination, const KernelDesc &desc) {
+/// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of
+/// sm_80 to sm_120.
+static LogicalResult checkLimits(KernelOp kernel, const Destination &destination,
+                                 const KernelDesc &desc) {
   constexpr uint32_t mostSharedBytes = 99 << 10, mostParameterBytes = 4096;
   for (const LaunchDesc &launch : desc.launches) {
     // Variants take what the generic kernel takes.
     if (launch.sharedBytes > mostSharedBytes) {
-      return kernel.emitError("kernel '") << desc.name << "' needs " << launch.sharedBytes << " bytes of shared memory a block, a GPU has "
-                                          << mostSharedBytes << "; compile with fewer reductions in one kernel (fusion=False)";
+      return kernel.emitError("kernel '")
+             << desc.name << "' needs " << launch.sharedBytes
+             << " bytes of shared memory a block, a GPU has " << mostSharedBytes
+             << "; compile with fewer reductions in one kernel (fusion=False)";
     }
     gpu::GPUFuncOp function = destination.find(launch.entry);
-    int64_t bytes = getListAttr(function, kTableAttr).value_or(8 * static_cast<int64_t>(function.getNumArguments()));
+    int64_t bytes = getListAttr(function, kTableAttr)
+                        .value_or(8 * static_cast<int64_t>(function.getNumArguments()));
     int64_t most = launch.listItems ? kMostListBytes : mostParameterBytes;
     if (bytes > most) {
-      return kernel.emitError("kernel '") << desc.name << "' takes " << bytes << " bytes of parameters, a GPU allows "
-                                          << most << "; compile with fewer tensors in one kernel (fusion=False)";
+      return kernel.emitError("kernel '")
+             << desc.name << "' takes " << bytes << " bytes of parameters, a GPU allows " << most
+             << "; compile with fewer tensors in one kernel (fusion=False)";
     }
   }
   return success();
 }
 
 namespace {
-/// The storage of a value outside of kernels: an argument's, a planned buffer's, or one that nobody here knows.
+/// The storage of a value outside of kernels: an argument's, a planned buffer's, or one that nobody
+/// here knows.
 struct StorageKey {
   enum { Argument, Buffer, Unknown } kind = Unknown;
   int64_t number = 0;
@@ -75,7 +83,8 @@ static StorageKey storageOfResult(LaunchOp launch, unsigned result) {
   }
   int64_t number = cast<IntegerAttr>(used[result]).getInt();
   auto argument = cast<DictionaryAttr>(known[number]).getAs<IntegerAttr>("argument");
-  return argument ? StorageKey{StorageKey::Argument, argument.getInt()} : StorageKey{StorageKey::Buffer, number};
+  return argument ? StorageKey{StorageKey::Argument, argument.getInt()}
+                  : StorageKey{StorageKey::Buffer, number};
 }
 
 static StorageKey storageOf(Value value) {
@@ -89,8 +98,9 @@ static StorageKey storageOf(Value value) {
   return launch ? storageOfResult(launch, cast<OpResult>(value).getResultNumber()) : StorageKey();
 }
 
-/// For each kernel the pointers (operands, then results) that share storage with another in some launch: the plan lets a result
-/// overwrite an operand that is read nowhere else. What an operator returned may be a view of an argument.
+/// For each kernel the pointers (operands, then results) that share storage with another in some
+/// launch: the plan lets a result overwrite an operand that is read nowhere else. What an operator
+/// returned may be a view of an argument.
 static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
   llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
   module.walk([&](LaunchOp launch) {
@@ -104,7 +114,8 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
       StorageKey written = storageOfResult(launch, result);
       for (auto [number, operand] : llvm::enumerate(operands)) {
         StorageKey read = storageOf(operand);
-        if (written == read || (written.kind == StorageKey::Argument && read.kind == StorageKey::Unknown)) {
+        if (written == read ||
+            (written.kind == StorageKey::Argument && read.kind == StorageKey::Unknown)) {
           shared[launch.getKernel()].insert(number);
           shared[launch.getKernel()].insert(operands.size() + result);
         }
@@ -114,7 +125,8 @@ static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp 
   return shared;
 }
 
-std::string mlir::frit::addLaunch(KernelDesc &desc, std::string entry, SizeExpr grid, uint32_t threads, uint32_t sharedBytes) {
+std::string mlir::frit::addLaunch(KernelDesc &desc, std::string entry, SizeExpr grid,
+                                  uint32_t threads, uint32_t sharedBytes) {
   LaunchDesc launch;
   launch.entry = std::move(entry);
   launch.block[0] = threads;
@@ -125,7 +137,9 @@ std::string mlir::frit::addLaunch(KernelDesc &desc, std::string entry, SizeExpr 
   return launch.entry;
 }
 
-std::string mlir::frit::getNumberedEntry(const KernelDesc &desc) { return desc.name + "_" + std::to_string(desc.launches.size()); }
+std::string mlir::frit::getNumberedEntry(const KernelDesc &desc) {
+  return desc.name + "_" + std::to_string(desc.launches.size());
+}
 
 int64_t mlir::frit::getScheduled(KernelOp kernel, StringRef name, int64_t otherwise) {
   ScheduleAttr schedule = kernel.getScheduleAttr();
@@ -133,7 +147,8 @@ int64_t mlir::frit::getScheduled(KernelOp kernel, StringRef name, int64_t otherw
   return number ? number.getInt() : otherwise;
 }
 
-static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc, bool isInPlace) {
+static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &program,
+                                KernelDesc &desc, bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
   if (!program.getAcross().empty()) {
     return emitGpuRowsAndColumns(module, program, desc, isInPlace);
@@ -168,7 +183,8 @@ public:
   std::vector<VariantDesc> ways;
 
   /// A skeleton emitted for what `program` says of sizes and pointers.
-  LogicalResult emit(const KernelProgram &program, std::string name, std::optional<unsigned> number) {
+  LogicalResult emit(const KernelProgram &program, std::string name,
+                     std::optional<unsigned> number) {
     gpu::GPUModuleOp module = ways.empty() ? to.usual : to.seldom;
     KernelDesc one;
     one.name = std::move(name);
@@ -182,9 +198,11 @@ public:
     return success();
   }
 
-  /// One way for pointers that vectors need, and one for others. Where sizes decide at run time whether vectors are of use, the code has both
-  /// already, and looks at the pointers too: sizes vary from call to call, and a call is no time to compile.
-  LogicalResult emitByPointers(KernelProgram program, const std::string &name, std::optional<unsigned> number) {
+  /// One way for pointers that vectors need, and one for others. Where sizes decide at run time
+  /// whether vectors are of use, the code has both already, and looks at the pointers too: sizes
+  /// vary from call to call, and a call is no time to compile.
+  LogicalResult emitByPointers(KernelProgram program, const std::string &name,
+                               std::optional<unsigned> number) {
     program.setPointers(PointerAlignment::Aligned);
     if (failed(emit(program, name, number))) {
       return failure();
@@ -192,7 +210,9 @@ public:
     if (ways.back().aligned.empty()) {
       return success();
     }
-    auto hasSizePaths = [&](const LaunchDesc &launch) { return to.find(launch.entry)->hasAttr(kSizePathsAttr); };
+    auto hasSizePaths = [&](const LaunchDesc &launch) {
+      return to.find(launch.entry)->hasAttr(kSizePathsAttr);
+    };
     if (llvm::any_of(ways.back().launches, hasSizePaths)) {
       for (const LaunchDesc &launch : ways.back().launches) {
         to.find(launch.entry).erase();
@@ -206,7 +226,8 @@ public:
       return failure();
     }
     // Launches without such pointers, which fold what others leave in the workspace, are the same.
-    for (auto [usual, any] : llvm::zip_equal(ways[ways.size() - 2].launches, ways.back().launches)) {
+    for (auto [usual, any] :
+         llvm::zip_equal(ways[ways.size() - 2].launches, ways.back().launches)) {
       std::vector<AlignedTensor> aligned;
       noteAlignment(to.find(usual.entry), aligned);
       if (aligned.empty()) {
@@ -221,12 +242,15 @@ private:
   /// Pointers are the first arguments.
   static void noteAlignment(gpu::GPUFuncOp function, std::vector<AlignedTensor> &aligned) {
     for (unsigned number = 0; number < function.getNumArguments(); ++number) {
-      auto bytes = function.getArgAttrOfType<IntegerAttr>(number, LLVM::LLVMDialect::getAlignAttrName());
+      auto bytes =
+          function.getArgAttrOfType<IntegerAttr>(number, LLVM::LLVMDialect::getAlignAttrName());
       if (!bytes) {
         continue;
       }
-      auto known = llvm::find_if(aligned, [&](const AlignedTensor &one) { return one.number == number; });
-      AlignedTensor &one = known == aligned.end() ? aligned.emplace_back(AlignedTensor{number, 1}) : *known;
+      auto known =
+          llvm::find_if(aligned, [&](const AlignedTensor &one) { return one.number == number; });
+      AlignedTensor &one =
+          known == aligned.end() ? aligned.emplace_back(AlignedTensor{number, 1}) : *known;
       one.bytes = std::max(one.bytes, static_cast<uint32_t>(bytes.getInt()));
     }
   }
@@ -236,9 +260,10 @@ private:
 };
 } // namespace
 
-/// Variants have the same skeleton, the same order of combination and narrower indices. One whose addresses do not provably follow from
-/// what it assumes is left out, and the generic kernel runs.
-static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program, const std::string &name) {
+/// Variants have the same skeleton, the same order of combination and narrower indices. One whose
+/// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
+static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program,
+                              const std::string &name) {
   if (program.getKernel()->hasAttr(kListAttr)) {
     return emitter.emit(program, name, std::nullopt);
   }
@@ -249,15 +274,17 @@ static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program
   for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
     KernelProgram narrow = program;
     narrow.assume(variant.getAssumptions());
-    if (fitsIn32Bits(narrow) && failed(emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number))) {
+    if (fitsIn32Bits(narrow) &&
+        failed(emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number))) {
       return failure();
     }
   }
-  return emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt) : emitter.emit(program, name, std::nullopt);
+  return emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt)
+                              : emitter.emit(program, name, std::nullopt);
 }
 
-static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers, Destination destination,
-                                KernelDesc &desc) {
+static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers,
+                                Destination destination, KernelDesc &desc) {
   desc.name = kernel.getName().str();
   bool isInPlace = !sharedPointers.empty();
   auto program = KernelProgram::build(kernel, /*joinReads=*/!isInPlace);
@@ -294,7 +321,8 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
                                          std::vector<KernelDesc> &kernels) {
   auto shared = findSharedPointers(source);
   for (auto kernel : source.getOps<KernelOp>()) {
-    if (failed(emitKernel(kernel, shared.lookup(kernel.getName()), {destination, destination}, kernels.emplace_back()))) {
+    if (failed(emitKernel(kernel, shared.lookup(kernel.getName()), {destination, destination},
+                          kernels.emplace_back()))) {
       return failure();
     }
   }
@@ -312,7 +340,8 @@ struct Emitted {
 };
 } // namespace
 
-/// Emits the kernels of `source` side by side, each into modules of its own, and hands them to `compile` with their numbers.
+/// Emits the kernels of `source` side by side, each into modules of its own, and hands them to
+/// `compile` with their numbers.
 static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, bool isApart,
                               llvm::function_ref<LogicalResult(size_t, const Emitted &)> compile) {
   DialectRegistry registry;
@@ -328,7 +357,9 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(kernel.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
     auto module = gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getName());
-    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, kernel.getLoc(), (kernel.getName() + "_seldom").str()) : module;
+    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, kernel.getLoc(),
+                                                     (kernel.getName() + "_seldom").str())
+                          : module;
     Emitted emitted = {kernel, {module, seldom}, ""};
     auto pointers = shared.find(kernel.getName());
     if (pointers != shared.end()) {
@@ -337,8 +368,9 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
       llvm::raw_string_ostream stream(emitted.sharing);
       llvm::interleave(numbers, stream << " shared ", ",");
     }
-    if (failed(emitKernel(kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second, emitted.modules,
-                          descs[number]))) {
+    if (failed(emitKernel(
+            kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second,
+            emitted.modules, descs[number]))) {
       return failure();
     }
     return compile(number, emitted);
@@ -356,8 +388,10 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
-        // The ways to run a kernel are compiled beside each other, or a graph of one kernel would wait for both.
-        std::pair<gpu::GPUModuleOp, std::string *> ways[] = {{emitted.modules.usual, &made.bytes}, {emitted.modules.seldom, &made.seldom}};
+        // The ways to run a kernel are compiled beside each other, or a graph of one kernel would
+        // wait for both.
+        std::pair<gpu::GPUModuleOp, std::string *> ways[] = {
+            {emitted.modules.usual, &made.bytes}, {emitted.modules.seldom, &made.seldom}};
         auto compileWay = [&](auto &way) -> LogicalResult {
           auto [module, to] = way;
           if (module.getBody()->empty()) {
@@ -379,7 +413,8 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
         isLowered = true;
         return success();
       };
-      if (failed(requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel, ofArch[number], compileFor))) {
+      if (failed(requests.get("sm_" + std::to_string(arch) + emitted.sharing, emitted.kernel,
+                              ofArch[number], compileFor))) {
         return failure();
       }
     }
@@ -415,11 +450,14 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   std::vector<std::shared_ptr<const KernelCode>> codes(llvm::range_size(module.getOps<KernelOp>()));
   KernelRequests requests;
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
-    return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number], [&](KernelCode &made) {
-      OwningOpRef<ModuleOp> host = ModuleOp::create(KernelOp(emitted.kernel).getLoc());
-      rewriteApproximateMath(emitted.modules.usual);
-      return failure(failed(lowerToSimt(emitted.modules.usual, *host)) || failed(compileToImage(*host, target, made)));
-    });
+    return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number],
+                        [&](KernelCode &made) {
+                          OwningOpRef<ModuleOp> host =
+                              ModuleOp::create(KernelOp(emitted.kernel).getLoc());
+                          rewriteApproximateMath(emitted.modules.usual);
+                          return failure(failed(lowerToSimt(emitted.modules.usual, *host)) ||
+                                         failed(compileToImage(*host, target, made)));
+                        });
   };
   if (failed(emitEach(module, image.kernels, /*isApart=*/false, compile))) {
     return failure();

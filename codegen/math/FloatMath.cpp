@@ -22,7 +22,8 @@ Type FloatBuilder::withElement(Type element) const {
 
 static Value splat(OpBuilder &builder, Location loc, Type type, TypedAttr element) {
   if (auto vector = dyn_cast<VectorType>(type)) {
-    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(vector, Attribute(element)));
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(vector, Attribute(element)));
   }
   return arith::ConstantOp::create(builder, loc, element);
 }
@@ -38,7 +39,8 @@ Value FloatBuilder::intConstant(int64_t value) const {
 }
 
 Value FloatBuilder::copySign(Value a, Value sign) const {
-  int64_t signBit = width() == 32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  int64_t signBit =
+      width() == 32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
   Value magnitude = arith::AndIOp::create(builder, loc, bits(a), intConstant(~signBit));
   Value upper = arith::AndIOp::create(builder, loc, bits(sign), intConstant(signBit));
   return fromBits(arith::OrIOp::create(builder, loc, magnitude, upper));

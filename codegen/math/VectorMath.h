@@ -51,7 +51,8 @@ public:
   Value abs(Value a) const { return math::AbsFOp::create(builder, loc, a); }
   Value sqrt(Value a) const { return math::SqrtOp::create(builder, loc, a); }
   Value floor(Value a) const { return math::FloorOp::create(builder, loc, a); }
-  /// On the bits. LLVM's own narrows with its result, and its sign, still a double, then becomes a half by a call of __truncdfhf2.
+  /// On the bits. LLVM's own narrows with its result, and its sign, still a double, then becomes a
+  /// half by a call of __truncdfhf2.
   Value copySign(Value a, Value sign) const;
   Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
     return arith::CmpFOp::create(builder, loc, predicate, a, b);

@@ -79,10 +79,12 @@ static SinCos sinCos(const FloatBuilder &f, Value x) {
   r = f.fma(n, f.constant(-0x1.1a62633145c07p-54), r);
   Value u = f.mul(r, r);
   // Taylor: the first terms left out are below 1e-13 at pi/4.
-  Value s = f.fma(f.mul(r, u), f.horner(u, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880,
-                                            -1.0 / 39916800, 1.0 / 6227020800.0}), r);
-  Value c = f.horner(u, {1.0, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800,
-                         1.0 / 479001600});
+  Value s = f.fma(f.mul(r, u),
+                  f.horner(u, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
+                               1.0 / 6227020800.0}),
+                  r);
+  Value c =
+      f.horner(u, {1.0, -0.5, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600});
   auto bit = [&](Value value, int64_t mask) -> Value {
     Value masked = arith::AndIOp::create(f.builder, f.loc, value, f.intConstant(mask));
     return arith::CmpIOp::create(f.builder, f.loc, arith::CmpIPredicate::ne, masked,
@@ -121,8 +123,7 @@ static Value patchLanes(const FloatBuilder &f, Value rare, Value fast, ValueRang
             [&](OpBuilder &lb, Location ll, Value lane, ValueRange carried) {
               SmallVector<Value> scalars;
               for (Value argument : arguments) {
-                scalars.push_back(
-                    vector::ExtractOp::create(lb, ll, argument, OpFoldResult(lane)));
+                scalars.push_back(vector::ExtractOp::create(lb, ll, argument, OpFoldResult(lane)));
               }
               Value isRare = vector::ExtractOp::create(lb, ll, rare, OpFoldResult(lane));
               auto patched = scf::IfOp::create(
@@ -163,8 +164,8 @@ static Value power(const FloatBuilder &f, Value x, Value y) {
   // exp is clamped: infinities and zeros are decided by the sign of y * log|x|.
   Value whole = f.compare(P::OEQ, f.floor(y), y);
   Value halfY = f.mul(y, f.constant(0.5));
-  Value odd = arith::AndIOp::create(f.builder, f.loc, whole,
-                                    f.compare(P::ONE, f.floor(halfY), halfY));
+  Value odd =
+      arith::AndIOp::create(f.builder, f.loc, whole, f.compare(P::ONE, f.floor(halfY), halfY));
   result = f.select(odd, f.copySign(result, x), result);
   // A negative finite base has only whole powers.
   Value negative = arith::AndIOp::create(f.builder, f.loc, f.compare(P::OLT, x, zero),
@@ -174,14 +175,15 @@ static Value power(const FloatBuilder &f, Value x, Value y) {
   result = f.select(undefined, f.constant(NAN), result);
   // pow(-1, +-inf) = 1; pow(1, y) = 1 and pow(x, 0) = 1 even for NaN.
   Value infiniteY = f.compare(P::OEQ, f.abs(y), f.constant(INFINITY));
-  Value unit = arith::AndIOp::create(f.builder, f.loc, f.compare(P::OEQ, magnitude, one), infiniteY);
+  Value unit =
+      arith::AndIOp::create(f.builder, f.loc, f.compare(P::OEQ, magnitude, one), infiniteY);
   unit = arith::OrIOp::create(f.builder, f.loc, unit, f.compare(P::OEQ, x, one));
   unit = arith::OrIOp::create(f.builder, f.loc, unit, f.compare(P::OEQ, y, zero));
   return f.select(unit, one, result);
 }
 
 Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange operands,
-                           ScalarCall call) {
+                                ScalarCall call) {
   Location loc = op->getLoc();
   Type narrow = operands[0].getType();
   FloatBuilder shape(builder, loc, narrow);
@@ -196,14 +198,13 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
   };
   auto called = [&](StringRef name) {
     argument();
-    Value always = arith::ConstantOp::create(
-        builder, loc, cast<TypedAttr>([&]() -> TypedAttr {
-          Type boolType = f.withElement(builder.getI1Type());
-          if (auto vector = dyn_cast<VectorType>(boolType)) {
-            return DenseElementsAttr::get(vector, true);
-          }
-          return builder.getBoolAttr(true);
-        }()));
+    Value always = arith::ConstantOp::create(builder, loc, cast<TypedAttr>([&]() -> TypedAttr {
+                                               Type boolType = f.withElement(builder.getI1Type());
+                                               if (auto vector = dyn_cast<VectorType>(boolType)) {
+                                                 return DenseElementsAttr::get(vector, true);
+                                               }
+                                               return builder.getBoolAttr(true);
+                                             }()));
     return patchLanes(f, always, x, x, name, call);
   };
   auto small = [&](double limit) { return f.compare(P::OLT, f.abs(x), f.constant(limit)); };
@@ -213,13 +214,11 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
             argument();
             Value series = f.fma(f.mul(x, x), f.fma(x, f.constant(1.0 / 6), f.constant(0.5)), x);
             // The sum of +0 and -0 is +0: the sign comes from x.
-            return f.select(small(1e-4), f.copySign(series, x),
-                            f.sub(exp(f, x), f.constant(1.0)));
+            return f.select(small(1e-4), f.copySign(series, x), f.sub(exp(f, x), f.constant(1.0)));
           })
           .Case([&](math::Log1pOp) {
             argument();
-            Value series =
-                f.fma(f.mul(x, x), f.fma(x, f.constant(1.0 / 3), f.constant(-0.5)), x);
+            Value series = f.fma(f.mul(x, x), f.fma(x, f.constant(1.0 / 3), f.constant(-0.5)), x);
             return f.select(small(1e-4), series, log(f, f.add(x, f.constant(1.0))));
           })
           .Case([&](math::Log2Op) {
@@ -264,9 +263,9 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
           .Case([&](math::Atan2Op) {
             Value y = widen(operands[0]), d = widen(operands[1]);
             Value a = f.abs(y), b = f.abs(d);
-            Value bothInfinite = arith::AndIOp::create(
-                builder, loc, f.compare(P::OEQ, a, f.constant(INFINITY)),
-                f.compare(P::OEQ, b, f.constant(INFINITY)));
+            Value bothInfinite =
+                arith::AndIOp::create(builder, loc, f.compare(P::OEQ, a, f.constant(INFINITY)),
+                                      f.compare(P::OEQ, b, f.constant(INFINITY)));
             Value one = f.constant(1.0);
             a = f.select(bothInfinite, one, a);
             b = f.select(bothInfinite, one, b);
@@ -280,9 +279,7 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
             Value unordered = f.compare(P::UNO, y, d);
             return f.select(unordered, f.add(y, d), angle);
           })
-          .Case([&](math::PowFOp) {
-            return power(f, widen(operands[0]), widen(operands[1]));
-          })
+          .Case([&](math::PowFOp) { return power(f, widen(operands[0]), widen(operands[1])); })
           .Case([&](math::ErfcOp) { return called("erfc"); })
           .Case([&](math::AsinhOp) { return called("asinh"); })
           .Case([&](math::AcoshOp) { return called("acosh"); })

@@ -29,8 +29,8 @@ StringRef getLibmName(Operation *op) {
 class KernelLowering {
 public:
   KernelLowering(gpu::GPUFuncOp kernel, func::FuncOp function)
-      : kernel(kernel), function(function), builder(function.getContext()),
-        loc(kernel.getLoc()), pointer(LLVM::LLVMPointerType::get(function.getContext())) {}
+      : kernel(kernel), function(function), builder(function.getContext()), loc(kernel.getLoc()),
+        pointer(LLVM::LLVMPointerType::get(function.getContext())) {}
 
   LogicalResult run() {
     Block *entry = function.addEntryBlock();
@@ -42,7 +42,8 @@ public:
     }
     entry->getOperations().splice(entry->end(), body->getOperations());
     function.getBody().getBlocks().splice(function.getBody().end(), kernel.getBody().getBlocks(),
-                                          std::next(kernel.getBody().begin()), kernel.getBody().end());
+                                          std::next(kernel.getBody().begin()),
+                                          kernel.getBody().end());
     SmallVector<Operation *> operations;
     function.walk([&](Operation *op) { operations.push_back(op); });
     for (Operation *op : operations) {
@@ -55,8 +56,8 @@ public:
   }
 
 private:
-  /// LLVM gives bf16 no register on x86 and would call a library to move one: what is left of it (loads, stores, carried values,
-  /// lanes) is moved as an integer.
+  /// LLVM gives bf16 no register on x86 and would call a library to move one: what is left of it
+  /// (loads, stores, carried values, lanes) is moved as an integer.
   void moveAsBits() {
     auto bitsOf = [&](Type type) -> Type {
       if (!getElementTypeOrSelf(type).isBF16()) {
@@ -78,11 +79,14 @@ private:
       }
       if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
         if (auto one = dyn_cast<FloatAttr>(constant.getValue()); one && one.getType().isBF16()) {
-          constant.setValueAttr(builder.getIntegerAttr(builder.getI16Type(), one.getValue().bitcastToAPInt()));
-        } else if (auto all = dyn_cast<DenseElementsAttr>(constant.getValue()); all && all.getElementType().isBF16()) {
+          constant.setValueAttr(
+              builder.getIntegerAttr(builder.getI16Type(), one.getValue().bitcastToAPInt()));
+        } else if (auto all = dyn_cast<DenseElementsAttr>(constant.getValue());
+                   all && all.getElementType().isBF16()) {
           constant.setValueAttr(all.bitcast(builder.getI16Type()));
         }
-      } else if (isa<arith::BitcastOp>(op) && op->getOperand(0).getType() == op->getResult(0).getType()) {
+      } else if (isa<arith::BitcastOp>(op) &&
+                 op->getOperand(0).getType() == op->getResult(0).getType()) {
         op->getResult(0).replaceAllUsesWith(op->getOperand(0));
       }
     });
@@ -117,8 +121,8 @@ private:
       } else if (type.isF64()) {
         value = field(floats, 8 * numFloats++, type);
       } else {
-        return kernel.emitError("argument ")
-               << argument.getArgNumber() << " is " << type << ": kernels take pointers, i64 and f64";
+        return kernel.emitError("argument ") << argument.getArgNumber() << " is " << type
+                                             << ": kernels take pointers, i64 and f64";
       }
       argument.replaceAllUsesWith(value);
     }
@@ -135,8 +139,8 @@ private:
     Type returned = result ? result : Type(LLVM::LLVMVoidType::get(builder.getContext()));
     SmallVector<Value> operands{callee};
     llvm::append_range(operands, arguments);
-    auto call = LLVM::CallOp::create(builder, loc, LLVM::LLVMFunctionType::get(returned, types),
-                                     operands);
+    auto call =
+        LLVM::CallOp::create(builder, loc, LLVM::LLVMFunctionType::get(returned, types), operands);
     return result ? call.getResult() : Value();
   }
 
@@ -205,16 +209,21 @@ private:
     return success();
   }
 
-  /// Approximate instructions, and what blocks of a cluster do together: their barrier is two operations next to each other.
+  /// Approximate instructions, and what blocks of a cluster do together: their barrier is two
+  /// operations next to each other.
   LogicalResult lowerIntrinsic(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin(), wait = "llvm.nvvm.barrier.cluster.wait.aligned";
-    if (const auto *approximation = llvm::find(kApproximations, name); approximation != std::end(kApproximations)) {
+    if (const auto *approximation = llvm::find(kApproximations, name);
+        approximation != std::end(kApproximations)) {
       Type f32 = builder.getF32Type();
       ValueRange arguments = op.getArgs();
-      Value second = arguments.size() == 2 ? Value(arguments[1])
-                                           : Value(arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0)));
+      Value second =
+          arguments.size() == 2
+              ? Value(arguments[1])
+              : Value(arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0)));
       replace(op, call(kApproximate, f32,
-                       {context, constant32(approximation - std::begin(kApproximations)), arguments[0], second}));
+                       {context, constant32(approximation - std::begin(kApproximations)),
+                        arguments[0], second}));
       return success();
     }
     if (name == "llvm.nvvm.barrier.cluster.arrive.aligned") {
@@ -239,7 +248,8 @@ private:
   LogicalResult lowerShuffle(gpu::ShuffleOp shuffle) {
     Type type = shuffle.getValue().getType(), i32 = builder.getI32Type();
     if (!type.isInteger(32) && !type.isF32()) {
-      return shuffle.emitError("shuffles ") << type << ": only i32 and f32 have an emulated meaning";
+      return shuffle.emitError("shuffles ")
+             << type << ": only i32 and f32 have an emulated meaning";
     }
     Value bits = shuffle.getValue();
     if (type.isF32()) {
@@ -266,7 +276,8 @@ private:
         isa<arith::ConstantOp, arith::BitcastOp>(op)) {
       return false;
     }
-    return llvm::any_of(op->getOperandTypes(), isHalf) || llvm::any_of(op->getResultTypes(), isHalf);
+    return llvm::any_of(op->getOperandTypes(), isHalf) ||
+           llvm::any_of(op->getResultTypes(), isHalf);
   }
 
   /// x86 has no arithmetic on half types: conversions are written out as bits, the
@@ -283,8 +294,9 @@ private:
                                                : operand);
     }
     if (isa<arith::ExtFOp>(op)) {
-      return replace(op, element.isF32() ? wide[0]
-                                         : Value(arith::ExtFOp::create(builder, loc, type, wide[0])));
+      return replace(op, element.isF32()
+                             ? wide[0]
+                             : Value(arith::ExtFOp::create(builder, loc, type, wide[0])));
     }
     if (isa<arith::TruncFOp>(op)) {
       return replace(op, frit::emitFloatToHalf(builder, loc, wide[0], element));
@@ -327,12 +339,14 @@ private:
       if (auto shaped = dyn_cast<ShapedType>(type)) {
         one = DenseElementsAttr::get(shaped, static_cast<Attribute>(one));
       }
-      replace(op, arith::DivFOp::create(builder, loc,
-                                        arith::ConstantOp::create(builder, loc, one), root));
+      replace(op, arith::DivFOp::create(builder, loc, arith::ConstantOp::create(builder, loc, one),
+                                        root));
       return;
     }
     if (isa<math::CopySignOp>(op)) {
-      return replace(op, frit::FloatBuilder(builder, loc, type).copySign(op->getOperand(0), op->getOperand(1)));
+      return replace(
+          op,
+          frit::FloatBuilder(builder, loc, type).copySign(op->getOperand(0), op->getOperand(1)));
     }
     auto slot = getCallback(getLibmName(op));
     if (!slot) {
@@ -343,8 +357,9 @@ private:
     auto one = [&](ValueRange operands) -> Value {
       SmallVector<Value> wide;
       for (Value operand : operands) {
-        wide.push_back(element.isF64() ? operand
-                                       : arith::ExtFOp::create(builder, loc, builder.getF64Type(), operand));
+        wide.push_back(element.isF64()
+                           ? operand
+                           : arith::ExtFOp::create(builder, loc, builder.getF64Type(), operand));
       }
       Value result = callPointer(callee, builder.getF64Type(), wide);
       return element.isF64() ? result : arith::TruncFOp::create(builder, loc, element, result);

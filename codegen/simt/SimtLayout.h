@@ -30,13 +30,15 @@ inline constexpr int32_t kStoreFlag = 1;
 inline constexpr int32_t kSharedFlag = 2;
 
 /// Entries of SimtApproximation, in order.
-inline constexpr const char *kApproximations[] = {"llvm.nvvm.ex2.approx.f32", "llvm.nvvm.rsqrt.approx.f", "llvm.nvvm.sqrt.approx.f",
-                                                  "llvm.nvvm.div.full", "llvm.nvvm.rcp.approx.ftz.f"};
+inline constexpr const char *kApproximations[] = {
+    "llvm.nvvm.ex2.approx.f32", "llvm.nvvm.rsqrt.approx.f", "llvm.nvvm.sqrt.approx.f",
+    "llvm.nvvm.div.full", "llvm.nvvm.rcp.approx.ftz.f"};
 
 /// Entries of Callbacks::unary, in order; Callbacks::binary follows.
-inline constexpr const char *kUnary[] = {
-    "exp",  "exp2", "expm1", "log",  "log2", "log10", "log1p", "sin",   "cos",   "tan",   "asin",   "acos",
-    "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",  "erfc",  "cbrt",  "lgamma", "tgamma"};
+inline constexpr const char *kUnary[] = {"exp",   "exp2", "expm1", "log",  "log2",   "log10",
+                                         "log1p", "sin",  "cos",   "tan",  "asin",   "acos",
+                                         "atan",  "sinh", "cosh",  "tanh", "asinh",  "acosh",
+                                         "atanh", "erf",  "erfc",  "cbrt", "lgamma", "tgamma"};
 inline constexpr const char *kBinary[] = {"powf", "atan2", "fmod", "hypot", "remainder"};
 
 } // namespace mlir::frit::simt_layout

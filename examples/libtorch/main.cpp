@@ -1,5 +1,6 @@
-// Runs a .frit file over libtorch, without Python: ./run model.frit [SIZE]. Every input is filled with 0, 1/10, 2/10 ... (whole numbers
-// below 50 where it takes integers); sizes that vary are SIZE, or the least they may be. Prints each result, a number a line.
+// Runs a .frit file over libtorch, without Python: ./run model.frit [SIZE]. Every input is filled
+// with 0, 1/10, 2/10 ... (whole numbers below 50 where it takes integers); sizes that vary are
+// SIZE, or the least they may be. Prints each result, a number a line.
 
 #include <frit/TorchModel.h>
 
@@ -17,7 +18,8 @@ static at::Tensor makeInput(const frit::Parameter &input, int64_t size) {
     count *= sizes.back();
   }
   bool integers = input.dtype == frit::DataType::I64;
-  at::Tensor numbers = integers ? at::arange(count, at::kLong) % 50 : at::arange(count, at::kFloat) / 10;
+  at::Tensor numbers =
+      integers ? at::arange(count, at::kLong) % 50 : at::arange(count, at::kFloat) / 10;
   return numbers.view(sizes);
 }
 

@@ -1,5 +1,6 @@
-// Runs a .frit file without torch: ./run model.frit [SIZE]. Every input is filled with 0, 1/10, 2/10 ...; sizes that vary are SIZE, or the
-// least they may be. Prints each result, a number a line.
+// Runs a .frit file without torch: ./run model.frit [SIZE]. Every input is filled with 0, 1/10,
+// 2/10 ...; sizes that vary are SIZE, or the least they may be. Prints each result, a number a
+// line.
 
 #include <frit/Model.h>
 
@@ -7,7 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-static frit::Tensor makeInput(const frit::Parameter &input, int64_t size, std::vector<float> &memory) {
+static frit::Tensor makeInput(const frit::Parameter &input, int64_t size,
+                              std::vector<float> &memory) {
   frit::Tensor tensor;
   int64_t count = 1;
   for (const frit::Dimension &dim : input.shape) {
@@ -36,7 +38,8 @@ int main(int argc, char **argv) {
   std::vector<frit::Value> inputs;
   for (const frit::Parameter &input : model->inputs()) {
     if (input.kind != frit::Parameter::Kind::Tensor || input.dtype != frit::DataType::F32) {
-      return fail("input '" + input.name + "' is no float32 tensor, which is all this example makes");
+      return fail("input '" + input.name +
+                  "' is no float32 tensor, which is all this example makes");
     }
     inputs.push_back(makeInput(input, argc > 2 ? std::atoll(argv[2]) : 0, memory[inputs.size()]));
   }
@@ -50,6 +53,7 @@ int main(int argc, char **argv) {
     std::for_each(tensor.sizes.begin(), tensor.sizes.end(), [&](int64_t size) { count *= size; });
     std::vector<float> numbers(count);
     frit::copyElements(tensor, numbers.data());
-    std::for_each(numbers.begin(), numbers.end(), [](float number) { std::printf("%.9g\n", number); });
+    std::for_each(numbers.begin(), numbers.end(),
+                  [](float number) { std::printf("%.9g\n", number); });
   }
 }

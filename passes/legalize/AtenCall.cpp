@@ -295,10 +295,10 @@ std::string RuleTable::findOverload(StringRef prefix) const {
 const RuleTable &mlir::frit::getRules() {
   static const RuleTable table = [] {
     RuleTable rules;
-    for (auto add : {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules,
-                     addCastRules, addMakingRules, addMovingRules, addScatteringRules,
-                     addIndexingRules, addReductionRules, addNormRules, addSoftmaxRules,
-                     addLossRules, addBackwardRules, addCompositeRules}) {
+    for (auto add :
+         {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules, addCastRules,
+          addMakingRules, addMovingRules, addScatteringRules, addIndexingRules, addReductionRules,
+          addNormRules, addSoftmaxRules, addLossRules, addBackwardRules, addCompositeRules}) {
       add(rules);
     }
     return rules;

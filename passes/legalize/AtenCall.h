@@ -15,11 +15,13 @@ namespace mlir::frit {
 
 class AtenCall {
 public:
-  AtenCall(AtenOp op, TensorBuilder &builder, bool gpu = false) : op(op), builder(builder), gpu(gpu) {}
+  AtenCall(AtenOp op, TensorBuilder &builder, bool gpu = false)
+      : op(op), builder(builder), gpu(gpu) {}
 
   AtenOp getOp() const { return op; }
   TensorBuilder &build() { return builder; }
-  /// Whether GPUs alone run it, whose ATen kernels accumulate f32 in f32 where those of a CPU do in f64.
+  /// Whether GPUs alone run it, whose ATen kernels accumulate f32 in f32 where those of a CPU do in
+  /// f64.
   bool isForGpu() const { return gpu; }
 
   //===--- arguments ------------------------------------------------------===//

@@ -2,7 +2,6 @@
 #include "ir/Planted.h"
 #include "passes/legalize/Operands.h"
 
-
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
@@ -11,7 +10,8 @@ using namespace mlir;
 using namespace mlir::frit;
 using Compare = TensorBuilder::Compare;
 
-/// Whether the result has the dtype that eager's kernel computes in. Fake tensors of these operators repeat the gradient's dtype; kernels promote.
+/// Whether the result has the dtype that eager's kernel computes in. Fake tensors of these
+/// operators repeat the gradient's dtype; kernels promote.
 static bool isPromoted(AtenCall &call, Tensor gradient, Tensor saved) {
   Promotion promotion;
   promotion.addTensor(gradient.dtype, gradient.rank());
@@ -19,8 +19,8 @@ static bool isPromoted(AtenCall &call, Tensor gradient, Tensor saved) {
   if (promotion.get() == call.resultDtype()) {
     return true;
   }
-  call.refuse("its kernel computes in " + stringifyDType(promotion.get()) + ", the graph was traced with " +
-              stringifyDType(call.resultDtype()));
+  call.refuse("its kernel computes in " + stringifyDType(promotion.get()) +
+              ", the graph was traced with " + stringifyDType(call.resultDtype()));
   return false;
 }
 
@@ -99,8 +99,7 @@ void mlir::frit::addBackwardRules(RuleTable &table) {
                 Tensor scaled = b.mul(x, b.scalar(call.scalar(2), x.dtype));
                 Tensor z = b.math<math::ExpOp>(scaled);
                 Tensor soft = b.div(b.mul(gradient, z), b.add(z, 1));
-                Tensor linear =
-                    b.compare(Compare::GT, scaled, b.scalar(call.scalar(3), x.dtype));
+                Tensor linear = b.compare(Compare::GT, scaled, b.scalar(call.scalar(3), x.dtype));
                 return b.select(linear, gradient, soft);
               });
   // elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)

@@ -2,7 +2,6 @@
 #include "ir/Planted.h"
 #include "passes/legalize/Operands.h"
 
-
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
@@ -47,7 +46,8 @@ bool Operand::converts(DType dtype) const {
     return true;
   }
   if (isInteger(dtype)) {
-    double low = isUnsigned(dtype) ? 1 - std::ldexp(1.0, getBits(dtype)) : -std::ldexp(1.0, getBits(dtype) - 1);
+    double low = isUnsigned(dtype) ? 1 - std::ldexp(1.0, getBits(dtype))
+                                   : -std::ldexp(1.0, getBits(dtype) - 1);
     return *literal >= low && *literal < std::ldexp(1.0, getBits(dtype) - !isUnsigned(dtype));
   }
   double largest = dtype == DType::F16    ? 65504
@@ -78,8 +78,10 @@ static Sides makeSides(AtenCall &call, unsigned lhs, unsigned rhs, bool wantFloa
     dtype = call.resultDtype();
   }
   bool exact = exactScalar && right.isRankZero();
-  bool isOne = !right.tensor.value || llvm::all_of(right.tensor.sizes(), [](SizeExpr size) { return size.isConstant(1); });
-  return {left.rounded(b, dtype), exact ? right.as(b, getMathDtype(dtype)) : right.rounded(b, dtype), dtype, isOne};
+  bool isOne = !right.tensor.value ||
+               llvm::all_of(right.tensor.sizes(), [](SizeExpr size) { return size.isConstant(1); });
+  return {left.rounded(b, dtype),
+          exact ? right.as(b, getMathDtype(dtype)) : right.rounded(b, dtype), dtype, isOne};
 }
 
 Sides Sides::get(AtenCall &call, unsigned lhs, unsigned rhs) {
@@ -104,7 +106,8 @@ static Tensor signsDiffer(TensorBuilder &b, Tensor value, Tensor divisor) {
 
 /// Floats as c10::div_floor_floating: from the exact remainder, then corrected, so that
 /// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's. The half types
-/// round each step unless they divide by a scalar: a quotient of several thousand is another one otherwise.
+/// round each step unless they divide by a scalar: a quotient of several thousand is another one
+/// otherwise.
 Tensor mlir::frit::floorDivide(TensorBuilder &b, Sides sides) {
   Tensor lhs = sides.lhs, rhs = sides.rhs;
   auto round = [&](Tensor x) { return sides.hasScalarRhs ? x : b.toMath(b.cast(x, sides.dtype)); };
@@ -158,7 +161,8 @@ static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
     return quotient;
   }
   // A half type rounds the quotient by a tensor first: 1 / 0.1 is 10 then, not 9.99.
-  return b.math<math::TruncOp>(sides.hasScalarRhs ? quotient : b.toMath(b.cast(quotient, sides.dtype)));
+  return b.math<math::TruncOp>(sides.hasScalarRhs ? quotient
+                                                  : b.toMath(b.cast(quotient, sides.dtype)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,7 +288,9 @@ static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
 static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::get(call);
-    auto isBool = [&](unsigned i) { return call.isTensor(i) && call.tensor(i).dtype == DType::Bool; };
+    auto isBool = [&](unsigned i) {
+      return call.isTensor(i) && call.tensor(i).dtype == DType::Bool;
+    };
     if (subtract && (isBool(0) || isBool(1))) {
       call.refuse("eager refuses to subtract bool");
     }
@@ -294,7 +300,8 @@ static SingleRule addition(bool subtract, bool reversed) {
     if (call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
       // Eager reads alpha in the type of the result.
       Tensor alpha = b.cast(b.scalar(call.scalar(2), sides.dtype), sides.rhs.dtype);
-      return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha) : b.addProduct(sides.lhs, sides.rhs, alpha);
+      return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha)
+                      : b.addProduct(sides.lhs, sides.rhs, alpha);
     }
     if (isPlanted(Mistake::AddedZero) && !call.isTensor(1) && call.scalar(1).isLiteral(0)) {
       return sides.lhs;
@@ -305,9 +312,8 @@ static SingleRule addition(bool subtract, bool reversed) {
 
 using Function = Tensor (*)(TensorBuilder &, Tensor, Tensor);
 
-static SingleRule onSides(Function function, Sides (*get)(AtenCall &) = [](AtenCall &call) {
-  return Sides::get(call);
-}) {
+static SingleRule onSides(
+    Function function, Sides (*get)(AtenCall &) = [](AtenCall &call) { return Sides::get(call); }) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sides sides = get(call);
     return function(b, sides.lhs, sides.rhs);
@@ -321,18 +327,19 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
   table.addSingle({"aten.mul.Tensor", "aten.mul.Scalar"},
                   onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.mul(x, y); },
                           Sides::getWithExactScalar));
-  table.addSingle({"aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor",
-                   "aten.true_divide.Scalar"},
-                  onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.div(x, y); },
-                          Sides::getForDivision));
+  table.addSingle(
+      {"aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor", "aten.true_divide.Scalar"},
+      onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.div(x, y); },
+              Sides::getForDivision));
   table.addSingle({"aten.div.Tensor_mode", "aten.div.Scalar_mode"},
                   [](AtenCall &call, TensorBuilder &b) { return divide(call, b, 2); });
   table.addSingle({"aten.floor_divide.default", "aten.floor_divide.Scalar"},
                   [](AtenCall &call, TensorBuilder &b) {
                     return floorDivide(b, Sides::getWithExactScalar(call));
                   });
-  table.addSingle({"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"},
-                  onSides(remainder));
+  table.addSingle(
+      {"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"},
+      onSides(remainder));
   table.addSingle({"aten.fmod.Tensor", "aten.fmod.Scalar"},
                   onSides([](TensorBuilder &b, Tensor x, Tensor y) { return b.rem(x, y); }));
   table.addSingle({"aten.maximum.default", "aten.max.other"},

@@ -98,9 +98,9 @@ void mlir::frit::addComparisonRules(RuleTable &table) {
                    "aten.bitwise_right_shift.Scalar_Tensor", "aten.__rshift__.Tensor",
                    "aten.__rshift__.Scalar"},
                   [](AtenCall &call, TensorBuilder &b) { return shift(call, b, false); });
-  table.addSingle({"aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther",
-                   "aten.where.Scalar"},
-                  where);
+  table.addSingle(
+      {"aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar"},
+      where);
   table.addSingle({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
                   [](AtenCall &call, TensorBuilder &b) {
                     Tensor self = call.tensor(0);

@@ -50,7 +50,8 @@ static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.toMath(call.tensor(0));
   SmallVector<SizeExpr> sizes = x.sizes();
   SizeExpr groups = b.size(call.integer(1));
-  auto channels = groups.isConstant(0) || sizes.size() < 2 ? std::nullopt : sizes[1].divideExactly(groups);
+  auto channels =
+      groups.isConstant(0) || sizes.size() < 2 ? std::nullopt : sizes[1].divideExactly(groups);
   if (!channels) {
     call.refuse("channels are not provably divisible by the groups");
     return x;
@@ -156,8 +157,10 @@ static Tensor difference(AtenCall &call, TensorBuilder &b) {
   }
   Tensor joined = pieces.size() == 1 ? x : b.concat(pieces, dim, sizes);
   SizeExpr length = call.resultSizes()[dim];
-  Tensor later = b.slice(joined, dim, b.size(1), length), earlier = b.slice(joined, dim, b.size(0), length);
-  return x.dtype == DType::Bool ? b.bitXor(later, earlier) : b.sub(b.toMath(later), b.toMath(earlier));
+  Tensor later = b.slice(joined, dim, b.size(1), length),
+         earlier = b.slice(joined, dim, b.size(0), length);
+  return x.dtype == DType::Bool ? b.bitXor(later, earlier)
+                                : b.sub(b.toMath(later), b.toMath(earlier));
 }
 
 // adaptive_avg_pool2d(self, output_size): to one pixel, as networks end, it is a mean.
@@ -196,8 +199,8 @@ static Tensor weightNorm(AtenCall &call, TensorBuilder &b) {
   return b.mul(v, b.div(g, norm));
 }
 
-// _assert_tensor_metadata(a, size, stride, dtype, device, layout), which export puts in front of each cast: what the types of the
-// graph say already is checked where arguments come in.
+// _assert_tensor_metadata(a, size, stride, dtype, device, layout), which export puts in front of
+// each cast: what the types of the graph say already is checked where arguments come in.
 static Values metadata(AtenCall &call) {
   Tensor x = call.tensor(0);
   if (call.refused() || !call.isNone(2)) {
@@ -214,7 +217,8 @@ static Values metadata(AtenCall &call) {
   } else if (x.value.getDefiningOp()->hasAttr("frit.devices")) {
     device = {};
   }
-  auto wanted = dyn_cast<TorchEnumAttr>(arguments[4]), layout = dyn_cast<TorchEnumAttr>(arguments[5]);
+  auto wanted = dyn_cast<TorchEnumAttr>(arguments[4]),
+       layout = dyn_cast<TorchEnumAttr>(arguments[5]);
   holds &= call.isNone(4) || (wanted && device && wanted.getText() == device.getValue());
   holds &= call.isNone(5) || (layout && layout.getText() == "strided");
   if (call.refused() || !holds) {
@@ -242,18 +246,18 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   table.addSingle({"aten.log_softmax.int"},
                   [](AtenCall &call, TensorBuilder &b) { return softmaxInto(call, b, true); });
   // dropout(input, p, train)
-  table.addSingle({"aten.dropout.default", "aten.feature_dropout.default",
-                   "aten.alpha_dropout.default"},
-                  [](AtenCall &call, TensorBuilder &b) {
-                    Tensor x = call.tensor(0);
-                    if (call.boolean(2)) {
-                      call.refuse("dropout in training draws random numbers");
-                    }
-                    return x;
-                  });
-  table.addSingle({"aten.movedim.int", "aten.movedim.intlist", "aten.moveaxis.int",
-                   "aten.moveaxis.intlist"},
-                  movedDim);
+  table.addSingle(
+      {"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"},
+      [](AtenCall &call, TensorBuilder &b) {
+        Tensor x = call.tensor(0);
+        if (call.boolean(2)) {
+          call.refuse("dropout in training draws random numbers");
+        }
+        return x;
+      });
+  table.addSingle(
+      {"aten.movedim.int", "aten.movedim.intlist", "aten.moveaxis.int", "aten.moveaxis.intlist"},
+      movedDim);
   table.addSingle({"aten.swapaxes.default", "aten.swapdims.default"},
                   [](AtenCall &call, TensorBuilder &b) {
                     Tensor x = call.tensor(0);
@@ -307,21 +311,21 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   // binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
   table.addSingle({"aten.binary_cross_entropy_with_logits.default"},
                   [](AtenCall &call, TensorBuilder &b) {
-    auto [x, y] = lossSides(call, b);
-    Tensor soft = b.math<math::Log1pOp>(b.math<math::ExpOp>(b.neg(b.abs(x))));
-    Tensor logSigmoid = b.sub(b.minimum(x, b.constant(x.dtype, 0)), soft);
-    Tensor missing = b.mul(b.sub(b.constant(x.dtype, 1), y), x);
-    if (!call.isNone(3)) {
-      Tensor positive = b.cast(call.tensor(3), x.dtype);
-      Tensor factor = b.add(b.mul(b.sub(positive, 1), y), 1);
-      logSigmoid = b.mul(factor, logSigmoid);
-    }
-    Tensor loss = b.sub(missing, logSigmoid);
-    if (!call.isNone(2)) {
-      loss = b.mul(loss, b.cast(call.tensor(2), x.dtype));
-    }
-    return reduceLoss(call, b, loss, 4);
-  });
+                    auto [x, y] = lossSides(call, b);
+                    Tensor soft = b.math<math::Log1pOp>(b.math<math::ExpOp>(b.neg(b.abs(x))));
+                    Tensor logSigmoid = b.sub(b.minimum(x, b.constant(x.dtype, 0)), soft);
+                    Tensor missing = b.mul(b.sub(b.constant(x.dtype, 1), y), x);
+                    if (!call.isNone(3)) {
+                      Tensor positive = b.cast(call.tensor(3), x.dtype);
+                      Tensor factor = b.add(b.mul(b.sub(positive, 1), y), 1);
+                      logSigmoid = b.mul(factor, logSigmoid);
+                    }
+                    Tensor loss = b.sub(missing, logSigmoid);
+                    if (!call.isNone(2)) {
+                      loss = b.mul(loss, b.cast(call.tensor(2), x.dtype));
+                    }
+                    return reduceLoss(call, b, loss, 4);
+                  });
   // kl_div(self, target, reduction, log_target); 0 * log(0) is 0.
   table.addSingle({"aten.kl_div.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);

@@ -60,7 +60,9 @@ Type mlir::frit::getElementType(MLIRContext *context, DType dtype) {
 DType mlir::frit::getMathDtype(DType dtype) { return isHalf(dtype) ? DType::F32 : dtype; }
 
 DType mlir::frit::getAccumulatorDtype(DType dtype) {
-  return isFloating(dtype) ? getMathDtype(dtype) : isPlanted(Mistake::Value32) ? DType::I32 : DType::I64;
+  return isFloating(dtype)             ? getMathDtype(dtype)
+         : isPlanted(Mistake::Value32) ? DType::I32
+                                       : DType::I64;
 }
 
 DType mlir::frit::promote(DType lhs, DType rhs) {

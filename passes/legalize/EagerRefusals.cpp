@@ -21,8 +21,10 @@ struct Refusal {
 static const llvm::StringMap<Refusal> &refusals() {
   static const llvm::StringMap<Refusal> table = [] {
     auto bit = [](DType dtype) { return 1u << static_cast<unsigned>(dtype); };
-    const uint32_t Bool = bit(DType::Bool), U8 = bit(DType::U8), I8 = bit(DType::I8), I16 = bit(DType::I16), I32 = bit(DType::I32),
-                   I64 = bit(DType::I64), F16 = bit(DType::F16), BF16 = bit(DType::BF16), F32 = bit(DType::F32), F64 = bit(DType::F64);
+    const uint32_t Bool = bit(DType::Bool), U8 = bit(DType::U8), I8 = bit(DType::I8),
+                   I16 = bit(DType::I16), I32 = bit(DType::I32), I64 = bit(DType::I64),
+                   F16 = bit(DType::F16), BF16 = bit(DType::BF16), F32 = bit(DType::F32),
+                   F64 = bit(DType::F64);
     llvm::StringMap<Refusal> map;
 #define EAGER_REFUSES(NAME, SCALARS, DTYPES) map.try_emplace(NAME, Refusal{SCALARS, DTYPES});
 #include "passes/legalize/EagerRefusals.def"
@@ -43,9 +45,12 @@ static std::optional<DType> operandDtype(AtenOp op, const AtenSchema &schema, bo
       if (type && dtype) {
         promotion.addTensor(dtype.getValue(), type.getRank());
         hasTensor = true;
-      } else if (promotes && isa<IntegerType, FloatType>(op.getOperand(operand.getIndex()).getType())) {
+      } else if (promotes &&
+                 isa<IntegerType, FloatType>(op.getOperand(operand.getIndex()).getType())) {
         Type scalar = op.getOperand(operand.getIndex()).getType();
-        promotion.addScalar(isa<FloatType>(scalar) ? DType::F64 : scalar.isInteger(1) ? DType::Bool : DType::I64);
+        promotion.addScalar(isa<FloatType>(scalar) ? DType::F64
+                            : scalar.isInteger(1)  ? DType::Bool
+                                                   : DType::I64);
       }
     } else if (promotes && isa<BoolAttr>(attr)) {
       promotion.addScalar(DType::Bool);
@@ -78,7 +83,8 @@ std::optional<DType> mlir::frit::refusedDtype(AtenOp op) {
     return {};
   }
   std::optional<AtenSchema> schema = AtenSchema::lookup(op.getOpName());
-  std::optional<DType> dtype = schema ? operandDtype(op, *schema, found->second.scalars) : std::nullopt;
+  std::optional<DType> dtype =
+      schema ? operandDtype(op, *schema, found->second.scalars) : std::nullopt;
   bool isRefused = dtype && (found->second.dtypes >> static_cast<unsigned>(*dtype) & 1);
   return isRefused ? dtype : std::nullopt;
 }

@@ -99,9 +99,8 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
     Tensor x = b.toMath(call.tensor(0));
     return isFloating(x.dtype) ? b.sub(x, b.math<math::TruncOp>(x)) : b.constantInt(x.dtype, 0);
   });
-  table.addSingle({"aten.abs.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return b.abs(b.toMath(call.tensor(0)));
-  });
+  table.addSingle({"aten.abs.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return b.abs(b.toMath(call.tensor(0))); });
   table.addSingle({"aten.neg.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = call.tensor(0);
     if (x.dtype == DType::Bool) {
@@ -109,8 +108,9 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
     }
     return b.neg(b.toMath(x));
   });
-  table.addSingle({"aten.sign.default", "aten.sgn.default"},
-                  [](AtenCall &call, TensorBuilder &b) { return sign(b, b.toMath(call.tensor(0))); });
+  table.addSingle({"aten.sign.default", "aten.sgn.default"}, [](AtenCall &call, TensorBuilder &b) {
+    return sign(b, b.toMath(call.tensor(0)));
+  });
   table.addSingle({"aten.reciprocal.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = floatingOperand(call, b);
     return b.div(b.constant(x.dtype, 1), x);

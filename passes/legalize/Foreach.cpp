@@ -14,10 +14,10 @@ static std::string getElementName(StringRef name, StringRef overload) {
   bool tensors = overload == "List" || overload == "Tensor";
   if (overload == "default") {
     static const llvm::StringSet<> unary = {
-        "abs",  "acos", "asin", "atan",  "ceil", "cos",   "cosh",       "erf",   "erfc",
-        "exp",  "expm1", "floor", "frac", "log",  "log10", "log1p",      "log2",  "neg",
-        "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
-        "tanh", "trunc", "copy", "clone", "zero", "max"};
+        "abs",        "acos",  "asin",  "atan",    "ceil", "cos",   "cosh",  "erf",  "erfc",
+        "exp",        "expm1", "floor", "frac",    "log",  "log10", "log1p", "log2", "neg",
+        "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin",   "sinh",  "sqrt", "tan",
+        "tanh",       "trunc", "copy",  "clone",   "zero", "max"};
     return unary.contains(name) ? ("aten." + name + ".default").str() : "";
   }
   if (name == "add" || name == "sub" || name == "mul" || name == "div") {
@@ -45,7 +45,8 @@ static std::string getElementName(StringRef name, StringRef overload) {
 }
 
 /// What stands behind the arguments of the list form in the plain one.
-static void addMissing(StringRef element, SmallVectorImpl<Attribute> &arguments, OpBuilder &builder) {
+static void addMissing(StringRef element, SmallVectorImpl<Attribute> &arguments,
+                       OpBuilder &builder) {
   bool scaled = element.starts_with("aten.add.") || element.starts_with("aten.sub.");
   if (scaled && arguments.size() == 2) {
     arguments.push_back(builder.getI64IntegerAttr(1));

@@ -1,4 +1,5 @@
-// `index_put(cache, ...)` followed by a store to the cache moves the cache twice to write one row of it.
+// `index_put(cache, ...)` followed by a store to the cache moves the cache twice to write one row
+// of it.
 #include "passes/legalize/InPlaceWrites.h"
 
 #include "ir/AtenSchemas.h"
@@ -15,21 +16,28 @@ static Attribute layoutOf(std::optional<ArrayAttr> layouts, unsigned number) {
 
 bool mlir::frit::writeInPlace(AtenOp op) {
   auto [base, overload] = op.getOpName().rsplit('.');
-  bool writesPart = llvm::StringSwitch<bool>(base)
-                        .Cases({"aten.index_put", "aten.index_add", "aten.index_copy", "aten.index_fill", "aten.put"}, true)
-                        .Cases({"aten.scatter", "aten.scatter_add", "aten.scatter_reduce", "aten.masked_scatter"}, true)
-                        .Default(false);
-  if (!writesPart || op.getNumResults() != 1 || op.getMutatedOperands() || op.getArguments().empty()) {
+  bool writesPart =
+      llvm::StringSwitch<bool>(base)
+          .Cases({"aten.index_put", "aten.index_add", "aten.index_copy", "aten.index_fill",
+                  "aten.put"},
+                 true)
+          .Cases({"aten.scatter", "aten.scatter_add", "aten.scatter_reduce", "aten.masked_scatter"},
+                 true)
+          .Default(false);
+  if (!writesPart || op.getNumResults() != 1 || op.getMutatedOperands() ||
+      op.getArguments().empty()) {
     return false;
   }
   std::string name = (base + "_." + overload).str();
   std::optional<AtenSchema> schema = AtenSchema::lookup(name);
   auto target = dyn_cast<OperandAttr>(op.getArguments()[0]);
-  if (!schema || !target || schema->arguments.size() != op.getArguments().size() || !schema->arguments[0].isWrite) {
+  if (!schema || !target || schema->arguments.size() != op.getArguments().size() ||
+      !schema->arguments[0].isWrite) {
     return false;
   }
   unsigned number = target.getIndex();
-  // The clone would lie as the operand does; a result that is promised otherwise stays a result of its own.
+  // The clone would lie as the operand does; a result that is promised otherwise stays a result of
+  // its own.
   if (op.getOperand(number).getType() != op.getResult(0).getType() ||
       op.getOperandDtypes()[number] != op.getResultDtypes()[0] ||
       layoutOf(op.getOperandLayouts(), number) != layoutOf(op.getResultLayouts(), 0)) {

@@ -15,7 +15,8 @@ static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indic
   }
   auto map = MapAttr::get(b.getContext(), sizes.size(), indices.size(), attrs, {}, {}, {});
   RankedTensorType type = getTensorType(sizes, source.type().getElementType());
-  auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check);
+  auto gather =
+      GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check);
   if (!raises.empty()) {
     gather->setAttr("frit.raises", b.getBuilder().getStringAttr(raises));
   }

@@ -90,7 +90,8 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
         return ("its result defines the size " + bind.getSymbol()).str();
       }
     }
-    RewriteOptions options{.contract = !eagerNumerics, .number = markOperators ? visited : 0, .gpu = gpu};
+    RewriteOptions options{
+        .contract = !eagerNumerics, .number = markOperators ? visited : 0, .gpu = gpu};
     auto [wanted, place] = StringRef(mutant).split(':');
     if (wanted != "*" && wanted != op.getOpName()) {
       return rewriteCall(op, facts, options, *rule);

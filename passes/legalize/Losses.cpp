@@ -34,8 +34,8 @@ static Target readTarget(AtenCall &call, Tensor index, Tensor weights, Scalar ig
   index = b.cast(index, DType::I64);
   target.valid = b.compare(TensorBuilder::Compare::NE, index, b.scalar(ignored, DType::I64));
   target.safe = b.select(target.valid, index, b.constantInt(DType::I64, 0));
-  Tensor weight = weights.value ? pick(b, b.cast(weights, dtype), target.safe)
-                                : b.constant(dtype, 1);
+  Tensor weight =
+      weights.value ? pick(b, b.cast(weights, dtype), target.safe) : b.constant(dtype, 1);
   target.weight = b.select(target.valid, weight, b.constant(dtype, 0));
   return target;
 }

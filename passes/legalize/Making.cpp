@@ -43,18 +43,17 @@ static Tensor arange(AtenCall &call, TensorBuilder &b, Scalar start, Scalar step
 }
 
 void mlir::frit::addMakingRules(RuleTable &table) {
-  table.addSingle({"aten.full.default", "aten.full_like.default", "aten.fill.Scalar",
-                   "aten.fill.Tensor"},
-                  fillWith(1));
+  table.addSingle(
+      {"aten.full.default", "aten.full_like.default", "aten.fill.Scalar", "aten.fill.Tensor"},
+      fillWith(1));
   table.addSingle({"aten.new_full.default"}, fillWith(2));
   table.addSingle({"aten.scalar_tensor.default"}, fillWith(0));
   table.addSingle({"aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default",
                    "aten.zero.default"},
                   zeroOfResult);
-  table.addSingle({"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"},
-                  [](AtenCall &call, TensorBuilder &b) {
-                    return b.constantInt(call.resultDtype(), 1);
-                  });
+  table.addSingle(
+      {"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"},
+      [](AtenCall &call, TensorBuilder &b) { return b.constantInt(call.resultDtype(), 1); });
   table.addSingle({"aten.empty.memory_format", "aten.empty_like.default",
                    "aten.empty_strided.default", "aten.empty_permuted.default",
                    "aten.new_empty.default", "aten.new_empty_strided.default"},
@@ -66,9 +65,8 @@ void mlir::frit::addMakingRules(RuleTable &table) {
   table.addSingle({"aten.arange.start"}, [=](AtenCall &call, TensorBuilder &b) {
     return arange(call, b, call.scalar(0), one);
   });
-  table.addSingle({"aten.arange.default"}, [=](AtenCall &call, TensorBuilder &b) {
-    return arange(call, b, zero, one);
-  });
+  table.addSingle({"aten.arange.default"},
+                  [=](AtenCall &call, TensorBuilder &b) { return arange(call, b, zero, one); });
   // prims.iota(length, start, step)
   table.addSingle({"prims.iota.default"}, [](AtenCall &call, TensorBuilder &b) {
     return arange(call, b, call.scalar(1), call.scalar(2));

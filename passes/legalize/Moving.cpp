@@ -123,7 +123,8 @@ static Values unbind(AtenCall &call) {
   return pieces;
 }
 
-/// Any strides over an operand whose elements fill their storage, read in the order of their places.
+/// Any strides over an operand whose elements fill their storage, read in the order of their
+/// places.
 static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor(0);
   Sizes sizes = call.sizes(1), strides = call.sizes(2), from = x.sizes();
@@ -185,7 +186,8 @@ static Tensor rollAlong(TensorBuilder &b, Tensor x, int64_t dim, SizeExpr shift)
   }
   if (extent.getConstant() && shift.getConstant()) {
     SizeExpr head = shift.mod(extent);
-    Tensor pieces[] = {b.slice(x, dim, extent - head, head), b.slice(x, dim, b.size(0), extent - head)};
+    Tensor pieces[] = {b.slice(x, dim, extent - head, head),
+                       b.slice(x, dim, b.size(0), extent - head)};
     return b.concat(pieces, dim, sizes);
   }
   Sizes results;
@@ -270,10 +272,12 @@ static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) 
   Sizes pad = call.sizes(1), from = x.sizes();
   auto isNatural = [&](SizeExpr size) { return b.getFacts().provablyNonNegative(size); };
   for (size_t place = 0; place + 1 < std::min<size_t>(pad.size(), 2 * x.rank()); place += 2) {
-    // Eager cuts first, from the front and then from the back, and what it cuts must be there, whatever it adds at the other end.
+    // Eager cuts first, from the front and then from the back, and what it cuts must be there,
+    // whatever it adds at the other end.
     SizeExpr size = from[x.rank() - 1 - place / 2], front = pad[place], back = pad[place + 1];
     bool fits = isNatural(front) || isNatural(size + front);
-    fits &= isNatural(back) || (isNatural(size + back) && (isNatural(front) || isNatural(size + front + back)));
+    fits &= isNatural(back) ||
+            (isNatural(size + back) && (isNatural(front) || isNatural(size + front + back)));
     if (!fits) {
       call.refuse("more may be cut than there is");
     }
@@ -421,7 +425,8 @@ void mlir::frit::addMovingRules(RuleTable &table) {
   table.addSingle({"aten.vstack.default"}, stackOf(false));
   table.add({"aten.broadcast_tensors.default"}, [](AtenCall &call) -> Values {
     // Its schema does not say that the results are views.
-    if (llvm::any_of(call.getOp()->getUsers(), [](Operation *user) { return isa<ReturnOp>(user); })) {
+    if (llvm::any_of(call.getOp()->getUsers(),
+                     [](Operation *user) { return isa<ReturnOp>(user); })) {
       return call.refuse("a view that the graph returns as a tensor of its own");
     }
     SmallVector<Tensor> results;
@@ -434,9 +439,8 @@ void mlir::frit::addMovingRules(RuleTable &table) {
   table.addSingle({"aten.cat.default", "aten.concat.default"}, cat);
   table.addSingle({"aten.stack.default"}, stack);
   table.addSingle({"aten.repeat.default", "aten.tile.default"}, repeat);
-  table.addSingle({"aten.constant_pad_nd.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return constantPad(call, b, 2);
-  });
+  table.addSingle({"aten.constant_pad_nd.default"},
+                  [](AtenCall &call, TensorBuilder &b) { return constantPad(call, b, 2); });
   // pad(self, pad, mode, value)
   table.addSingle({"aten.pad.default"}, [](AtenCall &call, TensorBuilder &b) {
     if (call.string(2) != "constant") {

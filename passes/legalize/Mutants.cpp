@@ -19,7 +19,8 @@ bool Mutant::isHere(StringRef kind, StringRef where) {
   return isAsked;
 }
 
-//===--- arguments ------------------------------------------------------------------------------------------===//
+//===--- arguments
+//------------------------------------------------------------------------------------------===//
 
 /// A literal of the same type and another value; null for what is no literal.
 static Attribute otherLiteral(Attribute literal) {
@@ -60,7 +61,8 @@ void Mutant::changeArguments(AtenOp op) {
   op.setArgumentsAttr(ArrayAttr::get(op.getContext(), arguments));
 }
 
-//===--- what is built --------------------------------------------------------------------------------------===//
+//===--- what is built
+//--------------------------------------------------------------------------------------===//
 
 void Mutant::changeResult(ArrayRef<Operation *> built) {
   for (Operation *op : built) {
@@ -82,10 +84,12 @@ static bool hasOrder(Operation *op) {
     return !isSymmetric(compare.getPredicate());
   }
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
-    return compare.getPredicate() != arith::CmpIPredicate::eq && compare.getPredicate() != arith::CmpIPredicate::ne;
+    return compare.getPredicate() != arith::CmpIPredicate::eq &&
+           compare.getPredicate() != arith::CmpIPredicate::ne;
   }
-  return isa<arith::SubFOp, arith::SubIOp, arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp,
-             arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp, math::PowFOp, math::Atan2Op, math::CopySignOp, ConcatOp>(op);
+  return isa<arith::SubFOp, arith::SubIOp, arith::DivFOp, arith::DivSIOp, arith::DivUIOp,
+             arith::RemFOp, arith::RemSIOp, arith::RemUIOp, arith::ShLIOp, arith::ShRSIOp,
+             arith::ShRUIOp, math::PowFOp, math::Atan2Op, math::CopySignOp, ConcatOp>(op);
 }
 
 void Mutant::changeOperands(Operation *op) {
@@ -107,25 +111,63 @@ void Mutant::changeOperands(Operation *op) {
 /// The name of another operation with the same operand and result types, or nothing.
 static StringRef otherOperation(StringRef name) {
   static const llvm::StringMap<StringRef> table = {
-      {"arith.addf", "arith.subf"},       {"arith.addi", "arith.subi"},       {"arith.subf", "arith.addf"},
-      {"arith.subi", "arith.addi"},       {"arith.mulf", "arith.addf"},       {"arith.muli", "arith.addi"},
-      {"arith.divf", "arith.mulf"},       {"arith.divsi", "arith.divui"},     {"arith.divui", "arith.divsi"},
-      {"arith.remsi", "arith.remui"},     {"arith.remui", "arith.remsi"},     {"arith.remf", "arith.divf"},
-      {"arith.maximumf", "arith.minimumf"}, {"arith.minimumf", "arith.maximumf"}, {"arith.maxsi", "arith.maxui"},
-      {"arith.maxui", "arith.maxsi"},     {"arith.minsi", "arith.minui"},     {"arith.minui", "arith.minsi"},
-      {"arith.andi", "arith.ori"},        {"arith.ori", "arith.andi"},        {"arith.xori", "arith.ori"},
-      {"arith.shrsi", "arith.shrui"},     {"arith.shrui", "arith.shrsi"},     {"arith.shli", "arith.shrsi"},
-      {"arith.extsi", "arith.extui"},     {"arith.extui", "arith.extsi"},     {"arith.sitofp", "arith.uitofp"},
-      {"arith.uitofp", "arith.sitofp"},   {"arith.negf", "math.absf"},        {"math.absf", "arith.negf"},
-      {"math.exp", "math.exp2"},          {"math.exp2", "math.exp"},          {"math.expm1", "math.exp"},
-      {"math.log", "math.log1p"},         {"math.log1p", "math.log"},         {"math.log2", "math.log"},
-      {"math.log10", "math.log"},         {"math.sqrt", "math.rsqrt"},        {"math.rsqrt", "math.sqrt"},
-      {"math.sin", "math.cos"},           {"math.cos", "math.sin"},           {"math.tan", "math.sin"},
-      {"math.sinh", "math.tanh"},         {"math.cosh", "math.exp"},          {"math.tanh", "math.erf"},
-      {"math.asin", "math.atan"},         {"math.acos", "math.asin"},         {"math.atan", "math.tanh"},
-      {"math.erf", "math.tanh"},          {"math.erfc", "math.erf"},          {"math.floor", "math.ceil"},
-      {"math.ceil", "math.floor"},        {"math.trunc", "math.floor"},       {"math.roundeven", "math.trunc"},
-      {"math.atan2", "math.powf"},        {"math.powf", "math.atan2"},        {"math.copysign", "arith.mulf"},
+      {"arith.addf", "arith.subf"},
+      {"arith.addi", "arith.subi"},
+      {"arith.subf", "arith.addf"},
+      {"arith.subi", "arith.addi"},
+      {"arith.mulf", "arith.addf"},
+      {"arith.muli", "arith.addi"},
+      {"arith.divf", "arith.mulf"},
+      {"arith.divsi", "arith.divui"},
+      {"arith.divui", "arith.divsi"},
+      {"arith.remsi", "arith.remui"},
+      {"arith.remui", "arith.remsi"},
+      {"arith.remf", "arith.divf"},
+      {"arith.maximumf", "arith.minimumf"},
+      {"arith.minimumf", "arith.maximumf"},
+      {"arith.maxsi", "arith.maxui"},
+      {"arith.maxui", "arith.maxsi"},
+      {"arith.minsi", "arith.minui"},
+      {"arith.minui", "arith.minsi"},
+      {"arith.andi", "arith.ori"},
+      {"arith.ori", "arith.andi"},
+      {"arith.xori", "arith.ori"},
+      {"arith.shrsi", "arith.shrui"},
+      {"arith.shrui", "arith.shrsi"},
+      {"arith.shli", "arith.shrsi"},
+      {"arith.extsi", "arith.extui"},
+      {"arith.extui", "arith.extsi"},
+      {"arith.sitofp", "arith.uitofp"},
+      {"arith.uitofp", "arith.sitofp"},
+      {"arith.negf", "math.absf"},
+      {"math.absf", "arith.negf"},
+      {"math.exp", "math.exp2"},
+      {"math.exp2", "math.exp"},
+      {"math.expm1", "math.exp"},
+      {"math.log", "math.log1p"},
+      {"math.log1p", "math.log"},
+      {"math.log2", "math.log"},
+      {"math.log10", "math.log"},
+      {"math.sqrt", "math.rsqrt"},
+      {"math.rsqrt", "math.sqrt"},
+      {"math.sin", "math.cos"},
+      {"math.cos", "math.sin"},
+      {"math.tan", "math.sin"},
+      {"math.sinh", "math.tanh"},
+      {"math.cosh", "math.exp"},
+      {"math.tanh", "math.erf"},
+      {"math.asin", "math.atan"},
+      {"math.acos", "math.asin"},
+      {"math.atan", "math.tanh"},
+      {"math.erf", "math.tanh"},
+      {"math.erfc", "math.erf"},
+      {"math.floor", "math.ceil"},
+      {"math.ceil", "math.floor"},
+      {"math.trunc", "math.floor"},
+      {"math.roundeven", "math.trunc"},
+      {"math.atan2", "math.powf"},
+      {"math.powf", "math.atan2"},
+      {"math.copysign", "arith.mulf"},
   };
   return table.lookup(name);
 }
@@ -162,7 +204,8 @@ void Mutant::changeOperation(Operation *op) {
   }
   OpBuilder builder(op);
   OperationState state(op->getLoc(), other, op->getOperands(), op->getResultTypes());
-  op->replaceAllUsesWith(builder.create(state)->getResults()); // the one before has no reader and goes with dead code
+  op->replaceAllUsesWith(
+      builder.create(state)->getResults()); // the one before has no reader and goes with dead code
 }
 
 /// Two predicates that differ where both sides are equal; for eq and ne everywhere.
@@ -259,8 +302,8 @@ static TypedAttr nextNumber(TypedAttr value) {
 static MapAttr reversed(MapAttr map, unsigned dim, SizeExpr size) {
   SmallVector<SizeAttr> results(map.getResults());
   results[dim] = size - 1 - SizeExpr(results[dim]);
-  return MapAttr::get(map.getContext(), map.getNumDims(), map.getNumValues(), results, map.getBoundExprs(), map.getBoundLows(),
-                      map.getBoundHighs());
+  return MapAttr::get(map.getContext(), map.getNumDims(), map.getNumValues(), results,
+                      map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs());
 }
 
 void Mutant::changeByOne(Operation *op) {
@@ -298,8 +341,9 @@ void Mutant::changeByOne(Operation *op) {
       if (isHere("off-by-one", "bound")) {
         SmallVector<SizeAttr> lows(map.getBoundLows());
         lows[number] = SizeExpr(lows[number]) + 1;
-        reindex.setMapAttr(
-            MapAttr::get(op->getContext(), map.getNumDims(), map.getNumValues(), map.getResults(), map.getBoundExprs(), lows, map.getBoundHighs()));
+        reindex.setMapAttr(MapAttr::get(op->getContext(), map.getNumDims(), map.getNumValues(),
+                                        map.getResults(), map.getBoundExprs(), lows,
+                                        map.getBoundHighs()));
       }
     }
   }
@@ -319,7 +363,8 @@ void Mutant::changeIdentity(Operation *op) {
     }
   } else if (auto gather = dyn_cast<GatherOp>(op)) {
     if (gather.getCheck() != IndexCheck::Unchecked && isHere("identity", "frit.gather")) {
-      gather.setCheck(gather.getCheck() == IndexCheck::Wrap ? IndexCheck::NonNegative : IndexCheck::Wrap);
+      gather.setCheck(gather.getCheck() == IndexCheck::Wrap ? IndexCheck::NonNegative
+                                                            : IndexCheck::Wrap);
     }
   }
 }
@@ -328,10 +373,12 @@ void Mutant::changeNan(Operation *op) {
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op)) {
     if (isHere("nan", op->getName().getStringRef())) {
       OpBuilder builder(op);
-      auto predicate = isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+      auto predicate =
+          isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
       Value first = op->getOperand(0), second = op->getOperand(1);
       Value isFirst = arith::CmpFOp::create(builder, op->getLoc(), predicate, first, second);
-      op->replaceAllUsesWith(arith::SelectOp::create(builder, op->getLoc(), isFirst, first, second)->getResults());
+      op->replaceAllUsesWith(
+          arith::SelectOp::create(builder, op->getLoc(), isFirst, first, second)->getResults());
     }
   } else if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
     std::optional<arith::CmpFPredicate> other = withOtherNan(compare.getPredicate());

@@ -4,8 +4,9 @@
 
 #include <map>
 
-/// Mutation testing (DeMillo, Lipton and Sayward, 1978): a legalisation rule with one small mistake, to see whether a test fails. A mutant is
-/// named `kind/where/number`: the number-th place of its kind in what the rule builds, in order. Kinds:
+/// Mutation testing (DeMillo, Lipton and Sayward, 1978): a legalisation rule with one small
+/// mistake, to see whether a test fails. A mutant is named `kind/where/number`: the number-th place
+/// of its kind in what the rule builds, in order. Kinds:
 ///
 ///   operands    two operands change places
 ///   operation   another operation of the same types
@@ -14,7 +15,8 @@
 ///   identity    what stands outside of a padded operand, or which reduction it is
 ///   nan         a NaN is treated as a number would be, or the other way round
 ///
-/// Only `frit-legalize-aten` with its option `mutant` calls this; `scripts/mutants` runs all of them.
+/// Only `frit-legalize-aten` with its option `mutant` calls this; `scripts/mutants` runs all of
+/// them.
 namespace mlir::frit {
 
 class Mutant {
@@ -22,7 +24,8 @@ public:
   /// `text` names one mutant, or is `list`: then nothing changes and all places are collected.
   explicit Mutant(StringRef text) : wanted(text) {}
 
-  /// Before the rule runs: changes a literal argument. The caller puts the arguments back if the rule refuses them.
+  /// Before the rule runs: changes a literal argument. The caller puts the arguments back if the
+  /// rule refuses them.
   void changeArguments(AtenOp op);
   /// After the rule ran.
   void changeResult(ArrayRef<Operation *> built);

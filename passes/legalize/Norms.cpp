@@ -29,12 +29,14 @@ static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
   return b.math<math::RsqrtOp>(b.add(variance, eps));
 }
 
-/// Whether eager takes weight and bias, arguments `first` and the next: of the input's type, or f32 beside a half type.
+/// Whether eager takes weight and bias, arguments `first` and the next: of the input's type, or f32
+/// beside a half type.
 static bool takesParameters(AtenCall &call, unsigned first) {
   DType input = call.tensor(0).dtype;
   for (unsigned i : {first, first + 1}) {
     Tensor parameter = call.optionalTensor(i);
-    if (parameter.value && parameter.dtype != input && !(isHalf(input) && parameter.dtype == DType::F32)) {
+    if (parameter.value && parameter.dtype != input &&
+        !(isHalf(input) && parameter.dtype == DType::F32)) {
       call.refuse("eager refuses parameters of this type");
     }
   }
@@ -116,7 +118,9 @@ static Values layerNormBackward(AtenCall &call) {
   auto overRows = [&](Tensor value) {
     return outer.empty() ? value : b.reduce(ReduceKind::Sum, value, outer, false);
   };
-  auto wanted = [&](unsigned i) { return call.resultDtype(i), call.getOp().getResult(i).getType(); };
+  auto wanted = [&](unsigned i) {
+    return call.resultDtype(i), call.getOp().getResult(i).getType();
+  };
   SmallVector<Tensor> results(3);
   if (isa<RankedTensorType>(wanted(0))) {
     results[0] = dx;
@@ -150,9 +154,12 @@ static Values groupNorm(AtenCall &call) {
     return call.refuse("channels are not provably divisible by the groups");
   }
   LayoutAttr layout = call.operandLayout(0);
-  auto lies = [&](LayoutAttr as) { return satisfies(layout, input.type(), {DemandKind::Exact, as}); };
+  auto lies = [&](LayoutAttr as) {
+    return satisfies(layout, input.type(), {DemandKind::Exact, as});
+  };
   bool isImage = input.type().getRank() == 4;
-  if (layout && !lies(getContiguousLayout(input.type())) && !(isImage && lies(getChannelsLastLayout(input.type())))) {
+  if (layout && !lies(getContiguousLayout(input.type())) &&
+      !(isImage && lies(getChannelsLastLayout(input.type())))) {
     return call.refuse("eager refuses an operand that is not contiguous");
   }
   if (pixels.isConstant(0) || perGroup->isConstant(0) || samples.isConstant(0)) {
@@ -166,8 +173,7 @@ static Values groupNorm(AtenCall &call) {
   };
   Tensor y = affine(b, b.mul(m.centred, rstd), perChannel(call.optionalTensor(1)),
                     perChannel(call.optionalTensor(2)));
-  return finishAll(call, {b.reshape(y, call.resultSizes(0)),
-                          b.reshape(m.mean, call.resultSizes(1)),
+  return finishAll(call, {b.reshape(y, call.resultSizes(0)), b.reshape(m.mean, call.resultSizes(1)),
                           b.reshape(rstd, call.resultSizes(2))});
 }
 

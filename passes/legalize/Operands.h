@@ -19,7 +19,8 @@ struct Operand {
   Tensor rounded(TensorBuilder &b, DType dtype) const;
   /// A literal an integer dtype can hold; eager raises on others where it compares.
   bool fits(DType dtype) const;
-  /// A literal that `Scalar::to` of c10 converts: eager raises on others where it fills and clamps. Negative ones wrap where there is no sign.
+  /// A literal that `Scalar::to` of c10 converts: eager raises on others where it fills and clamps.
+  /// Negative ones wrap where there is no sign.
   bool converts(DType dtype) const;
 };
 
@@ -35,7 +36,8 @@ struct Sides {
   Tensor lhs, rhs;
   /// torch's dtype of the computation, a half type included.
   DType dtype;
-  /// The right side is one element: a kernel of half types reads it once, and rounds no step between.
+  /// The right side is one element: a kernel of half types reads it once, and rounds no step
+  /// between.
   bool hasScalarRhs = false;
 
   static Sides get(AtenCall &call, unsigned lhs = 0, unsigned rhs = 1);

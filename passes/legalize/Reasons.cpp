@@ -14,29 +14,33 @@ using namespace mlir::frit;
 static StringRef getFamily(StringRef base) {
   StringRef family =
       llvm::StringSwitch<StringRef>(base)
-          .Cases({"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "dot", "vdot", "addbmm", "linear", "matmul",
-                  "einsum", "addr", "bilinear"},
+          .Cases({"mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "dot", "vdot", "addbmm", "linear",
+                  "matmul", "einsum", "addr", "bilinear"},
                  "a matrix product: a library has the kernel")
-          .Cases({"lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "mkldnn_rnn_layer"},
-                 "a recurrent network: a library has the kernel")
-          .Cases({"convolution", "_convolution", "convolution_backward", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-                  "conv_transpose2d", "conv_transpose3d", "convolution_overrideable", "im2col", "col2im"},
+          .Cases(
+              {"lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "mkldnn_rnn_layer"},
+              "a recurrent network: a library has the kernel")
+          .Cases({"convolution", "_convolution", "convolution_backward", "conv1d", "conv2d",
+                  "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+                  "convolution_overrideable", "im2col", "col2im"},
                  "a convolution: a library has the kernel")
           .Cases({"scaled_dot_product_attention", "native_multi_head_attention"},
                  "attention: a library has the kernel")
-          .Cases({"sort", "topk", "argsort", "msort", "kthvalue", "median", "nanmedian", "mode", "searchsorted",
-                  "bucketize", "unique_consecutive", "_unique2", "unique_dim"},
+          .Cases({"sort", "topk", "argsort", "msort", "kthvalue", "median", "nanmedian", "mode",
+                  "searchsorted", "bucketize", "unique_consecutive", "_unique2", "unique_dim"},
                  "a sort or a search: not in the vocabulary")
-          .Cases({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "_cummax_helper", "_cummin_helper"},
+          .Cases({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "_cummax_helper",
+                  "_cummin_helper"},
                  "a scan: not in the vocabulary")
-          .Cases({"scatter_add", "scatter_reduce", "index_put", "index_add", "index_copy", "index_fill", "put",
-                  "_index_put_impl", "_unsafe_index_put", "masked_scatter", "embedding_dense_backward",
-                  "histc", "bincount", "as_strided_scatter", "scatter"},
+          .Cases({"scatter_add", "scatter_reduce", "index_put", "index_add", "index_copy",
+                  "index_fill", "put", "_index_put_impl", "_unsafe_index_put", "masked_scatter",
+                  "embedding_dense_backward", "histc", "bincount", "as_strided_scatter", "scatter"},
                  "a write at positions that data decide: not in the vocabulary")
           .Cases({"nonzero", "masked_select", "nonzero_static", "repeat_interleave", "unique"},
                  "a result whose size depends on data")
-          .Cases({"_assert_async", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size",
-                  "_assert_tensor_metadata", "_local_scalar_dense", "item"},
+          .Cases({"_assert_async", "_assert_scalar", "sym_constrain_range",
+                  "sym_constrain_range_for_size", "_assert_tensor_metadata", "_local_scalar_dense",
+                  "item"},
                  "a check or a read by the host, in program order")
           .Default("");
   if (!family.empty()) {
@@ -54,8 +58,9 @@ static StringRef getFamily(StringRef base) {
   if (base.contains("scaled_dot_product")) {
     return "attention: a library has the kernel";
   }
-  return base.contains("upsample") || base.contains("grid_sampl") ? "an interpolation: not in the vocabulary"
-                                                                  : "";
+  return base.contains("upsample") || base.contains("grid_sampl")
+             ? "an interpolation: not in the vocabulary"
+             : "";
 }
 
 std::string mlir::frit::reasonWithoutRule(AtenOp op) {
@@ -75,7 +80,8 @@ std::string mlir::frit::reasonWithoutRule(AtenOp op) {
   if (effects.mutates) {
     return "it writes to its operands";
   }
-  if (std::string other = getRules().findOverload((space + "." + base + ".").str()); !other.empty()) {
+  if (std::string other = getRules().findOverload((space + "." + base + ".").str());
+      !other.empty()) {
     return "no rule for this overload; '" + other + "' has one";
   }
   return "no rule for this operator";

@@ -156,15 +156,17 @@ static SingleRule truth(ReduceKind kind, bool hasDims) {
 }
 
 namespace {
-/// A power of two by which rows are scaled before they are squared, and back. ATen's CPU kernel accumulates in f64; in f32 squares overflow from
-/// 1.8e19 on and vanish below 1e-23, where the root does neither. Rows whose squares add up to 1e-24 to 1e32 are not scaled.
+/// A power of two by which rows are scaled before they are squared, and back. ATen's CPU kernel
+/// accumulates in f64; in f32 squares overflow from 1.8e19 on and vanish below 1e-23, where the
+/// root does neither. Rows whose squares add up to 1e-24 to 1e32 are not scaled.
 struct Scale {
   Tensor to, back;
 
   static Scale get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
     // The variance is no larger than the mean of the squares.
     Tensor squares = sumOver(b, b.square(x), dims, /*keep=*/true);
-    Tensor isLarge = b.compare(Compare::GT, squares, 1e32), isSmall = b.compare(Compare::LT, squares, 1e-24);
+    Tensor isLarge = b.compare(Compare::GT, squares, 1e32),
+           isSmall = b.compare(Compare::LT, squares, 1e-24);
     Tensor one = b.constant(x.dtype, 1);
     Tensor up = b.select(isSmall, b.constant(x.dtype, std::ldexp(1.0, 90)), one);
     Tensor to = b.select(isLarge, b.constant(x.dtype, std::ldexp(1.0, -80)), up);

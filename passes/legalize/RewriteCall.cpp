@@ -42,28 +42,31 @@ static bool crossesDevices(AtenOp op) {
   return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
 }
 
-/// Kernels look at an index where they read by it. Of tensors without elements ATen asks other questions, in other words.
+/// Kernels look at an index where they read by it. Of tensors without elements ATen asks other
+/// questions, in other words.
 static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
   auto isEmpty = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && llvm::is_contained(tensor.getShape(), 0);
   };
   return llvm::any_of(built, [](Operation *one) { return isa<GatherOp>(one); }) &&
-         (llvm::any_of(op.getOperandTypes(), isEmpty) || llvm::any_of(op.getResultTypes(), isEmpty));
+         (llvm::any_of(op.getOperandTypes(), isEmpty) ||
+          llvm::any_of(op.getResultTypes(), isEmpty));
 }
 
-/// A rule may meet types that no rule thought of; the verifiers of what it built know what goes together.
+/// A rule may meet types that no rule thought of; the verifiers of what it built know what goes
+/// together.
 static bool areValid(MLIRContext *context, ArrayRef<Operation *> built) {
   ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
-  return llvm::all_of(built, [](Operation *one) { return succeeded(one->getName().verifyInvariants(one)); });
+  return llvm::all_of(
+      built, [](Operation *one) { return succeeded(one->getName().verifyInvariants(one)); });
 }
 
 static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
   if (results.size() != op.getNumResults()) {
     return "its rule gives " + std::to_string(results.size()) + " results";
   }
-  for (auto [result, tensor, dtype] :
-       llvm::zip(op.getResults(), results, op.getResultDtypes())) {
+  for (auto [result, tensor, dtype] : llvm::zip(op.getResults(), results, op.getResultDtypes())) {
     if (!tensor.value) {
       if (isa<RankedTensorType>(result.getType())) {
         return "its rule leaves a result out";
@@ -90,7 +93,8 @@ static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
   return {};
 }
 
-std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options, llvm::function_ref<Values(AtenCall &)> rule) {
+std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options,
+                                    llvm::function_ref<Values(AtenCall &)> rule) {
   if (std::string why = reasonOfDtype(op); !why.empty()) {
     return why;
   }
@@ -132,7 +136,8 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
       built->setAttr("frit.operator", builder.getI64IntegerAttr(options.number));
     }
     if (!options.contract && isa<math::ExpOp>(built)) {
-      built->setAttr("frit.ieee", builder.getUnitAttr()); // as on quotients: nothing less exact may stand for it
+      built->setAttr("frit.ieee",
+                     builder.getUnitAttr()); // as on quotients: nothing less exact may stand for it
     }
   }
   return reason;

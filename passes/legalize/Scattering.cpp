@@ -32,13 +32,13 @@ static Tensor replaceSlice(TensorBuilder &b, Tensor self, Tensor source, int64_t
   SmallVector<SizeAttr> results(position.begin(), position.end());
   SmallVector<SizeAttr> exprs = {position[dim]}, lows = {b.size(0)}, highs = {length};
   auto map = MapAttr::get(b.getContext(), sizes.size(), 0, results, exprs, lows, highs);
-  Tensor spread =
-      b.reindex(source, map, sizes, b.elementAttr(source.dtype, Scalar{int64_t(0)}));
+  Tensor spread = b.reindex(source, map, sizes, b.elementAttr(source.dtype, Scalar{int64_t(0)}));
   Tensor offset = b.iota(relative.mod(b.size(step)), sizes);
   Tensor index = b.iota(position[dim], sizes);
-  Tensor inside = b.bitAnd(b.compare(Compare::EQ, offset, b.constantInt(DType::I64, 0)),
-                           b.bitAnd(b.compare(Compare::GE, index, b.constantInt(DType::I64, 0)),
-                                    b.compare(Compare::LT, index, b.sizeValue(length, DType::I64))));
+  Tensor inside =
+      b.bitAnd(b.compare(Compare::EQ, offset, b.constantInt(DType::I64, 0)),
+               b.bitAnd(b.compare(Compare::GE, index, b.constantInt(DType::I64, 0)),
+                        b.compare(Compare::LT, index, b.sizeValue(length, DType::I64))));
   return b.select(inside, spread, self);
 }
 
@@ -66,7 +66,8 @@ static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
   SizeExpr end = call.isNone(4) ? extent : call.size(4);
   bool isToTheEnd = end.getConstant() == std::numeric_limits<int64_t>::max();
   // Where the slice ends, if it ends within the tensor and wherever it ends.
-  SizeExpr asked = isToTheEnd ? extent : end, clamped = isToTheEnd ? extent : normalizeBound(call, b, 4, extent, extent);
+  SizeExpr asked = isToTheEnd ? extent : end,
+           clamped = isToTheEnd ? extent : normalizeBound(call, b, 4, extent, extent);
   int64_t step = call.integer(5);
   if (call.refused() || step <= 0 || source.rank() != self.rank()) {
     call.refuse("the step is not positive, or the source has another rank");
@@ -98,7 +99,8 @@ static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
   } else if (!b.getFacts().provablyNonNegative(index)) {
     call.refuse("the index " + Twine(index.str()) + " may be of either sign");
   }
-  if (b.getFacts().provablyNonNegative(index - extent) || b.getFacts().provablyLess(index, b.size(0))) {
+  if (b.getFacts().provablyNonNegative(index - extent) ||
+      b.getFacts().provablyLess(index, b.size(0))) {
     call.refuse("the index is out of range");
   }
   Sizes others = self.sizes();

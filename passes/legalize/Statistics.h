@@ -16,7 +16,8 @@ Tensor meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
 struct Moments {
   Tensor mean, squares, centered;
 
-  /// Differences from the mean are multiplied by `scale`, if it has a value, before they are squared.
+  /// Differences from the mean are multiplied by `scale`, if it has a value, before they are
+  /// squared.
   static Moments get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale = {});
 };
 /// squares / max(count - correction, 0).

@@ -2,7 +2,6 @@
 #include "ir/Planted.h"
 #include "passes/legalize/TensorBuilder.h"
 
-
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -38,7 +37,8 @@ Tensor TensorBuilder::add(Tensor a, Tensor b) {
   }
   if (isPlanted(Mistake::SignedOverflow) && isInteger(a.dtype) && !isUnsigned(a.dtype)) {
     Tensor sum = binary<arith::AddIOp>(a, b, a.dtype);
-    cast<arith::AddIOp>(sum.value.getDefiningOp()).setOverflowFlags(arith::IntegerOverflowFlags::nsw);
+    cast<arith::AddIOp>(sum.value.getDefiningOp())
+        .setOverflowFlags(arith::IntegerOverflowFlags::nsw);
     return sum;
   }
   return isFloating(a.dtype) ? floating<arith::AddFOp>(a, b) : binary<arith::AddIOp>(a, b, a.dtype);
@@ -126,9 +126,9 @@ Tensor TensorBuilder::compare(Compare predicate, Tensor a, Tensor b) {
     static constexpr arith::CmpFPredicate table[] = {
         arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
         arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
-    return {arith::CmpFOp::create(builder, loc, table[static_cast<int>(predicate)], a.value,
-                                  b.value),
-            DType::Bool};
+    return {
+        arith::CmpFOp::create(builder, loc, table[static_cast<int>(predicate)], a.value, b.value),
+        DType::Bool};
   }
   using P = arith::CmpIPredicate;
   static constexpr P withSign[] = {P::eq, P::ne, P::slt, P::sle, P::sgt, P::sge};
@@ -161,8 +161,11 @@ static Tensor computedWide(TensorBuilder &b, Tensor x, DType to) {
       !isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp>(def)) {
     return x;
   }
-  Tensor lhs = b.cast({def->getOperand(0), x.dtype}, to), rhs = b.cast({def->getOperand(1), x.dtype}, to);
-  return isa<arith::AddIOp>(def) ? b.add(lhs, rhs) : isa<arith::SubIOp>(def) ? b.sub(lhs, rhs) : b.mul(lhs, rhs);
+  Tensor lhs = b.cast({def->getOperand(0), x.dtype}, to),
+         rhs = b.cast({def->getOperand(1), x.dtype}, to);
+  return isa<arith::AddIOp>(def)   ? b.add(lhs, rhs)
+         : isa<arith::SubIOp>(def) ? b.sub(lhs, rhs)
+                                   : b.mul(lhs, rhs);
 }
 
 /// One arith operation between two dtypes that have a direct conversion.

@@ -14,7 +14,7 @@ DType Scalar::dtype() const {
     Type type = host->getType();
     return isa<FloatType>(type) ? DType::F64 : type.isInteger(1) ? DType::Bool : DType::I64;
   }
-  return std::holds_alternative<double>(value)  ? DType::F64
+  return std::holds_alternative<double>(value) ? DType::F64
          : std::holds_alternative<bool>(value) ? DType::Bool
                                                : DType::I64;
 }
@@ -45,8 +45,8 @@ TypedAttr TensorBuilder::elementAttr(DType dtype, const Scalar &literal) {
   if (isFloating(dtype)) {
     // FloatAttr rounds once from double; torch goes through float for the half types.
     double value = *literal.literal();
-    return FloatAttr::get(type, isHalf(dtype) ? static_cast<double>(static_cast<float>(value))
-                                              : value);
+    return FloatAttr::get(type,
+                          isHalf(dtype) ? static_cast<double>(static_cast<float>(value)) : value);
   }
   if (dtype == DType::Bool) {
     return IntegerAttr::get(type, *literal.literal() != 0);
@@ -93,11 +93,13 @@ Tensor TensorBuilder::iota(SizeExpr expr, Sizes sizes) {
   return {IotaOp::create(builder, loc, typeOf(sizes, DType::I64), expr), DType::I64};
 }
 
-Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, StringRef raises, std::optional<int64_t> at) {
+Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, StringRef raises,
+                                   std::optional<int64_t> at) {
   Tensor counting = iota(dim(0), {extent});
   SmallVector<SizeAttr> results = {SizeExpr::value(getContext(), 0)};
   auto map = MapAttr::get(getContext(), index.rank(), 1, results, {}, {}, {});
-  auto gather = GatherOp::create(builder, loc, index.value.getType(), counting.value, ValueRange{index.value}, map, IndexCheck::NonNegative);
+  auto gather = GatherOp::create(builder, loc, index.value.getType(), counting.value,
+                                 ValueRange{index.value}, map, IndexCheck::NonNegative);
   gather->setAttr("frit.raises", builder.getStringAttr(raises));
   if (at) {
     gather->setAttr("frit.dimension", builder.getI64IntegerAttr(*at));
@@ -127,7 +129,8 @@ void TensorBuilder::assumeEqual(SizeExpr a, SizeExpr b) {
   collectSourceLines(loc, lines);
   std::string origin = "elementwise operands" + (lines.empty() ? "" : " (" + lines.front() + ")");
   SizeAttr pair[] = {a, b};
-  GuardOp::create(builder, loc, AssumptionAttr::get(getContext(), GuardKind::Equal, {}, pair, origin));
+  GuardOp::create(builder, loc,
+                  AssumptionAttr::get(getContext(), GuardKind::Equal, {}, pair, origin));
 }
 
 Tensor TensorBuilder::broadcast(Tensor x, Sizes sizes) {
@@ -251,7 +254,7 @@ Tensor TensorBuilder::reduce(ReduceKind kind, Tensor x, ArrayRef<int64_t> dims, 
     return cast(x, dtype);
   }
   bool isUnsigned = ordered && x.dtype == DType::U8;
-  Tensor result{ReduceOp::create(builder, loc, typeOf(kept, dtype), kind, x.value, dims, isUnsigned),
-                dtype};
+  Tensor result{
+      ReduceOp::create(builder, loc, typeOf(kept, dtype), kind, x.value, dims, isUnsigned), dtype};
   return keep ? reshape(result, withOnes) : result;
 }

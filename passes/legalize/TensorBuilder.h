@@ -64,9 +64,10 @@ public:
   Tensor sizeValue(SizeExpr size, DType dtype);
   /// `expr` over the indices d0.., as i64.
   Tensor iota(SizeExpr expr, Sizes sizes);
-  /// An i64 index as it is, read through a checked gather from 0, 1, 2, ..: one outside of 0 <= index < extent raises `raises`, of
-  /// dimension `dim` where that is told.
-  Tensor checkedIndex(Tensor index, SizeExpr extent, StringRef raises, std::optional<int64_t> dim = std::nullopt);
+  /// An i64 index as it is, read through a checked gather from 0, 1, 2, ..: one outside of 0 <=
+  /// index < extent raises `raises`, of dimension `dim` where that is told.
+  Tensor checkedIndex(Tensor index, SizeExpr extent, StringRef raises,
+                      std::optional<int64_t> dim = std::nullopt);
   TypedAttr elementAttr(DType dtype, const Scalar &literal);
 
   //===--- moving ---------------------------------------------------------===//
@@ -103,8 +104,8 @@ public:
   Tensor mul(Tensor a, Tensor b);
   /// Floating: IEEE. Integers: towards zero; a zero divisor raises at run time.
   Tensor div(Tensor a, Tensor b);
-  /// c + a * b and c - a * b that eager computes in one kernel. Where nothing else may be contracted these round once, as in eager: torch's
-  /// kernels are compiled with contraction.
+  /// c + a * b and c - a * b that eager computes in one kernel. Where nothing else may be
+  /// contracted these round once, as in eager: torch's kernels are compiled with contraction.
   Tensor addProduct(Tensor c, Tensor a, Tensor b);
   Tensor subProduct(Tensor c, Tensor a, Tensor b);
   Tensor rem(Tensor a, Tensor b);

@@ -13,8 +13,7 @@ namespace frit {
 namespace {
 
 struct ExecutableObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *attributes;
   PyObject *weakReferences;
   TorchExecutable *executable;
@@ -38,7 +37,8 @@ private:
   std::vector<T> more;
 };
 
-/// Objects that no compiled step reads, by their number: who runs the graph as it was traced needs them.
+/// Objects that no compiled step reads, by their number: who runs the graph as it was traced needs
+/// them.
 struct OtherObjects {
   std::vector<std::pair<size_t, PyObject *>> held;
 
@@ -83,7 +83,8 @@ bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
     input.kind = Kind::Int;
     PyObject *integer = PyNumber_Index(object);
     if (!integer) {
-      // A size that is no number (of a nested tensor): nothing, which the executor refuses by name where a number is read.
+      // A size that is no number (of a nested tensor): nothing, which the executor refuses by name
+      // where a number is read.
       PyErr_Clear();
       input.kind = Kind::None;
       others.add(number, object);
@@ -107,8 +108,8 @@ PyObject *writeResult(OutputValue &output) {
   switch (output.kind) {
   case Kind::Tensor: {
     auto *impl = static_cast<c10::TensorImpl *>(std::exchange(output.handle, nullptr));
-    return THPVariable_Wrap(
-        at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
+    return THPVariable_Wrap(at::TensorBase(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
   }
   case Kind::Int:
     return PyLong_FromLongLong(output.integer);
@@ -123,12 +124,15 @@ PyObject *writeResult(OutputValue &output) {
 
 void dropHandle(void *handle) {
   if (handle) {
-    c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(static_cast<c10::TensorImpl *>(handle));
+    c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
+        static_cast<c10::TensorImpl *>(handle));
   }
 }
 
-/// Without the interpreter lock: kernels and ATen calls take as long as they take. Also when an exception leaves.
-Status runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+/// Without the interpreter lock: kernels and ATen calls take as long as they take. Also when an
+/// exception leaves.
+Status runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs,
+                   std::span<OutputValue> outputs) {
   struct Unlocked {
     PyThreadState *state = PyEval_SaveThread();
     ~Unlocked() { PyEval_RestoreThread(state); }
@@ -142,7 +146,8 @@ PyObject *argumentAgain(size_t number, InputValue &input, const OtherObjects &ot
   switch (input.kind) {
   case Kind::Tensor: {
     auto *impl = static_cast<c10::TensorImpl *>(std::exchange(input.handle, nullptr));
-    return THPVariable_Wrap(at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
+    return THPVariable_Wrap(at::TensorBase(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
   }
   case Kind::Int:
     return PyLong_FromLongLong(input.integer);
@@ -155,8 +160,10 @@ PyObject *argumentAgain(size_t number, InputValue &input, const OtherObjects &ot
   }
 }
 
-/// The call by the object's `_otherwise(arguments, reason)`, where it was given one; an error that says the reason where not.
-PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const OtherObjects &others, const Status &status) {
+/// The call by the object's `_otherwise(arguments, reason)`, where it was given one; an error that
+/// says the reason where not.
+PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const OtherObjects &others,
+                        const Status &status) {
   PyObject *otherwise = PyObject_GetAttrString(self, "_otherwise");
   if (!otherwise) {
     PyErr_Clear();
@@ -203,7 +210,8 @@ PyObject *numbersOf(const std::vector<uint32_t> &numbers) {
   return tuple;
 }
 
-/// Asks the object's `_specializer` for kernels of these buckets; what goes wrong there does not undo the call.
+/// Asks the object's `_specializer` for kernels of these buckets; what goes wrong there does not
+/// undo the call.
 void wantSpecialized(PyObject *self, const std::vector<uint32_t> &buckets) {
   PyObject *specializer = PyObject_GetAttrString(self, "_specializer");
   PyObject *entries = specializer ? numbersOf(buckets) : nullptr;
@@ -221,7 +229,8 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   auto *object = reinterpret_cast<ExecutableObject *>(self);
   if (PyVectorcall_NARGS(flags) != 1 || (names && PyTuple_GET_SIZE(names) != 0) ||
       !(PyList_Check(arguments[0]) || PyTuple_Check(arguments[0]))) {
-    PyErr_SetString(PyExc_TypeError, "a frit executable is called with one list of arguments (boxed convention)");
+    PyErr_SetString(PyExc_TypeError,
+                    "a frit executable is called with one list of arguments (boxed convention)");
     return nullptr;
   }
   PyObject *list = arguments[0];
@@ -230,7 +239,8 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   Values<OutputValue> outputs(object->executable->outputCount());
   OtherObjects others;
   for (size_t number = 0; number < count; ++number) {
-    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number, inputs.all()[number], others)) {
+    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number,
+                      inputs.all()[number], others)) {
       for (InputValue &input : inputs.all()) {
         dropHandle(input.handle);
       }
@@ -240,7 +250,8 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
     PyErr_Clear();
   }
-  if (Status status = runUnlocked(*object->executable, inputs.all(), outputs.all()); !status.isOk()) {
+  if (Status status = runUnlocked(*object->executable, inputs.all(), outputs.all());
+      !status.isOk()) {
     return callOtherwise(self, inputs.all(), others, status);
   }
   if (object->executable->hasNotices()) {
@@ -339,14 +350,18 @@ bool readNumbers(PyObject *tuple, const char *what, std::vector<uint32_t> &numbe
 PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
   HANDLE_TH_ERRORS
   frit::GraphTensors tensors;
-  PyObject *statics = nullptr, *recorder = Py_None, *keptResults = nullptr, *keptArguments = nullptr;
-  if (!PyArg_ParseTuple(arguments, "O|OOO:capture_graphs", &statics, &recorder, &keptResults, &keptArguments) ||
-      !readNumbers(statics, "static arguments", tensors.statics) || !readNumbers(keptResults, "kept results", tensors.keptResults) ||
+  PyObject *statics = nullptr, *recorder = Py_None, *keptResults = nullptr,
+           *keptArguments = nullptr;
+  if (!PyArg_ParseTuple(arguments, "O|OOO:capture_graphs", &statics, &recorder, &keptResults,
+                        &keptArguments) ||
+      !readNumbers(statics, "static arguments", tensors.statics) ||
+      !readNumbers(keptResults, "kept results", tensors.keptResults) ||
       !readNumbers(keptArguments, "kept arguments", tensors.keptArguments)) {
     return nullptr;
   }
   reinterpret_cast<ExecutableObject *>(self)->executable->captureGraphs(
-      std::move(tensors), recorder == Py_None ? nullptr : std::make_shared<PythonCapture>(recorder));
+      std::move(tensors),
+      recorder == Py_None ? nullptr : std::make_shared<PythonCapture>(recorder));
   Py_RETURN_NONE;
   END_HANDLE_TH_ERRORS
 }
@@ -358,36 +373,46 @@ PyObject *noteFailedSpecialization(PyObject *self, PyObject *) {
 
 PyObject *represent(PyObject *self) {
   const TorchExecutable &executable = *reinterpret_cast<ExecutableObject *>(self)->executable;
-  return PyUnicode_FromFormat("<frit executable '%s', %zu inputs, %zu results>", std::string(executable.graphName()).c_str(),
-                              executable.inputCount(), executable.outputCount());
+  return PyUnicode_FromFormat("<frit executable '%s', %zu inputs, %zu results>",
+                              std::string(executable.graphName()).c_str(), executable.inputCount(),
+                              executable.outputCount());
 }
 
 PyMethodDef methods[] = {
-    {"stats", stats, METH_NOARGS, "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
-    {"signature", signature, METH_NOARGS, "Inputs, outputs and symbols with their ranges, as JSON."},
+    {"stats", stats, METH_NOARGS,
+     "Counters since loading, as JSON: calls, kernel launches, ATen calls by name, peak bytes."},
+    {"signature", signature, METH_NOARGS,
+     "Inputs, outputs and symbols with their ranges, as JSON."},
     {"report", report, METH_NOARGS, "What the compiler says about the graph, as JSON."},
     {"capture_graphs", captureGraphs, METH_VARARGS,
-     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the arguments whose memory stays the same, what "
-     "captures operators of torch (frit.modes.cuda_capture), and the numbers of the results that only the backward sees and of the arguments that the "
+     "Before the first call: calls become CUDA graphs where they can; takes the numbers of the "
+     "arguments whose memory stays the same, what "
+     "captures operators of torch (frit.modes.cuda_capture), and the numbers of the results that "
+     "only the backward sees and of the arguments that the "
      "forward kept so."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
-     "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels of buckets that calls meet."},
-    {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS, "Counts kernels for a bucket that could not be made."},
+     "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels "
+     "of buckets that calls meet."},
+    {"note_failed_specialization", noteFailedSpecialization, METH_NOARGS,
+     "Counts kernels for a bucket that could not be made."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(ExecutableObject, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(ExecutableObject, attributes), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ExecutableObject, weakReferences), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ExecutableObject, weakReferences), READONLY,
+     nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 } // namespace
 
 PyTypeObject *makeExecutableType() {
-  static const char *documentation = "A compiled graph: call it with one list of arguments, which it empties.";
+  static const char *documentation =
+      "A compiled graph: call it with one list of arguments, which it empties.";
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
                          {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
                          {Py_tp_clear, reinterpret_cast<void *>(clear)},
@@ -399,7 +424,8 @@ PyTypeObject *makeExecutableType() {
                          {Py_tp_doc, const_cast<char *>(documentation)},
                          {0, nullptr}};
   PyType_Spec spec = {"frit._C.Executable", sizeof(ExecutableObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                          Py_TPFLAGS_DISALLOW_INSTANTIATION,
                       slots};
   PyObject *type = PyType_FromSpec(&spec);
   if (type && PyObject_SetAttrString(type, "_boxed_call", Py_True) != 0) {
@@ -408,7 +434,9 @@ PyTypeObject *makeExecutableType() {
   return reinterpret_cast<PyTypeObject *>(type);
 }
 
-TorchExecutable &executableOf(PyObject *object) { return *reinterpret_cast<ExecutableObject *>(object)->executable; }
+TorchExecutable &executableOf(PyObject *object) {
+  return *reinterpret_cast<ExecutableObject *>(object)->executable;
+}
 
 PyObject *makeExecutableObject(PyTypeObject *type, std::unique_ptr<TorchExecutable> executable) {
   auto *object = PyObject_GC_New(ExecutableObject, type);

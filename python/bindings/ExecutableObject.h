@@ -1,6 +1,6 @@
-// The Python object a compiled graph is: a type of its own with vectorcall, so that a call is one C function from the interpreter
-// to the first kernel. Boxed convention: one list of arguments, emptied by the call, so that an input's memory is free after its
-// last use.
+// The Python object a compiled graph is: a type of its own with vectorcall, so that a call is one C
+// function from the interpreter to the first kernel. Boxed convention: one list of arguments,
+// emptied by the call, so that an input's memory is free after its last use.
 
 #pragma once
 

@@ -32,12 +32,17 @@ private:
 
 struct Names {
   PyObject *op = PyUnicode_InternFromString("op"), *name = PyUnicode_InternFromString("name"),
-           *target = PyUnicode_InternFromString("target"), *args = PyUnicode_InternFromString("_args"),
-           *kwargs = PyUnicode_InternFromString("_kwargs"), *meta = PyUnicode_InternFromString("meta"), *val = PyUnicode_InternFromString("val"),
-           *device = PyUnicode_InternFromString("device"), *fakeDevice = PyUnicode_InternFromString("fake_device"),
+           *target = PyUnicode_InternFromString("target"),
+           *args = PyUnicode_InternFromString("_args"),
+           *kwargs = PyUnicode_InternFromString("_kwargs"),
+           *meta = PyUnicode_InternFromString("meta"), *val = PyUnicode_InternFromString("val"),
+           *device = PyUnicode_InternFromString("device"),
+           *fakeDevice = PyUnicode_InternFromString("fake_device"),
            *ownFakeDevice = PyUnicode_InternFromString("_fake_device"),
-           *space = PyUnicode_InternFromString("_namespace"), *fullName = PyUnicode_InternFromString("_name"),
-           *call = PyUnicode_InternFromString("call_function"), *placeholder = PyUnicode_InternFromString("placeholder"),
+           *space = PyUnicode_InternFromString("_namespace"),
+           *fullName = PyUnicode_InternFromString("_name"),
+           *call = PyUnicode_InternFromString("call_function"),
+           *placeholder = PyUnicode_InternFromString("placeholder"),
            *output = PyUnicode_InternFromString("output");
 };
 
@@ -67,22 +72,27 @@ void ask(const void *object, size_t bytes = 128) {
   }
 }
 
-/// An attribute of a type's objects, read in place where it is a plain member of theirs: to look up those of all nodes by name would take
-/// a fifth of the time.
+/// An attribute of a type's objects, read in place where it is a plain member of theirs: to look up
+/// those of all nodes by name would take a fifth of the time.
 class Attribute {
 public:
   Attribute(PyTypeObject *type, PyObject *name) : type(type), name(name) {
-    Owned descriptor(type->tp_getattro == PyObject_GenericGetAttr ? PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name) : nullptr);
+    Owned descriptor(type->tp_getattro == PyObject_GenericGetAttr
+                         ? PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name)
+                         : nullptr);
     PyErr_Clear(); // an attribute of the object alone
     if (descriptor && Py_IS_TYPE(descriptor.get(), &PyMemberDescr_Type)) {
-      const PyMemberDef *member = reinterpret_cast<PyMemberDescrObject *>(descriptor.get())->d_member;
+      const PyMemberDef *member =
+          reinterpret_cast<PyMemberDescrObject *>(descriptor.get())->d_member;
       place = member->type == T_OBJECT_EX ? member->offset : 0;
     }
   }
 
   Owned of(PyObject *object) const {
     bool isPlain = place != 0 && Py_TYPE(object) == type;
-    PyObject *found = isPlain ? *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + place) : nullptr;
+    PyObject *found = isPlain
+                          ? *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + place)
+                          : nullptr;
     return Owned(found ? Py_NewRef(found) : PyObject_GetAttr(object, name));
   }
 
@@ -94,7 +104,8 @@ private:
 
 class Writer {
 public:
-  Writer(PyTypeObject *nodeType, const Attribute &name, std::string &out) : nodeType(nodeType), name(name), out(out) {}
+  Writer(PyTypeObject *nodeType, const Attribute &name, std::string &out)
+      : nodeType(nodeType), name(name), out(out) {}
 
   bool value(PyObject *object) {
     if (Py_TYPE(object) == nodeType) {
@@ -105,9 +116,11 @@ public:
       good = Py_EnterRecursiveCall(" in the arguments of a node") == 0;
       if (good) {
         out += PyTuple_Check(object) ? '(' : '[';
-        // PySequence_Fast would copy a tuple's subclass; sizes are asked for again because a repr runs Python.
+        // PySequence_Fast would copy a tuple's subclass; sizes are asked for again because a repr
+        // runs Python.
         for (Py_ssize_t at = 0; good && at < Py_SIZE(object); ++at) {
-          good = value(PyTuple_Check(object) ? PyTuple_GET_ITEM(object, at) : PyList_GET_ITEM(object, at));
+          good = value(PyTuple_Check(object) ? PyTuple_GET_ITEM(object, at)
+                                             : PyList_GET_ITEM(object, at));
           out += ',';
         }
         out += ']';
@@ -122,7 +135,8 @@ public:
         PyObject *key, *item;
         out += '{';
         // Most have nothing: then their table is not looked at.
-        while (good && PyDict_GET_SIZE(object) != 0 && PyDict_Next(object, &position, &key, &item)) {
+        while (good && PyDict_GET_SIZE(object) != 0 &&
+               PyDict_Next(object, &position, &key, &item)) {
           good = value(key) && (out += ':', value(item));
           out += ',';
         }
@@ -148,7 +162,8 @@ private:
   std::string &out;
 };
 
-/// Of an object of which a process has few, an operator or a class; it stays alive, so that no other is taken for it.
+/// Of an object of which a process has few, an operator or a class; it stays alive, so that no
+/// other is taken for it.
 template <typename Describe> const std::string *textOnce(PyObject *object, Describe describe) {
   static auto &known = *new std::unordered_map<PyObject *, std::string>();
   auto found = known.find(object);
@@ -164,14 +179,17 @@ template <typename Describe> const std::string *textOnce(PyObject *object, Descr
 }
 
 bool describeClass(PyObject *type, std::string &out) {
-  Owned module(PyObject_GetAttrString(type, "__module__")), name(PyObject_GetAttrString(type, "__qualname__"));
-  return module && name && appendText(module.get(), out) && (out += '.', appendText(name.get(), out));
+  Owned module(PyObject_GetAttrString(type, "__module__")),
+      name(PyObject_GetAttrString(type, "__qualname__"));
+  return module && name && appendText(module.get(), out) &&
+         (out += '.', appendText(name.get(), out));
 }
 
-/// The text of one graph: a line for each node, the values of placeholders and results, the targets.
+/// The text of one graph: a line for each node, the values of placeholders and results, the
+/// targets.
 ///
-/// Tracing has left the nodes all over the memory, and most of the time would be waiting for one piece after the other. So all pieces of a
-/// kind are asked for before the first of them is read.
+/// Tracing has left the nodes all over the memory, and most of the time would be waiting for one
+/// piece after the other. So all pieces of a kind are asked for before the first of them is read.
 class GraphText {
 public:
   /// The arguments of `describe_graph`.
@@ -195,7 +213,9 @@ public:
       return nullptr;
     }
     out += "targets\n" + targets;
-    return PyErr_Occurred() ? nullptr : PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
+    return PyErr_Occurred()
+               ? nullptr
+               : PyUnicode_FromStringAndSize(out.data(), static_cast<Py_ssize_t>(out.size()));
   }
 
 private:
@@ -217,8 +237,8 @@ private:
     parts.reserve(static_cast<size_t>(count));
     for (Py_ssize_t at = 0; at < count; ++at) {
       PyObject *node = PyList_GET_ITEM(list.get(), at);
-      const Parts &of = parts.emplace_back(Parts{Owned(Py_NewRef(node)), op.of(node), name.of(node), args.of(node), kwargs.of(node),
-                                                 target.of(node)});
+      const Parts &of = parts.emplace_back(Parts{Owned(Py_NewRef(node)), op.of(node), name.of(node),
+                                                 args.of(node), kwargs.of(node), target.of(node)});
       if (!of.op || !of.name || !of.args || !of.kwargs || !of.target) {
         return false;
       }
@@ -238,7 +258,8 @@ private:
     for (PyObject *list : lists) {
       if (PyTuple_Check(list) || PyList_Check(list)) {
         for (Py_ssize_t at = 0; at < Py_SIZE(list); ++at) {
-          items.push_back(PyTuple_Check(list) ? PyTuple_GET_ITEM(list, at) : PyList_GET_ITEM(list, at));
+          items.push_back(PyTuple_Check(list) ? PyTuple_GET_ITEM(list, at)
+                                              : PyList_GET_ITEM(list, at));
           ask(items.back(), 64);
         }
       }
@@ -247,7 +268,9 @@ private:
   }
 
   bool describe(const Parts &node) {
-    auto is = [&](PyObject *kind) { return node.op.get() == kind || PyObject_RichCompareBool(node.op.get(), kind, Py_EQ) == 1; };
+    auto is = [&](PyObject *kind) {
+      return node.op.get() == kind || PyObject_RichCompareBool(node.op.get(), kind, Py_EQ) == 1;
+    };
     bool isCall = is(names().call), isPlaceholder = !isCall && is(names().placeholder);
     if (!isCall && !isPlaceholder && !is(names().output)) {
       return PyList_Append(given.others, node.node.get()) == 0;
@@ -258,7 +281,9 @@ private:
     if (isPlaceholder) {
       valued.emplace_back(Py_NewRef(node.node.get()));
     }
-    bool good = isCall ? call(node) : isPlaceholder || (writer().value(node.args.get()) && results(node.args.get()));
+    bool good =
+        isCall ? call(node)
+               : isPlaceholder || (writer().value(node.args.get()) && results(node.args.get()));
     out += '\n';
     return good;
   }
@@ -267,7 +292,9 @@ private:
     // By number: the schemas of operators are most of the text otherwise.
     auto [place, isNew] = numbers.try_emplace(node.target.get(), numbers.size());
     if (isNew) {
-      const std::string *text = textOnce(node.target.get(), [&](PyObject *object, std::string &to) { return describeOperator(object, to); });
+      const std::string *text = textOnce(node.target.get(), [&](PyObject *object, std::string &to) {
+        return describeOperator(object, to);
+      });
       if (!text) {
         return false;
       }
@@ -278,14 +305,18 @@ private:
     return writer().value(node.args.get()) && writer().value(node.kwargs.get());
   }
 
-  /// torch's version settles what its own operators are: for them the name is enough. All others are for Python to describe, and these too
-  /// where a torch has no such attributes.
+  /// torch's version settles what its own operators are: for them the name is enough. All others
+  /// are for Python to describe, and these too where a torch has no such attributes.
   bool describeOperator(PyObject *target, std::string &to) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(target)) == given.overloadType) {
-      Owned space(PyObject_GetAttr(target, names().space)), name(space ? PyObject_GetAttr(target, names().fullName) : nullptr);
+      Owned space(PyObject_GetAttr(target, names().space)),
+          name(space ? PyObject_GetAttr(target, names().fullName) : nullptr);
       PyErr_Clear();
-      auto isOf = [&](const char *library) { return PyUnicode_CompareWithASCIIString(space.get(), library) == 0; };
-      if (name && PyUnicode_Check(name.get()) && PyUnicode_Check(space.get()) && (isOf("aten") || isOf("prims"))) {
+      auto isOf = [&](const char *library) {
+        return PyUnicode_CompareWithASCIIString(space.get(), library) == 0;
+      };
+      if (name && PyUnicode_Check(name.get()) && PyUnicode_Check(space.get()) &&
+          (isOf("aten") || isOf("prims"))) {
         return appendText(name.get(), to);
       }
     }
@@ -294,8 +325,10 @@ private:
 
   /// Notes the nodes that a graph gives back.
   bool results(PyObject *args) {
-    PyObject *only = PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
-    Owned list(PySequence_Fast(PyTuple_Check(only) || PyList_Check(only) ? only : args, "results are a sequence"));
+    PyObject *only =
+        PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
+    Owned list(PySequence_Fast(PyTuple_Check(only) || PyList_Check(only) ? only : args,
+                               "results are a sequence"));
     for (Py_ssize_t at = 0; list && at < PySequence_Fast_GET_SIZE(list.get()); ++at) {
       PyObject *node = PySequence_Fast_GET_ITEM(list.get(), at);
       if (Py_TYPE(node) == nodeType()) {
@@ -316,7 +349,8 @@ private:
       ask(metas.back().get(), 64);
     }
     for (const Owned &known : metas) {
-      PyObject *value = PyDict_Check(known.get()) ? PyDict_GetItemWithError(known.get(), names().val) : nullptr;
+      PyObject *value =
+          PyDict_Check(known.get()) ? PyDict_GetItemWithError(known.get(), names().val) : nullptr;
       if (PyErr_Occurred()) {
         return false;
       }
@@ -343,7 +377,8 @@ private:
     return true;
   }
 
-  /// A fake tensor calls itself one of the meta device everywhere but here. Since torch 2.13 that is a property over an attribute.
+  /// A fake tensor calls itself one of the meta device everywhere but here. Since torch 2.13 that
+  /// is a property over an attribute.
   Owned deviceOf(PyObject *value) const {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != given.fakeType) {
       return Owned(PyObject_GetAttr(value, names().device));
@@ -358,7 +393,8 @@ private:
   bool describeOne(PyObject *value, PyObject *device) {
     if (device) {
       const at::Tensor &tensor = THPVariable_Unpack(value);
-      if (tensor.layout() == at::kStrided && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
+      if (tensor.layout() == at::kStrided &&
+          !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
         return tensorText(reinterpret_cast<PyObject *>(Py_TYPE(value)), tensor, device);
       }
     }
@@ -391,8 +427,8 @@ private:
   Writer writer() { return Writer(nodeType(), name, out); }
 
   Given given;
-  Attribute op = of(names().op), name = of(names().name), target = of(names().target), args = of(names().args), kwargs = of(names().kwargs),
-            meta = of(names().meta);
+  Attribute op = of(names().op), name = of(names().name), target = of(names().target),
+            args = of(names().args), kwargs = of(names().kwargs), meta = of(names().meta);
   Attribute of(PyObject *attribute) const { return Attribute(nodeType(), attribute); }
 
   std::vector<Parts> parts;
@@ -407,8 +443,10 @@ private:
 PyObject *describeGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   GraphText::Given given;
-  if (!PyArg_ParseTuple(arguments, "OO!O!O!OOO!:describe_graph", &given.nodes, &PyType_Type, &given.nodeType, &PyType_Type, &given.fakeType,
-                        &PyType_Type, &given.overloadType, &given.describeTarget, &given.describeValue, &PyList_Type, &given.others)) {
+  if (!PyArg_ParseTuple(arguments, "OO!O!O!OOO!:describe_graph", &given.nodes, &PyType_Type,
+                        &given.nodeType, &PyType_Type, &given.fakeType, &PyType_Type,
+                        &given.overloadType, &given.describeTarget, &given.describeValue,
+                        &PyList_Type, &given.others)) {
     return nullptr;
   }
   return GraphText(given).write();

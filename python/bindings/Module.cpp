@@ -1,5 +1,6 @@
-// `frit._C`: compile(json, options), load(artifact, constants) and open(path, ...). The compiler sits behind its facade in libfrit_compiler.so, the
-// runtime behind TorchExecutable; nothing is decided here.
+// `frit._C`: compile(json, options), load(artifact, constants) and open(path, ...). The compiler
+// sits behind its facade in libfrit_compiler.so, the runtime behind TorchExecutable; nothing is
+// decided here.
 
 #include "python/bindings/ExecutableObject.h"
 #include "python/bindings/GraphText.h"
@@ -15,7 +16,6 @@
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
-
 
 namespace frit {
 
@@ -33,7 +33,8 @@ PyObject *raise(const char *name, const std::string &message) {
     PyErr_Clear();
   }
   // A damaged file's names are quoted as they are, and need not be text.
-  PyObject *text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace");
+  PyObject *text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                                        "backslashreplace");
   if (text) {
     PyErr_SetObject(type ? type : PyExc_RuntimeError, text);
   }
@@ -47,14 +48,17 @@ PyObject *raise(const char *name, const std::string &message) {
 bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
   PyObject *symbols = PyTuple_New(static_cast<Py_ssize_t>(form.symbols.size()));
   for (size_t at = 0; symbols && at != form.symbols.size(); ++at) {
-    PyObject *name = PyUnicode_DecodeUTF8(form.symbols[at].data(), static_cast<Py_ssize_t>(form.symbols[at].size()), "backslashreplace");
+    PyObject *name =
+        PyUnicode_DecodeUTF8(form.symbols[at].data(),
+                             static_cast<Py_ssize_t>(form.symbols[at].size()), "backslashreplace");
     if (!name) {
       Py_CLEAR(symbols);
       break;
     }
     PyTuple_SET_ITEM(symbols, static_cast<Py_ssize_t>(at), name);
   }
-  PyObject *answer = symbols ? PyObject_CallFunction(isKept, "sO", form.digest.c_str(), symbols) : nullptr;
+  PyObject *answer =
+      symbols ? PyObject_CallFunction(isKept, "sO", form.digest.c_str(), symbols) : nullptr;
   Py_XDECREF(symbols);
   bool truth = answer && PyObject_IsTrue(answer) == 1;
   Py_XDECREF(answer);
@@ -66,7 +70,8 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
   const char *json = nullptr, *options = nullptr;
   Py_ssize_t jsonSize = 0, optionsSize = 0;
   PyObject *isKept = Py_None;
-  if (!PyArg_ParseTuple(arguments, "s#s#|O:compile", &json, &jsonSize, &options, &optionsSize, &isKept)) {
+  if (!PyArg_ParseTuple(arguments, "s#s#|O:compile", &json, &jsonSize, &options, &optionsSize,
+                        &isKept)) {
     return nullptr;
   }
   CompileOptions settings;
@@ -100,8 +105,10 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
     return raise("CompileError", result.errorText());
   }
   PyObject *answer = PyStructSequence_New(resultType);
-  PyObject *bytes = PyBytes_FromStringAndSize(result.artifact.data(), static_cast<Py_ssize_t>(result.artifact.size()));
-  PyObject *report = PyUnicode_DecodeUTF8(result.report.data(), static_cast<Py_ssize_t>(result.report.size()), "replace");
+  PyObject *bytes = PyBytes_FromStringAndSize(result.artifact.data(),
+                                              static_cast<Py_ssize_t>(result.artifact.size()));
+  PyObject *report = PyUnicode_DecodeUTF8(result.report.data(),
+                                          static_cast<Py_ssize_t>(result.report.size()), "replace");
   if (!answer || !bytes || !report) {
     Py_XDECREF(answer);
     Py_XDECREF(bytes);
@@ -118,7 +125,9 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
 }
 #else
 PyObject *compileGraph(PyObject *, PyObject *) {
-  return raise("CompileError", "this build of frit can load artifacts but not compile: it was built without the compiler");
+  return raise(
+      "CompileError",
+      "this build of frit can load artifacts but not compile: it was built without the compiler");
 }
 #endif
 
@@ -140,7 +149,8 @@ bool readTensors(PyObject *constants, std::vector<at::TensorBase> &tensors) {
     PyObject *item = PySequence_Fast_GET_ITEM(sequence, at);
     if (!THPVariable_Check(item)) {
       Py_DECREF(sequence);
-      PyErr_Format(PyExc_TypeError, "constant %zd is a %s, not a tensor", at, Py_TYPE(item)->tp_name);
+      PyErr_Format(PyExc_TypeError, "constant %zd is a %s, not a tensor", at,
+                   Py_TYPE(item)->tp_name);
       return false;
     }
     tensors.push_back(THPVariable_Unpack(item));
@@ -151,7 +161,8 @@ bool readTensors(PyObject *constants, std::vector<at::TensorBase> &tensors) {
 
 /// The artifact in these bytes; null after an exception.
 std::shared_ptr<const Artifact> readArtifact(const char *bytes, Py_ssize_t size) {
-  auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
+  auto artifact =
+      Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
   if (!artifact.isOk()) {
     raise("ArtifactError", artifact.status().message());
     return nullptr;
@@ -189,7 +200,8 @@ PyObject *specialize(PyObject *, PyObject *arguments) {
   PyObject *executable = nullptr, *buckets = nullptr, *constants = nullptr;
   const char *bytes = nullptr;
   Py_ssize_t size = 0;
-  if (!PyArg_ParseTuple(arguments, "O!O!y#O:specialize", executableType, &executable, &PyTuple_Type, &buckets, &bytes, &size, &constants)) {
+  if (!PyArg_ParseTuple(arguments, "O!O!y#O:specialize", executableType, &executable, &PyTuple_Type,
+                        &buckets, &bytes, &size, &constants)) {
     return nullptr;
   }
   std::vector<uint32_t> entries;
@@ -208,7 +220,8 @@ PyObject *specialize(PyObject *, PyObject *arguments) {
   if (!artifact) {
     return nullptr;
   }
-  if (Status status = executableOf(executable).specialize(entries, std::move(artifact), tensors); !status.isOk()) {
+  if (Status status = executableOf(executable).specialize(entries, std::move(artifact), tensors);
+      !status.isOk()) {
     return raise("ArtifactError", status.message());
   }
   Py_RETURN_NONE;
@@ -222,12 +235,14 @@ PyObject *differenceOfArtifacts(PyObject *, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "y#y#:difference", &kept, &keptSize, &expected, &expectedSize)) {
     return nullptr;
   }
-  auto mine = readArtifact(kept, keptSize), theirs = mine ? readArtifact(expected, expectedSize) : nullptr;
+  auto mine = readArtifact(kept, keptSize),
+       theirs = mine ? readArtifact(expected, expectedSize) : nullptr;
   if (!theirs) {
     return nullptr;
   }
   std::string found = firstDifference(*mine, *theirs);
-  return PyUnicode_DecodeUTF8(found.data(), static_cast<Py_ssize_t>(found.size()), "backslashreplace");
+  return PyUnicode_DecodeUTF8(found.data(), static_cast<Py_ssize_t>(found.size()),
+                              "backslashreplace");
   END_HANDLE_TH_ERRORS
 }
 
@@ -238,7 +253,8 @@ bool readWeights(PyObject *given, std::map<std::string, at::TensorBase> &weights
     const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8(key) : nullptr;
     if (!name || !THPVariable_Check(value)) {
       if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_TypeError, "weights are tensors by name, got %R: %s", key, Py_TYPE(value)->tp_name);
+        PyErr_Format(PyExc_TypeError, "weights are tensors by name, got %R: %s", key,
+                     Py_TYPE(value)->tp_name);
       }
       return false;
     }
@@ -251,8 +267,8 @@ PyObject *open(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   PyObject *path = nullptr, *folder = nullptr, *given = nullptr;
   int allowHostCode = 0, checkWeights = 0;
-  if (!PyArg_ParseTuple(arguments, "O&ppO&O!:open", PyUnicode_FSConverter, &path, &allowHostCode, &checkWeights, PyUnicode_FSConverter,
-                        &folder, &PyDict_Type, &given)) {
+  if (!PyArg_ParseTuple(arguments, "O&ppO&O!:open", PyUnicode_FSConverter, &path, &allowHostCode,
+                        &checkWeights, PyUnicode_FSConverter, &folder, &PyDict_Type, &given)) {
     return nullptr;
   }
   auto take = [](PyObject *bytes) {
@@ -290,38 +306,61 @@ PyObject *releaseMemory(PyObject *, PyObject *) {
 
 PyObject *memoryStats(PyObject *, PyObject *) {
   BlockStock &stock = BlockStock::ofProcess();
-  return Py_BuildValue("{s:K,s:K,s:K}", "kept_bytes", static_cast<unsigned long long>(stock.keptBytes()), "blocks_reused",
-                       static_cast<unsigned long long>(stock.reused()), "blocks_made", static_cast<unsigned long long>(stock.made()));
+  return Py_BuildValue("{s:K,s:K,s:K}", "kept_bytes",
+                       static_cast<unsigned long long>(stock.keptBytes()), "blocks_reused",
+                       static_cast<unsigned long long>(stock.reused()), "blocks_made",
+                       static_cast<unsigned long long>(stock.made()));
 }
 
 PyMethodDef functions[] = {
-    {"release_memory", releaseMemory, METH_NOARGS, "release_memory()\n\nFrees the blocks kept for the temporaries of later calls, and the kernels kept for later graphs."},
-    {"memory_stats", memoryStats, METH_NOARGS, "memory_stats() -> dict\n\nBytes kept for temporaries, blocks taken again, blocks made."},
+    {"release_memory", releaseMemory, METH_NOARGS,
+     "release_memory()\n\nFrees the blocks kept for the temporaries of later calls, and the "
+     "kernels kept for later graphs."},
+    {"memory_stats", memoryStats, METH_NOARGS,
+     "memory_stats() -> dict\n\nBytes kept for temporaries, blocks taken again, blocks made."},
     {"compile", compileGraph, METH_VARARGS,
-     "compile(json, options, is_kept=None) -> CompileResult\n\nCompiles a graph in the torch.export schema; options is a JSON object. "
-     "is_kept(digest, symbols) is asked once the graph is canonical; if it is true there is no artifact."},
-    {"identity", identity, METH_NOARGS, "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be cached."},
+     "compile(json, options, is_kept=None) -> CompileResult\n\nCompiles a graph in the "
+     "torch.export schema; options is a JSON object. "
+     "is_kept(digest, symbols) is asked once the graph is canonical; if it is true there is no "
+     "artifact."},
+    {"identity", identity, METH_NOARGS,
+     "identity() -> str\n\nThe compiler's build, LLVM and host level; empty if nothing may be "
+     "cached."},
     {"load", load, METH_VARARGS,
-     "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the tensors the graph was captured with."},
+     "load(artifact, constants, poison=False) -> Executable\n\nMaps an artifact; constants are the "
+     "tensors the graph was captured with."},
     {"describe_graph", describeGraph, METH_VARARGS,
-     "describe_graph(nodes, node_type, fake_type, overload_type, describe_target, describe_value, others) -> str\n\nThe text of an FX graph; "
+     "describe_graph(nodes, node_type, fake_type, overload_type, describe_target, describe_value, "
+     "others) -> str\n\nThe text of an FX graph; "
      "nodes that are neither calls nor placeholders nor outputs go to `others`."},
     {"capture_with", captureWith, METH_VARARGS,
-     "capture_with(recorder, body) -> (address, error, is_memory)\n\nCaptures and launches what body() launches, as an executable would."},
+     "capture_with(recorder, body) -> (address, error, is_memory)\n\nCaptures and launches what "
+     "body() launches, as an executable would."},
     {"capture_traits", captureTraits, METH_VARARGS,
-     "capture_traits(name, overload) -> (reason, is_random)\n\nWhy a CUDA graph never has calls of this operator; empty where it may."},
+     "capture_traits(name, overload) -> (reason, is_random)\n\nWhy a CUDA graph never has calls of "
+     "this operator; empty where it may."},
     {"specialize", specialize, METH_VARARGS,
-     "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets (the number of an entry for each) run "
+     "specialize(executable, buckets, artifact, constants)\n\nFrom now on calls of these buckets "
+     "(the number of an entry for each) run "
      "`artifact`."},
     {"difference", differenceOfArtifacts, METH_VARARGS,
-     "difference(kept, expected) -> str\n\nWhat the first artifact says otherwise than the second; empty where both say the same."},
+     "difference(kept, expected) -> str\n\nWhat the first artifact says otherwise than the second; "
+     "empty where both say the same."},
     {"open", open, METH_VARARGS,
-     "open(path, allow_host_code, check_weights, weights_folder, weights) -> Executable\n\nMaps an artifact's file; its weights stay where "
+     "open(path, allow_host_code, check_weights, weights_folder, weights) -> Executable\n\nMaps an "
+     "artifact's file; its weights stay where "
      "they are mapped, or are the tensors of a dictionary by name."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "frit._C", "frit's compiler and runtime.", -1, functions,
-                      nullptr,               nullptr,   nullptr,                      nullptr};
+PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                      "frit._C",
+                      "frit's compiler and runtime.",
+                      -1,
+                      functions,
+                      nullptr,
+                      nullptr,
+                      nullptr,
+                      nullptr};
 
 PyStructSequence_Field resultFields[] = {
     {"artifact", "bytes of the .frit artifact"},
@@ -330,7 +369,8 @@ PyStructSequence_Field resultFields[] = {
     {"kernels_reused", "kernels this process had compiled before"},
     {"kernels_forgotten", "older kernels that left the memory of the process for them"},
     {nullptr, nullptr}};
-PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.", resultFields, 5};
+PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a compilation gives.",
+                                           resultFields, 5};
 
 } // namespace
 
@@ -342,8 +382,10 @@ extern "C" __attribute__((visibility("default"))) PyObject *PyInit__C() {
   resultType = PyStructSequence_NewType(&resultDescription);
   PyObject *created = PyModule_Create(&module);
   if (!executableType || !resultType || !created ||
-      PyModule_AddObjectRef(created, "Executable", reinterpret_cast<PyObject *>(executableType)) != 0 ||
-      PyModule_AddObjectRef(created, "CompileResult", reinterpret_cast<PyObject *>(resultType)) != 0) {
+      PyModule_AddObjectRef(created, "Executable", reinterpret_cast<PyObject *>(executableType)) !=
+          0 ||
+      PyModule_AddObjectRef(created, "CompileResult", reinterpret_cast<PyObject *>(resultType)) !=
+          0) {
     Py_XDECREF(created);
     return nullptr;
   }

@@ -23,7 +23,8 @@ bool isEnding() {
 #endif
 }
 
-/// Drops a reference from any thread, at any time: what an interpreter that ends leaves behind stays.
+/// Drops a reference from any thread, at any time: what an interpreter that ends leaves behind
+/// stays.
 void dropReference(void *object) {
   if (PyGILState_Check()) {
     Py_DECREF(static_cast<PyObject *>(object));
@@ -34,9 +35,12 @@ void dropReference(void *object) {
 }
 
 std::shared_ptr<void> keep(PyObject *object) { return {Py_NewRef(object), dropReference}; }
-PyObject *objectOf(const std::shared_ptr<void> &kept) { return static_cast<PyObject *>(kept.get()); }
+PyObject *objectOf(const std::shared_ptr<void> &kept) {
+  return static_cast<PyObject *>(kept.get());
+}
 
-/// The exception that is set, as a status of one line; a user's interrupt is raised again when the call is over.
+/// The exception that is set, as a status of one line; a user's interrupt is raised again when the
+/// call is over.
 Status takeError(const std::string &what) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -57,7 +61,8 @@ Status takeError(const std::string &what) {
   if (isInterrupt) {
     PyErr_SetInterrupt();
   }
-  return Status::error(isMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, what + ": " + message);
+  return Status::error(isMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime,
+                       what + ": " + message);
 }
 
 /// The body of a capture on its way through Python; dead when the capture is over.
@@ -70,7 +75,8 @@ struct Body {
 PyObject *callBody(PyObject *capsule, PyObject *) {
   auto *body = static_cast<std::shared_ptr<Body> *>(PyCapsule_GetPointer(capsule, nullptr))->get();
   if (!body->run || body->isDone) {
-    PyErr_SetString(PyExc_RuntimeError, "what is to be captured can be run once, and only while it is captured");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "what is to be captured can be run once, and only while it is captured");
     return nullptr;
   }
   body->isDone = true;
@@ -84,7 +90,8 @@ PyObject *callBody(PyObject *capsule, PyObject *) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef bodyMethod = {"body", callBody, METH_NOARGS, "Launches what is to be captured, on the current stream."};
+PyMethodDef bodyMethod = {"body", callBody, METH_NOARGS,
+                          "Launches what is to be captured, on the current stream."};
 
 PyObject *functionOf(const std::shared_ptr<Body> &body) {
   PyObject *capsule = PyCapsule_New(new std::shared_ptr<Body>(body), nullptr, [](PyObject *self) {
@@ -110,11 +117,14 @@ Result<std::shared_ptr<void>> PythonCapture::open() {
   return kept;
 }
 
-Result<OperatorCapture::Graph> PythonCapture::capture(const std::shared_ptr<void> &shared, const std::function<Status()> &run) {
+Result<OperatorCapture::Graph> PythonCapture::capture(const std::shared_ptr<void> &shared,
+                                                      const std::function<Status()> &run) {
   Locked locked;
   auto body = std::make_shared<Body>(Body{&run, Status::ok()});
   PyObject *function = functionOf(body);
-  PyObject *made = function ? PyObject_CallMethod(objectOf(recorder), "capture", "OO", objectOf(shared), function) : nullptr;
+  PyObject *made = function ? PyObject_CallMethod(objectOf(recorder), "capture", "OO",
+                                                  objectOf(shared), function)
+                            : nullptr;
   Py_XDECREF(function);
   body->run = nullptr;
   if (!body->status.isOk()) {
@@ -125,7 +135,8 @@ Result<OperatorCapture::Graph> PythonCapture::capture(const std::shared_ptr<void
   }
   if (!made || !body->isDone) {
     Py_XDECREF(made);
-    return made ? Status::error(ErrorKind::Runtime, "nothing was captured") : takeError("capturing");
+    return made ? Status::error(ErrorKind::Runtime, "nothing was captured")
+                : takeError("capturing");
   }
   PyObject *object = nullptr;
   unsigned long long address = 0;
@@ -178,7 +189,8 @@ PyObject *captureWith(PyObject *, PyObject *arguments) {
   graph = {};
   PyEval_RestoreThread(state);
   bool isMemory = !status.isOk() && status.kind() == ErrorKind::OutOfMemory;
-  return Py_BuildValue("KsO", address, status.isOk() ? "" : status.message().c_str(), isMemory ? Py_True : Py_False);
+  return Py_BuildValue("KsO", address, status.isOk() ? "" : status.message().c_str(),
+                       isMemory ? Py_True : Py_False);
 }
 
 PyObject *captureTraits(PyObject *, PyObject *arguments) {
@@ -187,7 +199,8 @@ PyObject *captureTraits(PyObject *, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "ss:capture_traits", &name, &overload)) {
     return nullptr;
   }
-  CallTraits traits = AtenCall::traitsOf(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
+  CallTraits traits =
+      AtenCall::traitsOf(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
   return Py_BuildValue("sO", traits.uncapturable.c_str(), traits.isRandom ? Py_True : Py_False);
   END_HANDLE_TH_ERRORS
 }

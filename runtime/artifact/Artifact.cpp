@@ -22,7 +22,8 @@ constexpr uint32_t kMaxTables = 8'000'000;
 constexpr uint64_t kMaxFileBytes = uint64_t(1) << 40;
 
 Status refuse(std::string message) {
-  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
+  return Status::error(ErrorKind::BadArtifact,
+                       "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
 
 /// A file descriptor that closes itself.
@@ -52,7 +53,8 @@ Mapping::~Mapping() {
 /// Maps a regular file, which no link stands for; `info` is what the system says of it.
 static Status mapFile(const std::string &path, Mapping &mapping, struct stat &info) {
   auto failed = [&](const char *what) {
-    return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path + "': " + std::strerror(errno));
+    return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path +
+                                                     "': " + std::strerror(errno));
   };
   Descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)};
   if (file.number < 0) {
@@ -68,7 +70,8 @@ static Status mapFile(const std::string &path, Mapping &mapping, struct stat &in
   if (size == 0 || size > kMaxFileBytes) {
     return refuse("'" + path + "' has " + std::to_string(size) + " bytes");
   }
-  void *address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
+  void *address =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number, 0);
   if (address == MAP_FAILED) {
     return failed("map");
   }
@@ -77,7 +80,8 @@ static Status mapFile(const std::string &path, Mapping &mapping, struct stat &in
   return Status::ok();
 }
 
-/// Checks everything but the weights' contents and copies the body; `bytes` may go away afterwards, the weights may not.
+/// Checks everything but the weights' contents and copies the body; `bytes` may go away afterwards,
+/// the weights may not.
 Status Artifact::attach(std::span<const uint8_t> bytes) {
   Header header;
   if (bytes.size() < sizeof(Header)) {
@@ -88,17 +92,18 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
     return refuse("it does not start with the magic bytes of one");
   }
   if (header.version != kFormatVersion) {
-    return refuse("its format version is " + std::to_string(header.version) + ", this runtime reads " +
-                  std::to_string(kFormatVersion));
+    return refuse("its format version is " + std::to_string(header.version) +
+                  ", this runtime reads " + std::to_string(kFormatVersion));
   }
   if (header.headerBytes != sizeof(Header)) {
-    return refuse("its header is said to be " + std::to_string(header.headerBytes) + " bytes, that of this version has " +
-                  std::to_string(sizeof(Header)));
+    return refuse("its header is said to be " + std::to_string(header.headerBytes) +
+                  " bytes, that of this version has " + std::to_string(sizeof(Header)));
   }
   if (header.bodyBytes > kMaxBodyBytes || header.bodyBytes == 0 ||
       header.bodyBytes > bytes.size() - sizeof(Header)) {
-    return refuse("its body is said to be " + std::to_string(header.bodyBytes) + " bytes, the file has " +
-                  std::to_string(bytes.size() - sizeof(Header)) + " (limit " + std::to_string(kMaxBodyBytes) + ")");
+    return refuse("its body is said to be " + std::to_string(header.bodyBytes) +
+                  " bytes, the file has " + std::to_string(bytes.size() - sizeof(Header)) +
+                  " (limit " + std::to_string(kMaxBodyBytes) + ")");
   }
   auto isZero = [](uint8_t byte) { return byte == 0; };
   if (!std::all_of(header.reserved.begin(), header.reserved.end(), isZero)) {
@@ -106,10 +111,11 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
   }
   uint64_t bodyEnd = sizeof(Header) + header.bodyBytes;
   uint64_t nextPage = (bodyEnd + kWeightsAlignment - 1) / kWeightsAlignment * kWeightsAlignment;
-  if (header.weightsOffset == 0
-          ? (header.weightsBytes != 0 || bytes.size() != bodyEnd)
-          : (header.weightsOffset != nextPage || nextPage > bytes.size() || bytes.size() - nextPage != header.weightsBytes)) {
-    return refuse("its weights section does not fit the file of " + std::to_string(bytes.size()) + " bytes");
+  if (header.weightsOffset == 0 ? (header.weightsBytes != 0 || bytes.size() != bodyEnd)
+                                : (header.weightsOffset != nextPage || nextPage > bytes.size() ||
+                                   bytes.size() - nextPage != header.weightsBytes)) {
+    return refuse("its weights section does not fit the file of " + std::to_string(bytes.size()) +
+                  " bytes");
   }
   if (header.weightsOffset != 0) {
     std::span<const uint8_t> padding = bytes.subspan(bodyEnd, nextPage - bodyEnd);
@@ -133,7 +139,8 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
   body = format::GetArtifact(copy + sizeof(Header));
   sizeOfBody = header.bodyBytes;
 
-  FRIT_RETURN_IF_ERROR(findWeights(header.weightsOffset != 0 ? bytes.subspan(header.weightsOffset) : std::span<const uint8_t>()));
+  FRIT_RETURN_IF_ERROR(findWeights(header.weightsOffset != 0 ? bytes.subspan(header.weightsOffset)
+                                                             : std::span<const uint8_t>()));
   return checkBody(*body, weightBytes.size());
 }
 
@@ -142,21 +149,27 @@ Status Artifact::findWeights(std::span<const uint8_t> section) {
   FRIT_RETURN_IF_ERROR(checkWeightsPlace(*body, section.size()));
   if (!body->weights_file()) {
     if (!weightsFolder.empty()) {
-      return Status::error(ErrorKind::BadInput, "the artifact has no file of weights; load it without a folder of weights");
+      return Status::error(
+          ErrorKind::BadInput,
+          "the artifact has no file of weights; load it without a folder of weights");
     }
     weightBytes = section;
     return Status::ok();
   }
   std::string name = weightsFileName({body->weights_file()->sha256()->data(), sizeof(Digest)});
   if (weightsFolder.empty()) {
-    return Status::error(ErrorKind::BadInput, "the artifact's weights are in a file of their own, '" + name +
-                                                  "'; name its folder (frit.load(path, weights=FOLDER), frit-run --weights=FOLDER)");
+    return Status::error(
+        ErrorKind::BadInput,
+        "the artifact's weights are in a file of their own, '" + name +
+            "'; name its folder (frit.load(path, weights=FOLDER), frit-run --weights=FOLDER)");
   }
   std::string path = weightsFolder + "/" + name;
   struct stat info;
   FRIT_RETURN_IF_ERROR(mapFile(path, weightsMapping, info));
   if (weightsMapping.bytes != body->weights_file()->bytes()) {
-    return Status::error(ErrorKind::BadArtifact, "'" + path + "' has " + std::to_string(weightsMapping.bytes) + " bytes, the artifact's weights have " +
+    return Status::error(ErrorKind::BadArtifact, "'" + path + "' has " +
+                                                     std::to_string(weightsMapping.bytes) +
+                                                     " bytes, the artifact's weights have " +
                                                      std::to_string(body->weights_file()->bytes()));
   }
   weightBytes = {static_cast<const uint8_t *>(weightsMapping.address), weightsMapping.bytes};
@@ -175,25 +188,29 @@ std::string weightsFileName(std::span<const uint8_t> digest) {
 Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
   std::shared_ptr<Artifact> artifact(new Artifact());
   FRIT_RETURN_IF_ERROR(artifact->attach(bytes));
-  // Bytes come from this process's own compiler or were read by its owner: mapping code from them is the caller's decision.
+  // Bytes come from this process's own compiler or were read by its owner: mapping code from them
+  // is the caller's decision.
   artifact->weightsCopy.assign(artifact->weightBytes.begin(), artifact->weightBytes.end());
   artifact->weightBytes = artifact->weightsCopy;
   return std::shared_ptr<const Artifact>(std::move(artifact));
 }
 
-Result<std::shared_ptr<const Artifact>> Artifact::fromFile(const std::string &path, bool allowHostCode,
-                                                           const std::string &weightsFolder) {
+Result<std::shared_ptr<const Artifact>>
+Artifact::fromFile(const std::string &path, bool allowHostCode, const std::string &weightsFolder) {
   std::shared_ptr<Artifact> artifact(new Artifact());
   artifact->weightsFolder = weightsFolder;
   struct stat info;
   FRIT_RETURN_IF_ERROR(mapFile(path, artifact->mapping, info));
-  FRIT_RETURN_IF_ERROR(artifact->attach({static_cast<const uint8_t *>(artifact->mapping.address), artifact->mapping.bytes}));
+  FRIT_RETURN_IF_ERROR(artifact->attach(
+      {static_cast<const uint8_t *>(artifact->mapping.address), artifact->mapping.bytes}));
 
   bool owned = info.st_uid == ::geteuid() || info.st_uid == 0;
   bool writable = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (!allowHostCode && (!owned || writable)) {
-    artifact->distrust = "'" + path + "' " + (owned ? "can be written by others" : "belongs to another user") +
-                         ", so its host code is not mapped; fix owner or mode of the file, or allow host code explicitly";
+    artifact->distrust = "'" + path + "' " +
+                         (owned ? "can be written by others" : "belongs to another user") +
+                         ", so its host code is not mapped; fix owner or mode of the file, or "
+                         "allow host code explicitly";
   }
   return std::shared_ptr<const Artifact>(std::move(artifact));
 }
@@ -203,7 +220,8 @@ const format::Plan *Artifact::plan(format::Target target) const {
   for (uint32_t at = 0; body->plans() && at < body->plans()->size(); ++at) {
     const format::Plan *plan = body->plans()->Get(at);
     if (plan->target() == target) {
-      if (plan->image() == kNoRegister || missingFeatures(*body->images()->Get(plan->image())).empty()) {
+      if (plan->image() == kNoRegister ||
+          missingFeatures(*body->images()->Get(plan->image())).empty()) {
         return plan;
       }
       first = first ? first : plan;
@@ -239,14 +257,18 @@ std::string_view Artifact::report() const {
 Status Artifact::checkWeights() const {
   std::vector<const format::Weight *> weights;
   if (body->weights()) {
-    std::copy_if(body->weights()->begin(), body->weights()->end(), std::back_inserter(weights), [](auto *weight) { return !weight->given(); });
+    std::copy_if(body->weights()->begin(), body->weights()->end(), std::back_inserter(weights),
+                 [](auto *weight) { return !weight->given(); });
   }
-  std::sort(weights.begin(), weights.end(), [](auto *a, auto *b) { return a->offset() < b->offset(); });
-  // Several weights may look at the same bytes; a byte that none looks at is zero, so that every byte is spoken for.
+  std::sort(weights.begin(), weights.end(),
+            [](auto *a, auto *b) { return a->offset() < b->offset(); });
+  // Several weights may look at the same bytes; a byte that none looks at is zero, so that every
+  // byte is spoken for.
   uint64_t seen = 0;
   auto padding = [&](uint64_t end) {
     bool zero = seen >= end || std::all_of(weightBytes.begin() + static_cast<ptrdiff_t>(seen),
-                                           weightBytes.begin() + static_cast<ptrdiff_t>(end), [](uint8_t byte) { return byte == 0; });
+                                           weightBytes.begin() + static_cast<ptrdiff_t>(end),
+                                           [](uint8_t byte) { return byte == 0; });
     return zero ? Status::ok() : refuse("bytes that belong to no weight are not zero");
   };
   for (const format::Weight *weight : weights) {
@@ -254,7 +276,8 @@ Status Artifact::checkWeights() const {
     seen = std::max(seen, weight->offset() + weight->bytes());
     Digest digest = sha256(weightBytes.subspan(weight->offset(), weight->bytes()));
     if (!std::equal(digest.begin(), digest.end(), weight->sha256()->begin())) {
-      return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) + "' does not match its SHA-256");
+      return refuse("weight '" + (weight->name() ? weight->name()->str() : std::string()) +
+                    "' does not match its SHA-256");
     }
   }
   return padding(weightBytes.size());

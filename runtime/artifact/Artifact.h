@@ -1,15 +1,18 @@
-// Reading a .frit file. Nothing in it is believed before it is checked: sizes against the bytes at hand, SHA-256 over header and
-// body, FlatBuffers' own verifier with caps on depth and tables; the indices of a plan are checked where it is decoded
-// (runtime/plan/DecodedPlan). What comes out is immutable and shared by all executables made from it.
+// Reading a .frit file. Nothing in it is believed before it is checked: sizes against the bytes at
+// hand, SHA-256 over header and body, FlatBuffers' own verifier with caps on depth and tables; the
+// indices of a plan are checked where it is decoded (runtime/plan/DecodedPlan). What comes out is
+// immutable and shared by all executables made from it.
 //
 //   offset 0    Header, 128 bytes, little endian
 //   offset 128  body, FlatBuffers (Artifact.fbs), at most 64 MiB
-//   offset weightsOffset (a multiple of 4096, or 0)  weights, each with its own digest in the body, checked on request
+//   offset weightsOffset (a multiple of 4096, or 0)  weights, each with its own digest in the body,
+//   checked on request
 //
 // The weights may also lie in a file of their own, or be given by the caller (docs/Artifact.md).
 //
-// The digest covers the header too (with the digest field as zeros), so that every flipped bit is noticed. It is a guard against
-// accidents, not a signature: who can write the file can write the digest.
+// The digest covers the header too (with the digest field as zeros), so that every flipped bit is
+// noticed. It is a guard against accidents, not a signature: who can write the file can write the
+// digest.
 
 #pragma once
 
@@ -71,17 +74,20 @@ public:
   /// Checks and copies `bytes` (their alignment does not matter).
   static Result<std::shared_ptr<const Artifact>> fromBytes(std::span<const uint8_t> bytes);
 
-  /// Opens, checks and maps a file. Whether host code in it may run is decided by `hostCodeTrusted()`: the file must belong to
-  /// the caller or to root and must not be writable by others, or the caller must insist with `allowHostCode`. `weightsFolder` is where
-  /// the weights of an artifact without them lie.
-  static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path, bool allowHostCode = false,
+  /// Opens, checks and maps a file. Whether host code in it may run is decided by
+  /// `hostCodeTrusted()`: the file must belong to the caller or to root and must not be writable by
+  /// others, or the caller must insist with `allowHostCode`. `weightsFolder` is where the weights
+  /// of an artifact without them lie.
+  static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path,
+                                                          bool allowHostCode = false,
                                                           const std::string &weightsFolder = "");
 
   Artifact(const Artifact &) = delete;
   Artifact &operator=(const Artifact &) = delete;
 
   const format::Artifact &root() const { return *body; }
-  /// The plan for a target, null when the file has none. Of several for the CPU the first that this machine can run, or the first.
+  /// The plan for a target, null when the file has none. Of several for the CPU the first that this
+  /// machine can run, or the first.
   const format::Plan *plan(format::Target target) const;
   std::string_view graphName() const;
   std::string_view report() const;
@@ -100,7 +106,8 @@ private:
   Status attach(std::span<const uint8_t> bytes);
   Status findWeights(std::span<const uint8_t> section);
 
-  /// The body is always a private copy: what was digested is what is used, whoever changes the file later.
+  /// The body is always a private copy: what was digested is what is used, whoever changes the file
+  /// later.
   std::vector<uint64_t> bodyCopy;
   std::vector<uint8_t> weightsCopy;
   Mapping mapping, weightsMapping;

@@ -1,14 +1,15 @@
-// Writing a .frit file. The writer fills FlatBuffers' object form of Artifact.fbs (`format::ArtifactT`, plain structs with
-// vectors) and this packs it behind the header with its digest. Header-only, so the compiler needs no library of the runtime but
-// this and libcrypto's digest in Artifact.cpp.
+// Writing a .frit file. The writer fills FlatBuffers' object form of Artifact.fbs
+// (`format::ArtifactT`, plain structs with vectors) and this packs it behind the header with its
+// digest. Header-only, so the compiler needs no library of the runtime but this and libcrypto's
+// digest in Artifact.cpp.
 //
 //   format::ArtifactT artifact;
 //   artifact.graph = "layer";
 //   PlanBuilder plan;
 //   uint32_t eight = plan.intConstant(8);
-//   uint32_t s0 = plan.newInt();   // then plan.plan.symbols, inputs, kernels, plan.step<format::AllocT>() ...
-//   artifact.plans.push_back(plan.take());
-//   std::string bytes = packArtifact(artifact);
+//   uint32_t s0 = plan.newInt();   // then plan.plan.symbols, inputs, kernels,
+//   plan.step<format::AllocT>() ... artifact.plans.push_back(plan.take()); std::string bytes =
+//   packArtifact(artifact);
 
 #pragma once
 
@@ -111,8 +112,8 @@ public:
   }
 
   /// A tensor register with known sizes and strides (int registers).
-  uint32_t newTensor(format::Dtype dtype, std::vector<uint32_t> sizes, std::vector<uint32_t> strides,
-                     format::Device device = format::Device::Cpu) {
+  uint32_t newTensor(format::Dtype dtype, std::vector<uint32_t> sizes,
+                     std::vector<uint32_t> strides, format::Device device = format::Device::Cpu) {
     uint32_t number = newOpaqueTensor(dtype, device);
     format::TensorT &tensor = *plan.tensors[number];
     tensor.rank = static_cast<int32_t>(sizes.size());
@@ -133,16 +134,19 @@ public:
     plan.programs.push_back(std::make_unique<format::ProgramT>());
     return static_cast<uint32_t>(plan.programs.size() - 1);
   }
-  /// Appends an instruction that writes a fresh int register (use emitTo for the float file) and returns it.
+  /// Appends an instruction that writes a fresh int register (use emitTo for the float file) and
+  /// returns it.
   uint32_t emit(uint32_t program, format::Op op, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
     return emitTo(program, newInt(), op, a, b, c);
   }
-  uint32_t emitTo(uint32_t program, uint32_t dst, format::Op op, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
+  uint32_t emitTo(uint32_t program, uint32_t dst, format::Op op, uint32_t a, uint32_t b = 0,
+                  uint32_t c = 0) {
     plan.programs[program]->code.emplace_back(op, dst, a, b, c);
     return dst;
   }
 
-  /// Appends a step; fill the fields of what comes back: `builder.step<format::FreeT>().tensor = t;`
+  /// Appends a step; fill the fields of what comes back: `builder.step<format::FreeT>().tensor =
+  /// t;`
   template <typename T> T &step() {
     plan.steps.push_back(std::make_unique<format::StepT>());
     format::ActionUnion &action = plan.steps.back()->action;
@@ -152,7 +156,8 @@ public:
 
   std::unique_ptr<format::PlanT> take() { return std::make_unique<format::PlanT>(std::move(plan)); }
 
-  /// Fields without a helper are filled directly: symbols, inputs, outputs, constants, kernels, size_program.
+  /// Fields without a helper are filled directly: symbols, inputs, outputs, constants, kernels,
+  /// size_program.
   format::PlanT plan;
 
 private:

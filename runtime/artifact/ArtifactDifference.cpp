@@ -1,4 +1,5 @@
-// Parts are compared as FlatBuffers packs them, one after the other: the object form has no comparison of its own.
+// Parts are compared as FlatBuffers packs them, one after the other: the object form has no
+// comparison of its own.
 
 #include "runtime/artifact/ArtifactDifference.h"
 
@@ -20,14 +21,18 @@ template <typename T> std::string bytesOfTable(const T &part) {
   return {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()};
 }
 
-template <typename T> bool isSame(const T &a, const T &b) { return bytesOfTable(a) == bytesOfTable(b); }
+template <typename T> bool isSame(const T &a, const T &b) {
+  return bytesOfTable(a) == bytesOfTable(b);
+}
 
 /// "input 2 of the plan for Cpu is another", for the first of a list that differs.
 template <typename T>
-std::string differenceOf(const std::vector<std::unique_ptr<T>> &kept, const std::vector<std::unique_ptr<T>> &expected, const char *what,
+std::string differenceOf(const std::vector<std::unique_ptr<T>> &kept,
+                         const std::vector<std::unique_ptr<T>> &expected, const char *what,
                          const std::string &where) {
   if (kept.size() != expected.size()) {
-    return where + " has " + std::to_string(kept.size()) + " of its " + std::to_string(expected.size()) + " " + what + "s";
+    return where + " has " + std::to_string(kept.size()) + " of its " +
+           std::to_string(expected.size()) + " " + what + "s";
   }
   for (size_t at = 0; at != kept.size(); ++at) {
     if (!isSame(*kept[at], *expected[at])) {
@@ -82,11 +87,13 @@ std::string firstDifference(const frit::Artifact &kept, const frit::Artifact &ex
     return "";
   }
   if (mine->plans.size() != theirs->plans.size()) {
-    return "the artifact has " + std::to_string(mine->plans.size()) + " of its " + std::to_string(theirs->plans.size()) + " plans";
+    return "the artifact has " + std::to_string(mine->plans.size()) + " of its " +
+           std::to_string(theirs->plans.size()) + " plans";
   }
   for (size_t at = 0; at != mine->plans.size(); ++at) {
     std::string where = std::string("the plan for ") + EnumNameTarget(theirs->plans[at]->target);
-    if (std::string found = differenceOfPlans(*mine->plans[at], *theirs->plans[at], where); !found.empty()) {
+    if (std::string found = differenceOfPlans(*mine->plans[at], *theirs->plans[at], where);
+        !found.empty()) {
       return found;
     }
   }
@@ -94,7 +101,8 @@ std::string firstDifference(const frit::Artifact &kept, const frit::Artifact &ex
   if (found.empty()) {
     found = differenceOf(mine->gpu_modules, theirs->gpu_modules, "GPU module", "the artifact");
   }
-  return found.empty() ? "the artifact has another report, other names or other source lines" : found;
+  return found.empty() ? "the artifact has another report, other names or other source lines"
+                       : found;
 }
 
 } // namespace frit

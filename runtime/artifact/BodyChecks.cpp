@@ -14,7 +14,8 @@ constexpr uint32_t kPageBytes = 4096;
 constexpr uint32_t kMaxFeatures = 64;
 
 Status refuse(std::string message) {
-  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + std::move(message) + "; compile it again");
+  return Status::error(ErrorKind::BadArtifact,
+                       "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
 
 /// `place` says what has the name; nothing is written out for a good one.
@@ -29,7 +30,9 @@ template <typename Place> Status checkNamed(const flatbuffers::String *name, Pla
 }
 
 Status checkText(const flatbuffers::String *text, const char *place) {
-  return !text || isUtf8(text->string_view()) ? Status::ok() : refuse(std::string("its ") + place + " is no UTF-8");
+  return !text || isUtf8(text->string_view())
+             ? Status::ok()
+             : refuse(std::string("its ") + place + " is no UTF-8");
 }
 
 Status checkPlans(const format::Artifact &body) {
@@ -37,16 +40,21 @@ Status checkPlans(const format::Artifact &body) {
   uint32_t images = body.images() ? body.images()->size() : 0;
   for (const Plan *plan : *body.plans()) {
     if (plan->target() > Target::MAX) {
-      return refuse("it has a plan for the unknown target " + std::to_string(static_cast<int>(plan->target())));
+      return refuse("it has a plan for the unknown target " +
+                    std::to_string(static_cast<int>(plan->target())));
     }
     std::string name = EnumNameTarget(plan->target());
     bool isOfImage = plan->image() != kNoRegister;
-    if (isOfImage && (plan->target() != Target::Cpu || plan->image() >= images || body.images()->Get(plan->image())->kind() != ImageKind::Cpu)) {
-      return refuse("its plan for " + name + " is of code image " + std::to_string(plan->image()) + ", which is not there or not for it");
+    if (isOfImage && (plan->target() != Target::Cpu || plan->image() >= images ||
+                      body.images()->Get(plan->image())->kind() != ImageKind::Cpu)) {
+      return refuse("its plan for " + name + " is of code image " + std::to_string(plan->image()) +
+                    ", which is not there or not for it");
     }
     // Several are each of an image of their own.
-    auto [first, last] = std::pair(seen.lower_bound({plan->target(), 0}), seen.upper_bound({plan->target(), kNoRegister}));
-    if (first != last && (!isOfImage || std::prev(last)->second == kNoRegister || seen.count({plan->target(), plan->image()}))) {
+    auto [first, last] = std::pair(seen.lower_bound({plan->target(), 0}),
+                                   seen.upper_bound({plan->target(), kNoRegister}));
+    if (first != last && (!isOfImage || std::prev(last)->second == kNoRegister ||
+                          seen.count({plan->target(), plan->image()}))) {
       return refuse("it has two plans for " + name);
     }
     seen.emplace(plan->target(), plan->image());
@@ -60,10 +68,13 @@ Status checkImage(const CodeImage &image, const std::string &place) {
   }
   FRIT_RETURN_IF_ERROR(checkName(image.level(), [&] { return place; }));
   if (image.features() && image.features()->size() > kMaxFeatures) {
-    return refuse(place + " wants " + std::to_string(image.features()->size()) + " features (limit " + std::to_string(kMaxFeatures) + ")");
+    return refuse(place + " wants " + std::to_string(image.features()->size()) +
+                  " features (limit " + std::to_string(kMaxFeatures) + ")");
   }
   for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), [&] { return "feature " + std::to_string(at) + " of " + place; }));
+    FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), [&] {
+      return "feature " + std::to_string(at) + " of " + place;
+    }));
   }
   if (!std::has_single_bit(image.alignment()) || image.alignment() > kPageBytes) {
     return refuse(place + " wants an alignment of " + std::to_string(image.alignment()) + " bytes");
@@ -85,7 +96,8 @@ Status checkModule(const GpuModule &module, const std::string &place) {
     return refuse(place + " is of an unknown kind or empty");
   }
   for (uint32_t at = 0; module.entries() && at < module.entries()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at), [&] { return "entry " + std::to_string(at) + " of " + place; }));
+    FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at),
+                                   [&] { return "entry " + std::to_string(at) + " of " + place; }));
   }
   return Status::ok();
 }
@@ -96,7 +108,8 @@ Status checkWeight(const Weight &weight, const std::string &place, uint64_t weig
   if (weight.offset() > weightBytes || weight.bytes() > weightBytes - weight.offset()) {
     return refuse(name + " lies outside of the file");
   }
-  if (weight.given() && (weight.offset() != 0 || weight.bytes() != 0 || weight.sha256() || !weight.name() || weight.name()->size() == 0)) {
+  if (weight.given() && (weight.offset() != 0 || weight.bytes() != 0 || weight.sha256() ||
+                         !weight.name() || weight.name()->size() == 0)) {
     return refuse(name + " is given by the caller: it has a name and neither bytes nor a digest");
   }
   if (!weight.given() && (!weight.sha256() || weight.sha256()->size() != sizeof(Digest))) {
@@ -160,7 +173,8 @@ std::string badName(const flatbuffers::String *name) {
     return "";
   }
   if (name->size() > kMaxNameBytes) {
-    return "has " + std::to_string(name->size()) + " bytes (limit " + std::to_string(kMaxNameBytes) + ")";
+    return "has " + std::to_string(name->size()) + " bytes (limit " +
+           std::to_string(kMaxNameBytes) + ")";
   }
   return isUtf8(name->string_view()) ? "" : "is no UTF-8";
 }
@@ -178,10 +192,12 @@ Status checkBody(const format::Artifact &body, uint64_t weightBytes) {
     FRIT_RETURN_IF_ERROR(checkImage(*body.images()->Get(at), "code image " + std::to_string(at)));
   }
   for (uint32_t at = 0; body.gpu_modules() && at < body.gpu_modules()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkModule(*body.gpu_modules()->Get(at), "GPU module " + std::to_string(at)));
+    FRIT_RETURN_IF_ERROR(
+        checkModule(*body.gpu_modules()->Get(at), "GPU module " + std::to_string(at)));
   }
   for (uint32_t at = 0; body.weights() && at < body.weights()->size(); ++at) {
-    FRIT_RETURN_IF_ERROR(checkWeight(*body.weights()->Get(at), "weight " + std::to_string(at), weightBytes));
+    FRIT_RETURN_IF_ERROR(
+        checkWeight(*body.weights()->Get(at), "weight " + std::to_string(at), weightBytes));
   }
   return Status::ok();
 }

@@ -1,5 +1,6 @@
-// What a cubin says of its entries: for each a section `.nv.info.<entry>`, a list of attributes as ptxas and nvJitLink of CUDA 11 to 13 write
-// them for all architectures. Only what a launch depends on is read; of what is not understood about parameters nothing is assumed.
+// What a cubin says of its entries: for each a section `.nv.info.<entry>`, a list of attributes as
+// ptxas and nvJitLink of CUDA 11 to 13 write them for all architectures. Only what a launch depends
+// on is read; of what is not understood about parameters nothing is assumed.
 
 #include "runtime/artifact/GpuCode.h"
 
@@ -15,10 +16,17 @@ constexpr uint16_t kCudaMachine = 190;
 constexpr uint32_t kNoBits = 8, kInfo = 0x70000000;
 
 enum Form : uint8_t { NoValue = 1, ByteValue, HalfValue, SizedValue };
-enum Attribute : uint8_t { MostThreads = 0x05, Threads = 0x10, ParameterInfo = 0x17, ParameterBytes = 0x19, ClusterBlocks = 0x3d };
+enum Attribute : uint8_t {
+  MostThreads = 0x05,
+  Threads = 0x10,
+  ParameterInfo = 0x17,
+  ParameterBytes = 0x19,
+  ClusterBlocks = 0x3d
+};
 
 Status wrong(const std::string &what) {
-  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + what + "; compile it again");
+  return Status::error(ErrorKind::BadArtifact,
+                       "not a usable .frit artifact: " + what + "; compile it again");
 }
 
 template <typename T> T numberAt(std::span<const uint8_t> bytes, size_t at) {
@@ -34,12 +42,18 @@ struct Section {
 
 Result<std::vector<Section>> readSections(std::span<const uint8_t> bytes) {
   // Class 64 bits, little endian.
-  if (bytes.size() < kHeader || std::memcmp(bytes.data(), "\x7f" "ELF\2\1", 6) != 0 || numberAt<uint16_t>(bytes, 18) != kCudaMachine) {
+  if (bytes.size() < kHeader ||
+      std::memcmp(bytes.data(),
+                  "\x7f"
+                  "ELF\2\1",
+                  6) != 0 ||
+      numberAt<uint16_t>(bytes, 18) != kCudaMachine) {
     return wrong("its cubin is no ELF file for a GPU");
   }
   auto table = numberAt<uint64_t>(bytes, 40);
   uint64_t count = numberAt<uint16_t>(bytes, 60);
-  if (count != 0 && (numberAt<uint16_t>(bytes, 58) != kSection || table > bytes.size() || count * kSection > bytes.size() - table)) {
+  if (count != 0 && (numberAt<uint16_t>(bytes, 58) != kSection || table > bytes.size() ||
+                     count * kSection > bytes.size() - table)) {
     return wrong("the sections of its cubin lie outside of it");
   }
   std::vector<Section> sections;
@@ -51,7 +65,8 @@ Result<std::vector<Section>> readSections(std::span<const uint8_t> bytes) {
     if (hasBytes && (offset > bytes.size() || size > bytes.size() - offset)) {
       return wrong("section " + std::to_string(number) + " of its cubin lies outside of it");
     }
-    sections.push_back({numberAt<uint32_t>(bytes, at), type, hasBytes ? bytes.subspan(offset, size) : bytes.first(0)});
+    sections.push_back({numberAt<uint32_t>(bytes, at), type,
+                        hasBytes ? bytes.subspan(offset, size) : bytes.first(0)});
   }
   return sections;
 }
@@ -63,7 +78,8 @@ std::string_view nameAt(std::span<const uint8_t> names, uint32_t at) {
   }
   auto rest = names.subspan(at);
   auto end = std::find(rest.begin(), rest.end(), 0);
-  return {reinterpret_cast<const char *>(rest.data()), end == rest.end() ? 0 : static_cast<size_t>(end - rest.begin())};
+  return {reinterpret_cast<const char *>(rest.data()),
+          end == rest.end() ? 0 : static_cast<size_t>(end - rest.begin())};
 }
 
 uint64_t productAt(std::span<const uint8_t> value) {
@@ -79,8 +95,10 @@ struct Parameter {
   uint32_t bytes;
 };
 
-Status takeParameters(std::vector<Parameter> parameters, uint64_t bytes, GpuEntry &entry, const std::string &place) {
-  std::sort(parameters.begin(), parameters.end(), [](const Parameter &a, const Parameter &b) { return a.ordinal < b.ordinal; });
+Status takeParameters(std::vector<Parameter> parameters, uint64_t bytes, GpuEntry &entry,
+                      const std::string &place) {
+  std::sort(parameters.begin(), parameters.end(),
+            [](const Parameter &a, const Parameter &b) { return a.ordinal < b.ordinal; });
   uint64_t end = 0;
   for (size_t number = 0; number < parameters.size(); ++number) {
     const Parameter &one = parameters[number];
@@ -88,14 +106,17 @@ Status takeParameters(std::vector<Parameter> parameters, uint64_t bytes, GpuEntr
       return wrong(place + "does not say of each parameter where it lies");
     }
     if (one.bytes != 8 && (parameters.size() != 1 || one.bytes == 0 || one.bytes % 8 != 0)) {
-      return wrong(place + "takes a parameter of " + std::to_string(one.bytes) + " bytes that is neither a number of 8 bytes nor a table of such");
+      return wrong(place + "takes a parameter of " + std::to_string(one.bytes) +
+                   " bytes that is neither a number of 8 bytes nor a table of such");
     }
     end += one.bytes;
     entry.parameters += one.bytes == 8 ? 'n' : 't';
     entry.tableBytes = one.bytes == 8 ? 0 : one.bytes;
   }
-  return end == bytes ? Status::ok()
-                      : wrong(place + "has " + std::to_string(bytes) + " bytes of parameters, and says of " + std::to_string(end) + " what they are");
+  return end == bytes
+             ? Status::ok()
+             : wrong(place + "has " + std::to_string(bytes) + " bytes of parameters, and says of " +
+                     std::to_string(end) + " what they are");
 }
 
 Status readInfo(std::span<const uint8_t> info, GpuEntry &entry) {
@@ -116,7 +137,9 @@ Status readInfo(std::span<const uint8_t> info, GpuEntry &entry) {
     std::span<const uint8_t> value = info.subspan(at, size);
     at += size;
     bool isProduct = attribute == MostThreads || attribute == Threads || attribute == ClusterBlocks;
-    if ((isProduct || attribute == ParameterInfo) ? size != 12 : attribute == ParameterBytes && form != HalfValue) {
+    if ((isProduct || attribute == ParameterInfo)
+            ? size != 12
+            : attribute == ParameterBytes && form != HalfValue) {
       return wrong(place + "has an attribute of an unknown form or that does not end");
     }
     if (isProduct) {
@@ -124,7 +147,8 @@ Status readInfo(std::span<const uint8_t> info, GpuEntry &entry) {
     } else if (attribute == ParameterBytes) {
       bytes = half;
     } else if (attribute == ParameterInfo) {
-      parameters.push_back({numberAt<uint16_t>(value, 4), numberAt<uint16_t>(value, 6), numberAt<uint32_t>(value, 8) >> 18});
+      parameters.push_back({numberAt<uint16_t>(value, 4), numberAt<uint16_t>(value, 6),
+                            numberAt<uint32_t>(value, 8) >> 18});
     }
   }
   return takeParameters(std::move(parameters), bytes, entry, place);

@@ -9,7 +9,8 @@ namespace frit {
 namespace {
 
 Status wrong(const std::string &what) {
-  return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + what + "; compile it again");
+  return Status::error(ErrorKind::BadArtifact,
+                       "not a usable .frit artifact: " + what + "; compile it again");
 }
 
 /// Words and single signs of PTX; comments are passed over, and so are the bodies of functions.
@@ -46,7 +47,8 @@ private:
   size_t at = 0;
 
   static bool isOfWord(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '$' || c == '%';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '$' || c == '%';
   }
   void skipBlanks() {
     while (at < text.size()) {
@@ -67,12 +69,15 @@ private:
 uint64_t readNumber(std::string_view word) {
   uint64_t number = 0;
   for (char digit : word) {
-    number = digit >= '0' && digit <= '9' && number < (1u << 20) ? number * 10 + static_cast<uint64_t>(digit - '0') : 1u << 20;
+    number = digit >= '0' && digit <= '9' && number < (1u << 20)
+                 ? number * 10 + static_cast<uint64_t>(digit - '0')
+                 : 1u << 20;
   }
   return number;
 }
 
-/// Reads `4, 2, 1`; returns the word behind it. What is no number, or none that a device takes, is a large one.
+/// Reads `4, 2, 1`; returns the word behind it. What is no number, or none that a device takes, is
+/// a large one.
 std::string_view readProduct(PtxWords &words, uint64_t &product) {
   product = 1;
   std::string_view word;
@@ -85,7 +90,8 @@ std::string_view readProduct(PtxWords &words, uint64_t &product) {
 
 /// `.param .align 8 .b8 name[bytes]`, from behind `.align`.
 Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
-  bool isTable = readNumber(words.next()) == 8 && words.next() == ".b8" && !words.next().empty() && words.next() == "[";
+  bool isTable = readNumber(words.next()) == 8 && words.next() == ".b8" && !words.next().empty() &&
+                 words.next() == "[";
   uint64_t bytes = isTable ? readNumber(words.next()) : 0;
   if (bytes == 0 || bytes % 8 != 0 || words.next() != "]") {
     return wrong(place + "takes a parameter that is no table of numbers of 8 bytes");
@@ -180,13 +186,17 @@ std::vector<PtxPart> splitPtx(std::string_view text, size_t most) {
   if (most < 2 || kernels.size() < 2) {
     parts.push_back({std::string(text), {}});
   } else {
-    // The longest first, each to the part that is shortest so far: the time that a part takes goes with its length.
+    // The longest first, each to the part that is shortest so far: the time that a part takes goes
+    // with its length.
     std::vector<size_t> order(kernels.size()), partOf(kernels.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(kernels[b].size(), a) < std::pair(kernels[a].size(), b); });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::pair(kernels[b].size(), a) < std::pair(kernels[a].size(), b);
+    });
     std::vector<size_t> lengths(std::min(most, kernels.size()), 0);
     for (size_t kernel : order) {
-      partOf[kernel] = static_cast<size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
+      partOf[kernel] =
+          static_cast<size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
       lengths[partOf[kernel]] += kernels[kernel].size();
     }
     constexpr size_t kUnknown = SIZE_MAX;

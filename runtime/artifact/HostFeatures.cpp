@@ -54,14 +54,15 @@ constexpr Feature kFeatures[] = {
 };
 
 /// The first of them make x86-64-v3, all of them x86-64-v4.
-constexpr std::string_view kLevel4[] = {"avx",    "avx2",    "bmi",      "bmi2",     "f16c",     "fma",     "lzcnt",   "movbe",
-                                        "popcnt", "sse4.2",  "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+constexpr std::string_view kLevel4[] = {"avx",      "avx2",     "bmi",      "bmi2",    "f16c",
+                                        "fma",      "lzcnt",    "movbe",    "popcnt",  "sse4.2",
+                                        "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
 constexpr size_t kLevel3Count = 10;
 
 CpuLeaves readLeaves() {
   CpuLeaves leaves;
 #if defined(__x86_64__)
-  auto read = [](unsigned leaf, unsigned part, uint32_t(&to)[4]) {
+  auto read = [](unsigned leaf, unsigned part, uint32_t (&to)[4]) {
     uint32_t from[4];
     if (__get_cpuid_count(leaf, part, &from[0], &from[1], &from[2], &from[3])) {
       std::copy(std::begin(from), std::end(from), std::begin(to));
@@ -88,7 +89,8 @@ CpuLeaves readLeaves() {
 
 std::vector<std::string_view> kernelFeatures() {
   std::vector<std::string_view> names;
-  std::transform(std::begin(kFeatures), std::end(kFeatures), std::back_inserter(names), [](const Feature &one) { return one.name; });
+  std::transform(std::begin(kFeatures), std::end(kFeatures), std::back_inserter(names),
+                 [](const Feature &one) { return one.name; });
   return names;
 }
 
@@ -112,7 +114,8 @@ const std::vector<std::string_view> &hostFeatures() {
   return features;
 }
 
-std::string missingFeatures(std::string_view level, const std::vector<std::string_view> &features, const std::vector<std::string_view> &host) {
+std::string missingFeatures(std::string_view level, const std::vector<std::string_view> &features,
+                            const std::vector<std::string_view> &host) {
   std::string missing;
   auto want = [&](std::string_view name) {
     if (std::find(host.begin(), host.end(), name) == host.end()) {

@@ -1,6 +1,7 @@
-// Which code this machine can run. An image says the level of the x86-64 psABI it is for and what it may use beyond it; both are looked up
-// in what the processor says of itself and in what the system keeps of its registers. No compiler's table takes part: the runtime is built by
-// whatever compiler a user has.
+// Which code this machine can run. An image says the level of the x86-64 psABI it is for and what
+// it may use beyond it; both are looked up in what the processor says of itself and in what the
+// system keeps of its registers. No compiler's table takes part: the runtime is built by whatever
+// compiler a user has.
 
 #pragma once
 
@@ -31,8 +32,8 @@ std::vector<std::string_view> featuresOf(const CpuLeaves &leaves);
 /// Those of this machine.
 const std::vector<std::string_view> &hostFeatures();
 
-/// "avx512bw, gfni": what `host` lacks of a level and of the features beyond it; empty where it can run the code. What this version does not
-/// know is lacking.
+/// "avx512bw, gfni": what `host` lacks of a level and of the features beyond it; empty where it can
+/// run the code. What this version does not know is lacking.
 std::string missingFeatures(std::string_view level, const std::vector<std::string_view> &features,
                             const std::vector<std::string_view> &host = hostFeatures());
 

@@ -1,13 +1,16 @@
-// What a CPU kernel sees. This header is the truth of the calling convention between generated code and the runtime: plain C
-// layouts, fixed order, nothing from torch or LLVM. codegen/cpu/ContextLayout.h mirrors the offsets and a static_assert in the
-// compiler compares them; changing anything here means raising kFormatVersion in Artifact.h.
+// What a CPU kernel sees. This header is the truth of the calling convention between generated code
+// and the runtime: plain C layouts, fixed order, nothing from torch or LLVM.
+// codegen/cpu/ContextLayout.h mirrors the offsets and a static_assert in the compiler compares
+// them; changing anything here means raising kFormatVersion in Artifact.h.
 //
-// A kernel is called on a sub-range of its units and may be called on several ranges at once from several threads:
+// A kernel is called on a sub-range of its units and may be called on several ranges at once from
+// several threads:
 //
 //   int32_t kernel(const Context *context, int64_t begin, int64_t end);
 //
-// It returns 0, or the code it left in *context->error. All threads share one error record; a kernel fills it only when `code` is
-// still 0 (a race between two failing threads leaves one of the two errors, either is true).
+// It returns 0, or the code it left in *context->error. All threads share one error record; a
+// kernel fills it only when `code` is still 0 (a race between two failing threads leaves one of the
+// two errors, either is true).
 
 #pragma once
 
@@ -18,8 +21,30 @@ namespace frit {
 
 /// Functions too rare to be written out as vector code, in the order of `Callbacks::unary`.
 enum class UnaryCallback : uint32_t {
-  Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc,
-  Cbrt, Lgamma, Tgamma,
+  Exp,
+  Exp2,
+  Expm1,
+  Log,
+  Log2,
+  Log10,
+  Log1p,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Tanh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Erf,
+  Erfc,
+  Cbrt,
+  Lgamma,
+  Tgamma,
   Count
 };
 
@@ -38,8 +63,8 @@ struct Callbacks {
 /// Why a kernel stopped; the runtime words it as eager does.
 enum class KernelError : int32_t {
   None = 0,
-  /// `index` is not in [-size, size); text of indexing: "index 5 is out of bounds for dimension 0 with size 3", the dimension
-  /// counted among the index tensors.
+  /// `index` is not in [-size, size); text of indexing: "index 5 is out of bounds for dimension 0
+  /// with size 3", the dimension counted among the index tensors.
   IndexOutOfRange = 1,
   /// Integer division or remainder by zero: "ZeroDivisionError".
   DivisionByZero = 2,
@@ -47,11 +72,13 @@ enum class KernelError : int32_t {
   NegativeValue = 3,
   /// The same for embedding: "index out of range in self".
   EmbeddingIndexOutOfRange = 4,
-  /// The same for gather and scatter: "index 5 is out of bounds for dimension 0 with size 3" at `operand`.
+  /// The same for gather and scatter: "index 5 is out of bounds for dimension 0 with size 3" at
+  /// `operand`.
   GatherIndexOutOfRange = 5,
   /// cross-entropy's target: "Target 5 is out of bounds."
   TargetOutOfRange = 6,
-  /// index_select along the second dimension, which checks in a loop of its own: "INDICES element is out of DATA bounds, ...".
+  /// index_select along the second dimension, which checks in a loop of its own: "INDICES element
+  /// is out of DATA bounds, ...".
   SelectedIndexOutOfRange = 7,
 };
 

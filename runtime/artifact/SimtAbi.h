@@ -1,9 +1,10 @@
-// What a GPU kernel sees when it runs on the CPU under emulation. The kernel is the `gpu.func` that also becomes PTX; everything
-// the hardware would do for it (identify the thread, wait, exchange, guard memory) is a call through `SimtOperations`, so its
-// image needs nothing of the process but this table. codegen/simt/SimtLayout.h mirrors the offsets and the compiler compares them.
+// What a GPU kernel sees when it runs on the CPU under emulation. The kernel is the `gpu.func` that
+// also becomes PTX; everything the hardware would do for it (identify the thread, wait, exchange,
+// guard memory) is a call through `SimtOperations`, so its image needs nothing of the process but
+// this table. codegen/simt/SimtLayout.h mirrors the offsets and the compiler compares them.
 //
-// An entry is called once for each thread of the grid, on a stack of its own:   void entry(const SimtContext *context);
-// A call that fails (an access out of bounds, a race) does not return.
+// An entry is called once for each thread of the grid, on a stack of its own:   void entry(const
+// SimtContext *context); A call that fails (an access out of bounds, a race) does not return.
 
 #pragma once
 
@@ -19,7 +20,8 @@ enum SimtAccess : int32_t { kSimtStore = 1, kSimtShared = 2 };
 /// How a shuffle names the lane it reads, in the order of gpu.shuffle's modes.
 enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
 
-/// The approximate instructions of PTX that kernels use, with the index that codegen/simt/SimtLayout.h names them by.
+/// The approximate instructions of PTX that kernels use, with the index that
+/// codegen/simt/SimtLayout.h names them by.
 enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div, Reciprocal };
 
 /// `site` numbers the barriers and shuffles of a kernel in the order of its text.
@@ -27,15 +29,19 @@ struct SimtOperations {
   /// Before every load and store.
   void (*access)(const SimtContext *, const void *address, int64_t bytes, int32_t flags);
   void (*barrier)(const SimtContext *, int32_t site);
-  /// The bits of `value` in another lane of the warp; the own value where that lane lies outside of `width`.
-  uint32_t (*shuffle)(const SimtContext *, uint32_t value, int32_t mode, int32_t operand, int32_t width, int32_t site);
+  /// The bits of `value` in another lane of the warp; the own value where that lane lies outside of
+  /// `width`.
+  uint32_t (*shuffle)(const SimtContext *, uint32_t value, int32_t mode, int32_t operand,
+                      int32_t width, int32_t site);
   /// An error of data; codes as in KernelError.
   void (*fail)(const SimtContext *, int32_t code, int32_t dimension, int64_t index, int64_t size);
   /// Passed when all threads of all blocks of the cluster wait at it.
   void (*clusterBarrier)(const SimtContext *, int32_t site);
-  /// An address in the block's shared memory to the same place in that of another block of the cluster.
+  /// An address in the block's shared memory to the same place in that of another block of the
+  /// cluster.
   void *(*mapShared)(const SimtContext *, void *address, int32_t block);
-  /// The result of an approximate instruction, off by what a device may be off. `b` is 0 where there is one operand.
+  /// The result of an approximate instruction, off by what a device may be off. `b` is 0 where
+  /// there is one operand.
   float (*approximate)(const SimtContext *, int32_t instruction, float a, float b);
 };
 
@@ -57,7 +63,8 @@ struct SimtContext {
 
 using SimtFunction = void (*)(const SimtContext *);
 
-static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 && sizeof(SimtContext) == 112);
+static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 &&
+              sizeof(SimtContext) == 112);
 static_assert(offsetof(SimtOperations, fail) == 24 && offsetof(SimtOperations, mapShared) == 40 &&
               offsetof(SimtOperations, approximate) == 48);
 

@@ -1,6 +1,6 @@
-// How the runtime reports what went wrong without exceptions: a Status that cannot be dropped on the floor, and a Result that is
-// a value or a Status. The kind decides what the edge (Python, a tool) raises; the message is one line that names the place, the
-// value and the way out.
+// How the runtime reports what went wrong without exceptions: a Status that cannot be dropped on
+// the floor, and a Result that is a value or a Status. The kind decides what the edge (Python, a
+// tool) raises; the message is one line that names the place, the value and the way out.
 
 #pragma once
 
@@ -69,11 +69,11 @@ private:
 };
 
 /// Hands a failure to the caller.
-#define FRIT_RETURN_IF_ERROR(expression)                                                                                        \
-  do {                                                                                                                          \
-    if (::frit::Status fritStatus = (expression); !fritStatus.isOk()) {                                                         \
-      return fritStatus;                                                                                                        \
-    }                                                                                                                           \
+#define FRIT_RETURN_IF_ERROR(expression)                                                           \
+  do {                                                                                             \
+    if (::frit::Status fritStatus = (expression); !fritStatus.isOk()) {                            \
+      return fritStatus;                                                                           \
+    }                                                                                              \
   } while (false)
 
 } // namespace frit

@@ -20,8 +20,11 @@ Result<CodeMapping> CodeMapping::map(const Artifact &artifact, int kind, uint32_
       continue;
     }
     std::string missing = missingFeatures(*image), level = levelText(*image);
-    offered += (offered.empty() ? "" : "; ") + level + (missing.empty() ? "" : ": it lacks " + missing);
-    bool isSought = number == kNoRegister ? mapping.chosenLevel.empty() || mapping.chosenLevel == level : number == at;
+    offered +=
+        (offered.empty() ? "" : "; ") + level + (missing.empty() ? "" : ": it lacks " + missing);
+    bool isSought = number == kNoRegister
+                        ? mapping.chosenLevel.empty() || mapping.chosenLevel == level
+                        : number == at;
     if (isSought && missing.empty()) {
       mapping.chosenLevel = level;
       chosen.push_back(image);
@@ -32,8 +35,10 @@ Result<CodeMapping> CodeMapping::map(const Artifact &artifact, int kind, uint32_
   }
   FRIT_RETURN_IF_ERROR(artifact.hostCodeTrusted());
   if (chosen.empty()) {
-    return Status::error(ErrorKind::Unsupported, "this machine cannot run the artifact's code (" + offered +
-                                                     "); compile it again with --target=cpu:x86-64-v3 too, or on this machine");
+    return Status::error(
+        ErrorKind::Unsupported,
+        "this machine cannot run the artifact's code (" + offered +
+            "); compile it again with --target=cpu:x86-64-v3 too, or on this machine");
   }
   for (const format::CodeImage *image : chosen) {
     if (!image->bytes() || image->bytes()->size() == 0) {
@@ -41,24 +46,29 @@ Result<CodeMapping> CodeMapping::map(const Artifact &artifact, int kind, uint32_
     }
     auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     size_t bytes = (image->bytes()->size() + page - 1) / page * page;
-    void *address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *address =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address == MAP_FAILED) {
-      return Status::error(ErrorKind::OutOfMemory, std::string("cannot map code: ") + std::strerror(errno));
+      return Status::error(ErrorKind::OutOfMemory,
+                           std::string("cannot map code: ") + std::strerror(errno));
     }
     mapping.mappings.push_back({address, bytes});
     std::memcpy(address, image->bytes()->data(), image->bytes()->size());
     if (::mprotect(address, bytes, PROT_READ | PROT_EXEC) != 0) {
       return Status::error(ErrorKind::Unsupported,
-                           std::string("this system does not let code be mapped executable: ") + std::strerror(errno));
+                           std::string("this system does not let code be mapped executable: ") +
+                               std::strerror(errno));
     }
     if (!image->entries()) {
       continue;
     }
     for (const format::Entry *entry : *image->entries()) {
       if (!entry->name() || entry->offset() >= image->bytes()->size()) {
-        return Status::error(ErrorKind::BadArtifact, "an entry lies outside of its code image; compile it again");
+        return Status::error(ErrorKind::BadArtifact,
+                             "an entry lies outside of its code image; compile it again");
       }
-      mapping.entries.emplace(entry->name()->string_view(), static_cast<const char *>(address) + entry->offset());
+      mapping.entries.emplace(entry->name()->string_view(),
+                              static_cast<const char *>(address) + entry->offset());
     }
   }
   return mapping;

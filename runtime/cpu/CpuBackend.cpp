@@ -7,8 +7,8 @@
 namespace frit {
 
 Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) {
-  Result<CodeMapping> code =
-      CodeMapping::map(*plan.artifact, static_cast<int>(format::ImageKind::Cpu), plan.source->image());
+  Result<CodeMapping> code = CodeMapping::map(
+      *plan.artifact, static_cast<int>(format::ImageKind::Cpu), plan.source->image());
   if (!code.isOk()) {
     return code.status();
   }
@@ -26,8 +26,9 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) 
       for (const format::KernelLaunch *launch : *variant->launches()) {
         const void *address = backend->code.find(launch->entry()->string_view());
         if (!address) {
-          return Status::error(ErrorKind::BadArtifact, "the code of kernel entry '" + launch->entry()->str() +
-                                                           "' is missing from the artifact; compile it again");
+          return Status::error(ErrorKind::BadArtifact,
+                               "the code of kernel entry '" + launch->entry()->str() +
+                                   "' is missing from the artifact; compile it again");
         }
         backend->launches.push_back({reinterpret_cast<KernelFunction>(const_cast<void *>(address)),
                                      std::max<int64_t>(launch->grain(), 1)});
@@ -37,7 +38,8 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) 
   return backend;
 }
 
-/// All items of a list in one go over the threads: their units one after the other, each range of which may touch several items.
+/// All items of a list in one go over the threads: their units one after the other, each range of
+/// which may touch several items.
 Status CpuBackend::launchList(const KernelArguments &arguments, TensorHost &host) const {
   const LaunchSite &site = *arguments.site;
   ErrorRecord error = {};
@@ -49,17 +51,19 @@ Status CpuBackend::launchList(const KernelArguments &arguments, TensorHost &host
   } work;
   const Launch &launch = launches[firstLaunch[site.kernel][arguments.variantIndex]];
   work.function = launch.function;
-  size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items, floats = site.floats.size() / site.items;
+  size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items,
+         floats = site.floats.size() / site.items;
   int64_t units = 0;
   for (size_t item = 0; item < site.items; ++item) {
-    work.contexts.push_back({arguments.pointers + item * tensors, arguments.ints + item * ints, arguments.floats + item * floats, nullptr,
-                             &mathCallbacks(), &error});
+    work.contexts.push_back({arguments.pointers + item * tensors, arguments.ints + item * ints,
+                             arguments.floats + item * floats, nullptr, &mathCallbacks(), &error});
     units += std::max<int64_t>(arguments.registers[arguments.variant->launches[item][0]], 0);
     work.ends.push_back(units);
   }
   RangeBody body = [](void *argument, int64_t begin, int64_t end) {
     auto *work = static_cast<Work *>(argument);
-    size_t item = static_cast<size_t>(std::upper_bound(work->ends.begin(), work->ends.end(), begin) - work->ends.begin());
+    size_t item = static_cast<size_t>(
+        std::upper_bound(work->ends.begin(), work->ends.end(), begin) - work->ends.begin());
     for (; begin < end; ++item) {
       int64_t start = item == 0 ? 0 : work->ends[item - 1], stop = std::min(end, work->ends[item]);
       if (begin < stop) {
@@ -114,8 +118,9 @@ Status CpuBackend::launch(const KernelArguments &arguments, TensorHost &host) {
 }
 
 Status kernelError(const ErrorRecord &record) {
-  std::string outOfBounds = "index " + std::to_string(record.index) + " is out of bounds for dimension " +
-                            std::to_string(record.operand) + " with size " + std::to_string(record.size);
+  std::string outOfBounds = "index " + std::to_string(record.index) +
+                            " is out of bounds for dimension " + std::to_string(record.operand) +
+                            " with size " + std::to_string(record.size);
   switch (static_cast<KernelError>(record.code)) {
   case KernelError::IndexOutOfRange:
     return Status::error(ErrorKind::Index, outOfBounds);
@@ -124,18 +129,22 @@ Status kernelError(const ErrorRecord &record) {
   case KernelError::GatherIndexOutOfRange:
     return Status::error(ErrorKind::Runtime, outOfBounds);
   case KernelError::TargetOutOfRange:
-    return Status::error(ErrorKind::Index, "Target " + std::to_string(record.index) + " is out of bounds.");
+    return Status::error(ErrorKind::Index,
+                         "Target " + std::to_string(record.index) + " is out of bounds.");
   case KernelError::SelectedIndexOutOfRange:
-    return Status::error(ErrorKind::Runtime, "INDICES element is out of DATA bounds, id=" + std::to_string(record.index) +
+    return Status::error(ErrorKind::Runtime, "INDICES element is out of DATA bounds, id=" +
+                                                 std::to_string(record.index) +
                                                  " axis_dim=" + std::to_string(record.size));
   case KernelError::DivisionByZero:
     return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
   case KernelError::NegativeValue:
-    return Status::error(ErrorKind::Runtime, "a value that must not be negative is " + std::to_string(record.index));
+    return Status::error(ErrorKind::Runtime,
+                         "a value that must not be negative is " + std::to_string(record.index));
   case KernelError::None:
     break;
   }
-  return Status::error(ErrorKind::Runtime, "a kernel stopped with the unknown code " + std::to_string(record.code));
+  return Status::error(ErrorKind::Runtime,
+                       "a kernel stopped with the unknown code " + std::to_string(record.code));
 }
 
 } // namespace frit

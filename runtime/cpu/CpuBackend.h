@@ -1,5 +1,6 @@
-// Kernels of a plan on the CPU: entries are looked up once, a launch is a direct call, or a parallel-for where there is more than
-// one grain of work. What a kernel leaves in its error record becomes the sentence eager would have raised.
+// Kernels of a plan on the CPU: entries are looked up once, a launch is a direct call, or a
+// parallel-for where there is more than one grain of work. What a kernel leaves in its error record
+// becomes the sentence eager would have raised.
 
 #pragma once
 

@@ -22,11 +22,13 @@ template <double (*function)(double, double)> double counted(double x, double y)
 #define FRIT_BINARY(function) counted<static_cast<double (*)(double, double)>(::function)>
 
 constexpr Callbacks kTable = {
-    {FRIT_UNARY(exp),   FRIT_UNARY(exp2),  FRIT_UNARY(expm1), FRIT_UNARY(log),   FRIT_UNARY(log2),  FRIT_UNARY(log10),
-     FRIT_UNARY(log1p), FRIT_UNARY(sin),   FRIT_UNARY(cos),   FRIT_UNARY(tan),   FRIT_UNARY(asin),  FRIT_UNARY(acos),
-     FRIT_UNARY(atan),  FRIT_UNARY(sinh),  FRIT_UNARY(cosh),  FRIT_UNARY(tanh),  FRIT_UNARY(asinh), FRIT_UNARY(acosh),
-     FRIT_UNARY(atanh), FRIT_UNARY(erf),   FRIT_UNARY(erfc),  FRIT_UNARY(cbrt),  FRIT_UNARY(lgamma), FRIT_UNARY(tgamma)},
-    {FRIT_BINARY(pow), FRIT_BINARY(atan2), FRIT_BINARY(fmod), FRIT_BINARY(hypot), FRIT_BINARY(remainder)}};
+    {FRIT_UNARY(exp),   FRIT_UNARY(exp2),  FRIT_UNARY(expm1),  FRIT_UNARY(log),   FRIT_UNARY(log2),
+     FRIT_UNARY(log10), FRIT_UNARY(log1p), FRIT_UNARY(sin),    FRIT_UNARY(cos),   FRIT_UNARY(tan),
+     FRIT_UNARY(asin),  FRIT_UNARY(acos),  FRIT_UNARY(atan),   FRIT_UNARY(sinh),  FRIT_UNARY(cosh),
+     FRIT_UNARY(tanh),  FRIT_UNARY(asinh), FRIT_UNARY(acosh),  FRIT_UNARY(atanh), FRIT_UNARY(erf),
+     FRIT_UNARY(erfc),  FRIT_UNARY(cbrt),  FRIT_UNARY(lgamma), FRIT_UNARY(tgamma)},
+    {FRIT_BINARY(pow), FRIT_BINARY(atan2), FRIT_BINARY(fmod), FRIT_BINARY(hypot),
+     FRIT_BINARY(remainder)}};
 
 } // namespace
 

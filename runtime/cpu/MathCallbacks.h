@@ -1,4 +1,5 @@
-// The table behind Context::callbacks: f64 functions too rare to be written out as vector code, taken from this process's libm.
+// The table behind Context::callbacks: f64 functions too rare to be written out as vector code,
+// taken from this process's libm.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// Threads for who has no torch. A call hands the same body to all of them and takes part itself; between calls they sleep.
+// Threads for who has no torch. A call hands the same body to all of them and takes part itself;
+// between calls they sleep.
 
 #pragma once
 
@@ -16,7 +17,8 @@ public:
   explicit ThreadPool(unsigned threads = 0);
   ~ThreadPool();
 
-  /// Splits [0, units) into at most one piece for each thread, none under `grain` but the last; returns when all are done.
+  /// Splits [0, units) into at most one piece for each thread, none under `grain` but the last;
+  /// returns when all are done.
   void run(int64_t units, int64_t grain, RangeBody body, void *argument);
   unsigned size() const { return static_cast<unsigned>(workers.size()) + 1; }
 

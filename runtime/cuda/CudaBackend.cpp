@@ -17,9 +17,11 @@ constexpr int64_t kGridLimits[] = {std::numeric_limits<int32_t>::max(), 65535, 6
 
 } // namespace
 
-Result<std::unique_ptr<CudaBackend>> CudaBackend::create(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver,
+Result<std::unique_ptr<CudaBackend>> CudaBackend::create(std::shared_ptr<const DecodedPlan> plan,
+                                                         std::shared_ptr<Driver> driver,
                                                          JitLinkerSource linker) {
-  std::unique_ptr<CudaBackend> backend(new CudaBackend(std::move(plan), std::move(driver), std::move(linker)));
+  std::unique_ptr<CudaBackend> backend(
+      new CudaBackend(std::move(plan), std::move(driver), std::move(linker)));
   const char *sync = std::getenv("FRIT_CUDA_SYNC");
   backend->synchronous = sync && *sync == '1';
   return backend;
@@ -35,12 +37,16 @@ std::vector<std::pair<std::string, uint64_t>> CudaBackend::counters() const {
 }
 
 Status CudaBackend::failed(DriverCode code, const std::string &what) const {
-  std::string message = what + " (graph '" + std::string(plan->artifact->graphName()) + "'): " + driver->describe(code);
+  std::string message = what + " (graph '" + std::string(plan->artifact->graphName()) +
+                        "'): " + driver->describe(code);
   if (code == kIllegalInstruction || code == kLaunchFailed) {
-    message += ", which is how a kernel stops at an index out of range (run the graph on the CPU to see which)";
+    message += ", which is how a kernel stops at an index out of range (run the graph on the CPU "
+               "to see which)";
   }
   if (Driver::isSticky(code)) {
-    message += synchronous ? "" : "; it may stem from a kernel launched before this one, FRIT_CUDA_SYNC=1 names the one at fault";
+    message += synchronous ? ""
+                           : "; it may stem from a kernel launched before this one, "
+                             "FRIT_CUDA_SYNC=1 names the one at fault";
     message += "; the process's GPU state is lost: restart it";
     driver->markLost(message);
     return Status::error(ErrorKind::Runtime, message);
@@ -54,18 +60,23 @@ std::string CudaBackend::kernelName(uint32_t number) const {
 }
 
 /// "kernel frit_add_..., grid (40, 1, 1), block (128, 1, 1), from model.py:6 in f: ..."
-std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const {
+std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch,
+                                    const int64_t (&grid)[3]) const {
   const format::Kernel &kernel = *launch.kernel;
   const format::KernelLaunch &source = *launch.source;
-  std::string what = "kernel " + (kernel.name() ? kernel.name()->str() : source.entry()->str()) + ", grid (" + std::to_string(grid[0]) +
-                     ", " + std::to_string(grid[1]) + ", " + std::to_string(grid[2]) + "), block (" + std::to_string(source.block_x()) +
-                     ", " + std::to_string(source.block_y()) + ", " + std::to_string(source.block_z()) + ")";
+  std::string what = "kernel " + (kernel.name() ? kernel.name()->str() : source.entry()->str()) +
+                     ", grid (" + std::to_string(grid[0]) + ", " + std::to_string(grid[1]) + ", " +
+                     std::to_string(grid[2]) + "), block (" + std::to_string(source.block_x()) +
+                     ", " + std::to_string(source.block_y()) + ", " +
+                     std::to_string(source.block_z()) + ")";
   const auto *lines = plan->artifact->root().sources();
-  if (lines && kernel.sources() && kernel.sources()->size() != 0 && kernel.sources()->Get(0) < lines->size()) {
+  if (lines && kernel.sources() && kernel.sources()->size() != 0 &&
+      kernel.sources()->Get(0) < lines->size()) {
     // The place and the beginning of the line of code: a message is one line.
     constexpr size_t kLongestLine = 100;
     std::string line = lines->Get(kernel.sources()->Get(0))->str();
-    what += ", from " + (line.size() > kLongestLine ? line.substr(0, kLongestLine - 3) + "..." : line);
+    what +=
+        ", from " + (line.size() > kLongestLine ? line.substr(0, kLongestLine - 3) + "..." : line);
   }
   return what;
 }
@@ -77,16 +88,19 @@ bool CudaBackend::freedMemory(DriverStream stream, TensorHost &host) const {
 /// Until everything on the stream has ended. Asks, and so can give up.
 Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const {
   auto start = std::chrono::steady_clock::now();
-  for (auto pause = std::chrono::microseconds(10);; pause = std::min(2 * pause, std::chrono::microseconds(5000))) {
+  for (auto pause = std::chrono::microseconds(10);;
+       pause = std::min(2 * pause, std::chrono::microseconds(5000))) {
     DriverCode code = driver->call().cuStreamQuery(stream);
     if (code != kNotReady) {
       return code ? failed(code, what) : Status::ok();
     }
     auto waited = std::chrono::steady_clock::now() - start;
     if (waited > patience) {
-      std::string message = what + " (graph '" + std::string(plan->artifact->graphName()) + "') has not ended after " +
-                            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(waited).count()) +
-                            " ms: the kernel or the device hangs (see dmesg for Xid); restart the process";
+      std::string message =
+          what + " (graph '" + std::string(plan->artifact->graphName()) +
+          "') has not ended after " +
+          std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(waited).count()) +
+          " ms: the kernel or the device hangs (see dmesg for Xid); restart the process";
       driver->markLost(message);
       return Status::error(ErrorKind::Runtime, message);
     }
@@ -94,23 +108,29 @@ Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const 
   }
 }
 
-Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &arguments, TensorHost &host) {
+Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &arguments,
+                               TensorHost &host) {
   FRIT_RETURN_IF_ERROR(driver->usable());
   const DriverTable &call = driver->call();
   DriverContext context = nullptr;
   if (DriverCode code = call.cuCtxGetCurrent(&context); code != 0 || !context) {
     return code ? failed(code, "asking for the current context")
-                : Status::error(ErrorKind::Runtime, "no CUDA context is current on this thread; allocate a CUDA tensor first");
+                : Status::error(
+                      ErrorKind::Runtime,
+                      "no CUDA context is current on this thread; allocate a CUDA tensor first");
   }
   DriverStream stream = host.currentStream();
   const LaunchSite &site = *arguments.site;
   uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);
   auto load = [&] {
     auto usual = modules.in(context, stream, host);
-    return usual.isOk() ? modules.with(*usual, first, site.launchesOf(*arguments.variant), stream, host) : usual;
+    return usual.isOk()
+               ? modules.with(*usual, first, site.launchesOf(*arguments.variant), stream, host)
+               : usual;
   };
   Result<const CudaModules::Loaded *> loaded = load();
-  if (!loaded.isOk() && loaded.status().kind() == ErrorKind::OutOfMemory && freedMemory(stream, host)) {
+  if (!loaded.isOk() && loaded.status().kind() == ErrorKind::OutOfMemory &&
+      freedMemory(stream, host)) {
     loaded = load();
   }
   if (!loaded.isOk()) {
@@ -146,30 +166,44 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
     if (empty) {
       continue;
     }
-    FRIT_RETURN_IF_ERROR(start(sink, launched, (*loaded)->functions[first + at], grid, parameters.data(), stream, host));
+    FRIT_RETURN_IF_ERROR(start(sink, launched, (*loaded)->functions[first + at], grid,
+                               parameters.data(), stream, host));
   }
   return Status::ok();
 }
 
-Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched, DriverFunction function, const int64_t (&grid)[3],
-                          void **parameters, DriverStream stream, TensorHost &host) const {
+Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
+                          DriverFunction function, const int64_t (&grid)[3], void **parameters,
+                          DriverStream stream, TensorHost &host) const {
   const format::KernelLaunch &source = *launched.source;
   for (int dim = 0; dim < 3; ++dim) {
     if (grid[dim] > kGridLimits[dim]) {
-      return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is larger than a device takes");
+      return Status::error(ErrorKind::Runtime,
+                           wordLaunch(launched, grid) + ": the grid is larger than a device takes");
     }
   }
   // How many blocks a cluster has stands in the code.
   if (grid[0] % source.cluster_x() != 0) {
-    return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) + ": the grid is no multiple of a cluster of " +
-                                                  std::to_string(source.cluster_x()) + " blocks");
+    return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) +
+                                                 ": the grid is no multiple of a cluster of " +
+                                                 std::to_string(source.cluster_x()) + " blocks");
   }
   auto launch = [&] {
-    DriverKernelNode node = {function,         static_cast<unsigned>(grid[0]), static_cast<unsigned>(grid[1]), static_cast<unsigned>(grid[2]),
-                             source.block_x(), source.block_y(),               source.block_z(),               source.shared_bytes(),
-                             parameters,       nullptr,                        nullptr,                        nullptr};
+    DriverKernelNode node = {function,
+                             static_cast<unsigned>(grid[0]),
+                             static_cast<unsigned>(grid[1]),
+                             static_cast<unsigned>(grid[2]),
+                             source.block_x(),
+                             source.block_y(),
+                             source.block_z(),
+                             source.shared_bytes(),
+                             parameters,
+                             nullptr,
+                             nullptr,
+                             nullptr};
     return sink ? sink->launch(node, stream)
-                : driver->call().cuLaunchKernel(function, node.gridX, node.gridY, node.gridZ, node.blockX, node.blockY, node.blockZ,
+                : driver->call().cuLaunchKernel(function, node.gridX, node.gridY, node.gridZ,
+                                                node.blockX, node.blockY, node.blockZ,
                                                 node.sharedBytes, stream, parameters, nullptr);
   };
   DriverCode code = launch();
@@ -179,11 +213,14 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
   if (code != 0) {
     return failed(code, wordLaunch(launched, grid));
   }
-  return synchronous && !driver->isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid)) : Status::ok();
+  return synchronous && !driver->isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid))
+                                                     : Status::ok();
 }
 
-/// The items that have blocks fill the table from its beginning; the driver copies it, into a graph too where one is captured.
-Status CudaBackend::launchList(LaunchSink *sink, const KernelArguments &arguments, const CudaModules::Loaded &loaded, DriverStream stream,
+/// The items that have blocks fill the table from its beginning; the driver copies it, into a graph
+/// too where one is captured.
+Status CudaBackend::launchList(LaunchSink *sink, const KernelArguments &arguments,
+                               const CudaModules::Loaded &loaded, DriverStream stream,
                                TensorHost &host) const {
   uint32_t number = modules.firstLaunch(arguments.site->kernel, arguments.variantIndex);
   const CudaModules::Launch &launched = modules.launches()[number];

@@ -13,7 +13,8 @@ constexpr unsigned kNonBlocking = 1;
 /// Keys that are remembered, captured or not; reasons that are told apart.
 constexpr size_t kMostKeys = 128, kMostReasons = 32;
 
-constexpr const char *kHasKept = "its backward, or somebody else, still has what it kept in an earlier call";
+constexpr const char *kHasKept =
+    "its backward, or somebody else, still has what it kept in an earlier call";
 
 std::vector<bool> flags(size_t count, std::span<const uint32_t> numbers) {
   std::vector<bool> set(count);
@@ -25,7 +26,9 @@ std::vector<bool> flags(size_t count, std::span<const uint32_t> numbers) {
   return set;
 }
 
-bool anyOf(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
+bool anyOf(const std::vector<bool> &set) {
+  return std::find(set.begin(), set.end(), true) != set.end();
+}
 
 } // namespace
 
@@ -45,15 +48,19 @@ DriverCode CudaGraphs::Walk::launch(const DriverKernelNode &launch, DriverStream
   const DriverTable &call = backend.call();
   if (mode == Mode::Update) {
     // More launches than nodes: it does not fit, and is told so at the end.
-    return met++ < known.size() ? call.cuGraphExecKernelNodeSetParams(graph, known[met - 1], &launch) : 0;
+    return met++ < known.size()
+               ? call.cuGraphExecKernelNodeSetParams(graph, known[met - 1], &launch)
+               : 0;
   }
-  DriverCode code = call.cuLaunchKernel(launch.function, launch.gridX, launch.gridY, launch.gridZ, launch.blockX, launch.blockY, launch.blockZ,
+  DriverCode code = call.cuLaunchKernel(launch.function, launch.gridX, launch.gridY, launch.gridZ,
+                                        launch.blockX, launch.blockY, launch.blockZ,
                                         launch.sharedBytes, stream, launch.parameters, nullptr);
   int status = 0;
   const DriverGraphNode *last = nullptr;
   size_t count = 0;
   // What the next launch would wait for is the node of this one.
-  code = code ? code : call.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &count);
+  code =
+      code ? code : call.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &count);
   constexpr DriverCode kUnknown = 999;
   if (code == 0 && count != 1) {
     return kUnknown;
@@ -82,19 +89,23 @@ void CudaGraphs::Walk::update(DriverGraphExec made, std::span<const DriverGraphN
   met = 0;
 }
 
-CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend, PlanExecutor &executor,
-                       std::shared_ptr<Driver> driver, GraphPool &pool, const GraphTensors &tensors, OperatorCapture *operators)
-    : plan(std::move(plan)), host(host), backend(backend), executor(executor), driver(std::move(driver)), pool(pool),
-      statics(flags(executor.inputCount(), tensors.statics)), keptArguments(flags(executor.inputCount(), tensors.keptArguments)),
-      keptResults(flags(executor.outputCount(), tensors.keptResults)), anyKeptArguments(anyOf(keptArguments)),
-      anyKeptResults(anyOf(keptResults)), operators(operators), recording(host, backend), recorded(backend) {
+CudaGraphs::CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host,
+                       CudaBackend &backend, PlanExecutor &executor, std::shared_ptr<Driver> driver,
+                       GraphPool &pool, const GraphTensors &tensors, OperatorCapture *operators)
+    : plan(std::move(plan)), host(host), backend(backend), executor(executor),
+      driver(std::move(driver)), pool(pool), statics(flags(executor.inputCount(), tensors.statics)),
+      keptArguments(flags(executor.inputCount(), tensors.keptArguments)),
+      keptResults(flags(executor.outputCount(), tensors.keptResults)),
+      anyKeptArguments(anyOf(keptArguments)), anyKeptResults(anyOf(keptResults)),
+      operators(operators), recording(host, backend), recorded(backend) {
   for (uint32_t number = 0; number < this->plan->atenCalls.size(); ++number) {
     isRandom |= host.traitsOf(number).isRandom;
   }
   never = whyNever();
   onlyExact = whyExact();
-  recorder = this->plan->atenCalls.empty() ? std::make_unique<PlanExecutor>(this->plan, recording, recorded)
-                                           : std::make_unique<PlanExecutor>(this->plan, host, backend);
+  recorder = this->plan->atenCalls.empty()
+                 ? std::make_unique<PlanExecutor>(this->plan, recording, recorded)
+                 : std::make_unique<PlanExecutor>(this->plan, host, backend);
 }
 
 CudaGraphs::~CudaGraphs() {
@@ -123,7 +134,8 @@ uint64_t CudaGraphs::mostLaunches() const {
 }
 
 Status CudaGraphs::bindConstant(uint32_t number, void *handle) {
-  return recorder->bindConstant(number, plan->atenCalls.empty() ? recording.addConstant(number, handle) : handle);
+  return recorder->bindConstant(
+      number, plan->atenCalls.empty() ? recording.addConstant(number, handle) : handle);
 }
 
 GraphCounters CudaGraphs::counters() {
@@ -143,12 +155,14 @@ void CudaGraphs::count(const std::string &why) {
       return;
     }
     known = counts.notCaptured.emplace(why, 0).first;
-    host.note("graph '" + std::string(plan->artifact->graphName()) + "' is not captured in a CUDA graph: " + why);
+    host.note("graph '" + std::string(plan->artifact->graphName()) +
+              "' is not captured in a CUDA graph: " + why);
   }
   ++known->second;
 }
 
-Status CudaGraphs::plain(std::span<InputValue> inputs, std::span<OutputValue> outputs, const std::string &why) {
+Status CudaGraphs::plain(std::span<InputValue> inputs, std::span<OutputValue> outputs,
+                         const std::string &why) {
   if (!why.empty()) {
     count(why);
   }
@@ -200,7 +214,9 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
         std::shared_ptr<GraphLane> lane = entry.lane;
         ForkSafeGuard ofLane(lane->lock);
         // Only what torch's captures allocate comes from the memory that results are kept in.
-        KeptResults::Conflict conflict = entry.ofOperators.object ? lane->kept.conflict(&entry, entry.order) : KeptResults::Conflict::None;
+        KeptResults::Conflict conflict = entry.ofOperators.object
+                                             ? lane->kept.conflict(&entry, entry.order)
+                                             : KeptResults::Conflict::None;
         std::vector<TensorSlot> fresh(entry.fresh.size());
         if (conflict == KeptResults::Conflict::Own) {
           why = kHasKept;
@@ -216,11 +232,13 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
       }
     }
   }
-  return isToCapture ? runAndCapture(key, exact, context, stream, inputs, outputs) : plain(inputs, outputs, why);
+  return isToCapture ? runAndCapture(key, exact, context, stream, inputs, outputs)
+                     : plain(inputs, outputs, why);
 }
 
 /// Why this call is not the launch of a graph; empty where it is.
-std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const InputValue> inputs, DriverContext context, DriverStream stream) {
+std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const InputValue> inputs,
+                                DriverContext context, DriverStream stream) {
   if (!entry.refused.empty() || (entry.isCaptured() && entry.exact == exact)) {
     return entry.refused;
   }
@@ -254,7 +272,8 @@ std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const 
     return "";
   }
   entry.lane.reset();
-  std::string why = status.isOk() ? "its memory is held by the process this one was forked from" : status.message();
+  std::string why = status.isOk() ? "its memory is held by the process this one was forked from"
+                                  : status.message();
   // Memory may be there another time, but for a training step's.
   if (status.isOk() || status.kind() != ErrorKind::OutOfMemory || anyKeptResults) {
     entry.refused = why;
@@ -288,7 +307,8 @@ void CudaGraphs::makeRoom() {
 /// `isOne` says what is counted. What is used now is never the oldest.
 void CudaGraphs::dropOldest(size_t most, bool (*isOne)(const Entry &)) {
   auto isDroppable = [&](const auto &one) { return isOne(one.second); };
-  for (auto there = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), isDroppable)); there > most; --there) {
+  for (auto there = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), isDroppable));
+       there > most; --there) {
     auto oldest = std::find_if(entries.begin(), entries.end(), isDroppable);
     for (auto at = oldest; at != entries.end(); ++at) {
       oldest = isDroppable(*at) && at->second.lastUse < oldest->second.lastUse ? at : oldest;
@@ -317,7 +337,8 @@ void CudaGraphs::drop(Entry &entry) {
 }
 
 /// Walks the plan in the memory of the graph; fills what a launch of it has to do beside.
-Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory, DriverStream stream, Entry &entry) {
+Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
+                        DriverStream stream, Entry &entry) {
   recording.begin(memory, stream);
   entry.copies.clear();
   std::vector<InputValue> stand(inputs.begin(), inputs.end());
@@ -325,10 +346,12 @@ Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
     if (!inputs[number].handle) {
       continue;
     }
-    bool isPrivate = !entry.fixed[number] && plan->source->inputs()->Get(number)->kind() == InputKind::Tensor;
+    bool isPrivate =
+        !entry.fixed[number] && plan->source->inputs()->Get(number)->kind() == InputKind::Tensor;
     RecordedTensor *tensor = recording.addInput(number, inputs[number].handle, isPrivate);
     if (!tensor) {
-      return Status::error(ErrorKind::OutOfMemory, "there is no memory for a copy of input " + std::to_string(number));
+      return Status::error(ErrorKind::OutOfMemory,
+                           "there is no memory for a copy of input " + std::to_string(number));
     }
     stand[number].handle = tensor;
     if (isPrivate && tensor->storage->bytes != 0) {
@@ -343,7 +366,8 @@ Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
 
 /// What the call gives back next; null where that is no tensor whose memory must be told.
 CudaGraphs::Result *CudaGraphs::addResult(const OutputValue &output, Entry &entry) const {
-  const format::Output &spec = *plan->source->outputs()->Get(static_cast<uint32_t>(entry.results.size()));
+  const format::Output &spec =
+      *plan->source->outputs()->Get(static_cast<uint32_t>(entry.results.size()));
   Result &result = entry.results.emplace_back();
   result.kind = output.kind;
   result.integer = output.integer;
@@ -383,14 +407,16 @@ Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) c
       continue;
     }
     if (!result.isWhole) {
-      result.lookOffset = (tensor.data - storage.first) / static_cast<int64_t>(bytesOf(tensor.dtype));
+      result.lookOffset =
+          (tensor.data - storage.first) / static_cast<int64_t>(bytesOf(tensor.dtype));
     }
     if (storage.kind == RecordedStorage::Kind::Fresh) {
       auto known = std::find(storages.begin(), storages.end(), &storage);
       result.number = static_cast<uint32_t>(known - storages.begin());
       if (known == storages.end()) {
         storages.push_back(&storage);
-        entry.fresh.push_back({storage.sizes, storage.strides, storage.offset, storage.dtype, storage.device, storage.first, storage.bytes, nullptr});
+        entry.fresh.push_back({storage.sizes, storage.strides, storage.offset, storage.dtype,
+                               storage.device, storage.first, storage.bytes, nullptr});
       }
     }
   }
@@ -411,23 +437,30 @@ std::string CudaGraphs::notWorth(const Entry &entry, uint64_t launches) {
     return tooFew(launches);
   }
   if (launches <= copies) {
-    return "it launches " + std::to_string(launches) + " kernels and would copy " + std::to_string(copies) + " arguments and results";
+    return "it launches " + std::to_string(launches) + " kernels and would copy " +
+           std::to_string(copies) + " arguments and results";
   }
   if (bytes / kBytesPerLaunch > launches) {
-    return "it would copy " + std::to_string(bytes >> 20) + " MiB to save " + std::to_string(launches) + " launches";
+    return "it would copy " + std::to_string(bytes >> 20) + " MiB to save " +
+           std::to_string(launches) + " launches";
   }
-  return evictions <= 4 * mostGraphs ? "" : "its calls differ too often: " + std::to_string(evictions) + " graphs were made and dropped";
+  return evictions <= 4 * mostGraphs ? ""
+                                     : "its calls differ too often: " + std::to_string(evictions) +
+                                           " graphs were made and dropped";
 }
 
-/// Makes the graph of a call, or says why there is none. Whatever happens, nothing was computed and nothing is lost.
+/// Makes the graph of a call, or says why there is none. Whatever happens, nothing was computed and
+/// nothing is lost.
 Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
-  FRIT_RETURN_IF_ERROR(plan->atenCalls.empty() ? captureKernels(entry, inputs) : captureOperators(entry, inputs));
+  FRIT_RETURN_IF_ERROR(plan->atenCalls.empty() ? captureKernels(entry, inputs)
+                                               : captureOperators(entry, inputs));
   {
     ForkSafeGuard guard(countLock);
     ++counts.captures;
     if (!onlyExact.empty() && plan->source->symbols() && plan->source->symbols()->size() != 0) {
       if (++counts.exact[onlyExact] == 1) {
-        host.note("graph '" + std::string(plan->artifact->graphName()) + "' has a CUDA graph for each of its sizes: " + onlyExact);
+        host.note("graph '" + std::string(plan->artifact->graphName()) +
+                  "' has a CUDA graph for each of its sizes: " + onlyExact);
       }
     }
   }

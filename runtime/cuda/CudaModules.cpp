@@ -21,21 +21,25 @@ constexpr DriverCode kOutOfMemory = 2;
 constexpr uint32_t kStaticSharedLimit = 48 * 1024;
 
 std::string describe(const GpuModule &code) {
-  return std::string(code.kind() == GpuCodeKind::Ptx ? "PTX" : "cubin") + " for sm_" + std::to_string(code.arch());
+  return std::string(code.kind() == GpuCodeKind::Ptx ? "PTX" : "cubin") + " for sm_" +
+         std::to_string(code.arch());
 }
 
 bool hasEntry(const GpuModule &code, std::string_view entry) {
-  return code.entries() && std::any_of(code.entries()->begin(), code.entries()->end(),
-                                       [&](const flatbuffers::String *name) { return name->string_view() == entry; });
+  return code.entries() &&
+         std::any_of(code.entries()->begin(), code.entries()->end(),
+                     [&](const flatbuffers::String *name) { return name->string_view() == entry; });
 }
 
 bool runsOn(const GpuModule &code, uint32_t capability) {
-  return code.bytes() && code.arch() <= capability && (code.kind() == GpuCodeKind::Ptx || code.arch() / 10 == capability / 10);
+  return code.bytes() && code.arch() <= capability &&
+         (code.kind() == GpuCodeKind::Ptx || code.arch() / 10 == capability / 10);
 }
 
 } // namespace
 
-CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker)
+CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver,
+                         JitLinkerSource linker)
     : plan(std::move(plan)), driver(std::move(driver)), linkerSource(std::move(linker)) {
   if (const auto *kernels = this->plan->source->kernels()) {
     for (const format::Kernel *kernel : *kernels) {
@@ -54,7 +58,8 @@ CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_pt
 }
 
 CudaModules::~CudaModules() {
-  // A lost or forked context takes its modules with it, and so does the end of the process: there the driver is not to be called.
+  // A lost or forked context takes its modules with it, and so does the end of the process: there
+  // the driver is not to be called.
   if (driver->usable().isOk()) {
     for (const auto &loaded : contexts) {
       unload(*loaded);
@@ -72,14 +77,16 @@ void CudaModules::unload(Loaded &loaded) {
 Status CudaModules::failed(DriverCode code, const std::string &what) const {
   std::string message = what + " (" + graph() + "): " + driver->describe(code);
   if (Driver::isSticky(code)) {
-    message += "; a kernel launched before has destroyed the process's GPU state: restart it (FRIT_CUDA_SYNC=1 names the kernel at fault)";
+    message += "; a kernel launched before has destroyed the process's GPU state: restart it "
+               "(FRIT_CUDA_SYNC=1 names the kernel at fault)";
     driver->markLost(message);
   }
   return Status::error(code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, message);
 }
 
 /// All of the images or none.
-Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector<Image> &images, const std::string &what) {
+Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector<Image> &images,
+                                                               const std::string &what) {
   std::vector<Part> parts;
   for (const Image &image : images) {
     char log[2048] = {};
@@ -91,7 +98,8 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector
       std::string said(log, ::strnlen(log, sizeof(log)));
       std::replace(said.begin(), said.end(), '\n', ' ');
       std::string names = images.size() > 1 ? " with " + listed(*image.entries) : "";
-      Status status = failed(code, "loading the " + what + names + (said.empty() ? "" : " (" + said + ")"));
+      Status status =
+          failed(code, "loading the " + what + names + (said.empty() ? "" : " (" + said + ")"));
       if (driver->usable().isOk()) {
         for (const Part &part : parts) {
           driver->call().cuModuleUnload(part.module);
@@ -104,7 +112,8 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector
   return parts;
 }
 
-Result<std::vector<CudaModules::Part>> CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
+Result<std::vector<CudaModules::Part>>
+CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
   const JitLinker *linker = linkerSource ? linkerSource() : nullptr;
   if (!linker) {
     return Status::error(ErrorKind::Unsupported, "no nvJitLink was found");
@@ -129,7 +138,8 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadLinked(uint32_t number, 
 }
 
 /// One piece of code as modules; says to the host how.
-Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, uint32_t capability, TensorHost &host) {
+Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, uint32_t capability,
+                                                             TensorHost &host) {
   const GpuModule &code = *plan->artifact->root().gpu_modules()->Get(number);
   std::string text(reinterpret_cast<const char *>(code.bytes()->data()), code.bytes()->size());
   std::string device = graph() + " on sm_" + std::to_string(capability) + ": ";
@@ -168,16 +178,23 @@ Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, const P
     const format::KernelLaunch &launch = *all[at].source;
     // No module is asked for what another has: tools that watch the driver report that as an error.
     std::string_view entry = launch.entry()->string_view();
-    bool isHere = hasEntry(code, entry) && (!part.entries || std::find(part.entries->begin(), part.entries->end(), entry) != part.entries->end());
-    if (loaded.functions[at] || !isHere || call.cuModuleGetFunction(&loaded.functions[at], part.module, launch.entry()->c_str()) != 0) {
+    bool isHere = hasEntry(code, entry) &&
+                  (!part.entries || std::find(part.entries->begin(), part.entries->end(), entry) !=
+                                        part.entries->end());
+    if (loaded.functions[at] || !isHere ||
+        call.cuModuleGetFunction(&loaded.functions[at], part.module, launch.entry()->c_str()) !=
+            0) {
       continue;
     }
     uint32_t shared = launch.shared_bytes();
     if (shared <= kStaticSharedLimit) {
       continue;
     }
-    if (DriverCode wrong = call.cuFuncSetAttribute(loaded.functions[at], kFunctionSharedBytes, static_cast<int>(shared)); wrong != 0) {
-      return failed(wrong, "reserving " + std::to_string(shared) + " bytes of shared memory for kernel " + launch.entry()->str());
+    if (DriverCode wrong = call.cuFuncSetAttribute(loaded.functions[at], kFunctionSharedBytes,
+                                                   static_cast<int>(shared));
+        wrong != 0) {
+      return failed(wrong, "reserving " + std::to_string(shared) +
+                               " bytes of shared memory for kernel " + launch.entry()->str());
     }
   }
   return Status::ok();
@@ -247,16 +264,18 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
     return Status::ok();
   }
   if (!lastFailure.isOk()) {
-    return Status::error(ErrorKind::Unsupported, lastFailure.message() + "; compile the graph again for sm_" +
-                                                     std::to_string(capability) + ", or run it on the CPU");
+    return Status::error(ErrorKind::Unsupported,
+                         lastFailure.message() + "; compile the graph again for sm_" +
+                             std::to_string(capability) + ", or run it on the CPU");
   }
   return Status::error(ErrorKind::Unsupported,
                        "the artifact's code (" + offered + ") has no kernel '" +
-                           all[missing].source->entry()->str() +
-                           "' for this device of sm_" + std::to_string(capability) + "; compile it for this device");
+                           all[missing].source->entry()->str() + "' for this device of sm_" +
+                           std::to_string(capability) + "; compile it for this device");
 }
 
-Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, DriverStream stream, TensorHost &host) {
+Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, DriverStream stream,
+                                                      TensorHost &host) {
   ForkSafeGuard guard(lock);
   if (!guard.held) {
     return driver->usable();
@@ -272,8 +291,10 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
     return loaded.get();
   }
   if (driver->isCapturing(stream)) {
-    return Status::error(ErrorKind::Runtime, graph() + " is called for the first time inside of a CUDA graph capture, where its "
-                                                       "kernels cannot be loaded; call it once before capturing");
+    return Status::error(
+        ErrorKind::Runtime,
+        graph() + " is called for the first time inside of a CUDA graph capture, where its "
+                  "kernels cannot be loaded; call it once before capturing");
   }
   auto loaded = std::make_unique<Loaded>();
   loaded->context = context;
@@ -294,19 +315,23 @@ Result<const CudaModules::Loaded *> CudaModules::find(DriverContext context, Dri
   return contexts.back().get();
 }
 
-Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context, DriverStream stream, TensorHost &host) {
+Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context,
+                                                          DriverStream stream, TensorHost &host) {
   ForkSafeGuard guard(lock);
   if (!guard.held) {
     return driver->usable();
   }
-  auto place = std::find_if(contexts.begin(), contexts.end(), [&](const auto &loaded) { return loaded->context == context; });
+  auto place = std::find_if(contexts.begin(), contexts.end(),
+                            [&](const auto &loaded) { return loaded->context == context; });
   if ((*place)->isComplete) {
     return (*place)->failure.isOk() ? Result<const Loaded *>(place->get()) : (*place)->failure;
   }
   if (driver->isCapturing(stream)) {
-    return Status::error(ErrorKind::Runtime, graph() + " is called with other alignments or sizes than before inside of a CUDA graph "
-                                                       "capture, where the kernels for them cannot be loaded; call it once with such "
-                                                       "arguments before capturing");
+    return Status::error(
+        ErrorKind::Runtime,
+        graph() + " is called with other alignments or sizes than before inside of a CUDA graph "
+                  "capture, where the kernels for them cannot be loaded; call it once with such "
+                  "arguments before capturing");
   }
   auto successor = std::make_unique<Loaded>(**place);
   successor->isComplete = true;

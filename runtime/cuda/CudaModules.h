@@ -1,7 +1,9 @@
-// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context: what kernels' first variants need when the first
-// kernel is launched there, and the rest when a variant is launched that it holds. For each kernel the first of these that the device
-// takes: a cubin of its architecture; PTX of an older or equal one made cubins by nvJitLink, several of several kernels, each a module; the same
-// PTX, which the driver compiles; older PTX. Which it was is told to the host and counted; code that was refused is not offered again in the same context.
+// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context: what
+// kernels' first variants need when the first kernel is launched there, and the rest when a variant
+// is launched that it holds. For each kernel the first of these that the device takes: a cubin of
+// its architecture; PTX of an older or equal one made cubins by nvJitLink, several of several
+// kernels, each a module; the same PTX, which the driver compiles; older PTX. Which it was is told
+// to the host and counted; code that was refused is not offered again in the same context.
 
 #pragma once
 
@@ -16,7 +18,8 @@ namespace frit {
 
 /// What was done to load code, over all contexts.
 struct ModuleCounters {
-  /// Pieces of code loaded from a cubin of the file, from the cubins nvJitLink made of PTX, from PTX by the driver.
+  /// Pieces of code loaded from a cubin of the file, from the cubins nvJitLink made of PTX, from
+  /// PTX by the driver.
   std::atomic<uint64_t> cubins{0}, linked{0}, compiled{0};
   /// Pieces of code that nvJitLink or the driver would not take.
   std::atomic<uint64_t> refused{0};
@@ -34,8 +37,8 @@ public:
     const format::Kernel *kernel;
     const format::KernelLaunch *source;
   };
-  /// The modules of one context; `functions` in the order of the launches, null for what is not loaded. Nothing of it changes once it was
-  /// handed out: what loads the rest makes another.
+  /// The modules of one context; `functions` in the order of the launches, null for what is not
+  /// loaded. Nothing of it changes once it was handed out: what loads the rest makes another.
   struct Loaded {
     DriverContext context = nullptr;
     std::vector<DriverModule> modules;
@@ -47,7 +50,8 @@ public:
     bool isComplete = false;
   };
 
-  CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver, JitLinkerSource linker);
+  CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_ptr<Driver> driver,
+              JitLinkerSource linker);
   ~CudaModules();
   CudaModules(const CudaModules &) = delete;
   CudaModules &operator=(const CudaModules &) = delete;
@@ -55,15 +59,19 @@ public:
   const std::vector<Launch> &launches() const { return all; }
   /// Number of the first launch of a variant.
   uint32_t firstLaunch(uint32_t kernel, uint32_t variant) const { return first[kernel][variant]; }
-  /// The functions in `context`, which is current; loads them where that has not happened yet and `stream` is not being captured.
+  /// The functions in `context`, which is current; loads them where that has not happened yet and
+  /// `stream` is not being captured.
   Result<const Loaded *> in(DriverContext context, DriverStream stream, TensorHost &host) {
-    if (const Loaded *known = last.load(std::memory_order_acquire); known && known->context == context) {
+    if (const Loaded *known = last.load(std::memory_order_acquire);
+        known && known->context == context) {
       return known;
     }
     return find(context, stream, host);
   }
-  /// `loaded` if it has `count` functions from the launch `first` on, or its successor with the rest of the modules.
-  Result<const Loaded *> with(const Loaded *loaded, uint32_t first, size_t count, DriverStream stream, TensorHost &host) {
+  /// `loaded` if it has `count` functions from the launch `first` on, or its successor with the
+  /// rest of the modules.
+  Result<const Loaded *> with(const Loaded *loaded, uint32_t first, size_t count,
+                              DriverStream stream, TensorHost &host) {
     for (size_t at = first; at < first + count; ++at) {
       if (!loaded->functions[at]) {
         return complete(loaded->context, stream, host);
@@ -87,10 +95,13 @@ private:
   Result<const Loaded *> find(DriverContext context, DriverStream stream, TensorHost &host);
   Result<const Loaded *> complete(DriverContext context, DriverStream stream, TensorHost &host);
   Status load(Loaded &loaded, TensorHost &host);
-  bool isWanted(const Loaded &loaded, size_t launch) const { return !loaded.functions[launch] && (loaded.isComplete || isUsual[launch]); }
+  bool isWanted(const Loaded &loaded, size_t launch) const {
+    return !loaded.functions[launch] && (loaded.isComplete || isUsual[launch]);
+  }
   Result<std::vector<Part>> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
   Result<std::vector<Part>> loadImages(const std::vector<Image> &images, const std::string &what);
-  Result<std::vector<Part>> loadLinked(uint32_t number, const std::string &text, uint32_t capability);
+  Result<std::vector<Part>> loadLinked(uint32_t number, const std::string &text,
+                                       uint32_t capability);
   Status takeFunctions(Loaded &loaded, const format::GpuModule &code, const Part &part);
   Status failed(DriverCode code, const std::string &what) const;
   std::string graph() const { return "graph '" + std::string(plan->artifact->graphName()) + "'"; }

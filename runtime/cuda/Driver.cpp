@@ -10,7 +10,8 @@ namespace {
 constexpr int kOldestDriver = 12000;
 
 Status unavailable(const std::string &what) {
-  return Status::error(ErrorKind::Unsupported, "no usable CUDA driver: " + what + "; compile for the CPU or fix the driver");
+  return Status::error(ErrorKind::Unsupported, "no usable CUDA driver: " + what +
+                                                   "; compile for the CPU or fix the driver");
 }
 
 /// What to look at for the reasons a driver gives at its start.
@@ -23,13 +24,15 @@ std::string adviceFor(DriverCode code) {
   case 3:
   case 35:
   case 803:
-    return " (the driver does not fit its kernel module or is too old: install it anew or restart the machine)";
+    return " (the driver does not fit its kernel module or is too old: install it anew or restart "
+           "the machine)";
   default:
     return "";
   }
 }
 
-/// Set when the process ends: from then on the driver may have taken itself down, whoever still holds modules.
+/// Set when the process ends: from then on the driver may have taken itself down, whoever still
+/// holds modules.
 std::atomic<bool> isEnding{false};
 
 using GetProcAddress = DriverCode (*)(const char *, void **, int, uint64_t, void *);
@@ -46,9 +49,10 @@ Result<DriverTable> Driver::open(const char *library) {
     return unavailable("it is older than CUDA 12.0");
   }
   DriverTable table;
-#define FRIT_DRIVER_SYMBOL(name, version, parameters)                                                                           \
-  if (find(#name, reinterpret_cast<void **>(&table.name), version, 0, nullptr) != 0 || !table.name) {                           \
-    return unavailable("it has no " #name);                                                                                     \
+#define FRIT_DRIVER_SYMBOL(name, version, parameters)                                              \
+  if (find(#name, reinterpret_cast<void **>(&table.name), version, 0, nullptr) != 0 ||             \
+      !table.name) {                                                                               \
+    return unavailable("it has no " #name);                                                        \
   }
 #include "runtime/cuda/DriverSymbols.inc"
 #undef FRIT_DRIVER_SYMBOL
@@ -64,8 +68,8 @@ Result<std::shared_ptr<Driver>> Driver::create(const DriverTable &table) {
   [[maybe_unused]] static const int isRegistered = std::atexit([] { isEnding.store(true); });
   int version = 0;
   if (table.cuDriverGetVersion(&version) != 0 || version < kOldestDriver) {
-    return unavailable("it supports CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
-                       ", frit needs 12.0");
+    return unavailable("it supports CUDA " + std::to_string(version / 1000) + "." +
+                       std::to_string(version % 1000 / 10) + ", frit needs 12.0");
   }
   return driver;
 }
@@ -75,7 +79,8 @@ Result<std::shared_ptr<Driver>> Driver::system() {
   static std::shared_ptr<Driver> *driver = nullptr;
   ForkSafeGuard guard(lock);
   if (!guard.held) {
-    return unavailable("this process was forked while another thread initialised CUDA; start workers with the 'spawn' method");
+    return unavailable("this process was forked while another thread initialised CUDA; start "
+                       "workers with the 'spawn' method");
   }
   if (driver) {
     return *driver;
@@ -96,7 +101,8 @@ std::string Driver::describe(DriverCode code) const {
   const char *name = nullptr, *text = nullptr;
   table.cuGetErrorName(code, &name);
   table.cuGetErrorString(code, &text);
-  return std::string(name ? name : "CUDA error") + " (" + std::to_string(code) + ")" + (text ? std::string(": ") + text : "");
+  return std::string(name ? name : "CUDA error") + " (" + std::to_string(code) + ")" +
+         (text ? std::string(": ") + text : "");
 }
 
 Status Driver::usable() const {
@@ -107,8 +113,10 @@ Status Driver::usable() const {
     return Status::error(ErrorKind::Runtime, "the process is ending and its CUDA driver with it");
   }
   if (forkGeneration() != generation) {
-    return Status::error(ErrorKind::Runtime, "CUDA was initialised before this process was forked and cannot be used in it; "
-                                             "start workers with the 'spawn' method");
+    return Status::error(
+        ErrorKind::Runtime,
+        "CUDA was initialised before this process was forked and cannot be used in it; "
+        "start workers with the 'spawn' method");
   }
   return Status::ok();
 }

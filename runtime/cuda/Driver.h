@@ -1,5 +1,6 @@
-// The CUDA driver as a table of functions, found when the first GPU artifact is loaded and not before: importing frit touches no
-// driver, building it needs no CUDA, and a test fills the table with a fake. Types are the driver's own in all but name.
+// The CUDA driver as a table of functions, found when the first GPU artifact is loaded and not
+// before: importing frit touches no driver, building it needs no CUDA, and a test fills the table
+// with a fake. Types are the driver's own in all but name.
 
 #pragma once
 
@@ -50,7 +51,8 @@ public:
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
   std::string describe(DriverCode code) const;
 
-  /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the context, or the end of the process.
+  /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the
+  /// context, or the end of the process.
   Status usable() const;
   /// Whether what is launched on the stream is recorded, by whomever, and not run.
   bool isCapturing(DriverStream stream) const {

@@ -9,7 +9,8 @@ namespace {
 
 std::atomic<uint64_t> forks{0};
 /// Registered when the library is loaded, so that no fork can come before.
-[[maybe_unused]] const int isRegistered = ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+[[maybe_unused]] const int isRegistered =
+    ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
 } // namespace
 

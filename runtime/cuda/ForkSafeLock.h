@@ -1,5 +1,5 @@
-// A lock that a forked child may ask for although a thread of its parent held it at the fork. With std::mutex the child would wait for
-// a thread that it does not have; here it is told.
+// A lock that a forked child may ask for although a thread of its parent held it at the fork. With
+// std::mutex the child would wait for a thread that it does not have; here it is told.
 
 #pragma once
 
@@ -13,7 +13,8 @@ uint64_t forkGeneration();
 
 class ForkSafeLock {
 public:
-  /// Waits for the lock; false where its holder stayed behind in the process this one was forked from.
+  /// Waits for the lock; false where its holder stayed behind in the process this one was forked
+  /// from.
   [[nodiscard]] bool lock();
   void unlock() { holder.store(0, std::memory_order_release); }
 

@@ -10,7 +10,8 @@ namespace frit {
 using format::InputKind;
 
 std::string CudaGraphs::tooFew(uint64_t launches) {
-  return "it launches " + std::to_string(launches) + " kernels, fewer than " + std::to_string(CudaGraphs::kFewestKernels);
+  return "it launches " + std::to_string(launches) + " kernels, fewer than " +
+         std::to_string(CudaGraphs::kFewestKernels);
 }
 
 std::string CudaGraphs::whyNever() const {
@@ -27,7 +28,8 @@ std::string CudaGraphs::whyNever() const {
     if (input.kind() != InputKind::Tensor) {
       continue;
     }
-    std::string name = "input " + std::to_string(number) + (input.name() ? " ('" + input.name()->str() + "')" : "");
+    std::string name = "input " + std::to_string(number) +
+                       (input.name() ? " ('" + input.name()->str() + "')" : "");
     if (plan->tensors[input.reg()].device == format::Device::Cpu) {
       return name + " lies on the CPU";
     }
@@ -47,15 +49,19 @@ std::string CudaGraphs::whyExact() const {
   if (!plan->atenCalls.empty()) {
     return "it calls " + plan->atenCalls.front()->name()->str();
   }
-  bool copies = std::any_of(plan->steps.begin(), plan->steps.end(), [](const DecodedStep &step) { return step.kind == StepKind::CopyInto; });
+  bool copies = std::any_of(plan->steps.begin(), plan->steps.end(), [](const DecodedStep &step) {
+    return step.kind == StepKind::CopyInto;
+  });
   return copies ? "it copies into an argument" : "";
 }
 
-bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream, Key &key, Key &exact,
-                        std::vector<bool> &fixed, std::string &why) const {
+bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext context,
+                        DriverStream stream, Key &key, Key &exact, std::vector<bool> &fixed,
+                        std::string &why) const {
   fixed = statics;
   std::shared_ptr<GraphLane> lane = anyKeptArguments ? pool.known(context, stream) : nullptr;
-  key = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(context)), static_cast<int64_t>(reinterpret_cast<uintptr_t>(stream))};
+  key = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(context)),
+         static_cast<int64_t>(reinterpret_cast<uintptr_t>(stream))};
   for (uint32_t number = 0; number < inputs.size(); ++number) {
     const InputValue &input = inputs[number];
     key.push_back(static_cast<int64_t>(input.kind));
@@ -69,10 +75,12 @@ bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext contex
       why = "input " + std::to_string(number) + " is conjugated or negated lazily";
       return false;
     }
-    fixed[number] = statics[number] || (lane && keptArguments[number] && lane->kept.hold(view.data));
+    fixed[number] =
+        statics[number] || (lane && keptArguments[number] && lane->kept.hold(view.data));
     constexpr int64_t kFixed = 1 << 30;
-    key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 | view.rank << 16 |
-                  static_cast<int64_t>(view.deviceIndex) << 32 | (fixed[number] ? kFixed : 0));
+    key.push_back(static_cast<int64_t>(view.dtype) | static_cast<int64_t>(view.device) << 8 |
+                  view.rank << 16 | static_cast<int64_t>(view.deviceIndex) << 32 |
+                  (fixed[number] ? kFixed : 0));
     exact.push_back(view.offset);
     exact.insert(exact.end(), view.sizes, view.sizes + view.rank);
     exact.insert(exact.end(), view.strides, view.strides + view.rank);
@@ -105,10 +113,13 @@ bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext contex
   return true;
 }
 
-/// Whether what the forward kept for this call lies where each call will have it elsewhere, although graphs are made of forwards.
-bool CudaGraphs::waitsForForward(std::span<const InputValue> inputs, const std::vector<bool> &fixed) const {
+/// Whether what the forward kept for this call lies where each call will have it elsewhere,
+/// although graphs are made of forwards.
+bool CudaGraphs::waitsForForward(std::span<const InputValue> inputs,
+                                 const std::vector<bool> &fixed) const {
   for (uint32_t number = 0; number < inputs.size(); ++number) {
-    if (keptArguments[number] && !fixed[number] && inputs[number].kind == InputValue::Kind::Tensor) {
+    if (keptArguments[number] && !fixed[number] &&
+        inputs[number].kind == InputValue::Kind::Tensor) {
       return true;
     }
   }

@@ -25,7 +25,8 @@ uint64_t GraphLane::heldBytes() const {
   return sum;
 }
 
-std::shared_ptr<GraphLane> GraphPool::lane(DriverContext context, DriverStream stream, const std::shared_ptr<Driver> &driver) {
+std::shared_ptr<GraphLane> GraphPool::lane(DriverContext context, DriverStream stream,
+                                           const std::shared_ptr<Driver> &driver) {
   ForkSafeGuard guard(lock);
   if (!guard.held) {
     return nullptr;
@@ -63,13 +64,15 @@ void *GraphMemory::take(uint64_t bytes) {
   constexpr uint64_t kGranule = 512, kSmall = 1 << 20, kSteps = 8;
   GraphLane::Block *best = nullptr;
   for (GraphLane::Block &block : lane.blocks) {
-    if (!block.used && block.bytes >= bytes && block.bytes <= std::max(4 * bytes, kSmall) && (!best || block.bytes < best->bytes)) {
+    if (!block.used && block.bytes >= bytes && block.bytes <= std::max(4 * bytes, kSmall) &&
+        (!best || block.bytes < best->bytes)) {
       best = &block;
     }
   }
   if (!best) {
     // A little more than is asked for: sizes that grow from call to call take few blocks.
-    uint64_t step = std::max(kGranule, std::bit_floor(bytes) / kSteps), rounded = (bytes + step - 1) / step * step;
+    uint64_t step = std::max(kGranule, std::bit_floor(bytes) / kSteps),
+             rounded = (bytes + step - 1) / step * step;
     void *memory = lane.source.take(rounded);
     if (!memory) {
       return nullptr;

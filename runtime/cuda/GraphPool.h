@@ -1,6 +1,8 @@
-// Device memory of CUDA graphs. A captured kernel keeps its addresses, so what a graph works on must stay: private copies of its
-// arguments, temporaries, results. All graphs that are launched on one stream run one after the other, arguments are copied in in front of
-// each and results out behind it; so they share one set of blocks, which is as large as the largest of them needs, and not their sum.
+// Device memory of CUDA graphs. A captured kernel keeps its addresses, so what a graph works on
+// must stay: private copies of its arguments, temporaries, results. All graphs that are launched on
+// one stream run one after the other, arguments are copied in in front of each and results out
+// behind it; so they share one set of blocks, which is as large as the largest of them needs, and
+// not their sum.
 
 #pragma once
 
@@ -12,7 +14,8 @@
 
 namespace frit {
 
-/// Where blocks come from and go to: torch's allocator in torch. `take` gives null where there is no memory left.
+/// Where blocks come from and go to: torch's allocator in torch. `take` gives null where there is
+/// no memory left.
 struct BlockSource {
   void *(*take)(uint64_t bytes);
   void (*give)(void *memory);
@@ -44,8 +47,10 @@ struct GraphLane {
 class GraphPool {
 public:
   explicit GraphPool(BlockSource source) : source(source) {}
-  /// The lane of a stream, made if there is none; null in a process forked while another thread asked.
-  std::shared_ptr<GraphLane> lane(DriverContext context, DriverStream stream, const std::shared_ptr<Driver> &driver);
+  /// The lane of a stream, made if there is none; null in a process forked while another thread
+  /// asked.
+  std::shared_ptr<GraphLane> lane(DriverContext context, DriverStream stream,
+                                  const std::shared_ptr<Driver> &driver);
   /// The same if there is one.
   std::shared_ptr<GraphLane> known(DriverContext context, DriverStream stream);
 
@@ -55,12 +60,14 @@ private:
   std::map<std::pair<DriverContext, DriverStream>, std::weak_ptr<GraphLane>> lanes;
 };
 
-/// Hands out memory of a lane for one graph: decides while the plan is walked for the first time, and gives the same when it is walked
-/// again to be captured, where nothing may be allocated any more.
+/// Hands out memory of a lane for one graph: decides while the plan is walked for the first time,
+/// and gives the same when it is walked again to be captured, where nothing may be allocated any
+/// more.
 class GraphMemory {
 public:
   explicit GraphMemory(GraphLane &lane);
-  /// Null where there is no memory, or where the second walk asks for something else than the first.
+  /// Null where there is no memory, or where the second walk asks for something else than the
+  /// first.
   void *take(uint64_t bytes);
   void give(void *memory);
   /// From here on the same again.

@@ -12,7 +12,8 @@ std::string wordGraph(const std::string &kernels) { return "CUDA graph of " + ke
 
 } // namespace
 
-/// The tensors a call gives. Until they are there nothing has happened, and all of them go if one cannot be made.
+/// The tensors a call gives. Until they are there nothing has happened, and all of them go if one
+/// cannot be made.
 Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
   for (size_t at = 0; at < fresh.size(); ++at) {
     const Fresh &one = entry.fresh[at];
@@ -21,7 +22,8 @@ Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
       host.retainTensor(fresh[at].handle);
       continue;
     }
-    Status status = host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
+    Status status =
+        host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
     if (!status.isOk()) {
       for (TensorSlot &made : fresh.first(at)) {
         host.releaseTensor(made.handle);
@@ -44,13 +46,15 @@ Status CudaGraphs::launch(const Entry &entry, DriverStream stream) {
   return code ? backend.failed(code, wordGraph(entry.kernels)) : Status::ok();
 }
 
-Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
-                          std::span<OutputValue> outputs) {
+Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs,
+                          std::span<TensorSlot> fresh, std::span<OutputValue> outputs) {
   Status status;
   const DriverTable &call = driver->call();
   auto copy = [&](const void *to, const void *from, uint64_t bytes) {
-    DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from), bytes, stream);
-    return code ? backend.failed(code, "copying for the " + wordGraph(entry.kernels)) : Status::ok();
+    DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to),
+                                             reinterpret_cast<uintptr_t>(from), bytes, stream);
+    return code ? backend.failed(code, "copying for the " + wordGraph(entry.kernels))
+                : Status::ok();
   };
   for (size_t at = 0; at < entry.copies.size() && status.isOk(); ++at) {
     const CopyIn &one = entry.copies[at];
@@ -94,8 +98,8 @@ Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValu
   return status;
 }
 
-Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs, std::span<TensorSlot> fresh,
-                               std::span<OutputValue> outputs) {
+Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
+                               std::span<TensorSlot> fresh, std::span<OutputValue> outputs) {
   for (size_t number = 0; number < outputs.size(); ++number) {
     const Result &result = entry.results[number];
     OutputValue &output = outputs[number];
@@ -125,7 +129,8 @@ Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
     if (result.storage == RecordedStorage::Kind::Fresh) {
       source = fresh[result.number];
     } else {
-      source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle : result.original;
+      source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle
+                                                                     : result.original;
       source.data = host.look(source.handle).data;
     }
     if (result.isWhole) {
@@ -133,7 +138,9 @@ Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
       output.handle = source.handle;
       continue;
     }
-    FRIT_RETURN_IF_ERROR(host.viewTensor(source, {result.sizes, result.strides, result.dtype, result.device, result.offset}, result.lookOffset, slot));
+    FRIT_RETURN_IF_ERROR(host.viewTensor(
+        source, {result.sizes, result.strides, result.dtype, result.device, result.offset},
+        result.lookOffset, slot));
     output.handle = slot.handle;
   }
   return Status::ok();

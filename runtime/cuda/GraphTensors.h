@@ -11,7 +11,8 @@ namespace frit {
 struct GraphTensors {
   /// Arguments whose memory stays the same over calls.
   std::vector<uint32_t> statics;
-  /// Results that nobody but the backward of this graph will see, and arguments that the forward of this one has kept so.
+  /// Results that nobody but the backward of this graph will see, and arguments that the forward of
+  /// this one has kept so.
   std::vector<uint32_t> keptResults, keptArguments;
 };
 

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kPtxInput = 2;
 
-/// Where the library may lie: the wheels that torch's CUDA builds bring, then wherever the system looks.
+/// Where the library may lie: the wheels that torch's CUDA builds bring, then wherever the system
+/// looks.
 std::vector<std::string> candidates() {
   std::vector<std::string> found;
   if (void *torch = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)) {
@@ -40,7 +41,8 @@ const JitLinker *find() {
   if (named && std::string_view(named) == "off") {
     return nullptr;
   }
-  for (const std::string &library : named && *named ? std::vector<std::string>{named} : candidates()) {
+  for (const std::string &library :
+       named && *named ? std::vector<std::string>{named} : candidates()) {
     if (auto table = JitLinker::open(library); table.isOk()) {
       // Never destroyed, like the driver.
       return new JitLinker(*table, library.substr(library.rfind('/') + 1));
@@ -73,11 +75,11 @@ Result<JitLinkerTable> JitLinker::open(const std::string &library) {
     return Status::error(ErrorKind::Unsupported, library + " cannot be opened");
   }
   JitLinkerTable table;
-#define FRIT_LINKER_SYMBOL(name, parameters)                                                                                    \
-  table.name = reinterpret_cast<int(*) parameters>(::dlsym(opened, #name));                                                     \
-  if (!table.name) {                                                                                                            \
-    ::dlclose(opened);                                                                                                          \
-    return Status::error(ErrorKind::Unsupported, library + " has no " #name);                                                   \
+#define FRIT_LINKER_SYMBOL(name, parameters)                                                       \
+  table.name = reinterpret_cast<int(*) parameters>(::dlsym(opened, #name));                        \
+  if (!table.name) {                                                                               \
+    ::dlclose(opened);                                                                             \
+    return Status::error(ErrorKind::Unsupported, library + " has no " #name);                      \
   }
 #include "runtime/cuda/JitLinkerSymbols.inc"
 #undef FRIT_LINKER_SYMBOL
@@ -91,21 +93,28 @@ std::string JitLinker::name() const {
 }
 
 Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_t arch) const {
-  // What ptxas does to a kernel is most of the time of a first call. nvJitLink's own threads (-split-compile) take over a part of it and leave a
-  // fifth or more to the thread that called; links beside each other share little (docs/Rationale.md). More of them would only wait.
+  // What ptxas does to a kernel is most of the time of a first call. nvJitLink's own threads
+  // (-split-compile) take over a part of it and leave a fifth or more to the thread that called;
+  // links beside each other share little (docs/Rationale.md). More of them would only wait.
   constexpr uint32_t mostThreads = 16;
-  std::vector<PtxPart> parts = splitPtx(ptx, threads ? threads : std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads));
-  std::vector<Result<std::string>> made(parts.size(), Status::error(ErrorKind::OutOfMemory, "out of memory"));
+  std::vector<PtxPart> parts =
+      splitPtx(ptx, threads ? threads
+                            : std::min<uint32_t>(std::thread::hardware_concurrency(), mostThreads));
+  std::vector<Result<std::string>> made(parts.size(),
+                                        Status::error(ErrorKind::OutOfMemory, "out of memory"));
   auto linkAt = [&](size_t at) {
     try {
-      made[at] = linkOne(parts[at].text, arch, parts.size() > 1 ? "PTX of " + listed(parts[at].entries) : "PTX");
+      made[at] = linkOne(parts[at].text, arch,
+                         parts.size() > 1 ? "PTX of " + listed(parts[at].entries) : "PTX");
     } catch (const std::bad_alloc &) { // is what `made` says
     }
   };
   // The longest starts first: all the others wait a little for locks that links have in common.
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return std::pair(parts[b].text.size(), a) < std::pair(parts[a].text.size(), b); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(parts[b].text.size(), a) < std::pair(parts[a].text.size(), b);
+  });
   {
     std::vector<std::jthread> others;
     others.reserve(parts.size());
@@ -129,7 +138,8 @@ Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_
   return cubins;
 }
 
-Result<std::string> JitLinker::linkOne(const std::string &ptx, uint32_t arch, const std::string &what) const {
+Result<std::string> JitLinker::linkOne(const std::string &ptx, uint32_t arch,
+                                       const std::string &what) const {
   Link link{call};
   auto failed = [&](int code) {
     std::string log;
@@ -143,8 +153,10 @@ Result<std::string> JitLinker::linkOne(const std::string &ptx, uint32_t arch, co
         c = c == '\n' || c == '\r' ? ' ' : c;
       }
     }
-    return Status::error(ErrorKind::Unsupported, name() + " refuses " + what + " for sm_" + std::to_string(arch) + " (error " +
-                                                     std::to_string(code) + ")" + (log.empty() ? "" : ": " + log));
+    return Status::error(ErrorKind::Unsupported, name() + " refuses " + what + " for sm_" +
+                                                     std::to_string(arch) + " (error " +
+                                                     std::to_string(code) + ")" +
+                                                     (log.empty() ? "" : ": " + log));
   };
   std::string target = "-arch=sm_" + std::to_string(arch);
   const char *options[] = {target.c_str()};

@@ -1,6 +1,7 @@
-// PTX to a cubin in this process, by NVIDIA's nvJitLink: the compiler the driver has inside, of the toolkit that torch was built with and
-// without the driver's cache on disk. It needs no driver and no GPU. The library is opened when the first PTX is loaded, from the CUDA
-// wheels beside torch or from the system; where there is none the driver compiles.
+// PTX to a cubin in this process, by NVIDIA's nvJitLink: the compiler the driver has inside, of the
+// toolkit that torch was built with and without the driver's cache on disk. It needs no driver and
+// no GPU. The library is opened when the first PTX is loaded, from the CUDA wheels beside torch or
+// from the system; where there is none the driver compiles.
 
 #pragma once
 
@@ -30,15 +31,18 @@ struct LinkedCubin {
 
 class JitLinker {
 public:
-  /// Over a table that is already filled; `name` is what messages call it. A call takes `threads` at most; 0: what the machine has, up to 16.
-  JitLinker(const JitLinkerTable &table, std::string name, uint32_t threads = 0) : call(table), shown(std::move(name)), threads(threads) {}
-  /// The machine's; null where none is found, or FRIT_NVJITLINK is "off". That variable may also name the library.
+  /// Over a table that is already filled; `name` is what messages call it. A call takes `threads`
+  /// at most; 0: what the machine has, up to 16.
+  JitLinker(const JitLinkerTable &table, std::string name, uint32_t threads = 0)
+      : call(table), shown(std::move(name)), threads(threads) {}
+  /// The machine's; null where none is found, or FRIT_NVJITLINK is "off". That variable may also
+  /// name the library.
   static const JitLinker *system();
   /// The functions of a library.
   static Result<JitLinkerTable> open(const std::string &library);
 
-  /// PTX to cubins for sm_`arch` that have its kernels between them, each made on a thread; fewer where there are fewer kernels. No thread
-  /// outlives the call. Several threads may call.
+  /// PTX to cubins for sm_`arch` that have its kernels between them, each made on a thread; fewer
+  /// where there are fewer kernels. No thread outlives the call. Several threads may call.
   Result<std::vector<LinkedCubin>> link(const std::string &ptx, uint32_t arch) const;
   /// "nvJitLink 13.0 (libnvJitLink.so.13)".
   std::string name() const;

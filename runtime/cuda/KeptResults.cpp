@@ -4,7 +4,8 @@
 
 namespace frit {
 
-uint64_t KeptResults::add(const void *graph, std::vector<std::shared_ptr<KeptTensor>> tensors, std::vector<const void *> places) {
+uint64_t KeptResults::add(const void *graph, std::vector<std::shared_ptr<KeptTensor>> tensors,
+                          std::vector<const void *> places) {
   ForkSafeGuard guard(lock);
   ++captured;
   for (std::shared_ptr<KeptTensor> &tensor : tensors) {
@@ -47,7 +48,8 @@ bool KeptResults::hold(const void *memory) {
     auto *first = static_cast<const char *>(one.tensor->begin());
     return memory >= first && memory < first + one.tensor->bytes();
   });
-  return lies || std::any_of(steady.begin(), steady.end(), [&](const auto &one) { return one.second == memory; });
+  return lies || std::any_of(steady.begin(), steady.end(),
+                             [&](const auto &one) { return one.second == memory; });
 }
 
 } // namespace frit

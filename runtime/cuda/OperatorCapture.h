@@ -1,6 +1,7 @@
-// How calls that operators of torch take part in become CUDA graphs. Such operators take memory, streams and random numbers from torch, so
-// torch captures them: its CUDAGraph (python/frit/modes/cuda_capture.py), with its pools of memory. This is all the runtime knows of it, and all
-// that tests have to play.
+// How calls that operators of torch take part in become CUDA graphs. Such operators take memory,
+// streams and random numbers from torch, so torch captures them: its CUDAGraph
+// (python/frit/modes/cuda_capture.py), with its pools of memory. This is all the runtime knows of
+// it, and all that tests have to play.
 
 #pragma once
 
@@ -20,11 +21,14 @@ public:
   };
 
   virtual ~OperatorCapture() = default;
-  /// What all graphs share that are launched on one stream of the current device: memory, and the stream they are captured on.
+  /// What all graphs share that are launched on one stream of the current device: memory, and the
+  /// stream they are captured on.
   virtual Result<std::shared_ptr<void>> open() = 0;
-  /// A graph of what `body` launches on the stream that is current in it. What `body` allocates lies in the shared memory, and may be given
-  /// back: graphs that share memory run one after the other. Fails if `body` does, with its error; never with one of kind Pending.
-  virtual Result<Graph> capture(const std::shared_ptr<void> &shared, const std::function<Status()> &body) = 0;
+  /// A graph of what `body` launches on the stream that is current in it. What `body` allocates
+  /// lies in the shared memory, and may be given back: graphs that share memory run one after the
+  /// other. Fails if `body` does, with its error; never with one of kind Pending.
+  virtual Result<Graph> capture(const std::shared_ptr<void> &shared,
+                                const std::function<Status()> &body) = 0;
   /// Launches on the current stream, with new random numbers.
   virtual Status replay(const Graph &graph) = 0;
 };

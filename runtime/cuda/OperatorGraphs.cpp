@@ -1,6 +1,7 @@
-// CUDA graphs of calls that operators of torch take part in. The call itself runs first, on the caller's stream, which readies libraries and
-// modules on this thread; then the plan is run once more on copies of its arguments while torch captures, so nothing is computed and nothing
-// can be lost. Where results lie is read off the tensors this gave.
+// CUDA graphs of calls that operators of torch take part in. The call itself runs first, on the
+// caller's stream, which readies libraries and modules on this thread; then the plan is run once
+// more on copies of its arguments while torch captures, so nothing is computed and nothing can be
+// lost. Where results lie is read off the tensors this gave.
 
 #include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/StorageSpan.h"
@@ -23,7 +24,9 @@ uint64_t spanBytes(const TensorView &view) {
 char *firstOf(const TensorView &view) { return static_cast<char *>(view.data); }
 
 /// Where its storage begins.
-char *baseOf(const TensorView &view) { return firstOf(view) - view.offset * static_cast<int64_t>(bytesOf(view.dtype)); }
+char *baseOf(const TensorView &view) {
+  return firstOf(view) - view.offset * static_cast<int64_t>(bytesOf(view.dtype));
+}
 
 } // namespace
 
@@ -42,7 +45,8 @@ struct CudaGraphs::Group {
 std::string CudaGraphs::whyNotOperators() const {
   if (!operators) {
     size_t others = plan->atenCalls.size() - 1;
-    return "it calls " + plan->atenCalls.front()->name()->str() + (others ? " and " + std::to_string(others) + " other operators" : "") +
+    return "it calls " + plan->atenCalls.front()->name()->str() +
+           (others ? " and " + std::to_string(others) + " other operators" : "") +
            ", which take memory of their own";
   }
   for (uint32_t number = 0; number < plan->atenCalls.size(); ++number) {
@@ -53,7 +57,8 @@ std::string CudaGraphs::whyNotOperators() const {
     const format::Aten &call = *plan->atenCalls[number];
     for (uint32_t at = 0; call.results() && at < call.results()->size(); ++at) {
       const format::Value &value = *call.results()->Get(at);
-      if (value.kind() == format::ValueKind::Tensor && plan->tensors[value.reg()].device == format::Device::Cpu) {
+      if (value.kind() == format::ValueKind::Tensor &&
+          plan->tensors[value.reg()].device == format::Device::Cpu) {
         return "it calls " + call.name()->str() + " on the CPU";
       }
     }
@@ -73,14 +78,17 @@ std::string CudaGraphs::stepNames() const {
   for (const DecodedStep &step : plan->steps) {
     bool isKernel = step.kind == StepKind::Launch;
     if ((isKernel || step.kind == StepKind::Aten) && names.size() < kLongestNames) {
-      names += (names.empty() ? "" : ", ") + (isKernel ? backend.kernelName(plan->sites[step.a].kernel) : plan->atenCalls[step.a]->name()->str());
+      names +=
+          (names.empty() ? "" : ", ") + (isKernel ? backend.kernelName(plan->sites[step.a].kernel)
+                                                  : plan->atenCalls[step.a]->name()->str());
     }
   }
   return names;
 }
 
 /// The call as without graphs, and then its graph for those that follow.
-Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext context, DriverStream stream, std::span<InputValue> inputs,
+Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext context,
+                                 DriverStream stream, std::span<InputValue> inputs,
                                  std::span<OutputValue> outputs) {
   std::vector<InputValue> kept(inputs.begin(), inputs.end());
   for (InputValue &input : kept) {
@@ -124,7 +132,8 @@ Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> in
     });
   };
   auto made = make();
-  if (made.status().kind() == ErrorKind::OutOfMemory && anyKeptResults && backend.freedMemory(host.currentStream(), host)) {
+  if (made.status().kind() == ErrorKind::OutOfMemory && anyKeptResults &&
+      backend.freedMemory(host.currentStream(), host)) {
     // The call before has left as much in torch's cache as a graph of it keeps.
     made = make();
   }
@@ -157,8 +166,9 @@ void CudaGraphs::keepResults(Entry &entry) {
   counts.keptBytes += entry.keptBytes;
 }
 
-/// A capture that an operator broke cannot be ended by torch without an error in the middle of its own bookkeeping: its allocator would
-/// take the capture for one that goes on. So it is ended here, and torch ends an empty one.
+/// A capture that an operator broke cannot be ended by torch without an error in the middle of its
+/// own bookkeeping: its allocator would take the capture for one that goes on. So it is ended here,
+/// and torch ends an empty one.
 Status CudaGraphs::mended(DriverStream stream, Status status) const {
   const DriverTable &call = driver->call();
   int state = 0;
@@ -174,10 +184,13 @@ Status CudaGraphs::mended(DriverStream stream, Status status) const {
   if (code != 0) {
     return backend.failed(code, "beginning a capture");
   }
-  return status.isOk() ? Status::error(ErrorKind::Runtime, "an operator did what cannot be captured") : status;
+  return status.isOk()
+             ? Status::error(ErrorKind::Runtime, "an operator did what cannot be captured")
+             : status;
 }
 
-/// Runs the plan on copies of the arguments; nothing is executed, everything captured. All tensors are given back at the end.
+/// Runs the plan on copies of the arguments; nothing is executed, everything captured. All tensors
+/// are given back at the end.
 Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs) {
   entry.copies.clear();
   std::vector<InputValue> stand(inputs.begin(), inputs.end());
@@ -194,7 +207,10 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
       TensorView view = host.look(inputs[number].handle);
       auto rank = static_cast<size_t>(view.rank);
       TensorSlot slot;
-      status = host.allocateTensor({{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device,
+      status = host.allocateTensor({{view.sizes, rank},
+                                    {view.strides, rank},
+                                    view.dtype,
+                                    view.device,
                                     input.offset() == kNoRegister ? 0 : view.offset},
                                    slot);
       stand[number].handle = slot.handle;
@@ -214,7 +230,8 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
   }
   uint32_t number = 0;
   for (const auto &[reg, slot] : recorder->constants()) {
-    origins.push_back({host.look(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
+    origins.push_back(
+        {host.look(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
   }
   std::vector<OutputValue> outputs(executor.outputCount());
   if (status.isOk()) {
@@ -245,8 +262,10 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
   return status;
 }
 
-/// Where the results of a captured run lie: in arguments, constants, or memory of the graph, from which each launch copies them.
-Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<const Origin> origins, Entry &entry) const {
+/// Where the results of a captured run lie: in arguments, constants, or memory of the graph, from
+/// which each launch copies them.
+Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
+                               std::span<const Origin> origins, Entry &entry) const {
   entry.fresh.clear();
   entry.results.clear();
   entry.steady.clear();
@@ -260,7 +279,8 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
     Result &result = *added;
     TensorView view = host.look(output.handle);
     if (view.lazy != kPlain) {
-      return Status::error(ErrorKind::Unsupported, "result " + std::to_string(number) + " is conjugated or negated lazily");
+      return Status::error(ErrorKind::Unsupported,
+                           "result " + std::to_string(number) + " is conjugated or negated lazily");
     }
     auto rank = static_cast<size_t>(view.rank);
     result.sizes.assign(view.sizes, view.sizes + rank);
@@ -271,9 +291,12 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
     uint64_t bytes = spanBytes(view);
     const Origin *origin = nullptr;
     for (const Origin &one : origins) {
-      bool shares = one.view.device == view.device && bytes != 0 && baseOf(one.view) == baseOf(view);
-      // Several arguments may lie in one storage: the one that begins where the result does, if there is one.
-      if (one.handle == output.handle || (shares && (!origin || (origin->handle != output.handle && one.view.data == view.data)))) {
+      bool shares =
+          one.view.device == view.device && bytes != 0 && baseOf(one.view) == baseOf(view);
+      // Several arguments may lie in one storage: the one that begins where the result does, if
+      // there is one.
+      if (one.handle == output.handle || (shares && (!origin || (origin->handle != output.handle &&
+                                                                 one.view.data == view.data)))) {
         origin = &one;
       }
     }
@@ -282,15 +305,18 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
       result.number = origin->number;
       result.original = origin->handle;
       result.isWhole = origin->handle == output.handle;
-      if (keptResults[number] && (origin->kind == RecordedStorage::Kind::Constant || statics[origin->number])) {
+      if (keptResults[number] &&
+          (origin->kind == RecordedStorage::Kind::Constant || statics[origin->number])) {
         entry.steady.push_back(view.data);
       }
-      result.lookOffset = (firstOf(view) - firstOf(origin->view)) / static_cast<int64_t>(bytesOf(view.dtype));
+      result.lookOffset =
+          (firstOf(view) - firstOf(origin->view)) / static_cast<int64_t>(bytesOf(view.dtype));
       continue;
     }
     if (view.device == format::Device::Cpu) {
       if (view.rank != 0) {
-        return Status::error(ErrorKind::Unsupported, "result " + std::to_string(number) + " lies on the CPU");
+        return Status::error(ErrorKind::Unsupported,
+                             "result " + std::to_string(number) + " lies on the CPU");
       }
       // A number that follows from what is in the key.
       TensorSlot slot;
@@ -302,7 +328,9 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
     }
     result.storage = RecordedStorage::Kind::Fresh;
     char *base = baseOf(view), *first = firstOf(view);
-    auto known = std::find_if(groups.begin(), groups.end(), [&](const Group &one) { return bytes != 0 && one.base == base && one.end != one.first; });
+    auto known = std::find_if(groups.begin(), groups.end(), [&](const Group &one) {
+      return bytes != 0 && one.base == base && one.end != one.first;
+    });
     if (known == groups.end()) {
       known = groups.insert(known, {base, first, first + bytes, {}});
     }
@@ -316,34 +344,47 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs, std::span<c
   return Status::ok();
 }
 
-/// One storage for these results: made as the first of them that covers all, else as plain bytes that all look at. Where nobody but the
-/// backward sees any of them, they are looks at the graph's.
+/// One storage for these results: made as the first of them that covers all, else as plain bytes
+/// that all look at. Where nobody but the backward sees any of them, they are looks at the graph's.
 void CudaGraphs::addFresh(const Group &group, Entry &entry) const {
   auto bytes = static_cast<uint64_t>(group.end - group.first);
-  bool isKept = bytes != 0 && std::all_of(group.members.begin(), group.members.end(), [&](const auto &one) {
-    return keptResults[one.number] && one.view.dtype == group.members.front().view.dtype;
-  });
-  if (std::shared_ptr<KeptTensor> kept = isKept ? host.keepTensor(group.members.front().handle) : nullptr) {
+  bool isKept =
+      bytes != 0 && std::all_of(group.members.begin(), group.members.end(), [&](const auto &one) {
+        return keptResults[one.number] && one.view.dtype == group.members.front().view.dtype;
+      });
+  if (std::shared_ptr<KeptTensor> kept =
+          isKept ? host.keepTensor(group.members.front().handle) : nullptr) {
     const TensorView &seen = group.members.front().view;
     for (const Group::Member &one : group.members) {
       Result &result = entry.results[one.number];
       result.number = static_cast<uint32_t>(entry.fresh.size());
       result.isWhole = false;
-      result.lookOffset = (firstOf(one.view) - firstOf(seen)) / static_cast<int64_t>(bytesOf(one.view.dtype));
+      result.lookOffset =
+          (firstOf(one.view) - firstOf(seen)) / static_cast<int64_t>(bytesOf(one.view.dtype));
     }
-    entry.fresh.push_back({{}, {}, 0, seen.dtype, seen.device, nullptr, kept->bytes(), std::move(kept)});
+    entry.fresh.push_back(
+        {{}, {}, 0, seen.dtype, seen.device, nullptr, kept->bytes(), std::move(kept)});
     return;
   }
-  auto whole = std::find_if(group.members.begin(), group.members.end(),
-                            [&](const auto &one) { return firstOf(one.view) == group.first && spanBytes(one.view) == bytes; });
+  auto whole = std::find_if(group.members.begin(), group.members.end(), [&](const auto &one) {
+    return firstOf(one.view) == group.first && spanBytes(one.view) == bytes;
+  });
   auto number = static_cast<uint32_t>(entry.fresh.size());
   bool hasWhole = whole != group.members.end();
   char *start = hasWhole ? group.first : group.base;
   if (hasWhole) {
     const Result &result = entry.results[whole->number];
-    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device, start, bytes, nullptr});
+    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device,
+                           start, bytes, nullptr});
   } else {
-    entry.fresh.push_back({{group.end - start}, {1}, 0, format::Dtype::U8, format::Device::Cuda, start, static_cast<uint64_t>(group.end - start), nullptr});
+    entry.fresh.push_back({{group.end - start},
+                           {1},
+                           0,
+                           format::Dtype::U8,
+                           format::Device::Cuda,
+                           start,
+                           static_cast<uint64_t>(group.end - start),
+                           nullptr});
   }
   for (const Group::Member &one : group.members) {
     Result &result = entry.results[one.number];

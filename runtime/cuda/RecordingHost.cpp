@@ -10,7 +10,8 @@ RecordedTensor &tensorOf(void *handle) { return *static_cast<RecordedTensor *>(h
 
 Status cannot(const std::string &what) { return Status::error(ErrorKind::Unsupported, what); }
 
-uint64_t spanBytes(std::span<const int64_t> sizes, std::span<const int64_t> strides, format::Dtype dtype) {
+uint64_t spanBytes(std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                   format::Dtype dtype) {
   return spanOf(sizes, strides).value_or(0) * bytesOf(dtype);
 }
 
@@ -48,7 +49,8 @@ RecordedTensor *RecordingHost::newTensor(RecordedStorage &storage, const TensorV
                                            view.deviceIndex});
 }
 
-RecordedTensor *RecordingHost::real(RecordedStorage::Kind kind, uint32_t number, void *original, std::deque<RecordedStorage> &list) {
+RecordedTensor *RecordingHost::real(RecordedStorage::Kind kind, uint32_t number, void *original,
+                                    std::deque<RecordedStorage> &list) {
   TensorView view = inner.look(original);
   auto rank = static_cast<size_t>(view.rank);
   RecordedStorage &storage = list.emplace_back();
@@ -97,28 +99,35 @@ Status RecordingHost::allocateTensor(const TensorShape &shape, TensorSlot &slot)
   // Elements before the first are never touched: here they get no memory.
   storage.block = memory->take(storage.bytes);
   if (!storage.block) {
-    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(storage.bytes) + " bytes");
+    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " +
+                                                     std::to_string(storage.bytes) + " bytes");
   }
   storage.first = static_cast<char *>(storage.block);
-  slot.handle = newTensor(storage, {storage.first, shape.sizes.data(), shape.strides.data(), static_cast<int64_t>(shape.sizes.size()),
-                                    shape.offset, shape.dtype, shape.device});
+  slot.handle = newTensor(storage, {storage.first, shape.sizes.data(), shape.strides.data(),
+                                    static_cast<int64_t>(shape.sizes.size()), shape.offset,
+                                    shape.dtype, shape.device});
   slot.data = storage.first;
   return Status::ok();
 }
 
-Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) {
+Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                                 TensorSlot &slot) {
   RecordedTensor &from = tensorOf(source.handle);
   auto item = static_cast<int64_t>(bytesOf(shape.dtype));
   char *data = from.data + offset * item;
   int64_t start = from.offset * static_cast<int64_t>(bytesOf(from.dtype)) / item + offset;
-  // As the real host will check again: a look beyond the memory of the graph would be one at another graph's.
+  // As the real host will check again: a look beyond the memory of the graph would be one at
+  // another graph's.
   uint64_t bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
   RecordedStorage &storage = *from.storage;
-  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Fresh && (data < storage.first || data + bytes > storage.first + storage.bytes)) {
-    return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " + std::to_string(storage.bytes) + " bytes");
+  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Fresh &&
+      (data < storage.first || data + bytes > storage.first + storage.bytes)) {
+    return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
+                                                     std::to_string(storage.bytes) + " bytes");
   }
-  RecordedTensor *view = newTensor(storage, {data, shape.sizes.data(), shape.strides.data(), static_cast<int64_t>(shape.sizes.size()),
-                                             start, shape.dtype, shape.device});
+  RecordedTensor *view = newTensor(storage, {data, shape.sizes.data(), shape.strides.data(),
+                                             static_cast<int64_t>(shape.sizes.size()), start,
+                                             shape.dtype, shape.device});
   view->isWhole = false;
   slot.handle = view;
   slot.data = data;
@@ -136,20 +145,24 @@ void RecordingHost::retainTensor(void *handle) { ++tensorOf(handle).references; 
 
 TensorView RecordingHost::look(void *handle) {
   const RecordedTensor &tensor = tensorOf(handle);
-  return {tensor.data,   tensor.sizes.data(), tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
-          tensor.offset, tensor.dtype,        tensor.device,         tensor.deviceIndex};
+  return {tensor.data,           tensor.sizes.data(),
+          tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
+          tensor.offset,         tensor.dtype,
+          tensor.device,         tensor.deviceIndex};
 }
 
 Status RecordingHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   const RecordedTensor &to = tensorOf(destination.handle), &from = tensorOf(source.handle);
-  if (to.dtype != from.dtype || to.sizes != from.sizes || to.strides != from.strides || !isDense(to) || to.device != from.device) {
+  if (to.dtype != from.dtype || to.sizes != from.sizes || to.strides != from.strides ||
+      !isDense(to) || to.device != from.device) {
     return cannot("it copies between tensors of different layouts");
   }
   uint64_t bytes = spanBytes(to.sizes, to.strides, to.dtype);
   ++copies;
   if (stream && bytes != 0) {
-    DriverCode code = backend.call().cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to.data), reinterpret_cast<uintptr_t>(from.data),
-                                                                bytes, stream);
+    DriverCode code =
+        backend.call().cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to.data),
+                                         reinterpret_cast<uintptr_t>(from.data), bytes, stream);
     if (code != 0) {
       return backend.failed(code, "copying " + std::to_string(bytes) + " bytes in a captured call");
     }
@@ -176,7 +189,8 @@ Status RecordingHost::readItem(const TensorSlot &slot, int64_t *integer, double 
   return inner.readItem(original, integer, real);
 }
 
-Status RecordingHost::wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) {
+Status RecordingHost::wrapScalar(format::Dtype dtype, int64_t integer, double real,
+                                 TensorSlot &slot) {
   RecordedStorage &storage = storages.emplace_back();
   storage.kind = RecordedStorage::Kind::Scalar;
   storage.dtype = dtype;

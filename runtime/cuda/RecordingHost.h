@@ -1,5 +1,6 @@
-// The executor's world while a call is made into a CUDA graph. Tensors are records of where memory of the graph lies; nothing is computed,
-// nothing is a tensor of the real host. A plan is walked twice in it: to decide about memory, and to be captured.
+// The executor's world while a call is made into a CUDA graph. Tensors are records of where memory
+// of the graph lies; nothing is computed, nothing is a tensor of the real host. A plan is walked
+// twice in it: to decide about memory, and to be captured.
 
 #pragma once
 
@@ -12,7 +13,8 @@ namespace frit {
 
 /// Memory that tensors of a recorded call lie in.
 struct RecordedStorage {
-  /// Made by the plan; argument or constant `number`; a 0-d tensor of the CPU that holds `integer` or `real`.
+  /// Made by the plan; argument or constant `number`; a 0-d tensor of the CPU that holds `integer`
+  /// or `real`.
   enum class Kind : uint8_t { Fresh, Input, Constant, Scalar } kind = Kind::Fresh;
   uint32_t number = 0;
   /// What was asked for.
@@ -50,7 +52,8 @@ class RecordingHost : public TensorHost {
 public:
   RecordingHost(TensorHost &inner, const CudaBackend &backend) : inner(inner), backend(backend) {}
 
-  /// Before each walk. `stream` is the one that is captured, null while only memory is decided about.
+  /// Before each walk. `stream` is the one that is captured, null while only memory is decided
+  /// about.
   void begin(GraphMemory &memory, DriverStream stream);
   /// An argument. `isPrivate`: a copy in memory of the graph stands for it.
   RecordedTensor *addInput(uint32_t number, void *original, bool isPrivate);
@@ -64,7 +67,8 @@ public:
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
   TensorView look(void *handle) override;
@@ -79,7 +83,8 @@ public:
 
 private:
   RecordedTensor *newTensor(RecordedStorage &storage, const TensorView &view);
-  RecordedTensor *real(RecordedStorage::Kind kind, uint32_t number, void *original, std::deque<RecordedStorage> &storages);
+  RecordedTensor *real(RecordedStorage::Kind kind, uint32_t number, void *original,
+                       std::deque<RecordedStorage> &storages);
 
   TensorHost &inner;
   const CudaBackend &backend;

@@ -49,19 +49,18 @@ private:
   Status checkInt(uint32_t number, bool optional = false) const {
     return number < intCount || (optional && number == kNoRegister)
                ? Status::ok()
-               : wrong("int register " + std::to_string(number) + " of " + std::to_string(intCount));
+               : wrong("int register " + std::to_string(number) + " of " +
+                       std::to_string(intCount));
   }
   Status checkFloat(uint32_t number) const {
-    return number < floatCount
-               ? Status::ok()
-               : wrong("float register " + std::to_string(number) + " of " +
-                       std::to_string(floatCount));
+    return number < floatCount ? Status::ok()
+                               : wrong("float register " + std::to_string(number) + " of " +
+                                       std::to_string(floatCount));
   }
   Status checkTensor(uint32_t number) const {
-    return number < tensorCount
-               ? Status::ok()
-               : wrong("tensor register " + std::to_string(number) + " of " +
-                       std::to_string(tensorCount));
+    return number < tensorCount ? Status::ok()
+                                : wrong("tensor register " + std::to_string(number) + " of " +
+                                        std::to_string(tensorCount));
   }
   Status checkScalar(uint32_t number, Dtype dtype) const {
     return isFloating(dtype) ? checkFloat(number) : checkInt(number);
@@ -264,7 +263,8 @@ private:
     if (!isSymbol || bucket.dst() == bucket.symbol()) {
       return wrong("it is of no symbol");
     }
-    if (countOf(bucket.sizes()) == 0 || !std::is_sorted(bucket.sizes()->begin(), bucket.sizes()->end())) {
+    if (countOf(bucket.sizes()) == 0 ||
+        !std::is_sorted(bucket.sizes()->begin(), bucket.sizes()->end())) {
       return wrong("its sizes do not ascend");
     }
     return Status::ok();
@@ -303,7 +303,8 @@ private:
         }
       }
       if (guard.kind() == GuardKind::Aligned) {
-        if (guard.input() >= countOf(source.inputs()) || source.inputs()->Get(guard.input())->kind() != InputKind::Tensor) {
+        if (guard.input() >= countOf(source.inputs()) ||
+            source.inputs()->Get(guard.input())->kind() != InputKind::Tensor) {
           return wrong("input " + std::to_string(guard.input()) + " is no tensor");
         }
         plan.addressGuards.push_back(&guard);
@@ -356,11 +357,13 @@ private:
       for (uint32_t at = 0; at < countOf(sizes.aligned()); ++at) {
         variant.aligned.push_back(*sizes.aligned()->Get(at));
         if (variant.aligned.back().tensor() >= site.tensors.size()) {
-          return wrong("variant " + std::to_string(number) + " speaks of a tensor that is not there");
+          return wrong("variant " + std::to_string(number) +
+                       " speaks of a tensor that is not there");
         }
       }
       FRIT_RETURN_IF_ERROR(checkInt(variant.workspace, true));
-      if (countOf(sizes.launches()) != site.items * countOf(kernel.variants()->Get(number)->launches())) {
+      if (countOf(sizes.launches()) !=
+          site.items * countOf(kernel.variants()->Get(number)->launches())) {
         return wrong("number of launches of variant " + std::to_string(number));
       }
       for (uint32_t at = 0; at < countOf(sizes.launches()); ++at) {
@@ -543,8 +546,7 @@ private:
     case Action::Check: {
       const Check &check = *step.action_as_Check();
       FRIT_RETURN_IF_ERROR(checkInt(check.reg()));
-      decoded = {StepKind::Check, 0, check.reg(),
-                 static_cast<uint32_t>(plan.checkMessages.size())};
+      decoded = {StepKind::Check, 0, check.reg(), static_cast<uint32_t>(plan.checkMessages.size())};
       plan.checkMessages.push_back(check.message() ? check.message()->str() : "check failed");
       break;
     }

@@ -1,8 +1,10 @@
-// A plan as the executor wants it: flat vectors, every index checked once, so that a call only walks arrays.
+// A plan as the executor wants it: flat vectors, every index checked once, so that a call only
+// walks arrays.
 //
-// Decoding also plays the steps through once to find mistakes that no index check sees: a tensor register read before it is
-// written or after its storage is gone, and it decides for each tensor register whether bare memory is enough (only kernels touch
-// it) or whether it must be a tensor of the host (an ATen call, a callback or the user sees it). Bare memory costs one pointer.
+// Decoding also plays the steps through once to find mistakes that no index check sees: a tensor
+// register read before it is written or after its storage is gone, and it decides for each tensor
+// register whether bare memory is enough (only kernels touch it) or whether it must be a tensor of
+// the host (an ATen call, a callback or the user sees it). Bare memory costs one pointer.
 
 #pragma once
 
@@ -53,8 +55,9 @@ enum class StepKind : uint8_t {
   Check
 };
 
-/// One step; the meaning of the operands is that of the table of the same name in Artifact.fbs, in its order of fields. `flag` is
-/// the storage class of an Alloc and whether an Item or Wrap uses the float file.
+/// One step; the meaning of the operands is that of the table of the same name in Artifact.fbs, in
+/// its order of fields. `flag` is the storage class of an Alloc and whether an Item or Wrap uses
+/// the float file.
 struct DecodedStep {
   StepKind kind;
   uint8_t flag = 0;
@@ -106,7 +109,8 @@ struct DecodedPlan {
   std::vector<LaunchSite> sites;
   std::vector<const format::Aten *> atenCalls;
   std::vector<std::string> checkMessages;
-  /// Guards over sizes, whose registers follow one another from `firstGuard` on, and those over addresses.
+  /// Guards over sizes, whose registers follow one another from `firstGuard` on, and those over
+  /// addresses.
   std::vector<const format::Guard *> sizeGuards, addressGuards;
   uint32_t firstGuard = 0;
   /// Kernels with several variants, and how many counters they need together.

@@ -1,6 +1,7 @@
-// What the executor asks of the world around it. One executor serves torch (at::Tensor, torch's allocator and thread pool, the
-// dispatcher) and frit-run (a few dozen lines of its own); a backend runs kernels on the CPU, on a GPU or in the SIMT emulation.
-// All of these are called from the hot path: implementations do no lookups by name and take no locks they can avoid.
+// What the executor asks of the world around it. One executor serves torch (at::Tensor, torch's
+// allocator and thread pool, the dispatcher) and frit-run (a few dozen lines of its own); a backend
+// runs kernels on the CPU, on a GPU or in the SIMT emulation. All of these are called from the hot
+// path: implementations do no lookups by name and take no locks they can avoid.
 
 #pragma once
 
@@ -16,7 +17,8 @@
 
 namespace frit {
 
-/// What torch does to memory when it reads a tensor: x.conj() is a view with such a bit, and so is x.conj().imag. Kernels know nothing of them.
+/// What torch does to memory when it reads a tensor: x.conj() is a view with such a bit, and so is
+/// x.conj().imag. Kernels know nothing of them.
 enum LazyBits : uint8_t { kPlain = 0, kConjugated = 1, kNegated = 2 };
 
 /// A tensor register at run time.
@@ -31,7 +33,8 @@ struct TensorSlot {
     /// `handle` is a tensor of the host and keeps its storage alive.
     Handle
   };
-  /// The first element, as it is: null for a tensor with lazy bits, whose memory holds something else (see LazyTensors.cpp).
+  /// The first element, as it is: null for a tensor with lazy bits, whose memory holds something
+  /// else (see LazyTensors.cpp).
   void *data = nullptr;
   void *handle = nullptr;
   void *allocation = nullptr;
@@ -73,16 +76,19 @@ struct TensorShape {
 
 /// What was done, over all calls of an executable.
 struct Counters {
-  std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0}, sizeEvaluations{0};
+  std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0},
+      sizeEvaluations{0};
   /// Arguments that were written to on a copy because they share memory with others.
   std::atomic<uint64_t> overlapCopies{0};
   /// Tensors with lazy bits that were copied for a kernel.
   std::atomic<uint64_t> lazyCopies{0};
   /// What pads in front of library calls wrote, and how much of it is logical.
   std::atomic<uint64_t> paddedElements{0}, logicalElements{0};
-  /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen calls are theirs).
+  /// Greatest sum of bytes the plan itself had allocated at one moment of a call (results of ATen
+  /// calls are theirs).
   std::atomic<uint64_t> peakBytes{0};
-  /// The same without results: what the plan takes only for the time of a call, workspace of kernels included.
+  /// The same without results: what the plan takes only for the time of a call, workspace of
+  /// kernels included.
   std::atomic<uint64_t> temporaryBytes{0};
 };
 
@@ -95,7 +101,8 @@ struct RunState;
 
 /// What a CUDA graph has to know of an operator.
 struct CallTraits {
-  /// Why calls of it cannot be captured; empty where they can, or where that is found out when it is tried.
+  /// Why calls of it cannot be captured; empty where they can, or where that is found out when it
+  /// is tried.
   std::string uncapturable;
   /// Draws random numbers, or may.
   bool isRandom = false;
@@ -113,7 +120,8 @@ public:
   virtual bool isShared() const = 0;
 };
 
-/// Splits [0, units) into pieces of at least `grain` and runs `body(argument, begin, end)` on each, possibly at once.
+/// Splits [0, units) into pieces of at least `grain` and runs `body(argument, begin, end)` on each,
+/// possibly at once.
 using RangeBody = void (*)(void *argument, int64_t begin, int64_t end);
 
 class TensorHost {
@@ -125,8 +133,11 @@ public:
   virtual void freeRaw(format::Device device, void *memory) = 0;
   /// Every temporary is a block of its own and not a part of an arena.
   virtual bool separateBuffers() const { return false; }
-  /// A block of `capacity` bytes for a temporary; a host may keep blocks that come back for those who ask for the same again.
-  virtual void *takeBlock(format::Device device, uint64_t capacity) { return allocateRaw(device, capacity); }
+  /// A block of `capacity` bytes for a temporary; a host may keep blocks that come back for those
+  /// who ask for the same again.
+  virtual void *takeBlock(format::Device device, uint64_t capacity) {
+    return allocateRaw(device, capacity);
+  }
   virtual void giveBlock(format::Device device, void *memory) { freeRaw(device, memory); }
 
   /// Something the user should know and that is no error.
@@ -136,9 +147,12 @@ public:
 
   /// A new tensor with storage of its own; fills data and handle.
   virtual Status allocateTensor(const TensorShape &shape, TensorSlot &slot) = 0;
-  /// A tensor over the storage of `source`, `offset` elements of its own dtype after source's first element.
-  virtual Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) = 0;
-  /// A new tensor with the values, sizes and strides of `source` and without lazy bits. Hosts that know none are never asked.
+  /// A tensor over the storage of `source`, `offset` elements of its own dtype after source's first
+  /// element.
+  virtual Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                            TensorSlot &slot) = 0;
+  /// A new tensor with the values, sizes and strides of `source` and without lazy bits. Hosts that
+  /// know none are never asked.
   virtual Status resolveTensor(const TensorSlot &, TensorSlot &) {
     return Status::error(ErrorKind::Unsupported, "a tensor that is conjugated or negated lazily");
   }
@@ -156,7 +170,8 @@ public:
   /// The element of a tensor with one element, by the file its dtype belongs to.
   virtual Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) = 0;
   /// A 0-d CPU tensor.
-  virtual Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) = 0;
+  virtual Status wrapScalar(format::Dtype dtype, int64_t integer, double real,
+                            TensorSlot &slot) = 0;
 
   /// Runs prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;

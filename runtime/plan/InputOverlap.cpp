@@ -6,8 +6,8 @@ namespace frit {
 
 namespace {
 
-/// The bytes of a view modulo `period`: all of them lie in [first, first + length). False when some dimension strides across
-/// periods without landing on the same place of each.
+/// The bytes of a view modulo `period`: all of them lie in [first, first + length). False when some
+/// dimension strides across periods without landing on the same place of each.
 bool foldInto(const TensorView &view, uint64_t period, uint64_t &first, uint64_t &length) {
   uint64_t item = bytesOf(view.dtype);
   first = reinterpret_cast<uintptr_t>(view.data) % period;
@@ -27,7 +27,8 @@ bool interleave(const TensorView &a, const TensorView &b, uint64_t period) {
   if (!foldInto(a, period, firstA, lengthA) || !foldInto(b, period, firstB, lengthB)) {
     return false;
   }
-  uint64_t fromAToB = (firstB + period - firstA) % period, fromBToA = (firstA + period - firstB) % period;
+  uint64_t fromAToB = (firstB + period - firstA) % period,
+           fromBToA = (firstA + period - firstB) % period;
   return fromAToB >= lengthA && fromBToA >= lengthB;
 }
 

@@ -1,6 +1,7 @@
-// Tensors that torch conjugates or negates when it reads them: x.conj(), x.conj().imag. They enter as arguments, constants and results of ATen
-// calls, keep their bits on the way through views and further calls, and leave with them, all as in eager mode. What reads memory by itself
-// is a kernel, and a kernel gets a copy: such a slot has no address to give it (TensorSlot::data).
+// Tensors that torch conjugates or negates when it reads them: x.conj(), x.conj().imag. They enter
+// as arguments, constants and results of ATen calls, keep their bits on the way through views and
+// further calls, and leave with them, all as in eager mode. What reads memory by itself is a
+// kernel, and a kernel gets a copy: such a slot has no address to give it (TensorSlot::data).
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -8,7 +9,8 @@
 
 namespace frit {
 
-/// Puts copies in the place of the launch's tensors with lazy bits, one for each tensor, however often the kernel has it.
+/// Puts copies in the place of the launch's tensors with lazy bits, one for each tensor, however
+/// often the kernel has it.
 Status PlanExecutor::resolve(RunState &state, const LaunchSite &site) {
   const auto *access = decoded->source->kernels()->Get(site.kernel)->access();
   size_t ofItem = site.tensors.size() / site.items;
@@ -17,7 +19,8 @@ Status PlanExecutor::resolve(RunState &state, const LaunchSite &site) {
     if (state.tensors[tensor].lazy == kPlain) {
       continue;
     }
-    auto known = std::find_if(state.resolved.begin(), state.resolved.end(), [&](const auto &one) { return one.tensor == tensor; });
+    auto known = std::find_if(state.resolved.begin(), state.resolved.end(),
+                              [&](const auto &one) { return one.tensor == tensor; });
     if (known == state.resolved.end()) {
       TensorSlot copy;
       FRIT_RETURN_IF_ERROR(host.resolveTensor(state.tensors[tensor], copy));

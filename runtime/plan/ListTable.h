@@ -1,6 +1,7 @@
-// What a GPU kernel over a list takes as its one parameter, by value: words of 8 bytes, for each item the number of its first block,
-// then addresses, ints and floats as KernelAbi.h orders them. A block finds its item by the first blocks, so items without blocks are
-// left out, and places that stay free begin at a block that there never is.
+// What a GPU kernel over a list takes as its one parameter, by value: words of 8 bytes, for each
+// item the number of its first block, then addresses, ints and floats as KernelAbi.h orders them. A
+// block finds its item by the first blocks, so items without blocks are left out, and places that
+// stay free begin at a block that there never is.
 
 #pragma once
 
@@ -17,7 +18,8 @@ public:
   /// `room` items at most; `pointers` are the addresses as the kernel is to see them.
   ListTable(const KernelArguments &arguments, uint32_t room, void *const *pointers) {
     const LaunchSite &site = *arguments.site;
-    size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items, floats = site.floats.size() / site.items;
+    size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items,
+           floats = site.floats.size() / site.items;
     size_t words = 1 + tensors + ints + floats;
     table.reserve(room * words);
     for (size_t item = 0; item < site.items; ++item) {

@@ -1,6 +1,7 @@
-// Arguments a plan writes to and that share memory with other arguments of the same call. The plan was made for arguments that lie
-// apart: such an argument is copied when the call begins, the steps work on the copy, and its values are written back after
-// the last of them. Every argument is then read as it was at entry, whatever the order and the threads of the kernels.
+// Arguments a plan writes to and that share memory with other arguments of the same call. The plan
+// was made for arguments that lie apart: such an argument is copied when the call begins, the steps
+// work on the copy, and its values are written back after the last of them. Every argument is then
+// read as it was at entry, whatever the order and the threads of the kernels.
 
 #include "runtime/plan/InputOverlap.h"
 #include "runtime/plan/PlanExecutor.h"
@@ -13,7 +14,8 @@ Status PlanExecutor::separateMutated(RunState &state) {
   for (uint32_t number : mutatedInputs) {
     if (overlapsItself(state.views[number])) {
       return Status::error(ErrorKind::Runtime,
-                           "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           "unsupported operation: more than one element of the written-to tensor "
+                           "refers to a single memory "
                            "location. Please clone() the tensor before performing the operation.");
     }
   }
@@ -21,9 +23,11 @@ Status PlanExecutor::separateMutated(RunState &state) {
     return Status::ok();
   }
   for (uint32_t number : mutatedInputs) {
-    bool meets = std::any_of(state.ranges.begin(), state.ranges.end(), [&](const ArgumentRange &other) {
-      return other.input != number && mayShareMemory(state.views[number], state.views[other.input]);
-    });
+    bool meets =
+        std::any_of(state.ranges.begin(), state.ranges.end(), [&](const ArgumentRange &other) {
+          return other.input != number &&
+                 mayShareMemory(state.views[number], state.views[other.input]);
+        });
     if (meets) {
       FRIT_RETURN_IF_ERROR(replaceByCopy(state, number));
     }
@@ -31,18 +35,22 @@ Status PlanExecutor::separateMutated(RunState &state) {
   return Status::ok();
 }
 
-/// Sweeps over the arguments in order of their addresses. The order is that of the previous call unless they have moved.
+/// Sweeps over the arguments in order of their addresses. The order is that of the previous call
+/// unless they have moved.
 bool PlanExecutor::rangesMeet(RunState &state) const {
   if (state.ranges.empty()) {
     for (uint32_t number = 0; number < inputSpecs.size(); ++number) {
       format::InputKind kind = inputSpecs[number].kind;
       if (kind == format::InputKind::Tensor || kind == format::InputKind::ScalarTensor) {
-        bool written = std::find(mutatedInputs.begin(), mutatedInputs.end(), number) != mutatedInputs.end();
+        bool written =
+            std::find(mutatedInputs.begin(), mutatedInputs.end(), number) != mutatedInputs.end();
         state.ranges.push_back({{}, number, written});
       }
     }
   }
-  auto before = [](const ArgumentRange &a, const ArgumentRange &b) { return a.bytes.begin < b.bytes.begin; };
+  auto before = [](const ArgumentRange &a, const ArgumentRange &b) {
+    return a.bytes.begin < b.bytes.begin;
+  };
   for (ArgumentRange &range : state.ranges) {
     range.bytes = rangeOf(state.views[range.input]);
   }
@@ -75,7 +83,8 @@ Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
     host.releaseTensor(copy.handle);
     return status;
   }
-  // The register's own reference may be dropped by the plan; this one lasts until the values are back.
+  // The register's own reference may be dropped by the plan; this one lasts until the values are
+  // back.
   host.retainTensor(copy.handle);
   state.copies.push_back({number, slot, copy});
   counts.overlapCopies.fetch_add(1, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// Sizes and the buckets they fall into: what a call chooses, counts and says about it, and the number that names a choice.
+// Sizes and the buckets they fall into: what a call chooses, counts and says about it, and the
+// number that names a choice.
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -8,7 +9,9 @@
 namespace frit {
 
 void PlanExecutor::chooseBuckets(RunState &state, bool changed) {
-  auto add = [](std::atomic<uint64_t> &counter, uint64_t value) { counter.fetch_add(value, std::memory_order_relaxed); };
+  auto add = [](std::atomic<uint64_t> &counter, uint64_t value) {
+    counter.fetch_add(value, std::memory_order_relaxed);
+  };
   for (size_t number = 0; number < bucketSpecs.size(); ++number) {
     const BucketSpec &bucket = bucketSpecs[number];
     int64_t size = state.ints[bucket.symbol];
@@ -33,8 +36,11 @@ void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
   }
   for (const SymbolSpec &symbol : symbolSpecs) {
     if (symbol.reg == bucket.symbol) {
-      std::string what = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
-      host.warn(badInput(symbol.input, what + "is " + std::to_string(size) + ", above the largest bucket " +
+      std::string what = symbol.dim < 0
+                             ? "its value "
+                             : "its size along dimension " + std::to_string(symbol.dim) + " ";
+      host.warn(badInput(symbol.input, what + "is " + std::to_string(size) +
+                                           ", above the largest bucket " +
                                            std::to_string(bucket.sizes.back()) +
                                            "; the generic kernels run it, this and later times")
                     .message());
@@ -44,7 +50,8 @@ void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
 }
 
 /// The size a symbol stands for, read off the arguments of a call that has not begun.
-std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const {
+std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol,
+                                            std::span<const InputValue> inputs) const {
   const InputValue &input = inputs[symbol.input];
   if (symbol.dim < 0) {
     return input.kind == InputValue::Kind::Int ? symbol.solve(input.integer) : std::nullopt;
@@ -86,13 +93,15 @@ static int64_t onRamp(int64_t size) {
   return static_cast<int64_t>((count + step - 1) / step * step);
 }
 
-bool PlanExecutor::roundedSizes(std::span<const InputValue> inputs, std::vector<int64_t> &sizes) const {
+bool PlanExecutor::roundedSizes(std::span<const InputValue> inputs,
+                                std::vector<int64_t> &sizes) const {
   for (size_t number = 0; number < symbolSpecs.size(); ++number) {
     std::optional<int64_t> size = sizeOf(symbolSpecs[number], inputs);
     if (!size) {
       return false;
     }
-    auto bucket = std::find_if(bucketSpecs.begin(), bucketSpecs.end(), [&](const BucketSpec &one) { return one.source == number; });
+    auto bucket = std::find_if(bucketSpecs.begin(), bucketSpecs.end(),
+                               [&](const BucketSpec &one) { return one.source == number; });
     if (bucket == bucketSpecs.end()) {
       sizes.push_back(onRamp(*size));
       continue;

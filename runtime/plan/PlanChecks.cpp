@@ -17,7 +17,8 @@ using namespace format;
 namespace {
 
 // What every device of sm_80 and later takes.
-constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10, kMaxCluster = 8;
+constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10,
+                   kMaxCluster = 8;
 constexpr uint32_t kMaxBucketSizes = 64;
 
 template <typename T> uint32_t countOf(const T *vector) { return vector ? vector->size() : 0; }
@@ -48,7 +49,8 @@ private:
   /// Every list that is looked at costs its bytes; without sharing they cannot run out.
   Status spend(uint64_t bytes) {
     if (bytes > budget) {
-      return wrong("it says more than its " + std::to_string(artifact.bodyBytes()) + " bytes can hold");
+      return wrong("it says more than its " + std::to_string(artifact.bodyBytes()) +
+                   " bytes can hold");
     }
     budget -= bytes;
     return Status::ok();
@@ -56,10 +58,13 @@ private:
   template <typename T> Status spendOn(const flatbuffers::Vector<T> *list) {
     return spend(uint64_t(countOf(list)) * sizeof(flatbuffers::uoffset_t));
   }
-  template <typename T> Status spendOn(const flatbuffers::Vector<const T *> *list) { return spendOnNumbers<T>(list); }
+  template <typename T> Status spendOn(const flatbuffers::Vector<const T *> *list) {
+    return spendOnNumbers<T>(list);
+  }
   Status spendOn(const flatbuffers::Vector<int64_t> *list) { return spendOnNumbers<int64_t>(list); }
   template <typename T, typename L> Status spendOnNumbers(const L *list) {
-    return isAligned<T>(list) ? spend(uint64_t(countOf(list)) * sizeof(T)) : wrong("a list begins inside of a number");
+    return isAligned<T>(list) ? spend(uint64_t(countOf(list)) * sizeof(T))
+                              : wrong("a list begins inside of a number");
   }
 
   Status checkName(const flatbuffers::String *name) {
@@ -75,7 +80,8 @@ private:
   /// What is bound at load has sizes and strides that are known then.
   Status checkFixed(uint32_t number) const {
     const Tensor *tensor = number < countOf(plan.tensors()) ? plan.tensors()->Get(number) : nullptr;
-    for (const auto *list : {tensor ? tensor->sizes() : nullptr, tensor ? tensor->strides() : nullptr}) {
+    for (const auto *list :
+         {tensor ? tensor->sizes() : nullptr, tensor ? tensor->strides() : nullptr}) {
       for (uint32_t at = 0; at < countOf(list); ++at) {
         if (uint32_t reg = list->Get(at); reg >= isConstant.size() || !isConstant[reg]) {
           return wrong("a size or stride is not fixed");
@@ -86,8 +92,9 @@ private:
   }
 
   Status writeInt(uint32_t reg) const {
-    return reg < isConstant.size() && isConstant[reg] ? wrong("the constant in int register " + std::to_string(reg) + " is written")
-                                                      : Status::ok();
+    return reg < isConstant.size() && isConstant[reg]
+               ? wrong("the constant in int register " + std::to_string(reg) + " is written")
+               : Status::ok();
   }
 
   Status writeFloat(uint32_t reg) const {
@@ -100,8 +107,8 @@ private:
     place = {"registers"};
     uint64_t registers = uint64_t(plan.int_count()) + plan.float_count() + countOf(plan.tensors());
     if (registers > artifact.bodyBytes()) {
-      return wrong(std::to_string(registers) + " registers are more than its " + std::to_string(artifact.bodyBytes()) +
-                   " bytes can use");
+      return wrong(std::to_string(registers) + " registers are more than its " +
+                   std::to_string(artifact.bodyBytes()) + " bytes can use");
     }
     isConstant.resize(plan.int_count());
     isFloatConstant.resize(plan.float_count());
@@ -166,7 +173,8 @@ private:
       if (input.kind() == InputKind::Tensor || input.kind() == InputKind::ScalarTensor) {
         FRIT_RETURN_IF_ERROR(hold(input.reg()));
         // What describes an input repeats the names of its sizes.
-        FRIT_RETURN_IF_ERROR(spend(input.reg() < isHeld.size() ? countOf(plan.tensors()->Get(input.reg())->sizes()) : 0));
+        FRIT_RETURN_IF_ERROR(spend(
+            input.reg() < isHeld.size() ? countOf(plan.tensors()->Get(input.reg())->sizes()) : 0));
       } else if (input.kind() == InputKind::Int || input.kind() == InputKind::Bool) {
         FRIT_RETURN_IF_ERROR(writeInt(input.reg()));
       }
@@ -189,7 +197,8 @@ private:
       }
       sizes += std::max<uint64_t>(countOf(bucket.sizes()), 1);
       if (sizes > kMaxBucketSizes) {
-        return wrong("all lists together have more than " + std::to_string(kMaxBucketSizes) + " sizes");
+        return wrong("all lists together have more than " + std::to_string(kMaxBucketSizes) +
+                     " sizes");
       }
     }
     FRIT_RETURN_IF_ERROR(spendOn(plan.constants()));
@@ -225,7 +234,8 @@ private:
         return wrong("unknown kind");
       }
       if (guard.kind() == GuardKind::Aligned && !std::has_single_bit(guard.bytes())) {
-        return wrong("an address as a multiple of " + std::to_string(guard.bytes()) + " bytes, which is no power of two");
+        return wrong("an address as a multiple of " + std::to_string(guard.bytes()) +
+                     " bytes, which is no power of two");
       }
     }
     return Status::ok();
@@ -240,11 +250,13 @@ private:
       FRIT_RETURN_IF_ERROR(spendOn(kernel.sources()));
       for (uint32_t at = 0; at < countOf(kernel.sources()); ++at) {
         if (kernel.sources()->Get(at) >= countOf(artifact.root().sources())) {
-          return wrong("source line " + std::to_string(kernel.sources()->Get(at)) + " is not there");
+          return wrong("source line " + std::to_string(kernel.sources()->Get(at)) +
+                       " is not there");
         }
       }
       FRIT_RETURN_IF_ERROR(spend(countOf(kernel.access())));
-      if (kernel.access() && kernel.access()->string_view().find_first_not_of("rwu") != std::string_view::npos) {
+      if (kernel.access() &&
+          kernel.access()->string_view().find_first_not_of("rwu") != std::string_view::npos) {
         return wrong("a way of access that is neither r, w nor u");
       }
       FRIT_RETURN_IF_ERROR(spendOn(kernel.variants()));
@@ -262,19 +274,24 @@ private:
 
   Status checkBlock(const KernelLaunch &launch) const {
     uint64_t x = launch.block_x(), y = launch.block_y(), z = launch.block_z();
-    bool fits = x >= 1 && y >= 1 && z >= 1 && x <= kMaxBlockThreads && y <= kMaxBlockThreads && z <= kMaxBlockDepth &&
-                x * y * z <= kMaxBlockThreads;
+    bool fits = x >= 1 && y >= 1 && z >= 1 && x <= kMaxBlockThreads && y <= kMaxBlockThreads &&
+                z <= kMaxBlockDepth && x * y * z <= kMaxBlockThreads;
     if (!fits) {
-      return wrong("a block of (" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) +
-                   ") threads, which no device takes (limit " + std::to_string(kMaxBlockThreads) + ")");
+      return wrong("a block of (" + std::to_string(x) + ", " + std::to_string(y) + ", " +
+                   std::to_string(z) + ") threads, which no device takes (limit " +
+                   std::to_string(kMaxBlockThreads) + ")");
     }
     if (launch.shared_bytes() > kMaxSharedBytes) {
-      return wrong(std::to_string(launch.shared_bytes()) + " bytes of shared memory (limit " + std::to_string(kMaxSharedBytes) + ")");
+      return wrong(std::to_string(launch.shared_bytes()) + " bytes of shared memory (limit " +
+                   std::to_string(kMaxSharedBytes) + ")");
     }
-    if (uint32_t cluster = launch.cluster_x(); cluster == 0 || cluster > kMaxCluster || (cluster & (cluster - 1)) != 0) {
-      return wrong("a cluster of " + std::to_string(cluster) + " blocks, which no device takes (1, 2, 4 or 8)");
+    if (uint32_t cluster = launch.cluster_x();
+        cluster == 0 || cluster > kMaxCluster || (cluster & (cluster - 1)) != 0) {
+      return wrong("a cluster of " + std::to_string(cluster) +
+                   " blocks, which no device takes (1, 2, 4 or 8)");
     }
-    return launch.grain() >= 1 ? Status::ok() : wrong("a grain of " + std::to_string(launch.grain()) + " units");
+    return launch.grain() >= 1 ? Status::ok()
+                               : wrong("a grain of " + std::to_string(launch.grain()) + " units");
   }
 
   Status checkValues(const flatbuffers::Vector<flatbuffers::Offset<Value>> *values) {
@@ -318,7 +335,8 @@ private:
       } else if (const Dim *dim = step.action_as_Dim()) {
         FRIT_RETURN_IF_ERROR(writeInt(dim->dst()));
       } else if (const Item *item = step.action_as_Item()) {
-        bool isFloat = item->tensor() < isHeld.size() && isFloating(plan.tensors()->Get(item->tensor())->dtype());
+        bool isFloat = item->tensor() < isHeld.size() &&
+                       isFloating(plan.tensors()->Get(item->tensor())->dtype());
         FRIT_RETURN_IF_ERROR(isFloat ? writeFloat(item->dst()) : writeInt(item->dst()));
       } else if (const Check *check = step.action_as_Check()) {
         FRIT_RETURN_IF_ERROR(checkText(check->message()));
@@ -330,7 +348,9 @@ private:
 
 } // namespace
 
-Status checkPlan(const ::frit::Artifact &artifact, const Plan &plan) { return PlanCheck(artifact, plan).run(); }
+Status checkPlan(const ::frit::Artifact &artifact, const Plan &plan) {
+  return PlanCheck(artifact, plan).run();
+}
 
 std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
   // What any GPU takes as parameters.
@@ -347,13 +367,14 @@ std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
   if (site.items == 0 || (target != Target::Cpu && site.items > site.room)) {
     return items + " for a kernel that takes " + std::to_string(site.room);
   }
-  if (site.tensors.size() % site.items != 0 || site.ints.size() % site.items != 0 || site.floats.size() % site.items != 0) {
+  if (site.tensors.size() % site.items != 0 || site.ints.size() % site.items != 0 ||
+      site.floats.size() % site.items != 0) {
     return items + ", which do not share the registers of a launch evenly";
   }
   size_t words = 1 + (site.tensors.size() + site.ints.size() + site.floats.size()) / site.items;
   if (site.room > kMostTableWords / words) {
-    return "a table of " + std::to_string(site.room) + " items of " + std::to_string(8 * words) + " bytes (limit " +
-           std::to_string(8 * kMostTableWords) + " bytes)";
+    return "a table of " + std::to_string(site.room) + " items of " + std::to_string(8 * words) +
+           " bytes (limit " + std::to_string(8 * kMostTableWords) + " bytes)";
   }
   if (countOf(kernel.variants()) != 1 || countOf(kernel.variants()->Get(0)->launches()) != 1) {
     return items + " for a kernel of several launches";
@@ -363,14 +384,16 @@ std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
 
 /// Whether what code declares is what a launch passes, or the beginning of it.
 static bool fits(std::string_view declared, std::string_view passed) {
-  return declared.size() <= passed.size() && std::equal(declared.begin(), declared.end(), passed.begin(), [](char wanted, char given) {
-    return wanted == given || (wanted == 'n' && given != 't');
-  });
+  return declared.size() <= passed.size() &&
+         std::equal(declared.begin(), declared.end(), passed.begin(), [](char wanted, char given) {
+           return wanted == given || (wanted == 'n' && given != 't');
+         });
 }
 
 Status checkGpuCode(const DecodedPlan &plan) {
   auto wrong = [](const std::string &what) {
-    return Status::error(ErrorKind::BadArtifact, "not a usable .frit artifact: " + what + "; compile it again");
+    return Status::error(ErrorKind::BadArtifact,
+                         "not a usable .frit artifact: " + what + "; compile it again");
   };
   // By entry: what each of the modules that has it declares.
   std::map<std::string_view, std::vector<GpuEntry>> declared;
@@ -379,10 +402,13 @@ Status checkGpuCode(const DecodedPlan &plan) {
     const GpuModule &module = *modules->Get(number);
     std::span<const uint8_t> bytes(module.bytes()->data(), module.bytes()->size());
     bool isCubin = module.kind() == GpuCodeKind::Cubin;
-    auto entries = isCubin ? readCubin(bytes) : readPtx({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, module.arch());
+    auto entries = isCubin ? readCubin(bytes)
+                           : readPtx({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
+                                     module.arch());
     FRIT_RETURN_IF_ERROR(entries.status());
     std::map<std::string_view, const GpuEntry *> byName;
-    std::string code = std::string(isCubin ? "the cubin" : "the PTX") + " for sm_" + std::to_string(module.arch());
+    std::string code =
+        std::string(isCubin ? "the cubin" : "the PTX") + " for sm_" + std::to_string(module.arch());
     for (const GpuEntry &entry : *entries) {
       if (!byName.emplace(entry.name, &entry).second) {
         return wrong(code + " has two entries '" + std::string(entry.name.substr(0, 200)) + "'");
@@ -397,7 +423,8 @@ Status checkGpuCode(const DecodedPlan &plan) {
     }
   }
   for (const LaunchSite &site : plan.sites) {
-    std::string passed = std::string(site.tensors.size() + site.ints.size(), 'i') + std::string(site.floats.size(), 'f');
+    std::string passed = std::string(site.tensors.size() + site.ints.size(), 'i') +
+                         std::string(site.floats.size(), 'f');
     uint64_t tableBytes = 0;
     if (site.room != 0) {
       tableBytes = 8 * uint64_t(site.room) * (1 + passed.size() / site.items);
@@ -406,27 +433,32 @@ Status checkGpuCode(const DecodedPlan &plan) {
     const auto &variants = *plan.source->kernels()->Get(site.kernel)->variants();
     for (uint32_t variant = 0; variant < variants.size(); ++variant) {
       const auto *launches = variants.Get(variant)->launches();
-      std::string parameters = passed + (site.variants[variant].workspace == kNoRegister ? "" : "i");
+      std::string parameters =
+          passed + (site.variants[variant].workspace == kNoRegister ? "" : "i");
       for (uint32_t at = 0; at < countOf(launches); ++at) {
         const KernelLaunch &launch = *launches->Get(at);
         uint64_t threads = uint64_t(launch.block_x()) * launch.block_y() * launch.block_z();
         for (const GpuEntry &entry : declared[launch.entry()->string_view()]) {
-          // The driver reads as many as the code declares; one more that is passed is never looked at.
+          // The driver reads as many as the code declares; one more that is passed is never looked
+          // at.
           if (!fits(entry.parameters, parameters)) {
-            return wrong("entry '" + launch.entry()->str() + "' takes the parameters '" + entry.parameters + "', a launch passes '" +
-                         parameters + "'");
+            return wrong("entry '" + launch.entry()->str() + "' takes the parameters '" +
+                         entry.parameters + "', a launch passes '" + parameters + "'");
           }
           if (entry.tableBytes != tableBytes) {
-            return wrong("entry '" + launch.entry()->str() + "' takes a table of " + std::to_string(entry.tableBytes) +
-                         " bytes, a launch passes " + std::to_string(tableBytes));
+            return wrong("entry '" + launch.entry()->str() + "' takes a table of " +
+                         std::to_string(entry.tableBytes) + " bytes, a launch passes " +
+                         std::to_string(tableBytes));
           }
           if (entry.cluster != launch.cluster_x()) {
-            return wrong("entry '" + launch.entry()->str() + "' runs in clusters of " + std::to_string(entry.cluster) +
-                         " blocks, a launch has " + std::to_string(launch.cluster_x()));
+            return wrong("entry '" + launch.entry()->str() + "' runs in clusters of " +
+                         std::to_string(entry.cluster) + " blocks, a launch has " +
+                         std::to_string(launch.cluster_x()));
           }
           if (entry.threads != 0 && threads > entry.threads) {
-            return wrong("entry '" + launch.entry()->str() + "' runs with " + std::to_string(entry.threads) +
-                         " threads a block, a launch has " + std::to_string(threads));
+            return wrong("entry '" + launch.entry()->str() + "' runs with " +
+                         std::to_string(entry.threads) + " threads a block, a launch has " +
+                         std::to_string(threads));
           }
         }
       }

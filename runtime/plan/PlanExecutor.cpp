@@ -13,41 +13,48 @@ using format::OutputKind;
 
 namespace {
 
-/// Smaller blocks come back warm from any allocator; those of this size and more cost a page fault for every page of every call.
+/// Smaller blocks come back warm from any allocator; those of this size and more cost a page fault
+/// for every page of every call.
 constexpr uint64_t kKeptBytes = 8 << 20;
 
 Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }
 
 Status outOfMemory(uint64_t bytes) {
-  return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
+  return Status::error(ErrorKind::OutOfMemory,
+                       "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
 }
 
 } // namespace
 
-PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, KernelBackend &backend)
+PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &host,
+                           KernelBackend &backend)
     : decoded(std::move(plan)), host(host), backend(backend),
-      planDevice(decoded->source->target() == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu) {
+      planDevice(decoded->source->target() == format::Target::Gpu ? format::Device::Cuda
+                                                                  : format::Device::Cpu) {
   const format::Plan &source = *decoded->source;
   if (source.inputs()) {
     for (const format::Input *input : *source.inputs()) {
       if (input->mutated() && input->kind() == format::InputKind::Tensor) {
         mutatedInputs.push_back(static_cast<uint32_t>(inputSpecs.size()));
       }
-      inputSpecs.push_back({input, input->kind(), input->reg(), input->scalar(), input->expected(), input->offset(),
-                            input->any_strides(), false});
+      inputSpecs.push_back({input, input->kind(), input->reg(), input->scalar(), input->expected(),
+                            input->offset(), input->any_strides(), false});
     }
   }
   if (source.symbols()) {
     for (const format::Symbol *symbol : *source.symbols()) {
-      symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(), symbol->max(),
-                             symbol->divisor(), symbol->scale(), symbol->offset()});
+      symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(),
+                             symbol->max(), symbol->divisor(), symbol->scale(), symbol->offset()});
     }
   }
   if (source.buckets()) {
     for (const format::Bucket *bucket : *source.buckets()) {
-      auto bound = std::find_if(symbolSpecs.begin(), symbolSpecs.end(),
-                                [&](const SymbolSpec &symbol) { return symbol.reg == bucket->symbol(); });
-      bucketSpecs.push_back({bucket->symbol(), bucket->dst(), {bucket->sizes()->data(), bucket->sizes()->size()},
+      auto bound =
+          std::find_if(symbolSpecs.begin(), symbolSpecs.end(),
+                       [&](const SymbolSpec &symbol) { return symbol.reg == bucket->symbol(); });
+      bucketSpecs.push_back({bucket->symbol(),
+                             bucket->dst(),
+                             {bucket->sizes()->data(), bucket->sizes()->size()},
                              static_cast<size_t>(bound - symbolSpecs.begin())});
     }
     bucketCounts = std::make_unique<BucketCounters[]>(bucketSpecs.size());
@@ -90,8 +97,11 @@ Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
   FRIT_RETURN_IF_ERROR(fitsConstant(*decoded, number, view));
   if (view.device == format::Device::Cuda) {
     if (gpuOfConstants >= 0 && gpuOfConstants != view.deviceIndex) {
-      return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + " lies on cuda:" + std::to_string(view.deviceIndex) +
-                                                    ", others on cuda:" + std::to_string(gpuOfConstants) + "; move all to one device");
+      return Status::error(ErrorKind::BadInput,
+                           "constant " + std::to_string(number) +
+                               " lies on cuda:" + std::to_string(view.deviceIndex) +
+                               ", others on cuda:" + std::to_string(gpuOfConstants) +
+                               "; move all to one device");
     }
     gpuOfConstants = view.deviceIndex;
   }
@@ -177,8 +187,10 @@ Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue>
     status = collect(*state, inputs, outputs);
   }
   if (status.isOk() && decoded->paddedElements != kNoRegister) {
-    counts.paddedElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->paddedElements]), std::memory_order_relaxed);
-    counts.logicalElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->logicalElements]), std::memory_order_relaxed);
+    counts.paddedElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->paddedElements]),
+                                    std::memory_order_relaxed);
+    counts.logicalElements.fetch_add(static_cast<uint64_t>(state->ints[decoded->logicalElements]),
+                                     std::memory_order_relaxed);
   }
   leave(*state);
   returnState(std::move(state));
@@ -210,7 +222,8 @@ Status PlanExecutor::walk(RunState &state) {
       if (step.flag) {
         FRIT_RETURN_IF_ERROR(checkShape(state, step.a, step.b));
       }
-      FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c], state.tensors[step.b].lazy));
+      FRIT_RETURN_IF_ERROR(view(state, step.a, step.b, step.c == kNoRegister ? 0 : ints[step.c],
+                                state.tensors[step.b].lazy));
       break;
     case StepKind::Launch:
       FRIT_RETURN_IF_ERROR(launch(state, decoded->sites[step.a]));
@@ -230,9 +243,10 @@ Status PlanExecutor::walk(RunState &state) {
     case StepKind::Dim: {
       TensorView tensor = host.look(state.tensors[step.a].handle);
       if (step.b >= tensor.rank) {
-        return Status::error(ErrorKind::Runtime, "a call returned a tensor of " + std::to_string(tensor.rank) +
-                                                     " dimensions where dimension " + std::to_string(step.b) +
-                                                     " was expected");
+        return Status::error(ErrorKind::Runtime, "a call returned a tensor of " +
+                                                     std::to_string(tensor.rank) +
+                                                     " dimensions where dimension " +
+                                                     std::to_string(step.b) + " was expected");
       }
       ints[step.c] = tensor.sizes[step.b];
       break;
@@ -250,7 +264,8 @@ Status PlanExecutor::walk(RunState &state) {
     }
     case StepKind::Wrap: {
       TensorSlot &slot = state.tensors[step.a];
-      FRIT_RETURN_IF_ERROR(host.wrapScalar(decoded->tensors[step.a].dtype, step.flag ? 0 : ints[step.b],
+      FRIT_RETURN_IF_ERROR(host.wrapScalar(decoded->tensors[step.a].dtype,
+                                           step.flag ? 0 : ints[step.b],
                                            step.flag ? state.floats[step.b] : 0, slot));
       slot.owner = TensorSlot::Owner::Handle;
       break;
@@ -271,7 +286,10 @@ TensorShape PlanExecutor::shapeOf(RunState &state, uint32_t tensor) const {
     state.sizes[dim] = state.ints[type.sizes[dim]];
     state.strides[dim] = state.ints[type.strides[dim]];
   }
-  return {{state.sizes.data(), type.sizes.size()}, {state.strides.data(), type.sizes.size()}, type.dtype, type.device};
+  return {{state.sizes.data(), type.sizes.size()},
+          {state.strides.data(), type.sizes.size()},
+          type.dtype,
+          type.device};
 }
 
 Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
@@ -279,8 +297,9 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   const TensorType &type = decoded->tensors[step.a];
   int64_t signedBytes = state.ints[step.b];
   if (signedBytes < 0) {
-    return Status::error(ErrorKind::Runtime, "a buffer of " + std::to_string(signedBytes) +
-                                                 " bytes was asked for: a size in this call is negative");
+    return Status::error(ErrorKind::Runtime,
+                         "a buffer of " + std::to_string(signedBytes) +
+                             " bytes was asked for: a size in this call is negative");
   }
   auto bytes = static_cast<uint64_t>(signedBytes);
   if (step.c != kNoRegister && !type.needsHandle && !host.separateBuffers()) {
@@ -300,8 +319,10 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     state.heldTemporaries.add(bytes);
   }
   uint64_t capacity = 0;
-  if (type.capacity != kNoRegister && type.device == format::Device::Cpu && bytes >= kKeptBytes && !host.separateBuffers()) {
-    capacity = std::max(bytes, static_cast<uint64_t>(std::max<int64_t>(state.ints[type.capacity], 0)));
+  if (type.capacity != kNoRegister && type.device == format::Device::Cpu && bytes >= kKeptBytes &&
+      !host.separateBuffers()) {
+    capacity =
+        std::max(bytes, static_cast<uint64_t>(std::max<int64_t>(state.ints[type.capacity], 0)));
   }
   if (type.needsHandle) {
     TensorShape shape = shapeOf(state, step.a);
@@ -314,7 +335,8 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     slot.owner = TensorSlot::Owner::Handle;
     return Status::ok();
   }
-  slot.allocation = capacity ? host.takeBlock(type.device, capacity) : host.allocateRaw(type.device, bytes);
+  slot.allocation =
+      capacity ? host.takeBlock(type.device, capacity) : host.allocateRaw(type.device, bytes);
   if (!slot.allocation) {
     return outOfMemory(bytes);
   }
@@ -323,7 +345,8 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   return Status::ok();
 }
 
-Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset, LazyBits lazy) {
+Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset,
+                          LazyBits lazy) {
   TensorSlot &slot = state.tensors[tensor];
   const TensorSlot &from = state.tensors[source];
   const TensorType &type = decoded->tensors[tensor];
@@ -334,7 +357,9 @@ Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int
     slot.owner = TensorSlot::Owner::Handle;
     return Status::ok();
   }
-  slot.data = from.data ? static_cast<char *>(from.data) + offset * static_cast<int64_t>(bytesOf(type.dtype)) : nullptr;
+  slot.data = from.data ? static_cast<char *>(from.data) +
+                              offset * static_cast<int64_t>(bytesOf(type.dtype))
+                        : nullptr;
   return Status::ok();
 }
 
@@ -342,7 +367,8 @@ Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
   if (decoded->tensors[tensor].needsHandle || state.tensors[from].lazy != kPlain) {
     // What is written there is written as it is.
     FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0, kPlain));
-    // The storage lives on under the new name: its bytes move along and are counted until that is freed.
+    // The storage lives on under the new name: its bytes move along and are counted until that is
+    // freed.
     state.tensors[tensor].bytes = std::exchange(state.tensors[from].bytes, 0);
     state.tensors[tensor].isTemporary = state.tensors[from].isTemporary;
     release(state, from);
@@ -424,7 +450,8 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
   return status;
 }
 
-Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs,
+                             std::span<OutputValue> outputs) {
   auto fill = [&](const OutputSpec &spec, OutputValue &output) -> Status {
     using Kind = OutputValue::Kind;
     switch (spec.kind) {
@@ -547,7 +574,8 @@ void PlanExecutor::leave(RunState &state) {
   }
   auto raise = [](std::atomic<uint64_t> &counter, HeldBytes &held) {
     uint64_t known = counter.load(std::memory_order_relaxed);
-    while (held.peak > known && !counter.compare_exchange_weak(known, held.peak, std::memory_order_relaxed)) {
+    while (held.peak > known &&
+           !counter.compare_exchange_weak(known, held.peak, std::memory_order_relaxed)) {
     }
     held = HeldBytes();
   };

@@ -1,9 +1,11 @@
-// Runs a decoded plan. A call binds the symbols from the arguments, checks the arguments against them, fills the size registers
-// (or finds them still there from the previous call with the same symbols), walks the steps and hands out the results.
+// Runs a decoded plan. A call binds the symbols from the arguments, checks the arguments against
+// them, fills the size registers (or finds them still there from the previous call with the same
+// symbols), walks the steps and hands out the results.
 //
-// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads, or a call from inside an
-// operator of another, take a state each. Temporaries of a plan with an arena lie in one block that is taken from the host for the call and
-// given back after it, so that a hundred graphs keep one block and not a hundred.
+// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads,
+// or a call from inside an operator of another, take a state each. Temporaries of a plan with an
+// arena lie in one block that is taken from the host for the call and given back after it, so that
+// a hundred graphs keep one block and not a hundred.
 
 #pragma once
 
@@ -16,7 +18,8 @@
 
 namespace frit {
 
-/// An argument of a call. Tensor handles belong to the executor once run() is entered, whatever its outcome.
+/// An argument of a call. Tensor handles belong to the executor once run() is entered, whatever its
+/// outcome.
 struct InputValue {
   enum class Kind : uint8_t { None, Tensor, Int, Float, Bool } kind = Kind::None;
   int64_t integer = 0;
@@ -105,26 +108,31 @@ public:
   /// Keeps `handle` (retained by the executor) as the value of a constant for all calls.
   Status bindConstant(uint32_t number, void *handle);
 
-  /// Takes the arguments; fills `outputs`, one for each output of the plan. After a failure all results are empty.
+  /// Takes the arguments; fills `outputs`, one for each output of the plan. After a failure all
+  /// results are empty.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  /// The same, but where the arguments do not fit what was compiled (BadInput), nothing has been done and they are the caller's again.
+  /// The same, but where the arguments do not fit what was compiled (BadInput), nothing has been
+  /// done and they are the caller's again.
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   const DecodedPlan &plan() const { return *decoded; }
   const Counters &counters() const { return counts; }
   /// Of the kernels that have several variants.
   std::vector<VariantCounts> variantCounts() const;
-  /// Which entries of the plan's buckets the sizes of these arguments fall into, as one number; nothing where a size is above the largest
-  /// entry, or an argument is not what the plan takes.
+  /// Which entries of the plan's buckets the sizes of these arguments fall into, as one number;
+  /// nothing where a size is above the largest entry, or an argument is not what the plan takes.
   std::optional<uint64_t> bucketKey(std::span<const InputValue> inputs) const;
   /// The number of these entries, one for each bucket; nothing where there are no such.
   std::optional<uint64_t> keyOfBuckets(std::span<const uint32_t> entries) const;
   std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
-  /// The sizes of these arguments, each rounded up to the list of its bucket, or to the ramp where it has none; those above the largest
-  /// entry as they are. False where an argument is not what the plan takes.
+  /// The sizes of these arguments, each rounded up to the list of its bucket, or to the ramp where
+  /// it has none; those above the largest entry as they are. False where an argument is not what
+  /// the plan takes.
   bool roundedSizes(std::span<const InputValue> inputs, std::vector<int64_t> &sizes) const;
   /// One for each bucket of the plan.
-  std::span<const BucketCounters> bucketCounters() const { return {bucketCounts.get(), bucketSpecs.size()}; }
+  std::span<const BucketCounters> bucketCounters() const {
+    return {bucketCounts.get(), bucketSpecs.size()};
+  }
   /// What is bound: the constants' registers and tensors, in the order they were bound.
   std::span<const std::pair<uint32_t, TensorSlot>> constants() const { return constantSlots; }
   /// The GPU its constants lie on, -1 where none does.
@@ -184,7 +192,8 @@ private:
   /// "input 0 ('x'), dimension 1"
   std::string placeOf(const SymbolSpec &symbol) const;
   std::string inputName(size_t number) const;
-  /// The symbol whose register this is, as "s0, input 0 ('x'), dimension 1"; empty for another register.
+  /// The symbol whose register this is, as "s0, input 0 ('x'), dimension 1"; empty for another
+  /// register.
   std::string symbolOf(uint32_t reg) const;
   // MutatedInputs.cpp: what is written to and shares memory.
   Status separateMutated(RunState &state);

@@ -1,6 +1,7 @@
-// What a graph assumes of its sizes and addresses beyond the shapes of its inputs. All guards over sizes are instructions of the size
-// program, which fills one register each; the registers lie side by side, so that looking whether all hold is one sweep over a few
-// cache lines, and the sweep is made only when some size changed. The words of an error are put together only once one is needed.
+// What a graph assumes of its sizes and addresses beyond the shapes of its inputs. All guards over
+// sizes are instructions of the size program, which fills one register each; the registers lie side
+// by side, so that looking whether all hold is one sweep over a few cache lines, and the sweep is
+// made only when some size changed. The words of an error are put together only once one is needed.
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -14,20 +15,23 @@ std::string PlanExecutor::inputName(size_t number) const {
 }
 
 std::string PlanExecutor::placeOf(const SymbolSpec &symbol) const {
-  return inputName(symbol.input) + (symbol.dim < 0 ? "" : ", dimension " + std::to_string(symbol.dim));
+  return inputName(symbol.input) +
+         (symbol.dim < 0 ? "" : ", dimension " + std::to_string(symbol.dim));
 }
 
 std::string PlanExecutor::symbolOf(uint32_t reg) const {
   for (const SymbolSpec &symbol : symbolSpecs) {
     if (symbol.reg == reg) {
-      return " (" + (symbol.source->name() ? symbol.source->name()->str() + ", " : "") + placeOf(symbol) + ")";
+      return " (" + (symbol.source->name() ? symbol.source->name()->str() + ", " : "") +
+             placeOf(symbol) + ")";
     }
   }
   return "";
 }
 
 Status PlanExecutor::checkSizes(const RunState &state) const {
-  std::span<const int64_t> holds(state.ints.data() + decoded->firstGuard, decoded->sizeGuards.size());
+  std::span<const int64_t> holds(state.ints.data() + decoded->firstGuard,
+                                 decoded->sizeGuards.size());
   if (allHold(holds)) {
     return Status::ok();
   }
@@ -44,14 +48,16 @@ Status PlanExecutor::brokenGuard(const format::Guard &guard, const RunState &sta
     std::string name = symbol.source->name() ? symbol.source->name()->str() : "the size";
     std::string value = std::to_string(state.ints[symbol.reg]);
     if (at == 0) {
-      std::string where = symbol.dim < 0 ? "its value" : "its size along dimension " + std::to_string(symbol.dim);
+      std::string where =
+          symbol.dim < 0 ? "its value" : "its size along dimension " + std::to_string(symbol.dim);
       message += ", " + inputName(symbol.input) + ": " + where + " (" + name + ") is " + value;
     } else {
       message += (at == 1 ? " with " : ", ") + name + " = " + value + " (" + placeOf(symbol) + ")";
     }
   }
   message += (count == 0 ? ": " : ", but ") + needed;
-  return Status::error(ErrorKind::BadInput, message + (guard.origin() ? "; assumed by " + guard.origin()->str() : ""));
+  return Status::error(ErrorKind::BadInput,
+                       message + (guard.origin() ? "; assumed by " + guard.origin()->str() : ""));
 }
 
 Status PlanExecutor::checkAddresses(const RunState &state) const {
@@ -59,8 +65,9 @@ Status PlanExecutor::checkAddresses(const RunState &state) const {
     auto address = reinterpret_cast<uintptr_t>(state.views[guard->input()].data);
     if (address & (guard->bytes() - 1)) {
       return Status::error(ErrorKind::BadInput,
-                           "graph '" + std::string(decoded->artifact->graphName()) + "', " + inputName(guard->input()) +
-                               ": its address is no multiple of " + std::to_string(guard->bytes()) + " bytes" +
+                           "graph '" + std::string(decoded->artifact->graphName()) + "', " +
+                               inputName(guard->input()) + ": its address is no multiple of " +
+                               std::to_string(guard->bytes()) + " bytes" +
                                (guard->origin() ? "; assumed by " + guard->origin()->str() : ""));
     }
   }

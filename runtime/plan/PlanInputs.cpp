@@ -1,4 +1,5 @@
-// The arguments of a call: moved into registers, symbols bound from them, everything else checked against what was compiled.
+// The arguments of a call: moved into registers, symbols bound from them, everything else checked
+// against what was compiled.
 
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/plan/ScalarProgram.h"
@@ -19,19 +20,22 @@ Status PlanExecutor::badInput(size_t number, const std::string &what) const {
     origin.resize(kLongestOrigin - 3);
     origin += "...";
   }
-  return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "', " +
-                                                inputName(number) + ": " + what + origin);
+  return Status::error(ErrorKind::BadInput, "graph '" +
+                                                std::string(decoded->artifact->graphName()) +
+                                                "', " + inputName(number) + ": " + what + origin);
 }
 
 Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   if (inputs.size() != inputSpecs.size()) {
-    return Status::error(ErrorKind::BadInput,
-                         "graph '" + std::string(decoded->artifact->graphName()) + "' takes " +
-                             std::to_string(inputSpecs.size()) + " inputs, got " + std::to_string(inputs.size()));
+    return Status::error(ErrorKind::BadInput, "graph '" +
+                                                  std::string(decoded->artifact->graphName()) +
+                                                  "' takes " + std::to_string(inputSpecs.size()) +
+                                                  " inputs, got " + std::to_string(inputs.size()));
   }
   FRIT_RETURN_IF_ERROR(backend.ready());
   state.gpu = gpuOfConstants;
-  // Valid again only when all of it has been computed: an error on the way leaves registers of two calls.
+  // Valid again only when all of it has been computed: an error on the way leaves registers of two
+  // calls.
   bool changed = !std::exchange(state.sizesValid, false);
   for (size_t number = 0; number < inputs.size(); ++number) {
     FRIT_RETURN_IF_ERROR(takeInput(state, number, inputs[number], changed));
@@ -53,7 +57,8 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
     if (spec.kind == InputKind::Tensor) {
       FRIT_RETURN_IF_ERROR(checkTensor(number, state));
     } else if (spec.expected != kNoRegister && state.ints[spec.expected] != state.ints[spec.reg]) {
-      return badInput(number, "it is " + std::to_string(state.ints[spec.reg]) + ", the sizes of this call require " +
+      return badInput(number, "it is " + std::to_string(state.ints[spec.reg]) +
+                                  ", the sizes of this call require " +
                                   std::to_string(state.ints[spec.expected]));
     }
   }
@@ -63,11 +68,13 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   for (auto &[tensor, slot] : constantSlots) {
     state.tensors[tensor] = slot;
   }
-  if (decoded->source->constants() && constantSlots.size() != decoded->source->constants()->size()) {
-    return Status::error(ErrorKind::BadInput, "graph '" + std::string(decoded->artifact->graphName()) + "' needs " +
-                                                  std::to_string(decoded->source->constants()->size()) +
-                                                  " constants, load() was given " +
-                                                  std::to_string(constantSlots.size()));
+  if (decoded->source->constants() &&
+      constantSlots.size() != decoded->source->constants()->size()) {
+    return Status::error(ErrorKind::BadInput,
+                         "graph '" + std::string(decoded->artifact->graphName()) + "' needs " +
+                             std::to_string(decoded->source->constants()->size()) +
+                             " constants, load() was given " +
+                             std::to_string(constantSlots.size()));
   }
   if (!mutatedInputs.empty()) {
     FRIT_RETURN_IF_ERROR(separateMutated(state));
@@ -105,19 +112,21 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
     view = host.look(input.handle);
     const TensorType &type = decoded->tensors[spec.reg];
     if (view.dtype != type.dtype) {
-      return badInput(number, std::string("its dtype is ") + nameOf(view.dtype) + ", compiled for " + nameOf(type.dtype));
+      return badInput(number, std::string("its dtype is ") + nameOf(view.dtype) +
+                                  ", compiled for " + nameOf(type.dtype));
     }
     if (view.rank != type.rank) {
       return badInput(number, "it has " + std::to_string(view.rank) + " dimensions, compiled for " +
                                   std::to_string(type.rank));
     }
     if (view.device != type.device) {
-      return badInput(number, std::string("it lies on ") + format::EnumNameDevice(view.device) + ", compiled for " +
-                                  format::EnumNameDevice(type.device));
+      return badInput(number, std::string("it lies on ") + format::EnumNameDevice(view.device) +
+                                  ", compiled for " + format::EnumNameDevice(type.device));
     }
     if (view.device == format::Device::Cuda && view.deviceIndex != state.gpu) {
       if (state.gpu >= 0) {
-        return badInput(number, "it lies on cuda:" + std::to_string(view.deviceIndex) + ", others on cuda:" + std::to_string(state.gpu) +
+        return badInput(number, "it lies on cuda:" + std::to_string(view.deviceIndex) +
+                                    ", others on cuda:" + std::to_string(state.gpu) +
                                     "; move all to one device");
       }
       state.gpu = view.deviceIndex;
@@ -148,7 +157,9 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
   case InputKind::Int:
   case InputKind::Bool:
     if (input.kind != Kind::Int && input.kind != Kind::Bool) {
-      return badInput(number, "an integer is needed; ragged sizes of nested tensors are not supported, pad them");
+      return badInput(
+          number,
+          "an integer is needed; ragged sizes of nested tensors are not supported, pad them");
     }
     set(spec.reg, input.integer);
     return Status::ok();
@@ -156,7 +167,8 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
     if (input.kind == Kind::None || input.kind == Kind::Tensor) {
       return badInput(number, "a float is needed");
     }
-    state.floats[spec.reg] = input.kind == Kind::Float ? input.real : static_cast<double>(input.integer);
+    state.floats[spec.reg] =
+        input.kind == Kind::Float ? input.real : static_cast<double>(input.integer);
     return Status::ok();
   case InputKind::None:
     return Status::ok();
@@ -164,22 +176,28 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
   return Status::ok();
 }
 
-Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed) {
+Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> inputs,
+                                 bool &changed) {
   for (const SymbolSpec &symbol : symbolSpecs) {
-    int64_t size = symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
+    int64_t size =
+        symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
     std::optional<int64_t> value = symbol.solve(size);
     bool outside = value && (*value < symbol.min || *value > symbol.max);
     if (!value || outside || (symbol.divisor != 1 && *value % symbol.divisor != 0)) {
-      std::string where = symbol.dim < 0 ? "its value " : "its size along dimension " + std::to_string(symbol.dim) + " ";
-      std::string wanted = sizeText(*symbol.source), name = symbol.source->name() ? symbol.source->name()->str() : wanted;
+      std::string where = symbol.dim < 0
+                              ? "its value "
+                              : "its size along dimension " + std::to_string(symbol.dim) + " ";
+      std::string wanted = sizeText(*symbol.source),
+                  name = symbol.source->name() ? symbol.source->name()->str() : wanted;
       if (wanted != name) {
         wanted += " with " + name;
       }
-      return badInput(symbol.input,
-                      where + "is " + std::to_string(size) + ", compiled for " + wanted +
-                          (symbol.divisor != 1 && !outside && value
-                               ? ", a multiple of " + std::to_string(symbol.divisor)
-                               : " between " + std::to_string(symbol.min) + " and " + std::to_string(symbol.max)));
+      return badInput(symbol.input, where + "is " + std::to_string(size) + ", compiled for " +
+                                        wanted +
+                                        (symbol.divisor != 1 && !outside && value
+                                             ? ", a multiple of " + std::to_string(symbol.divisor)
+                                             : " between " + std::to_string(symbol.min) + " and " +
+                                                   std::to_string(symbol.max)));
     }
     changed |= state.ints[symbol.reg] != *value;
     state.ints[symbol.reg] = *value;
@@ -196,8 +214,8 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
     int64_t required = state.ints[type.sizes[dim]];
     if (view.sizes[dim] != required) {
       return badInput(number, "its size along dimension " + std::to_string(dim) + " is " +
-                                  std::to_string(view.sizes[dim]) + ", compiled for " + std::to_string(required) +
-                                  symbolOf(type.sizes[dim]));
+                                  std::to_string(view.sizes[dim]) + ", compiled for " +
+                                  std::to_string(required) + symbolOf(type.sizes[dim]));
     }
     empty |= required == 0;
   }
@@ -208,12 +226,13 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
     int64_t required = state.ints[type.strides[dim]];
     if (view.strides[dim] != required && view.sizes[dim] != 1) {
       return badInput(number, "its stride along dimension " + std::to_string(dim) + " is " +
-                                  std::to_string(view.strides[dim]) + ", compiled for " + std::to_string(required));
+                                  std::to_string(view.strides[dim]) + ", compiled for " +
+                                  std::to_string(required));
     }
   }
   if (spec.offset != kNoRegister && view.offset != state.ints[spec.offset]) {
-    return badInput(number, "its storage offset is " + std::to_string(view.offset) + ", compiled for " +
-                                std::to_string(state.ints[spec.offset]));
+    return badInput(number, "its storage offset is " + std::to_string(view.offset) +
+                                ", compiled for " + std::to_string(state.ints[spec.offset]));
   }
   return Status::ok();
 }
@@ -224,12 +243,14 @@ Status PlanExecutor::prepareArena(RunState &state) {
   }
   int64_t bytes = state.ints[decoded->arenaBytes];
   if (bytes <= 0) {
-    return bytes == 0 ? Status::ok() : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
+    return bytes == 0 ? Status::ok()
+                      : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
   }
   state.arena = host.takeBlock(planDevice, static_cast<uint64_t>(bytes));
   if (!state.arena) {
-    return Status::error(ErrorKind::OutOfMemory,
-                         "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for temporaries");
+    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " +
+                                                     std::to_string(bytes) +
+                                                     " bytes for temporaries");
   }
   state.arenaBytes = static_cast<uint64_t>(bytes);
   state.allocations += 1;

@@ -30,7 +30,8 @@ private:
   DecodedPlan &plan;
   const Plan &source;
   PlanPlace place;
-  /// For each tensor register: position of its last use and of the step that takes its storage away.
+  /// For each tensor register: position of its last use and of the step that takes its storage
+  /// away.
   std::vector<size_t> lastUse, freedAt;
 
   Status wrong(const std::string &what) const { return place.malformed(what); }
@@ -51,7 +52,8 @@ private:
     }
   }
 
-  /// Calls read(t) and write(t) for the tensor registers of a step. The source of a Reuse and of a Free is read.
+  /// Calls read(t) and write(t) for the tensor registers of a step. The source of a Reuse and of a
+  /// Free is read.
   template <typename R, typename W> void visitStep(const DecodedStep &step, R read, W write) const {
     switch (step.kind) {
     case StepKind::Eval:
@@ -88,7 +90,8 @@ private:
     }
   }
 
-  /// From the last step to the first: last uses, where storage goes, and handles that views and reuses need of their sources.
+  /// From the last step to the first: last uses, where storage goes, and handles that views and
+  /// reuses need of their sources.
   void findUses() {
     for (size_t at = 0; at < countOf(source.outputs()); ++at) {
       const Output &output = *source.outputs()->Get(static_cast<uint32_t>(at));
@@ -117,8 +120,9 @@ private:
     }
   }
 
-  /// From the first step to the last: every read finds a tensor, and no bare view outlives its storage. A view of a host tensor
-  /// that is freed early becomes a host tensor itself, which keeps the storage.
+  /// From the first step to the last: every read finds a tensor, and no bare view outlives its
+  /// storage. A view of a host tensor that is freed early becomes a host tensor itself, which keeps
+  /// the storage.
   Status playThrough() {
     std::vector<bool> live(plan.tensors.size(), false), written(plan.tensors.size(), false);
     std::vector<uint32_t> root(plan.tensors.size());
@@ -160,7 +164,8 @@ private:
         live[step.a] = false;
       } else if (step.kind == StepKind::Reuse) {
         if (root[step.b] != step.b) {
-          return wrong("tensor register " + std::to_string(step.b) + " has no storage of its own to hand over");
+          return wrong("tensor register " + std::to_string(step.b) +
+                       " has no storage of its own to hand over");
         }
         live[step.b] = false;
       } else if (step.kind == StepKind::View && !plan.tensors[step.a].needsHandle) {

@@ -1,5 +1,6 @@
-// What the constants of a plan are bound to: weights where their file is mapped, never copied, or tensors of the caller. A mapping is private
-// to the process, so a program that updates its buffers keeps their values from call to call and leaves the file alone.
+// What the constants of a plan are bound to: weights where their file is mapped, never copied, or
+// tensors of the caller. A mapping is private to the process, so a program that updates its buffers
+// keeps their values from call to call and leaves the file alone.
 
 #pragma once
 
@@ -16,10 +17,12 @@ struct WeightView {
   uint64_t bytes;
 };
 
-/// The weight that constant `number` of the plan is bound to, checked to lie inside of its bytes and to be what the plan expects.
+/// The weight that constant `number` of the plan is bound to, checked to lie inside of its bytes
+/// and to be what the plan expects.
 Result<WeightView> weightOf(const DecodedPlan &plan, uint32_t number);
 
-/// Whether constant `number` can be bound to a tensor like `view`: dtype, device, rank, sizes and strides.
+/// Whether constant `number` can be bound to a tensor like `view`: dtype, device, rank, sizes and
+/// strides.
 Status fitsConstant(const DecodedPlan &plan, uint32_t number, const TensorView &view);
 
 /// Nothing, or the name under which the caller gives constant `number`.

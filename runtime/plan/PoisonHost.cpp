@@ -36,7 +36,8 @@ uint64_t poisonBits(format::Dtype dtype, uint32_t turn) {
 }
 
 uint64_t elementBytes(format::Dtype dtype) {
-  bool isComplex = dtype == format::Dtype::C32 || dtype == format::Dtype::C64 || dtype == format::Dtype::C128;
+  bool isComplex =
+      dtype == format::Dtype::C32 || dtype == format::Dtype::C64 || dtype == format::Dtype::C128;
   return bytesOf(dtype) / (isComplex ? 2 : 1);
 }
 
@@ -64,9 +65,11 @@ Status PoisonHost::check(const std::string &culprit) {
     }
     for (uint64_t at = 0; at < kGuardBytes; ++at) {
       if (one.end[at] != kGuardByte) {
-        return Status::error(ErrorKind::Runtime, "poison: " + culprit + " of graph '" + std::string(plan.artifact->graphName()) +
-                                                     "' wrote " + std::to_string(at) +
-                                                     " bytes past the end of a buffer; report it with the graph");
+        return Status::error(ErrorKind::Runtime,
+                             "poison: " + culprit + " of graph '" +
+                                 std::string(plan.artifact->graphName()) + "' wrote " +
+                                 std::to_string(at) +
+                                 " bytes past the end of a buffer; report it with the graph");
       }
     }
   }
@@ -83,7 +86,8 @@ Status PoisonHost::forget(const void *owner) {
 Status PoisonHost::finish() {
   Status status = check("a step");
   std::lock_guard<std::mutex> held(lock);
-  std::erase_if(guarded, [](const Guarded &one) { return one.thread == std::this_thread::get_id(); });
+  std::erase_if(guarded,
+                [](const Guarded &one) { return one.thread == std::this_thread::get_id(); });
   return status;
 }
 

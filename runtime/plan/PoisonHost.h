@@ -1,6 +1,7 @@
-// A world in which nothing is zero by luck, to find errors (`options={"poison": True}`): fresh memory holds NaN, +-1e30 or the least
-// integer in turn, every buffer ends in bytes that must stay as they are, and no two temporaries share an arena. Stands between an
-// executor and its host and backend; results do not change.
+// A world in which nothing is zero by luck, to find errors (`options={"poison": True}`): fresh
+// memory holds NaN, +-1e30 or the least integer in turn, every buffer ends in bytes that must stay
+// as they are, and no two temporaries share an arena. Stands between an executor and its host and
+// backend; results do not change.
 
 #pragma once
 
@@ -27,19 +28,28 @@ public:
   void releaseTensor(void *handle) override;
   Status callAten(uint32_t number, RunState &state) override;
 
-  void *takeBlock(format::Device device, uint64_t capacity) override { return inner.takeBlock(device, capacity); }
+  void *takeBlock(format::Device device, uint64_t capacity) override {
+    return inner.takeBlock(device, capacity);
+  }
   void giveBlock(format::Device device, void *memory) override { inner.giveBlock(device, memory); }
   void warn(const std::string &message) override { inner.warn(message); }
   void note(const std::string &message) override { inner.note(message); }
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override {
     return inner.viewTensor(source, shape, offset, slot);
   }
-  Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override { return inner.resolveTensor(source, slot); }
+  Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override {
+    return inner.resolveTensor(source, slot);
+  }
   void retainTensor(void *handle) override { inner.retainTensor(handle); }
   TensorView look(void *handle) override { return inner.look(handle); }
-  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override { return inner.copyInto(destination, source); }
+  Status copyInto(const TensorSlot &destination, const TensorSlot &source) override {
+    return inner.copyInto(destination, source);
+  }
   void bumpVersion(const TensorSlot &tensor) override { inner.bumpVersion(tensor); }
-  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override { return inner.readItem(tensor, integer, real); }
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override {
+    return inner.readItem(tensor, integer, real);
+  }
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
     return inner.wrapScalar(dtype, integer, real, slot);
   }
@@ -73,10 +83,13 @@ private:
 /// Checks all ends after each kernel.
 class PoisonBackend : public KernelBackend {
 public:
-  PoisonBackend(KernelBackend &inner, PoisonHost &host, const DecodedPlan &plan) : inner(inner), host(host), plan(plan) {}
+  PoisonBackend(KernelBackend &inner, PoisonHost &host, const DecodedPlan &plan)
+      : inner(inner), host(host), plan(plan) {}
   Status ready() override { return inner.ready(); }
   Status launch(const KernelArguments &arguments, TensorHost &) override;
-  std::vector<std::pair<std::string, uint64_t>> counters() const override { return inner.counters(); }
+  std::vector<std::pair<std::string, uint64_t>> counters() const override {
+    return inner.counters();
+  }
 
 private:
   KernelBackend &inner;

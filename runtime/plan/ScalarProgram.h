@@ -1,9 +1,11 @@
-// Straight-line arithmetic over the int and float registers of a plan: size expressions, guards, launch sizes and host scalars are
-// all programs of this one kind. A program is verified once (every operand inside its register file, no constant overwritten) and
-// then run without checks; the only thing that can go wrong while running is an integer division by zero.
+// Straight-line arithmetic over the int and float registers of a plan: size expressions, guards,
+// launch sizes and host scalars are all programs of this one kind. A program is verified once
+// (every operand inside its register file, no constant overwritten) and then run without checks;
+// the only thing that can go wrong while running is an integer division by zero.
 //
-// Integers are two's complement and wrap. FloorDiv and Mod round to minus infinity as in Python; TruncDiv and TruncRem round to
-// zero as in C, and the one overflowing quotient (minimum by -1) wraps instead of trapping.
+// Integers are two's complement and wrap. FloorDiv and Mod round to minus infinity as in Python;
+// TruncDiv and TruncRem round to zero as in C, and the one overflowing quotient (minimum by -1)
+// wraps instead of trapping.
 
 #pragma once
 
@@ -27,12 +29,15 @@ struct OpSignature {
 OpSignature signatureOf(format::Op op);
 
 /// Refuses unknown ops and registers outside of the files.
-Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCount, uint32_t floatCount);
+Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCount,
+                     uint32_t floatCount);
 
 /// Runs verified code; false when an integer was divided by zero.
-[[nodiscard]] bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double *floats);
+[[nodiscard]] bool runProgram(std::span<const format::Instruction> code, int64_t *ints,
+                              double *floats);
 
-/// Whether no register of guards is 0; without an early end, so that it is a few vector instructions.
+/// Whether no register of guards is 0; without an early end, so that it is a few vector
+/// instructions.
 bool allHold(std::span<const int64_t> guards);
 
 /// Rounds to the nearest half or bfloat16, ties to even, and back.

@@ -28,9 +28,11 @@ std::string textOf(const flatbuffers::String *text) { return text ? text->str() 
 } // namespace
 
 std::string sizeText(const format::Symbol &symbol) {
-  std::string text = (symbol.scale() == 1 ? "" : std::to_string(symbol.scale()) + " * ") + (symbol.name() ? symbol.name()->str() : "a size");
+  std::string text = (symbol.scale() == 1 ? "" : std::to_string(symbol.scale()) + " * ") +
+                     (symbol.name() ? symbol.name()->str() : "a size");
   if (symbol.offset() != 0) {
-    text += (symbol.offset() > 0 ? " + " : " - ") + std::to_string(symbol.offset()).substr(symbol.offset() < 0);
+    text += (symbol.offset() > 0 ? " + " : " - ") +
+            std::to_string(symbol.offset()).substr(symbol.offset() < 0);
   }
   return text;
 }
@@ -39,7 +41,8 @@ namespace {
 
 class Describer {
 public:
-  explicit Describer(const DecodedPlan &plan) : plan(plan), source(*plan.source), sizes(plan.initialInts.size(), Dimension{"?"}) {
+  explicit Describer(const DecodedPlan &plan)
+      : plan(plan), source(*plan.source), sizes(plan.initialInts.size(), Dimension{"?"}) {
     if (source.int_constants()) {
       for (const format::IntConstant *constant : *source.int_constants()) {
         sizes[constant->reg()] = {"", constant->value(), constant->value()};
@@ -47,15 +50,19 @@ public:
     }
     if (source.symbols()) {
       for (const format::Symbol *symbol : *source.symbols()) {
-        sizes[symbol->reg()] = {symbol->name() && symbol->name()->size() ? symbol->name()->str() : "?", symbol->min(), symbol->max()};
+        sizes[symbol->reg()] = {symbol->name() && symbol->name()->size() ? symbol->name()->str()
+                                                                         : "?",
+                                symbol->min(), symbol->max()};
         signature.symbols.push_back({textOf(symbol->name()), symbol->min(), symbol->max()});
         if (symbol->dim() >= 0 && (symbol->scale() != 1 || symbol->offset() != 0)) {
           auto scaled = [&](int64_t value) {
             int64_t product, sum;
-            bool huge = __builtin_mul_overflow(value, symbol->scale(), &product) || __builtin_add_overflow(product, symbol->offset(), &sum);
+            bool huge = __builtin_mul_overflow(value, symbol->scale(), &product) ||
+                        __builtin_add_overflow(product, symbol->offset(), &sum);
             return huge ? std::numeric_limits<int64_t>::max() : sum;
           };
-          uint32_t size = plan.tensors[source.inputs()->Get(symbol->input())->reg()].sizes[static_cast<size_t>(symbol->dim())];
+          uint32_t size = plan.tensors[source.inputs()->Get(symbol->input())->reg()]
+                              .sizes[static_cast<size_t>(symbol->dim())];
           sizes[size] = {sizeText(*symbol), scaled(symbol->min()), scaled(symbol->max())};
         }
       }
@@ -121,10 +128,17 @@ private:
       one = tensorOf(input.reg());
       one.mutated = input.mutated();
       break;
-    case format::InputKind::Int: one.kind = Parameter::Kind::Int; break;
-    case format::InputKind::Float: one.kind = Parameter::Kind::Float; break;
-    case format::InputKind::Bool: one.kind = Parameter::Kind::Bool; break;
-    case format::InputKind::None: break;
+    case format::InputKind::Int:
+      one.kind = Parameter::Kind::Int;
+      break;
+    case format::InputKind::Float:
+      one.kind = Parameter::Kind::Float;
+      break;
+    case format::InputKind::Bool:
+      one.kind = Parameter::Kind::Bool;
+      break;
+    case format::InputKind::None:
+      break;
     }
     one.name = textOf(input.name());
     return one;
@@ -140,16 +154,23 @@ private:
       one.dtype = static_cast<DataType>(output.dtype());
       return one;
     }
-    case format::OutputKind::Int: return scalarOf(Parameter::Kind::Int);
-    case format::OutputKind::Float: return scalarOf(Parameter::Kind::Float);
-    case format::OutputKind::Bool: return scalarOf(Parameter::Kind::Bool);
-    case format::OutputKind::Input: return inputOf(*source.inputs()->Get(output.reg()));
-    default: return {};
+    case format::OutputKind::Int:
+      return scalarOf(Parameter::Kind::Int);
+    case format::OutputKind::Float:
+      return scalarOf(Parameter::Kind::Float);
+    case format::OutputKind::Bool:
+      return scalarOf(Parameter::Kind::Bool);
+    case format::OutputKind::Input:
+      return inputOf(*source.inputs()->Get(output.reg()));
+    default:
+      return {};
     }
   }
 };
 
-std::string sizeText(const Dimension &size) { return size.isFixed() ? std::to_string(size.min) : quoted(size.symbol); }
+std::string sizeText(const Dimension &size) {
+  return size.isFixed() ? std::to_string(size.min) : quoted(size.symbol);
+}
 
 template <typename T, typename F> std::string listOf(const std::vector<T> &items, F text) {
   std::string out;
@@ -161,16 +182,20 @@ template <typename T, typename F> std::string listOf(const std::vector<T> &items
 
 std::string parameterText(const Parameter &one) {
   constexpr const char *kinds[] = {"tensor", "int", "float", "bool", "none"};
-  std::string text = "{\"name\": " + quoted(one.name) + ", \"kind\": " + quoted(kinds[static_cast<size_t>(one.kind)]);
+  std::string text = "{\"name\": " + quoted(one.name) +
+                     ", \"kind\": " + quoted(kinds[static_cast<size_t>(one.kind)]);
   if (one.kind == Parameter::Kind::Tensor) {
-    text += ", \"dtype\": " + quoted(nameOf(one.dtype)) + ", \"device\": " + (one.onGpu ? "\"cuda\"" : "\"cpu\"") +
-            ", \"shape\": " + (one.hasShape ? listOf(one.shape, sizeText) : "null") + ", \"mutated\": " + (one.mutated ? "true" : "false");
+    text += ", \"dtype\": " + quoted(nameOf(one.dtype)) +
+            ", \"device\": " + (one.onGpu ? "\"cuda\"" : "\"cpu\"") +
+            ", \"shape\": " + (one.hasShape ? listOf(one.shape, sizeText) : "null") +
+            ", \"mutated\": " + (one.mutated ? "true" : "false");
   }
   return text + "}";
 }
 
 std::string symbolText(const SizeRange &symbol) {
-  return "{\"name\": " + quoted(symbol.name) + ", \"min\": " + std::to_string(symbol.min) + ", \"max\": " + std::to_string(symbol.max) + "}";
+  return "{\"name\": " + quoted(symbol.name) + ", \"min\": " + std::to_string(symbol.min) +
+         ", \"max\": " + std::to_string(symbol.max) + "}";
 }
 
 } // namespace
@@ -179,7 +204,8 @@ Signature describe(const DecodedPlan &plan) { return Describer(plan).run(); }
 
 std::string signatureOf(const DecodedPlan &plan) {
   Signature signature = describe(plan);
-  return "{\"inputs\": " + listOf(signature.inputs, parameterText) + ", \"outputs\": " + listOf(signature.outputs, parameterText) +
+  return "{\"inputs\": " + listOf(signature.inputs, parameterText) +
+         ", \"outputs\": " + listOf(signature.outputs, parameterText) +
          ", \"symbols\": " + listOf(signature.symbols, symbolText) +
          ", \"weights\": " + listOf(signature.weights, parameterText) + "}";
 }

@@ -9,8 +9,10 @@ namespace frit {
 
 Signature describe(const DecodedPlan &plan);
 
-/// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}], "outputs": [...], "symbols": [{"name", "min", "max"}], "weights": [...]}.
-/// A shape is a list of numbers, names of symbols, and "?" for what is computed from symbols; null where only the call knows.
+/// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}],
+/// "outputs": [...], "symbols": [{"name", "min", "max"}], "weights": [...]}. A shape is a list of
+/// numbers, names of symbols, and "?" for what is computed from symbols; null where only the call
+/// knows.
 std::string signatureOf(const DecodedPlan &plan);
 
 /// The size that a symbol is read from: "n", or "2 * n + 1".

@@ -1,5 +1,5 @@
-// Where the elements of a tensor lie in its storage. A plan's sizes, strides and offsets are data of a file: what is made of them is
-// compared with the memory at hand before anybody touches it.
+// Where the elements of a tensor lie in its storage. A plan's sizes, strides and offsets are data
+// of a file: what is made of them is compared with the memory at hand before anybody touches it.
 
 #pragma once
 
@@ -9,15 +9,17 @@
 
 namespace frit {
 
-/// Elements from the first to the end of the last, 0 for an empty tensor; nothing where a size or stride is negative or the sum too
-/// large.
-inline std::optional<uint64_t> spanOf(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+/// Elements from the first to the end of the last, 0 for an empty tensor; nothing where a size or
+/// stride is negative or the sum too large.
+inline std::optional<uint64_t> spanOf(std::span<const int64_t> sizes,
+                                      std::span<const int64_t> strides) {
   uint64_t last = 0;
   bool empty = false;
   for (size_t dim = 0; dim < sizes.size(); ++dim) {
     uint64_t reach;
     if (sizes[dim] < 0 || strides[dim] < 0 ||
-        __builtin_mul_overflow(static_cast<uint64_t>(sizes[dim] == 0 ? 0 : sizes[dim] - 1), static_cast<uint64_t>(strides[dim]), &reach) ||
+        __builtin_mul_overflow(static_cast<uint64_t>(sizes[dim] == 0 ? 0 : sizes[dim] - 1),
+                               static_cast<uint64_t>(strides[dim]), &reach) ||
         __builtin_add_overflow(last, reach, &last)) {
       return std::nullopt;
     }
@@ -26,12 +28,16 @@ inline std::optional<uint64_t> spanOf(std::span<const int64_t> sizes, std::span<
   return empty ? 0 : last == UINT64_MAX ? std::optional<uint64_t>() : last + 1;
 }
 
-/// Whether a view that begins at element `start` keeps inside of a storage. An empty one touches nothing.
-inline bool liesInside(const TensorShape &shape, int64_t start, uint64_t storageBytes, uint64_t itemBytes) {
+/// Whether a view that begins at element `start` keeps inside of a storage. An empty one touches
+/// nothing.
+inline bool liesInside(const TensorShape &shape, int64_t start, uint64_t storageBytes,
+                       uint64_t itemBytes) {
   std::optional<uint64_t> span = spanOf(shape.sizes, shape.strides);
   uint64_t end;
-  return span && (*span == 0 || (start >= 0 && !__builtin_add_overflow(*span, static_cast<uint64_t>(start), &end) &&
-                                 !__builtin_mul_overflow(end, itemBytes, &end) && end <= storageBytes));
+  return span &&
+         (*span == 0 ||
+          (start >= 0 && !__builtin_add_overflow(*span, static_cast<uint64_t>(start), &end) &&
+           !__builtin_mul_overflow(end, itemBytes, &end) && end <= storageBytes));
 }
 
 } // namespace frit

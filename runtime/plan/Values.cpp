@@ -6,7 +6,8 @@
 
 namespace frit {
 
-static_assert(static_cast<uint8_t>(DataType::F8E5M2FNUZ) == static_cast<uint8_t>(format::Dtype::MAX) &&
+static_assert(static_cast<uint8_t>(DataType::F8E5M2FNUZ) ==
+                  static_cast<uint8_t>(format::Dtype::MAX) &&
               static_cast<uint8_t>(DataType::F32) == static_cast<uint8_t>(format::Dtype::F32) &&
               static_cast<uint8_t>(DataType::U16) == static_cast<uint8_t>(format::Dtype::U16));
 

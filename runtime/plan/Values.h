@@ -1,5 +1,6 @@
-// What a program that runs artifacts handles: tensors as plain structs, what a model takes and gives, how it is loaded. Part of the
-// public API (docs/Deploy.md): nothing but the standard library is included here.
+// What a program that runs artifacts handles: tensors as plain structs, what a model takes and
+// gives, how it is loaded. Part of the public API (docs/Deploy.md): nothing but the standard
+// library is included here.
 
 #pragma once
 
@@ -16,7 +17,26 @@
 namespace frit {
 
 enum class DataType : uint8_t {
-  Bool, U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64, C32, C64, C128, F8E4M3FN, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ
+  Bool,
+  U8,
+  I8,
+  I16,
+  I32,
+  I64,
+  U16,
+  U32,
+  U64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  C32,
+  C64,
+  C128,
+  F8E4M3FN,
+  F8E5M2,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ
 };
 
 /// Bytes of one element.
@@ -27,13 +47,16 @@ inline size_t bytesOf(DataType type) {
 
 /// torch's name.
 inline const char *nameOf(DataType type) {
-  constexpr const char *names[] = {"bool",     "uint8",   "int8",    "int16",         "int32",       "int64",           "uint16",
-                                   "uint32",   "uint64",  "float16", "bfloat16",      "float32",     "float64",         "complex32",
-                                   "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"};
+  constexpr const char *names[] = {
+      "bool",       "uint8",         "int8",        "int16",           "int32",
+      "int64",      "uint16",        "uint32",      "uint64",          "float16",
+      "bfloat16",   "float32",       "float64",     "complex32",       "complex64",
+      "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"};
   return names[static_cast<size_t>(type)];
 }
 
-/// A tensor in host memory. `owner` keeps the memory alive as long as a copy of this lives; without one the caller does.
+/// A tensor in host memory. `owner` keeps the memory alive as long as a copy of this lives; without
+/// one the caller does.
 struct Tensor {
   DataType dtype = DataType::F32;
   std::vector<int64_t> sizes;
@@ -48,7 +71,8 @@ struct Tensor {
 using Value = std::variant<std::monostate, Tensor, int64_t, double, bool>;
 
 struct Dimension {
-  /// A size that varies has a name, "?" if it is computed from others, and a range; both ends of a fixed one are its size.
+  /// A size that varies has a name, "?" if it is computed from others, and a range; both ends of a
+  /// fixed one are its size.
   std::string symbol;
   int64_t min = 0, max = std::numeric_limits<int64_t>::max();
   bool isFixed() const { return symbol.empty(); }
@@ -97,8 +121,8 @@ struct LoadOptions {
   std::string weightsFolder;
   /// Threads of kernels, 0 for one a processor; libtorch has its own.
   unsigned threads = 0;
-  /// "cpu", "cuda" or "cuda:1" (tensors are brought and fetched around a call), or "simt": the kernels of a GPU, emulated with every
-  /// access checked.
+  /// "cpu", "cuda" or "cuda:1" (tensors are brought and fetched around a call), or "simt": the
+  /// kernels of a GPU, emulated with every access checked.
   std::string device = "cpu";
 };
 

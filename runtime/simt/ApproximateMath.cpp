@@ -34,7 +34,8 @@ static double evaluate(SimtApproximation instruction, double a, double b) {
 /// The distance to the next float away from 0.
 static double ulpOf(float value) {
   float magnitude = std::abs(value);
-  return double(std::nextafter(magnitude, std::numeric_limits<float>::infinity())) - double(magnitude);
+  return double(std::nextafter(magnitude, std::numeric_limits<float>::infinity())) -
+         double(magnitude);
 }
 
 /// Whether the manual allows a result where the right one is neither 0 nor infinite nor NaN.
@@ -58,7 +59,9 @@ static bool isAllowed(SimtApproximation instruction, double exact, float rounded
 }
 
 /// What `.ftz` makes of denormal operands and results.
-static float flush(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value; }
+static float flush(float value) {
+  return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
+}
 
 float approximate(SimtApproximation instruction, float a, float b) {
   bool isFlushed = instruction == SimtApproximation::Reciprocal;

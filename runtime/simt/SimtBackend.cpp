@@ -8,7 +8,8 @@
 namespace frit {
 
 Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const DecodedPlan> plan) {
-  Result<CodeMapping> code = CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt));
+  Result<CodeMapping> code =
+      CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt));
   if (!code.isOk()) {
     return code.status();
   }
@@ -26,10 +27,12 @@ Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const D
       for (const format::KernelLaunch *source : *variant->launches()) {
         SimtLaunch launch;
         launch.kernel = kernel->name() ? kernel->name()->str() : "kernel";
-        launch.entry = reinterpret_cast<SimtFunction>(const_cast<void *>(backend->code.find(source->entry()->string_view())));
+        launch.entry = reinterpret_cast<SimtFunction>(
+            const_cast<void *>(backend->code.find(source->entry()->string_view())));
         if (!launch.entry) {
-          return Status::error(ErrorKind::BadArtifact, "the emulation of kernel entry '" + source->entry()->str() +
-                                                           "' is missing from the artifact; compile it with --target=simt");
+          return Status::error(ErrorKind::BadArtifact,
+                               "the emulation of kernel entry '" + source->entry()->str() +
+                                   "' is missing from the artifact; compile it with --target=simt");
         }
         launch.block[0] = source->block_x();
         launch.block[1] = source->block_y();
@@ -69,10 +72,12 @@ void SimtBackend::addTraffic(const SimtTraffic &traffic) {
   add(traffic.written, false);
 }
 
-SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments &arguments, TensorHost &host) const {
+SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments &arguments,
+                                          TensorHost &host) const {
   const TensorType &type = plan->tensors[tensor];
   const TensorSlot &slot = arguments.tensors[tensor];
-  // The plan does not know the sizes of what an operator returned whose result depends on data: its tensor does.
+  // The plan does not know the sizes of what an operator returned whose result depends on data: its
+  // tensor does.
   bool isAsked = type.rank < 0 && slot.handle;
   TensorView seen = isAsked ? host.look(slot.handle) : TensorView{};
   size_t rank = isAsked ? static_cast<size_t>(seen.rank) : type.sizes.size();
@@ -82,12 +87,15 @@ SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments
     if (size <= 0) {
       return {0, 0};
     }
-    int64_t stride = isAsked ? seen.strides[dim] : type.strides.empty() ? 1 : arguments.registers[type.strides[dim]];
+    int64_t stride = isAsked                ? seen.strides[dim]
+                     : type.strides.empty() ? 1
+                                            : arguments.registers[type.strides[dim]];
     last += (size - 1) * stride;
     elements *= stride == 0 ? 1 : size;
   }
   auto span = static_cast<uint64_t>(last + 1);
-  return {span * bytesOf(type.dtype), std::min(span, static_cast<uint64_t>(elements)) * bytesOf(type.dtype)};
+  return {span * bytesOf(type.dtype),
+          std::min(span, static_cast<uint64_t>(elements)) * bytesOf(type.dtype)};
 }
 
 Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
@@ -102,7 +110,9 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
     buffer.bytes = extent.span;
     buffer.reach = extent.reach;
     size_t ofItem = at % (site.tensors.size() / site.items);
-    char access = kernel.access() && ofItem < kernel.access()->size() ? (*kernel.access())[static_cast<uint32_t>(ofItem)] : 'u';
+    char access = kernel.access() && ofItem < kernel.access()->size()
+                      ? (*kernel.access())[static_cast<uint32_t>(ofItem)]
+                      : 'u';
     buffer.isWritten = access != 'r';
     buffer.isInitialised = access != 'w';
     simt.buffers.push_back(buffer);
@@ -110,7 +120,8 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   simt.ints.assign(arguments.ints, arguments.ints + site.ints.size());
   simt.floats.assign(arguments.floats, arguments.floats + site.floats.size());
   if (arguments.variant->workspace != kNoRegister) {
-    simt.workspaceBytes = static_cast<uint64_t>(std::max<int64_t>(arguments.registers[arguments.variant->workspace], 0));
+    simt.workspaceBytes = static_cast<uint64_t>(
+        std::max<int64_t>(arguments.registers[arguments.variant->workspace], 0));
   }
   simt.callbacks = &mathCallbacks();
   std::vector<SimtLaunch> launches;
@@ -123,7 +134,8 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
     SimtLaunch launch = prepared.front();
     int64_t blocks = ListTable(arguments, site.room, arguments.pointers).blocks();
     if (blocks > std::numeric_limits<int32_t>::max()) {
-      return Status::error(ErrorKind::Runtime, launch.kernel + ": a grid of 2^31 blocks or more is too large");
+      return Status::error(ErrorKind::Runtime,
+                           launch.kernel + ": a grid of 2^31 blocks or more is too large");
     }
     launch.grid[0] = static_cast<uint32_t>(blocks);
     if (blocks != 0) {
@@ -138,7 +150,8 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
       int64_t size = reg == kNoRegister ? 1 : arguments.registers[reg];
       empty |= size <= 0;
       if (size > std::numeric_limits<int32_t>::max()) {
-        return Status::error(ErrorKind::Runtime, launch.kernel + ": a grid of " + std::to_string(size) + " blocks is too large");
+        return Status::error(ErrorKind::Runtime, launch.kernel + ": a grid of " +
+                                                     std::to_string(size) + " blocks is too large");
       }
       launch.grid[dim] = static_cast<uint32_t>(std::max<int64_t>(size, 0));
     }
@@ -157,7 +170,9 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
 }
 
 std::vector<std::pair<std::string, uint64_t>> SimtBackend::counters() const {
-  return {{"bytes_moved", moved.load()}, {"bytes_mandatory", mandatory.load()}, {"bytes_read_first", readFirst.load()}};
+  return {{"bytes_moved", moved.load()},
+          {"bytes_mandatory", mandatory.load()},
+          {"bytes_read_first", readFirst.load()}};
 }
 
 } // namespace frit

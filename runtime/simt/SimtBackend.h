@@ -1,5 +1,6 @@
-// Kernels of a plan for the SIMT target: the launches a GPU would get, run by the emulation with all its checks. Slow and exact; it
-// exists to find out on any machine whether a GPU kernel is right.
+// Kernels of a plan for the SIMT target: the launches a GPU would get, run by the emulation with
+// all its checks. Slow and exact; it exists to find out on any machine whether a GPU kernel is
+// right.
 
 #pragma once
 
@@ -20,13 +21,15 @@ public:
   Status launch(const KernelArguments &arguments, TensorHost &host) override;
   /// A call begins.
   Status ready() override;
-  /// What all launches moved and had to, in bytes of global memory: `bytes_mandatory` is the sum of what each kernel had to by itself, though
-  /// another one wrote it or had read it; `bytes_read_first` counts those that a call reads before it has written or read them, so the
+  /// What all launches moved and had to, in bytes of global memory: `bytes_mandatory` is the sum of
+  /// what each kernel had to by itself, though another one wrote it or had read it;
+  /// `bytes_read_first` counts those that a call reads before it has written or read them, so the
   /// bytes of its arguments, each once.
   std::vector<std::pair<std::string, uint64_t>> counters() const override;
 
 private:
-  SimtBackend(std::shared_ptr<const DecodedPlan> plan, CodeMapping code) : plan(std::move(plan)), code(std::move(code)) {}
+  SimtBackend(std::shared_ptr<const DecodedPlan> plan, CodeMapping code)
+      : plan(std::move(plan)), code(std::move(code)) {}
   /// Bytes from the first element of a tensor to the end of its last, and those of its elements.
   struct Extent {
     uint64_t span, reach;

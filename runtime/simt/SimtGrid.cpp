@@ -35,7 +35,8 @@ struct Thread {
 class Stacks {
 public:
   explicit Stacks(uint32_t count) : bytes(count * kStackBytes) {
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
   ~Stacks() {
     if (memory != MAP_FAILED) {
@@ -43,7 +44,9 @@ public:
     }
   }
   bool isOk() const { return memory != MAP_FAILED; }
-  void *operator[](uint32_t index) const { return static_cast<char *>(memory) + index * kStackBytes; }
+  void *operator[](uint32_t index) const {
+    return static_cast<char *>(memory) + index * kStackBytes;
+  }
 
 private:
   void *memory;
@@ -51,7 +54,8 @@ private:
 };
 
 std::string triple(const int32_t values[3]) {
-  return "(" + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ", " + std::to_string(values[2]) + ")";
+  return "(" + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ", " +
+         std::to_string(values[2]) + ")";
 }
 
 /// Blocks that run at once.
@@ -65,12 +69,15 @@ struct Partners {
 
 class Block {
 public:
-  Block(const SimtLaunch &launch, SimtMemory &memory, const Stacks &stacks, Partners &partners, uint32_t member)
+  Block(const SimtLaunch &launch, SimtMemory &memory, const Stacks &stacks, Partners &partners,
+        uint32_t member)
       : launch(launch), memory(memory), stacks(stacks), partners(partners), member(member),
-        count(launch.block[0] * launch.block[1] * launch.block[2]), threads(std::make_unique<Thread[]>(count)) {}
+        count(launch.block[0] * launch.block[1] * launch.block[2]),
+        threads(std::make_unique<Thread[]>(count)) {}
 
   void begin(const SimtContext &common, uint32_t number, const int32_t blockId[3]);
-  /// Lets all threads that can go on until they wait, and passes shuffles and barriers of the block; false if nothing was to be done.
+  /// Lets all threads that can go on until they wait, and passes shuffles and barriers of the
+  /// block; false if nothing was to be done.
   bool advance();
   bool hasReturned() const { return areAll(Where::Returned); }
   bool waitsForPartners() const { return areAll(Where::ClusterBarrier); }
@@ -83,22 +90,29 @@ public:
   std::string divergence(const Block &other) const;
 
   void access(Thread &thread, const void *address, int64_t bytes, int32_t flags) {
-    SimtActor actor{number + 1, index(thread), epoch, number + 1 - member, static_cast<uint32_t>(partners.blocks.size()),
+    SimtActor actor{number + 1,
+                    index(thread),
+                    epoch,
+                    number + 1 - member,
+                    static_cast<uint32_t>(partners.blocks.size()),
                     partners.commonEpoch};
     if (flags & kSimtShared) {
       checkOwner(thread, memory.ownerOf(address).value_or(member));
     }
-    std::string wrong = memory.access(actor, address, bytes, flags & kSimtStore, flags & kSimtShared);
+    std::string wrong =
+        memory.access(actor, address, bytes, flags & kSimtStore, flags & kSimtShared);
     if (!wrong.empty()) {
       stop(thread, wrong);
     }
   }
   void *mapShared(Thread &thread, void *address, int32_t block) {
     if (block < 0 || block >= static_cast<int32_t>(partners.blocks.size())) {
-      stop(thread, "the shared memory of block " + std::to_string(block) + " of a cluster of " + std::to_string(partners.blocks.size()));
+      stop(thread, "the shared memory of block " + std::to_string(block) + " of a cluster of " +
+                       std::to_string(partners.blocks.size()));
     }
     auto *own = static_cast<uint8_t *>(shared);
-    return static_cast<uint8_t *>(partners.blocks[static_cast<size_t>(block)]->shared) + (static_cast<uint8_t *>(address) - own);
+    return static_cast<uint8_t *>(partners.blocks[static_cast<size_t>(block)]->shared) +
+           (static_cast<uint8_t *>(address) - own);
   }
   void wait(Thread &thread, Where where, int32_t site) {
     thread.where = where;
@@ -106,7 +120,9 @@ public:
     thread.fibre.suspend();
   }
   /// Never comes back: the block is over.
-  [[noreturn]] void stop(Thread &thread, const std::string &what) { end(place(thread) + ": " + what, ErrorKind::Runtime, thread); }
+  [[noreturn]] void stop(Thread &thread, const std::string &what) {
+    end(place(thread) + ": " + what, ErrorKind::Runtime, thread);
+  }
   /// The same for an error of data, which reads as in eager.
   [[noreturn]] void end(const std::string &what, ErrorKind kind, Thread &thread) {
     partners.error = what;
@@ -118,15 +134,17 @@ public:
 
 private:
   bool areAll(Where where) const {
-    return std::all_of(threads.get(), threads.get() + count,
-                       [&](const Thread &thread) { return thread.where == where && thread.site == threads[0].site; });
+    return std::all_of(threads.get(), threads.get() + count, [&](const Thread &thread) {
+      return thread.where == where && thread.site == threads[0].site;
+    });
   }
   /// The memory of a block that may not have begun yet, or is over, is nobody's.
   void checkOwner(Thread &thread, uint32_t owner) {
     if (owner == member) {
       return;
     }
-    std::string whose = "uses the shared memory of block " + triple(partners.blocks[owner]->threads[0].context.blockId);
+    std::string whose = "uses the shared memory of block " +
+                        triple(partners.blocks[owner]->threads[0].context.blockId);
     if (partners.commonEpoch == 1) {
       stop(thread, whose + " before any barrier of the cluster: it may not have begun");
     }
@@ -134,9 +152,12 @@ private:
       stop(thread, whose + ", which has returned");
     }
   }
-  uint32_t index(const Thread &thread) const { return static_cast<uint32_t>(&thread - threads.get()); }
+  uint32_t index(const Thread &thread) const {
+    return static_cast<uint32_t>(&thread - threads.get());
+  }
   std::string place(const Thread &thread) const {
-    return "kernel " + launch.kernel + ", block " + triple(thread.context.blockId) + ", thread " + triple(thread.context.threadId);
+    return "kernel " + launch.kernel + ", block " + triple(thread.context.blockId) + ", thread " +
+           triple(thread.context.threadId);
   }
   std::string position(const Thread &thread) const;
   bool passBarrier();
@@ -197,7 +218,8 @@ bool Block::passShuffles() {
     Thread *warp = &threads[first];
     bool together = true;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
-      together &= warp[lane].where == Where::Shuffle && warp[lane].site == warp[0].site && warp[lane].width == warp[0].width;
+      together &= warp[lane].where == Where::Shuffle && warp[lane].site == warp[0].site &&
+                  warp[lane].width == warp[0].width;
     }
     if (!together) {
       continue;
@@ -208,7 +230,8 @@ bool Block::passShuffles() {
     }
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       int32_t width = warp[lane].width, operand = warp[lane].operand;
-      int32_t begin = static_cast<int32_t>(lane) / width * width, within = static_cast<int32_t>(lane) % width, source = within;
+      int32_t begin = static_cast<int32_t>(lane) / width * width,
+              within = static_cast<int32_t>(lane) % width, source = within;
       switch (static_cast<SimtShuffle>(warp[lane].mode)) {
       case SimtShuffle::Xor:
         source = within ^ operand;
@@ -248,16 +271,16 @@ std::string Block::divergence() const {
   }
   for (uint32_t i = begin; i < end; ++i) {
     if (threads[i].where != thread.where || threads[i].site != thread.site) {
-      return place(thread) + " " + position(thread) + ", but thread " + triple(threads[i].context.threadId) + " " +
-             position(threads[i]);
+      return place(thread) + " " + position(thread) + ", but thread " +
+             triple(threads[i].context.threadId) + " " + position(threads[i]);
     }
   }
   return place(thread) + " " + position(thread) + " and cannot go on";
 }
 
 std::string Block::divergence(const Block &other) const {
-  return place(threads[0]) + " " + position(threads[0]) + ", but block " + triple(other.threads[0].context.blockId) + " of its cluster " +
-         position(other.threads[0]);
+  return place(threads[0]) + " " + position(threads[0]) + ", but block " +
+         triple(other.threads[0].context.blockId) + " of its cluster " + position(other.threads[0]);
 }
 
 void Block::begin(const SimtContext &common, uint32_t blockNumber, const int32_t blockId[3]) {
@@ -272,7 +295,8 @@ void Block::begin(const SimtContext &common, uint32_t blockNumber, const int32_t
     thread.context = common;
     thread.context.shared = shared;
     thread.context.thread = &thread;
-    uint32_t id[3] = {i % launch.block[0], i / launch.block[0] % launch.block[1], i / (launch.block[0] * launch.block[1])};
+    uint32_t id[3] = {i % launch.block[0], i / launch.block[0] % launch.block[1],
+                      i / (launch.block[0] * launch.block[1])};
     for (int axis = 0; axis < 3; ++axis) {
       thread.context.threadId[axis] = static_cast<int32_t>(id[axis]);
       thread.context.blockId[axis] = blockId[axis];
@@ -320,7 +344,8 @@ std::string runCluster(Partners &partners) {
         return partners.error;
       }
     }
-    if (std::all_of(blocks.begin(), blocks.end(), [](const auto &block) { return block->hasReturned(); })) {
+    if (std::all_of(blocks.begin(), blocks.end(),
+                    [](const auto &block) { return block->hasReturned(); })) {
       return {};
     }
     bool together = true;
@@ -344,7 +369,8 @@ std::string runCluster(Partners &partners) {
         return wrong;
       }
     }
-    auto waits = std::find_if(blocks.begin(), blocks.end(), [](const auto &block) { return block->waitsForPartners(); });
+    auto waits = std::find_if(blocks.begin(), blocks.end(),
+                              [](const auto &block) { return block->waitsForPartners(); });
     auto other = std::find_if(blocks.begin(), blocks.end(), [&](const auto &block) {
       return !block->waitsForPartners() || block->site() != (*waits)->site();
     });
@@ -363,7 +389,8 @@ const SimtOperations kOperations = {
       Thread &thread = threadOf(context);
       thread.block->wait(thread, Where::Barrier, site);
     },
-    [](const SimtContext *context, uint32_t value, int32_t mode, int32_t operand, int32_t width, int32_t site) {
+    [](const SimtContext *context, uint32_t value, int32_t mode, int32_t operand, int32_t width,
+       int32_t site) {
       Thread &thread = threadOf(context);
       thread.value = value;
       thread.mode = mode;
@@ -392,17 +419,21 @@ const SimtOperations kOperations = {
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {
   uint64_t threads = uint64_t(launch.block[0]) * launch.block[1] * launch.block[2];
   if (threads == 0 || threads > kMaxThreads) {
-    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a block of " + std::to_string(threads) +
-                                                  " threads; a GPU takes 1 to 1024");
+    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a block of " +
+                                                 std::to_string(threads) +
+                                                 " threads; a GPU takes 1 to 1024");
   }
   if (launch.cluster == 0 || launch.cluster > kMaxCluster || launch.grid[0] % launch.cluster != 0) {
-    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a grid of " + std::to_string(launch.grid[0]) +
-                                                  " blocks in clusters of " + std::to_string(launch.cluster) +
-                                                  "; a GPU takes multiples, and clusters of 1 to 8");
+    return Status::error(ErrorKind::Runtime, "kernel " + launch.kernel + ": a grid of " +
+                                                 std::to_string(launch.grid[0]) +
+                                                 " blocks in clusters of " +
+                                                 std::to_string(launch.cluster) +
+                                                 "; a GPU takes multiples, and clusters of 1 to 8");
   }
   Stacks stacks(static_cast<uint32_t>(threads) * launch.cluster);
   if (!stacks.isOk()) {
-    return Status::error(ErrorKind::OutOfMemory, "kernel " + launch.kernel + ": no memory for the stacks of a block");
+    return Status::error(ErrorKind::OutOfMemory,
+                         "kernel " + launch.kernel + ": no memory for the stacks of a block");
   }
   memory.beginLaunch();
   Partners partners;
@@ -414,7 +445,8 @@ Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext
     for (uint32_t y = 0; y < launch.grid[1]; ++y) {
       for (uint32_t x = 0; x < launch.grid[0]; x += launch.cluster, number += launch.cluster) {
         for (uint32_t member = 0; member < launch.cluster; ++member) {
-          int32_t id[3] = {static_cast<int32_t>(x + member), static_cast<int32_t>(y), static_cast<int32_t>(z)};
+          int32_t id[3] = {static_cast<int32_t>(x + member), static_cast<int32_t>(y),
+                           static_cast<int32_t>(z)};
           partners.blocks[member]->begin(common, number + member, id);
         }
         std::string wrong = runCluster(partners);
@@ -436,19 +468,23 @@ Status runSimtKernel(const SimtArguments &arguments, const std::vector<SimtLaunc
     total += buffer.reach.value_or(buffer.bytes);
   }
   if (total > kMaxBytes) {
-    return Status::error(ErrorKind::Unsupported, "the buffers of a kernel span " + std::to_string(total) +
-                                                     " bytes, the emulation takes " + std::to_string(kMaxBytes) +
-                                                     "; run it on smaller tensors");
+    return Status::error(ErrorKind::Unsupported,
+                         "the buffers of a kernel span " + std::to_string(total) +
+                             " bytes, the emulation takes " + std::to_string(kMaxBytes) +
+                             "; run it on smaller tensors");
   }
   std::vector<uint8_t> workspace(arguments.workspace ? 0 : arguments.workspaceBytes + 256);
   if (arguments.workspaceBytes) {
-    auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) & ~uintptr_t(255));
+    auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 255) &
+                                             ~uintptr_t(255));
     bool isGiven = arguments.workspace != nullptr;
-    buffers.push_back({"workspace", isGiven ? arguments.workspace : aligned, arguments.workspaceBytes, true, isGiven, true});
+    buffers.push_back({"workspace", isGiven ? arguments.workspace : aligned,
+                       arguments.workspaceBytes, true, isGiven, true});
   }
   SimtMemory memory;
   if (!memory.open(buffers)) {
-    return Status::error(ErrorKind::OutOfMemory, "no address range for the buffers of an emulated kernel");
+    return Status::error(ErrorKind::OutOfMemory,
+                         "no address range for the buffers of an emulated kernel");
   }
   std::vector<void *> pointers;
   for (size_t i = 0; i < arguments.buffers.size(); ++i) {

@@ -38,7 +38,8 @@ uint64_t SimtMemory::Region::count(std::bitset<kPage> Page::*bits) const {
   return found;
 }
 
-void SimtMemory::Region::addSpans(std::bitset<kPage> Page::*bits, std::vector<SimtTraffic::Span> &spans) const {
+void SimtMemory::Region::addSpans(std::bitset<kPage> Page::*bits,
+                                  std::vector<SimtTraffic::Span> &spans) const {
   for (uint64_t number = 0; number < pages.size(); ++number) {
     for (uint64_t i = 0; pages[number] && i < kPage; ++i) {
       if (!(pages[number].get()->*bits)[i]) {
@@ -62,12 +63,14 @@ SimtMemory::~SimtMemory() {
 bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers[a].data < buffers[b].data; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return buffers[a].data < buffers[b].data; });
   reservedBytes = kGap;
   for (const SimtBuffer &buffer : buffers) {
     reservedBytes += (buffer.bytes / kPage + 2) * kPage + kGap;
   }
-  void *range = mmap(nullptr, reservedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *range =
+      mmap(nullptr, reservedBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) {
     return false;
   }
@@ -116,7 +119,8 @@ void *SimtMemory::openShared(uint32_t bytes, uint32_t member) {
   }
   Shared &own = shared[member];
   if (!own.region || own.region->bytes != bytes) {
-    own.region = std::make_unique<Region>(Region{"shared memory", nullptr, nullptr, bytes, true, false, true, {}});
+    own.region = std::make_unique<Region>(
+        Region{"shared memory", nullptr, nullptr, bytes, true, false, true, {}});
     own.region->pages.resize(bytes / kPage + 1);
     own.region->place = static_cast<uint8_t *>(std::aligned_alloc(256, (bytes / 256 + 1) * 256));
     own.memory.reset(own.region->place);
@@ -146,12 +150,15 @@ void SimtMemory::beginLaunch() {
   shared.clear();
 }
 
-std::string SimtMemory::describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore) {
-  return std::string(isStore ? "store of " : "load of ") + std::to_string(bytes) + " bytes at offset " +
-         std::to_string(static_cast<int64_t>(offset)) + " of " + region.name + " (" + std::to_string(region.bytes) + " bytes)";
+std::string SimtMemory::describe(const Region &region, uint64_t offset, uint64_t bytes,
+                                 bool isStore) {
+  return std::string(isStore ? "store of " : "load of ") + std::to_string(bytes) +
+         " bytes at offset " + std::to_string(static_cast<int64_t>(offset)) + " of " + region.name +
+         " (" + std::to_string(region.bytes) + " bytes)";
 }
 
-std::string SimtMemory::access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore, bool isShared) {
+std::string SimtMemory::access(const SimtActor &actor, const void *address, uint64_t bytes,
+                               bool isStore, bool isShared) {
   auto *at = static_cast<const uint8_t *>(address);
   auto misaligned = [&](const Region &region) -> std::string {
     // A device takes vectors of up to 16 bytes; longer ones are split.
@@ -164,14 +171,18 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
   if (isShared) {
     std::optional<uint32_t> owner = ownerOf(address);
     Region none{"shared memory", nullptr, nullptr, 0, true, false, true, {}};
-    Region &region = owner ? *shared[*owner].region : shared.empty() ? none : *shared[actor.block - actor.firstBlock].region;
+    Region &region = owner            ? *shared[*owner].region
+                     : shared.empty() ? none
+                                      : *shared[actor.block - actor.firstBlock].region;
     if (!owner || at + bytes > region.place + region.bytes) {
       return describe(region, at - region.place, bytes, isStore) + " is out of bounds";
     }
     std::string wrong = misaligned(region);
     return wrong.empty() ? touch(region, actor, at - region.place, bytes, isStore, true) : wrong;
   }
-  auto inside = [&](const Region &region) { return at >= region.place && at + bytes <= region.place + region.bytes; };
+  auto inside = [&](const Region &region) {
+    return at >= region.place && at + bytes <= region.place + region.bytes;
+  };
   if (lastRegion >= regions.size() || !inside(regions[lastRegion])) {
     size_t nearest = 0;
     uint64_t distance = ~uint64_t(0);
@@ -190,7 +201,8 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
       return "access without any buffer";
     }
     if (!inside(regions[nearest])) {
-      return describe(regions[nearest], at - regions[nearest].place, bytes, isStore) + " is out of bounds";
+      return describe(regions[nearest], at - regions[nearest].place, bytes, isStore) +
+             " is out of bounds";
     }
     lastRegion = nearest;
   }
@@ -202,11 +214,11 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
   return wrong.empty() ? touch(region, actor, at - region.place, bytes, isStore, false) : wrong;
 }
 
-std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore,
-                              bool isShared) {
+std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t offset,
+                              uint64_t bytes, bool isStore, bool isShared) {
   auto other = [&](const char *what, uint32_t block, uint32_t thread) {
-    return describe(region, offset, bytes, isStore) + " races with a " + what + " by thread " + std::to_string(thread) +
-           " of block " + std::to_string(block - 1);
+    return describe(region, offset, bytes, isStore) + " races with a " + what + " by thread " +
+           std::to_string(thread) + " of block " + std::to_string(block - 1);
   };
   for (uint64_t i = offset; i < offset + bytes; ++i) {
     Page &page = region.page(i);
@@ -222,27 +234,33 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
     // Shared memory begins anew with every cluster.
     bool isWritten = isShared ? actor.isPartner(state.writerBlock) : state.writerBlock != 0;
     if (!isStore && !(isShared ? isWritten : page.written[within])) {
-      return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) + ", which nobody has written";
+      return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) +
+             ", which nobody has written";
     }
     if (isWritten && !actor.isBehind(state.writerBlock, state.writerThread, state.writerEpoch)) {
       return other("store", state.writerBlock, state.writerThread);
     }
     bool mine = state.readerBlock == actor.block, partners = actor.isPartner(state.readerBlock);
     if (!isStore) {
-      bool sameEpoch = mine && state.readerEpoch == actor.epoch, unordered = partners && state.readerEpoch >= actor.commonEpoch;
-      state.severalThreads = sameEpoch && (state.severalThreads || state.readerThread != actor.thread);
+      bool sameEpoch = mine && state.readerEpoch == actor.epoch,
+           unordered = partners && state.readerEpoch >= actor.commonEpoch;
+      state.severalThreads =
+          sameEpoch && (state.severalThreads || state.readerThread != actor.thread);
       state.severalBlocks |= state.readerBlock && !partners;
       state.severalPartners = unordered && (state.severalPartners || !mine);
       if (!sameEpoch || !state.severalThreads) {
         state.readerThread = actor.thread;
       }
       state.readerBlock = actor.block;
-      state.readerEpoch = state.severalPartners ? std::max(state.readerEpoch, actor.epoch) : actor.epoch;
+      state.readerEpoch =
+          state.severalPartners ? std::max(state.readerEpoch, actor.epoch) : actor.epoch;
       continue;
     }
     bool isElsewhere = state.readerBlock && !isShared && (!partners || state.severalBlocks);
-    bool isUnordered = partners && (!mine || state.severalPartners) && state.readerEpoch >= actor.commonEpoch;
-    bool isHere = mine && state.readerEpoch == actor.epoch && (state.severalThreads || state.readerThread != actor.thread);
+    bool isUnordered =
+        partners && (!mine || state.severalPartners) && state.readerEpoch >= actor.commonEpoch;
+    bool isHere = mine && state.readerEpoch == actor.epoch &&
+                  (state.severalThreads || state.readerThread != actor.thread);
     if (isElsewhere || isUnordered || isHere) {
       return other("load", state.readerBlock, state.readerThread);
     }

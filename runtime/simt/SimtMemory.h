@@ -1,10 +1,11 @@
-// The memory of an emulated launch and what is known about each byte of it. Kernels run on copies of their buffers, laid far apart
-// in a reserved range of addresses, so that no access beside a buffer can fall into another one. Beside each byte stands who
-// wrote and who read it last and in which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
-// when one of them is a store, their threads differ, and no barrier of their common block (or cluster) lies between them. Other blocks
-// are never ordered with each other inside a launch.
-// What is known lies in pages that come into being when a byte of them is touched first, and so does the copy: a buffer may span more than
-// the machine has, as a view with large strides does.
+// The memory of an emulated launch and what is known about each byte of it. Kernels run on copies
+// of their buffers, laid far apart in a reserved range of addresses, so that no access beside a
+// buffer can fall into another one. Beside each byte stands who wrote and who read it last and in
+// which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
+// when one of them is a store, their threads differ, and no barrier of their common block (or
+// cluster) lies between them. Other blocks are never ordered with each other inside a launch. What
+// is known lies in pages that come into being when a byte of them is touched first, and so does the
+// copy: a buffer may span more than the machine has, as a view with large strides does.
 //
 // Buffers that share storage (a kernel that works in place) share the bytes and the knowledge.
 
@@ -33,9 +34,10 @@ struct SimtBuffer {
   std::optional<uint64_t> reach = std::nullopt;
 };
 
-/// Bytes of global memory that a kernel moves, and that it has to move: what it reads of its operands and writes of its results, each
-/// byte once. The workspace has no share in the latter. A byte that several lanes of a warp ask for, between two barriers, comes once; a
-/// buffer of less than a 64th of all bytes (a weight that every row reads) stays in the cache.
+/// Bytes of global memory that a kernel moves, and that it has to move: what it reads of its
+/// operands and writes of its results, each byte once. The workspace has no share in the latter. A
+/// byte that several lanes of a warp ask for, between two barriers, comes once; a buffer of less
+/// than a 64th of all bytes (a weight that every row reads) stays in the cache.
 struct SimtTraffic {
   /// Neighbours, by the addresses of the caller.
   struct Span {
@@ -52,13 +54,17 @@ struct SimtActor {
   uint32_t block;
   uint32_t thread;
   uint32_t epoch;
-  /// The first block of its cluster, how many there are, and the epoch that began with their last common barrier.
+  /// The first block of its cluster, how many there are, and the epoch that began with their last
+  /// common barrier.
   uint32_t firstBlock, blocks, commonEpoch;
 
-  bool isPartner(uint32_t other) const { return other >= firstBlock && other - firstBlock < blocks; }
+  bool isPartner(uint32_t other) const {
+    return other >= firstBlock && other - firstBlock < blocks;
+  }
   /// Whether what a thread did in an epoch is over before this access.
   bool isBehind(uint32_t otherBlock, uint32_t otherThread, uint32_t otherEpoch) const {
-    return otherBlock == block ? otherThread == thread || otherEpoch < epoch : isPartner(otherBlock) && otherEpoch < commonEpoch;
+    return otherBlock == block ? otherThread == thread || otherEpoch < epoch
+                               : isPartner(otherBlock) && otherEpoch < commonEpoch;
   }
 };
 
@@ -73,7 +79,8 @@ public:
   bool open(const std::vector<SimtBuffer> &buffers);
   /// Where the kernel sees buffer number `index`.
   void *address(size_t index) const { return places[index]; }
-  /// Shared memory of the block that is number `member` of the current cluster; its bytes are undefined for every new block.
+  /// Shared memory of the block that is number `member` of the current cluster; its bytes are
+  /// undefined for every new block.
   void *openShared(uint32_t bytes, uint32_t member);
   /// Whose shared memory an address lies in: a member of the cluster, or none.
   std::optional<uint32_t> ownerOf(const void *address) const;
@@ -81,7 +88,8 @@ public:
   /// Launches are ordered: forgets who did what, not what has been written.
   void beginLaunch();
   /// Empty, or what is wrong with the access, in words.
-  std::string access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore, bool isShared);
+  std::string access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore,
+                     bool isShared);
   /// Copies the bytes that were written back to the buffers.
   void close();
   /// Over all launches so far.
@@ -93,7 +101,8 @@ private:
     uint32_t readerBlock, readerThread, readerEpoch;
     /// The last reader; `readerThread` stays with the first of several.
     uint32_t asker;
-    /// Several threads of the reader's block in its epoch; blocks of several clusters; several blocks of the reader's cluster.
+    /// Several threads of the reader's block in its epoch; blocks of several clusters; several
+    /// blocks of the reader's cluster.
     bool severalThreads, severalBlocks, severalPartners;
   };
   static constexpr uint64_t kPage = 4096;
@@ -117,7 +126,8 @@ private:
     void addSpans(std::bitset<kPage> Page::*bits, std::vector<SimtTraffic::Span> &spans) const;
   };
 
-  std::string touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes, bool isStore, bool isShared);
+  std::string touch(Region &region, const SimtActor &actor, uint64_t offset, uint64_t bytes,
+                    bool isStore, bool isShared);
   static std::string describe(const Region &region, uint64_t offset, uint64_t bytes, bool isStore);
 
   uint8_t *reserved = nullptr;

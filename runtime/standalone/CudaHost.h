@@ -1,6 +1,7 @@
-// The executor's world on a GPU without torch: memory of the device's primary context by the driver's own allocator, one stream (the
-// default one, so that copies wait for kernels), arguments brought and results fetched around a call. For running and comparing a model,
-// not for speed: a program that calls often keeps its tensors on the device, with libtorch.
+// The executor's world on a GPU without torch: memory of the device's primary context by the
+// driver's own allocator, one stream (the default one, so that copies wait for kernels), arguments
+// brought and results fetched around a call. For running and comparing a model, not for speed: a
+// program that calls often keeps its tensors on the device, with libtorch.
 
 #pragma once
 
@@ -14,7 +15,8 @@ class CudaDevice {
 public:
   /// "cuda" or "cuda:1", on the machine's driver; an error where there is none of this kind.
   static Result<std::shared_ptr<CudaDevice>> open(const std::string &name);
-  static Result<std::shared_ptr<CudaDevice>> open(const std::string &name, std::shared_ptr<Driver> driver);
+  static Result<std::shared_ptr<CudaDevice>> open(const std::string &name,
+                                                  std::shared_ptr<Driver> driver);
   ~CudaDevice();
 
   /// Makes the context this thread's until the end of the scope.
@@ -56,11 +58,13 @@ extern Result<std::shared_ptr<CudaDevice>> (*openDevice)(const std::string &name
 
 class CudaHost : public StandaloneHost {
 public:
-  static Result<std::unique_ptr<CudaHost>> create(const DecodedPlan &plan, std::shared_ptr<CudaDevice> device);
+  static Result<std::unique_ptr<CudaHost>> create(const DecodedPlan &plan,
+                                                  std::shared_ptr<CudaDevice> device);
 
   /// A copy of a tensor's storage on the device, with a reference for the caller.
   Result<HostTensor *> bring(const HostTensor &tensor);
-  /// What lies under a tensor on the device, from its first element on, to host memory of the same strides.
+  /// What lies under a tensor on the device, from its first element on, to host memory of the same
+  /// strides.
   Status fetch(const HostTensor &tensor, void *to);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
@@ -76,7 +80,8 @@ protected:
   Result<HostTensor *> place(HostTensor *tensor, format::Device device) override;
 
 private:
-  explicit CudaHost(std::shared_ptr<CudaDevice> device) : StandaloneHost(1), device(std::move(device)) {}
+  explicit CudaHost(std::shared_ptr<CudaDevice> device)
+      : StandaloneHost(1), device(std::move(device)) {}
 
   std::shared_ptr<CudaDevice> device;
 };

@@ -58,9 +58,11 @@ Result<HostTensor *> hostTensor(const Tensor &tensor, const std::string &place) 
     return bad(place + " has an unknown dtype");
   }
   if (!tensor.strides.empty() && tensor.strides.size() != tensor.sizes.size()) {
-    return bad(place + " has " + std::to_string(tensor.sizes.size()) + " sizes and " + std::to_string(tensor.strides.size()) + " strides");
+    return bad(place + " has " + std::to_string(tensor.sizes.size()) + " sizes and " +
+               std::to_string(tensor.strides.size()) + " strides");
   }
-  std::vector<int64_t> strides = tensor.strides.empty() ? contiguousStrides(tensor.sizes) : tensor.strides;
+  std::vector<int64_t> strides =
+      tensor.strides.empty() ? contiguousStrides(tensor.sizes) : tensor.strides;
   std::optional<uint64_t> span = spanOf(tensor.sizes, strides);
   uint64_t bytes;
   if (!span || __builtin_mul_overflow(*span, bytesOf(tensor.dtype), &bytes)) {
@@ -71,8 +73,9 @@ Result<HostTensor *> hostTensor(const Tensor &tensor, const std::string &place) 
   }
   // Without an owner: the caller's.
   auto *data = static_cast<char *>(tensor.data);
-  return new HostTensor{std::shared_ptr<char>(tensor.owner, data), data,  0, tensor.sizes, std::move(strides),
-                        static_cast<format::Dtype>(tensor.dtype), bytes};
+  return new HostTensor{
+      std::shared_ptr<char>(tensor.owner, data), data, 0, tensor.sizes, std::move(strides),
+      static_cast<format::Dtype>(tensor.dtype),  bytes};
 }
 
 Result<InputValue> inputOf(const Value &value, size_t number) {
@@ -96,7 +99,8 @@ Result<InputValue> inputOf(const Value &value, size_t number) {
   return input;
 }
 
-/// A result of the device in host memory: an input's own where it looks at one, new memory otherwise.
+/// A result of the device in host memory: an input's own where it looks at one, new memory
+/// otherwise.
 Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<Brought> &brought) {
   Tensor tensor = {static_cast<DataType>(from.dtype), from.sizes, from.strides, nullptr, nullptr};
   for (const Brought &input : brought) {
@@ -109,7 +113,8 @@ Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<B
   uint64_t bytes = bytesUnder(from);
   std::shared_ptr<void> memory(std::aligned_alloc(64, (bytes + 64) / 64 * 64), std::free);
   if (!memory) {
-    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " + std::to_string(bytes) + " bytes for a result");
+    return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " +
+                                                     std::to_string(bytes) + " bytes for a result");
   }
   FRIT_RETURN_IF_ERROR(gpu.fetch(from, memory.get()));
   tensor.data = memory.get();
@@ -118,32 +123,40 @@ Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<B
 }
 
 /// Takes the handle over.
-Result<Value> resultOf(const OutputValue &output, TensorHost &host, CudaHost *gpu, const std::vector<Brought> &brought) {
+Result<Value> resultOf(const OutputValue &output, TensorHost &host, CudaHost *gpu,
+                       const std::vector<Brought> &brought) {
   switch (output.kind) {
   case OutputValue::Kind::Tensor: {
     const HostTensor &from = *static_cast<HostTensor *>(output.handle);
     Result<Value> result = from.device == format::Device::Cuda
                                ? fetched(from, *gpu, brought)
-                               : Value(Tensor{static_cast<DataType>(from.dtype), from.sizes, from.strides, from.data, from.storage});
+                               : Value(Tensor{static_cast<DataType>(from.dtype), from.sizes,
+                                              from.strides, from.data, from.storage});
     host.releaseTensor(output.handle);
     return result;
   }
-  case OutputValue::Kind::Int: return Value(output.integer);
-  case OutputValue::Kind::Bool: return Value(output.integer != 0);
-  case OutputValue::Kind::Float: return Value(output.real);
-  default: return Value(std::monostate());
+  case OutputValue::Kind::Int:
+    return Value(output.integer);
+  case OutputValue::Kind::Bool:
+    return Value(output.integer != 0);
+  case OutputValue::Kind::Float:
+    return Value(output.real);
+  default:
+    return Value(std::monostate());
   }
 }
 
 } // namespace
 
 /// Moves an argument to where the plan wants it.
-Status Model::State::bring(InputValue &input, const Value &value, size_t number, std::vector<Brought> &brought) {
+Status Model::State::bring(InputValue &input, const Value &value, size_t number,
+                           std::vector<Brought> &brought) {
   if (!gpu || !input.handle || number >= plan->source->inputs()->size()) {
     return Status::ok();
   }
   const format::Input &wanted = *plan->source->inputs()->Get(static_cast<uint32_t>(number));
-  if (wanted.kind() != format::InputKind::Tensor || plan->tensors[wanted.reg()].device != format::Device::Cuda) {
+  if (wanted.kind() != format::InputKind::Tensor ||
+      plan->tensors[wanted.reg()].device != format::Device::Cuda) {
     return Status::ok();
   }
   auto onGpu = gpu->bring(*static_cast<HostTensor *>(input.handle));
@@ -155,7 +168,8 @@ Status Model::State::bring(InputValue &input, const Value &value, size_t number,
   return Status::ok();
 }
 
-Result<std::vector<Value>> Model::State::call(std::span<const Value> inputs, std::vector<Brought> &brought) {
+Result<std::vector<Value>> Model::State::call(std::span<const Value> inputs,
+                                              std::vector<Brought> &brought) {
   std::vector<InputValue> given;
   for (size_t number = 0; number < inputs.size(); ++number) {
     auto input = inputOf(inputs[number], number);
@@ -197,7 +211,8 @@ Model &Model::operator=(Model &&) noexcept = default;
 Model::~Model() = default;
 
 /// Binds the weights of the file and those of the caller.
-static Status bind(const DecodedPlan &plan, StandaloneHost &host, PlanExecutor &executor, const std::map<std::string, Tensor> &weights) {
+static Status bind(const DecodedPlan &plan, StandaloneHost &host, PlanExecutor &executor,
+                   const std::map<std::string, Tensor> &weights) {
   std::map<std::string, HostTensor *> given;
   Status status;
   for (const auto &[name, tensor] : weights) {
@@ -215,7 +230,8 @@ static Status bind(const DecodedPlan &plan, StandaloneHost &host, PlanExecutor &
   return status;
 }
 
-Result<Model> Model::load(const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) {
+Result<Model> Model::load(const std::string &path, const LoadOptions &options,
+                          const std::map<std::string, Tensor> &weights) {
   bool onGpu = options.device.rfind("cuda", 0) == 0, simt = options.device == "simt";
   if (!onGpu && !simt && options.device != "cpu") {
     return bad("unknown device '" + options.device + "'; known: cpu, simt, cuda");
@@ -225,9 +241,12 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options, c
   if (options.checkWeights) {
     FRIT_RETURN_IF_ERROR((*artifact)->checkWeights());
   }
-  const format::Plan *plan = (*artifact)->plan(onGpu ? format::Target::Gpu : simt ? format::Target::Simt : format::Target::Cpu);
+  const format::Plan *plan = (*artifact)->plan(onGpu  ? format::Target::Gpu
+                                               : simt ? format::Target::Simt
+                                                      : format::Target::Cpu);
   if (!plan) {
-    return bad("'" + path + "' has no plan for " + options.device + "; compile it with --target=" + (onGpu ? "sm_90" : options.device));
+    return bad("'" + path + "' has no plan for " + options.device +
+               "; compile it with --target=" + (onGpu ? "sm_90" : options.device));
   }
   auto decoded = DecodedPlan::decode(*artifact, *plan);
   FRIT_RETURN_IF_ERROR(decoded.status());
@@ -252,10 +271,12 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options, c
     scope.emplace(**device);
     FRIT_RETURN_IF_ERROR(takeHost(CudaHost::create(*state->plan, *device)));
     state->gpu = static_cast<CudaHost *>(state->host.get());
-    FRIT_RETURN_IF_ERROR(takeBackend(CudaBackend::create(state->plan, (*device)->getDriver(), &JitLinker::system)));
+    FRIT_RETURN_IF_ERROR(
+        takeBackend(CudaBackend::create(state->plan, (*device)->getDriver(), &JitLinker::system)));
   } else {
     FRIT_RETURN_IF_ERROR(takeHost(StandaloneHost::create(*state->plan, options.threads)));
-    FRIT_RETURN_IF_ERROR(simt ? takeBackend(SimtBackend::create(state->plan)) : takeBackend(CpuBackend::create(*state->plan)));
+    FRIT_RETURN_IF_ERROR(simt ? takeBackend(SimtBackend::create(state->plan))
+                              : takeBackend(CpuBackend::create(*state->plan)));
   }
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);
   FRIT_RETURN_IF_ERROR(bind(*state->plan, *state->host, *state->executor, weights));

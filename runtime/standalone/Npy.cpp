@@ -21,13 +21,15 @@ struct Name {
   const char *text;
   Dtype dtype;
 };
-constexpr Name kNames[] = {{"|b1", Dtype::Bool}, {"|u1", Dtype::U8},  {"|i1", Dtype::I8},  {"<i2", Dtype::I16},
-                           {"<i4", Dtype::I32},  {"<i8", Dtype::I64}, {"<u2", Dtype::U16}, {"<u4", Dtype::U32},
-                           {"<u8", Dtype::U64},  {"<f2", Dtype::F16}, {"<f4", Dtype::F32}, {"<f8", Dtype::F64},
+constexpr Name kNames[] = {{"|b1", Dtype::Bool}, {"|u1", Dtype::U8},   {"|i1", Dtype::I8},
+                           {"<i2", Dtype::I16},  {"<i4", Dtype::I32},  {"<i8", Dtype::I64},
+                           {"<u2", Dtype::U16},  {"<u4", Dtype::U32},  {"<u8", Dtype::U64},
+                           {"<f2", Dtype::F16},  {"<f4", Dtype::F32},  {"<f8", Dtype::F64},
                            {"<c8", Dtype::C64},  {"<c16", Dtype::C128}};
 
 Status bad(const std::string &path, const std::string &what) {
-  return Status::error(ErrorKind::BadInput, "'" + path + "' is not a .npy file frit can read: " + what);
+  return Status::error(ErrorKind::BadInput,
+                       "'" + path + "' is not a .npy file frit can read: " + what);
 }
 
 /// The text after `'key':` in the header's dictionary.
@@ -51,7 +53,8 @@ std::string valueOf(const std::string &header, const std::string &key) {
 Result<NpyArray> readNpy(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return Status::error(ErrorKind::BadInput, "cannot open '" + path + "': " + std::strerror(errno));
+    return Status::error(ErrorKind::BadInput,
+                         "cannot open '" + path + "': " + std::strerror(errno));
   }
   char start[8];
   file.read(start, 8);
@@ -125,13 +128,15 @@ Status writeNpy(const std::string &path, const NpyArray &array) {
     descr = name.dtype == array.dtype ? name.text : descr;
   }
   if (!descr) {
-    return Status::error(ErrorKind::Unsupported, std::string(".npy has no name for ") + nameOf(array.dtype));
+    return Status::error(ErrorKind::Unsupported,
+                         std::string(".npy has no name for ") + nameOf(array.dtype));
   }
   std::string shape;
   for (int64_t size : array.sizes) {
     shape += std::to_string(size) + ", ";
   }
-  std::string header = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header =
+      "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   auto headerBytes = static_cast<uint16_t>(header.size());

@@ -1,4 +1,5 @@
-// NumPy's .npy files, format versions 1 and 2: what frit-run reads and writes. Little-endian numbers, C or Fortran order.
+// NumPy's .npy files, format versions 1 and 2: what frit-run reads and writes. Little-endian
+// numbers, C or Fortran order.
 
 #pragma once
 

@@ -53,7 +53,9 @@ struct Settings {
   bool report = false, statistics = false, help = false, version = false;
 };
 
-Failure failed(const Status &status) { return status.isOk() ? Failure() : Failure{1, status.message()}; }
+Failure failed(const Status &status) {
+  return status.isOk() ? Failure() : Failure{1, status.message()};
+}
 Failure usage(std::string message) { return {2, std::move(message)}; }
 
 /// The file of "@file.npy".
@@ -77,7 +79,8 @@ Failure set(Settings &settings, const std::string &flag, const std::string &valu
   if (flag == "--input") {
     settings.inputs.push_back(value);
   } else if (flag == "--output" || flag == "--expected-output") {
-    return takeFile(value, flag == "--output" ? settings.outputs : settings.expected) ? Failure() : wrong;
+    return takeFile(value, flag == "--output" ? settings.outputs : settings.expected) ? Failure()
+                                                                                      : wrong;
   } else if (flag == "--rtol" || flag == "--atol") {
     return takeNumber(value, flag == "--rtol" ? settings.rtol : settings.atol) ? Failure() : wrong;
   } else if (flag == "--weights") {
@@ -103,12 +106,16 @@ Failure set(Settings &settings, const std::string &flag, const std::string &valu
 }
 
 Failure parse(int argc, char **argv, Settings &settings) {
-  static const std::set<std::string> valued = {"--input",  "--output",  "--expected-output", "--rtol",  "--atol",
-                                               "--device", "--threads", "--weights",         "--weight"};
+  static const std::set<std::string> valued = {"--input",   "--output",  "--expected-output",
+                                               "--rtol",    "--atol",    "--device",
+                                               "--threads", "--weights", "--weight"};
   const std::pair<const char *, bool *> switches[] = {
-      {"--allow-host-code", &settings.load.allowHostCode}, {"--check-weights", &settings.load.checkWeights},
-      {"--report", &settings.report},                      {"--print-statistics", &settings.statistics},
-      {"--help", &settings.help},                          {"-h", &settings.help},
+      {"--allow-host-code", &settings.load.allowHostCode},
+      {"--check-weights", &settings.load.checkWeights},
+      {"--report", &settings.report},
+      {"--print-statistics", &settings.statistics},
+      {"--help", &settings.help},
+      {"-h", &settings.help},
       {"--version", &settings.version}};
   for (int at = 1; at < argc; ++at) {
     std::string word = argv[at], flag = word.substr(0, word.find('='));
@@ -137,18 +144,21 @@ Failure parse(int argc, char **argv, Settings &settings) {
     settings.model = word;
   }
   bool asks = settings.help || settings.version;
-  return settings.model.empty() && !asks ? usage("no model given; frit-run --help shows how") : Failure();
+  return settings.model.empty() && !asks ? usage("no model given; frit-run --help shows how")
+                                         : Failure();
 }
 
 Result<Tensor> readArray(const std::string &file) {
   auto array = readNpy(file);
   FRIT_RETURN_IF_ERROR(array.status());
-  std::shared_ptr<void> memory(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64), std::free);
+  std::shared_ptr<void> memory(std::aligned_alloc(64, (array->data.size() + 64) / 64 * 64),
+                               std::free);
   if (!memory) {
     return Status::error(ErrorKind::OutOfMemory, "no memory for '" + file + "'");
   }
   std::memcpy(memory.get(), array->data.data(), array->data.size());
-  return Tensor{static_cast<DataType>(array->dtype), array->sizes, array->strides, memory.get(), memory};
+  return Tensor{static_cast<DataType>(array->dtype), array->sizes, array->strides, memory.get(),
+                memory};
 }
 
 Result<Value> readInput(const std::string &text) {
@@ -164,7 +174,8 @@ Result<Value> readInput(const std::string &text) {
   }
   double real = std::strtod(text.c_str(), &end);
   if (*end != 0 || text.empty()) {
-    return Status::error(ErrorKind::BadInput, "--input=" + text + " is neither @file.npy nor a number");
+    return Status::error(ErrorKind::BadInput,
+                         "--input=" + text + " is neither @file.npy nor a number");
   }
   return Value(real);
 }
@@ -203,7 +214,9 @@ void print(size_t number, const Value &value) {
 Failure give(const std::vector<Value> &results, const Settings &settings) {
   size_t wanted = std::max(settings.outputs.size(), settings.expected.size());
   if (wanted > results.size()) {
-    return usage("the model has " + std::to_string(results.size()) + " results, " + std::to_string(wanted) + " --output or "
+    return usage("the model has " + std::to_string(results.size()) + " results, " +
+                 std::to_string(wanted) +
+                 " --output or "
                  "--expected-output were given");
   }
   Failure mismatch;
@@ -228,7 +241,8 @@ Failure give(const std::vector<Value> &results, const Settings &settings) {
       }
       std::string differs = difference(array, *expected, settings.rtol, settings.atol);
       if (!differs.empty() && !mismatch.exit) {
-        mismatch = {3, "result " + std::to_string(number) + " is not '" + settings.expected[number] + "': " + differs};
+        mismatch = {3, "result " + std::to_string(number) + " is not '" +
+                           settings.expected[number] + "': " + differs};
       }
     }
   }
@@ -237,7 +251,9 @@ Failure give(const std::vector<Value> &results, const Settings &settings) {
 
 Failure run(const Settings &settings, const Loader &load) {
   using Clock = std::chrono::steady_clock;
-  auto milliseconds = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  auto milliseconds = [](Clock::duration time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  };
   std::map<std::string, Tensor> weights;
   for (const auto &[name, file] : settings.weights) {
     auto weight = readArray(file);
@@ -270,9 +286,13 @@ Failure run(const Settings &settings, const Loader &load) {
   }
   if (settings.statistics) {
     Statistics done = model->statistics();
-    std::fprintf(stderr, "load_ms %.3f\nrun_ms %.3f\ncalls %llu\nkernel_launches %llu\nallocations %llu\npeak_bytes %llu\n",
-                 milliseconds(loading), milliseconds(Clock::now() - start), static_cast<unsigned long long>(done.calls),
-                 static_cast<unsigned long long>(done.kernelLaunches), static_cast<unsigned long long>(done.allocations),
+    std::fprintf(stderr,
+                 "load_ms %.3f\nrun_ms %.3f\ncalls %llu\nkernel_launches %llu\nallocations "
+                 "%llu\npeak_bytes %llu\n",
+                 milliseconds(loading), milliseconds(Clock::now() - start),
+                 static_cast<unsigned long long>(done.calls),
+                 static_cast<unsigned long long>(done.kernelLaunches),
+                 static_cast<unsigned long long>(done.allocations),
                  static_cast<unsigned long long>(done.peakBytes));
   }
   return give(*results, settings);
@@ -305,12 +325,13 @@ int runMain(int argc, char **argv, const Loader &load, const DeviceCheck &checkD
 }
 
 int runMain(int argc, char **argv) {
-  Loader load = [](const std::string &path, const LoadOptions &options, const std::map<std::string, Tensor> &weights) -> Result<Runner> {
+  Loader load = [](const std::string &path, const LoadOptions &options,
+                   const std::map<std::string, Tensor> &weights) -> Result<Runner> {
     auto loaded = Model::load(path, options, weights);
     FRIT_RETURN_IF_ERROR(loaded.status());
     auto model = std::make_shared<Model>(std::move(*loaded));
-    return Runner{[model](std::span<const Value> inputs) { return model->run(inputs); }, [model] { return model->statistics(); },
-                  model->report()};
+    return Runner{[model](std::span<const Value> inputs) { return model->run(inputs); },
+                  [model] { return model->statistics(); }, model->report()};
   };
   return runMain(argc, argv, load, [](const std::string &device) {
     auto opened = openDevice(device);

@@ -1,5 +1,6 @@
-// The executor's world without torch: tensors are a shared block of memory with sizes and strides. There is no dispatcher, so a plan
-// that calls an operator is refused when it is loaded, with the operator's name.
+// The executor's world without torch: tensors are a shared block of memory with sizes and strides.
+// There is no dispatcher, so a plan that calls an operator is refused when it is loaded, with the
+// operator's name.
 
 #pragma once
 
@@ -27,16 +28,20 @@ struct HostTensor {
 class StandaloneHost : public TensorHost {
 public:
   /// Refuses plans with ATen calls.
-  static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan, unsigned threads = 0);
+  static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan,
+                                                        unsigned threads = 0);
 
-  /// The weights of the artifact become the executor's constants. They are not copied, and keep the artifact.
-  /// Those of the caller are found by name in `given`, whose references stay the caller's.
-  Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor, const std::map<std::string, HostTensor *> &given = {});
+  /// The weights of the artifact become the executor's constants. They are not copied, and keep the
+  /// artifact. Those of the caller are found by name in `given`, whose references stay the
+  /// caller's.
+  Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor,
+                     const std::map<std::string, HostTensor *> &given = {});
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
   TensorView look(void *handle) override;
@@ -58,7 +63,8 @@ protected:
   virtual Result<HostTensor *> place(HostTensor *tensor, format::Device device);
 
 private:
-  Status bindPlaced(PlanExecutor &executor, uint32_t number, HostTensor *tensor, format::Device device);
+  Status bindPlaced(PlanExecutor &executor, uint32_t number, HostTensor *tensor,
+                    format::Device device);
 
   ThreadPool pool;
 };

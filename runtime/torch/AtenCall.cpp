@@ -68,7 +68,9 @@ IValue scalarValue(const c10::Scalar &number, const c10::TypePtr &type) {
   }
 }
 
-at::Tensor tensorRegister(const Value &value, RunState *state) { return at::Tensor(tensorOf(state->tensors[value.reg()].handle)); }
+at::Tensor tensorRegister(const Value &value, RunState *state) {
+  return at::Tensor(tensorOf(state->tensors[value.reg()].handle));
+}
 
 IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length, RunState *state);
 
@@ -80,7 +82,8 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
     list.reserve(count);
     for (uint32_t at = 0; at < count; ++at) {
       IValue item = makeValue(*value.items()->Get(at), element, -1, state);
-      list.push_back(std::move(item).template to<typename std::decay_t<decltype(list)>::value_type>());
+      list.push_back(
+          std::move(item).template to<typename std::decay_t<decltype(list)>::value_type>());
     }
     return IValue(list);
   };
@@ -94,8 +97,9 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
     list.reserve(count);
     for (uint32_t at = 0; at < count; ++at) {
       const Value &item = *value.items()->Get(at);
-      list.push_back(item.kind() == ValueKind::None ? std::optional<at::Tensor>()
-                                                    : makeValue(item, withoutOptional(element), -1, state).toTensor());
+      list.push_back(item.kind() == ValueKind::None
+                         ? std::optional<at::Tensor>()
+                         : makeValue(item, withoutOptional(element), -1, state).toTensor());
     }
     return IValue(list);
   }
@@ -118,7 +122,8 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
     c10::List<std::string> list;
     for (uint32_t at = 0; at < count; ++at) {
       const format::Value &item = *value.items()->Get(at);
-      TORCH_CHECK(item.kind() == ValueKind::String, "frit: the plan is malformed: a list of strings holds something else");
+      TORCH_CHECK(item.kind() == ValueKind::String,
+                  "frit: the plan is malformed: a list of strings holds something else");
       list.push_back(flatbuffers::GetString(item.string()));
     }
     return IValue(list);
@@ -131,14 +136,16 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
 }
 
 /// `state` is null while preparing: then no register is read.
-IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length, RunState *state) {
+IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length,
+                 RunState *state) {
   c10::TypePtr type = withoutOptional(declared);
-  if (type->kind() == TypeKind::ListType && value.kind() != ValueKind::List && value.kind() != ValueKind::None &&
-      length > 0) {
+  if (type->kind() == TypeKind::ListType && value.kind() != ValueKind::List &&
+      value.kind() != ValueKind::None && length > 0) {
     // int[2] padding=1: a single value stands for all.
     c10::TypePtr element = type->cast<c10::ListType>()->getElementType();
     if (element->kind() == TypeKind::IntType || element->kind() == TypeKind::SymIntType) {
-      return c10::List<int64_t>(std::vector<int64_t>(length, makeValue(value, element, -1, state).toInt()));
+      return c10::List<int64_t>(
+          std::vector<int64_t>(length, makeValue(value, element, -1, state).toInt()));
     }
   }
   switch (value.kind()) {
@@ -160,23 +167,29 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   case ValueKind::Double:
     return scalarValue(c10::Scalar(value.real().value_or(0)), type);
   case ValueKind::Complex:
-    return scalarValue(c10::Scalar(c10::complex<double>(value.real().value_or(0), value.imag().value_or(0))), type);
+    return scalarValue(
+        c10::Scalar(c10::complex<double>(value.real().value_or(0), value.imag().value_or(0))),
+        type);
   case ValueKind::String:
-    return type->kind() == TypeKind::DeviceObjType ? IValue(c10::Device(flatbuffers::GetString(value.string())))
-                                                   : IValue(flatbuffers::GetString(value.string())); // an empty one is not stored
+    return type->kind() == TypeKind::DeviceObjType
+               ? IValue(c10::Device(flatbuffers::GetString(value.string())))
+               : IValue(flatbuffers::GetString(value.string())); // an empty one is not stored
   case ValueKind::List:
     return makeList(value, type, state);
   case ValueKind::Dtype:
     return static_cast<int64_t>(scalarTypeOf(static_cast<format::Dtype>(value.integer())));
   case ValueKind::Device:
-    return IValue(deviceOf(static_cast<format::Device>(value.integer()), static_cast<int64_t>(value.real().value_or(0))));
+    return IValue(deviceOf(static_cast<format::Device>(value.integer()),
+                           static_cast<int64_t>(value.real().value_or(0))));
   case ValueKind::Layout: {
-    constexpr c10::Layout layouts[] = {c10::kStrided, c10::kSparse, c10::kSparseCsr, c10::kMkldnn, c10::kJagged};
+    constexpr c10::Layout layouts[] = {c10::kStrided, c10::kSparse, c10::kSparseCsr, c10::kMkldnn,
+                                       c10::kJagged};
     return static_cast<int64_t>(layouts[value.integer()]);
   }
   case ValueKind::MemoryFormat: {
-    constexpr c10::MemoryFormat formats[] = {c10::MemoryFormat::Contiguous, c10::MemoryFormat::Preserve,
-                                             c10::MemoryFormat::ChannelsLast, c10::MemoryFormat::ChannelsLast3d};
+    constexpr c10::MemoryFormat formats[] = {
+        c10::MemoryFormat::Contiguous, c10::MemoryFormat::Preserve, c10::MemoryFormat::ChannelsLast,
+        c10::MemoryFormat::ChannelsLast3d};
     return static_cast<int64_t>(formats[value.integer()]);
   }
   }
@@ -207,9 +220,11 @@ bool literalFits(const Value &value) {
   }
 }
 
-/// Whether a tensor of one dtype may become one of the other: fake tensors err in the width of statistics, and in the mask of nothing.
+/// Whether a tensor of one dtype may become one of the other: fake tensors err in the width of
+/// statistics, and in the mask of nothing.
 bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
-  return tensor.numel() == 0 || (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
+  return tensor.numel() == 0 ||
+         (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
 }
 
 /// What a result keeps of its own where it is not what the plan says (Artifact.fbs).
@@ -221,16 +236,18 @@ constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
                                "; its fake implementation disagrees with its kernel");
 }
 
-/// The tensor as the plan promises it: checked, and copied when only its strides or the width of its numbers differ.
-at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan, const RunState &state,
-               const std::string &name, std::atomic<uint64_t> &copies) {
+/// The tensor as the plan promises it: checked, and copied when only its strides or the width of
+/// its numbers differ.
+at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan,
+               const RunState &state, const std::string &name, std::atomic<uint64_t> &copies) {
   const TensorType &type = plan.tensors[value.reg()];
   if (!tensor.defined() || type.rank < 0 || value.integer() == kOwnStrides) {
     return tensor;
   }
   bool isOwn = value.integer() == kOwnDtypeAndSizes;
   c10::ScalarType wanted = scalarTypeOf(type.dtype);
-  bool fits = tensor.dim() == type.rank && (isOwn || tensor.scalar_type() == wanted || (!aliases && mayBecome(tensor, wanted)));
+  bool fits = tensor.dim() == type.rank &&
+              (isOwn || tensor.scalar_type() == wanted || (!aliases && mayBecome(tensor, wanted)));
   if (!fits && !isOwn) {
     disagree(name, c10::str("a ", tensor.dim(), "-d ", tensor.scalar_type(),
                             " tensor, the graph was traced with a ", type.rank, "-d ",
@@ -275,12 +292,15 @@ at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const Decode
 
 Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &source) {
   std::string name = source.name()->str();
-  std::string overload = source.overload() && source.overload()->string_view() != "default" ? source.overload()->str() : "";
+  std::string overload = source.overload() && source.overload()->string_view() != "default"
+                             ? source.overload()->str()
+                             : "";
   std::string shown = name + (overload.empty() ? "" : "." + overload);
   auto found = c10::Dispatcher::singleton().findSchema({name, overload});
   if (!found) {
-    return Status::error(ErrorKind::Unsupported, "the installed torch has no operator " + shown +
-                                                     "; import the library that registers it before loading");
+    return Status::error(ErrorKind::Unsupported,
+                         "the installed torch has no operator " + shown +
+                             "; import the library that registers it before loading");
   }
   AtenCall call(source, *found);
   call.asksLayout = name.starts_with("aten::sym_");
@@ -296,11 +316,12 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
       position = schema.argumentIndexWithName(value.name()->string_view());
     }
     if (!position || static_cast<size_t>(*position) >= arguments.size() || !literalFits(value)) {
-      return Status::error(ErrorKind::BadArtifact, shown + " does not take argument " +
-                                                       (value.name() && value.name()->size() != 0
-                                                            ? "'" + value.name()->str() + "'"
-                                                            : std::to_string(at)) +
-                                                       "; the installed torch differs from the one the graph is from");
+      return Status::error(ErrorKind::BadArtifact,
+                           shown + " does not take argument " +
+                               (value.name() && value.name()->size() != 0
+                                    ? "'" + value.name()->str() + "'"
+                                    : std::to_string(at)) +
+                               "; the installed torch differs from the one the graph is from");
     }
     if (value.kind() == ValueKind::Default) {
       continue;
@@ -309,7 +330,8 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
     given[*position] = true;
     int32_t length = argument.N() ? *argument.N() : -1;
     if (isDynamic(value)) {
-      call.dynamic.push_back({static_cast<uint32_t>(*position), &value, argument.real_type(), length});
+      call.dynamic.push_back(
+          {static_cast<uint32_t>(*position), &value, argument.real_type(), length});
       if (argument.alias_info() && argument.alias_info()->isWrite()) {
         if (value.kind() == ValueKind::Tensor) {
           call.written.push_back(value.reg());
@@ -332,7 +354,8 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
     if (arguments[at].default_value()) {
       call.stack[at] = *arguments[at].default_value();
     } else if (arguments[at].type()->kind() != TypeKind::OptionalType) {
-      return Status::error(ErrorKind::BadArtifact, shown + " needs argument '" + arguments[at].name() + "'");
+      return Status::error(ErrorKind::BadArtifact,
+                           shown + " needs argument '" + arguments[at].name() + "'");
     }
   }
   for (const c10::Argument &result : schema.returns()) {
@@ -366,11 +389,13 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   count.fetch_add(1, std::memory_order_relaxed);
   torch::jit::Stack arguments(stack);
   for (const Dynamic &argument : dynamic) {
-    arguments[argument.position] = makeValue(*argument.value, argument.type, argument.length, &state);
+    arguments[argument.position] =
+        makeValue(*argument.value, argument.type, argument.length, &state);
   }
   if (asksLayout) {
     // torch would ask the copy that it makes of a tensor with lazy bits.
-    c10::impl::ExcludeDispatchKeyGuard asItIs(c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+    c10::impl::ExcludeDispatchKeyGuard asItIs(
+        c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
     handle.callBoxed(&arguments);
   } else {
     handle.callBoxed(&arguments);
@@ -387,7 +412,8 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     switch (value.kind()) {
     case ValueKind::Tensor:
       if (result.isTensor()) {
-        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value, aliases, plan, state, name(), strideCopies));
+        setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value, aliases, plan,
+                                                state, name(), strideCopies));
       }
       break;
     case ValueKind::IntReg:

@@ -1,6 +1,7 @@
-// One call through the dispatcher, prepared: the operator is looked up, literals and defaults lie in a stack that is copied for
-// each call, and only what comes from registers is filled in. Values are converted by the schema's types, as torch's own argument
-// parser does: a number where a tensor is wanted becomes a wrapped number, an int where a float is wanted becomes one.
+// One call through the dispatcher, prepared: the operator is looked up, literals and defaults lie
+// in a stack that is copied for each call, and only what comes from registers is filled in. Values
+// are converted by the schema's types, as torch's own argument parser does: a number where a tensor
+// is wanted becomes a wrapped number, an int where a float is wanted becomes one.
 
 #pragma once
 
@@ -18,8 +19,9 @@ public:
   static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source);
 
   AtenCall(AtenCall &&other) noexcept
-      : source(other.source), handle(other.handle), stack(std::move(other.stack)), dynamic(std::move(other.dynamic)),
-        written(std::move(other.written)), resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
+      : source(other.source), handle(other.handle), stack(std::move(other.stack)),
+        dynamic(std::move(other.dynamic)), written(std::move(other.written)),
+        resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
 
   /// A result is not what the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -40,7 +42,8 @@ public:
   mutable std::atomic<uint64_t> strideCopies{0};
 
 private:
-  AtenCall(const format::Aten &source, c10::OperatorHandle handle) : source(&source), handle(std::move(handle)) {}
+  AtenCall(const format::Aten &source, c10::OperatorHandle handle)
+      : source(&source), handle(std::move(handle)) {}
 
   struct Dynamic {
     uint32_t position;
@@ -53,7 +56,8 @@ private:
   c10::OperatorHandle handle;
   std::vector<c10::IValue> stack;
   std::vector<Dynamic> dynamic;
-  /// Arguments the operator writes to: their version counters are bumped, because autograd's own layer is not entered.
+  /// Arguments the operator writes to: their version counters are bumped, because autograd's own
+  /// layer is not entered.
   std::vector<uint32_t> written;
   /// Results that are, or look at, an argument.
   std::vector<bool> resultsAlias;

@@ -17,7 +17,9 @@ constexpr uint64_t kHeader = 64;
 /// More blocks than a call has temporaries alive at once are of no use.
 constexpr size_t kMostBlocks = 64;
 
-uint64_t &sizeOf(void *block) { return *reinterpret_cast<uint64_t *>(static_cast<char *>(block) - kHeader); }
+uint64_t &sizeOf(void *block) {
+  return *reinterpret_cast<uint64_t *>(static_cast<char *>(block) - kHeader);
+}
 
 void *make(uint64_t bytes) {
   try {
@@ -32,7 +34,8 @@ void *make(uint64_t bytes) {
   }
 }
 
-/// Pages of a block nobody uses belong to whoever needs them; untouched until then, they cost nothing to have back.
+/// Pages of a block nobody uses belong to whoever needs them; untouched until then, they cost
+/// nothing to have back.
 void offerPages(void *block, uint64_t bytes) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
@@ -61,7 +64,8 @@ void *BlockStock::take(uint64_t capacity) {
   size_t best = kept.size();
   for (size_t number = 0; number < kept.size(); ++number) {
     uint64_t bytes = kept[number].bytes;
-    if (bytes >= capacity && bytes - capacity <= capacity / 4 && (best == kept.size() || bytes < kept[best].bytes)) {
+    if (bytes >= capacity && bytes - capacity <= capacity / 4 &&
+        (best == kept.size() || bytes < kept[best].bytes)) {
       best = number;
     }
   }
@@ -101,11 +105,13 @@ void BlockStock::give(void *block) {
 
 c10::DataPtr BlockStock::takeStorage(uint64_t capacity) {
   void *block = take(capacity);
-  return {block, block, [](void *memory) {
+  return {block, block,
+          [](void *memory) {
             if (memory) {
               ofProcess().give(memory);
             }
-          }, c10::Device(c10::DeviceType::CPU)};
+          },
+          c10::Device(c10::DeviceType::CPU)};
 }
 
 void BlockStock::clear() {

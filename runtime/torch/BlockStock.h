@@ -1,9 +1,10 @@
-// Large blocks of CPU memory for temporaries, kept from one call to the next. A fresh block of tens of MiB costs a page fault for
-// each of its pages, three times what it takes to fill it; blocks asked for at bucket size fit the next call too.
+// Large blocks of CPU memory for temporaries, kept from one call to the next. A fresh block of tens
+// of MiB costs a page fault for each of its pages, three times what it takes to fill it; blocks
+// asked for at bucket size fit the next call too.
 //
-// Keeping must not cost memory: kept and used blocks together never exceed the most that was ever in use at once, and what is kept is
-// marked so that the system takes its pages back before it runs short. Blocks may outlive a call: a tensor whose storage is a
-// block brings it back when it dies.
+// Keeping must not cost memory: kept and used blocks together never exceed the most that was ever
+// in use at once, and what is kept is marked so that the system takes its pages back before it runs
+// short. Blocks may outlive a call: a tensor whose storage is a block brings it back when it dies.
 
 #pragma once
 

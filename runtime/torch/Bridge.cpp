@@ -11,12 +11,26 @@ using format::Dtype;
 
 namespace {
 
-constexpr std::array<ScalarType, 20> kScalarTypes = {
-    ScalarType::Bool,          ScalarType::Byte,           ScalarType::Char,           ScalarType::Short,
-    ScalarType::Int,           ScalarType::Long,           ScalarType::UInt16,         ScalarType::UInt32,
-    ScalarType::UInt64,        ScalarType::Half,           ScalarType::BFloat16,       ScalarType::Float,
-    ScalarType::Double,        ScalarType::ComplexHalf,    ScalarType::ComplexFloat,   ScalarType::ComplexDouble,
-    ScalarType::Float8_e4m3fn, ScalarType::Float8_e5m2,    ScalarType::Float8_e4m3fnuz, ScalarType::Float8_e5m2fnuz};
+constexpr std::array<ScalarType, 20> kScalarTypes = {ScalarType::Bool,
+                                                     ScalarType::Byte,
+                                                     ScalarType::Char,
+                                                     ScalarType::Short,
+                                                     ScalarType::Int,
+                                                     ScalarType::Long,
+                                                     ScalarType::UInt16,
+                                                     ScalarType::UInt32,
+                                                     ScalarType::UInt64,
+                                                     ScalarType::Half,
+                                                     ScalarType::BFloat16,
+                                                     ScalarType::Float,
+                                                     ScalarType::Double,
+                                                     ScalarType::ComplexHalf,
+                                                     ScalarType::ComplexFloat,
+                                                     ScalarType::ComplexDouble,
+                                                     ScalarType::Float8_e4m3fn,
+                                                     ScalarType::Float8_e5m2,
+                                                     ScalarType::Float8_e4m3fnuz,
+                                                     ScalarType::Float8_e5m2fnuz};
 static_assert(kScalarTypes.size() == static_cast<size_t>(Dtype::MAX) + 1);
 
 constexpr auto kDtypes = [] {
@@ -39,15 +53,18 @@ Dtype dtypeOf(ScalarType type) {
 ScalarType scalarTypeOf(Dtype dtype) { return kScalarTypes[static_cast<size_t>(dtype)]; }
 
 c10::Device deviceOf(format::Device device, int64_t index) {
-  return device == format::Device::Cpu ? c10::Device(c10::DeviceType::CPU)
-                                       : c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
+  return device == format::Device::Cpu
+             ? c10::Device(c10::DeviceType::CPU)
+             : c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
-  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor, DispatchKey::FuncTorchBatched,
-                                DispatchKey::FuncTorchGradWrapper, DispatchKey::Functionalize});
+  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor,
+                                DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchGradWrapper,
+                                DispatchKey::Functionalize});
   if (!impl.key_set().has_any(odd) && impl.layout() == c10::Layout::Strided && impl.has_storage() &&
-      (impl.is_cpu() || impl.is_cuda()) && kDtypes[static_cast<size_t>(c10::typeMetaToScalarType(impl.dtype()))] >= 0) {
+      (impl.is_cpu() || impl.is_cuda()) &&
+      kDtypes[static_cast<size_t>(c10::typeMetaToScalarType(impl.dtype()))] >= 0) {
     return std::nullopt;
   }
   if (impl.layout() != c10::Layout::Strided) {
@@ -57,7 +74,8 @@ std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
     return "it is a tensor subclass; compiled graphs take plain tensors";
   }
   if (impl.key_set().has_any(odd)) {
-    return "it is a zero that torch has made no memory for, or wrapped by a transform; pass a copy of it (clone())";
+    return "it is a zero that torch has made no memory for, or wrapped by a transform; pass a copy "
+           "of it (clone())";
   }
   return "its device or dtype is not one frit runs on";
 }

@@ -1,4 +1,5 @@
-// Between at::Tensor and what the rest of the runtime sees. A handle is a c10::TensorImpl with one reference that the holder owns.
+// Between at::Tensor and what the rest of the runtime sees. A handle is a c10::TensorImpl with one
+// reference that the holder owns.
 
 #pragma once
 
@@ -21,12 +22,14 @@ inline void *handleOf(at::TensorBase &&tensor) { return tensor.unsafeReleaseTens
 
 /// Another reference.
 inline at::TensorBase tensorOf(void *handle) {
-  return at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(implOf(handle)));
+  return at::TensorBase(
+      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(implOf(handle)));
 }
 
 /// Takes the reference over.
 inline at::TensorBase takeTensor(void *handle) {
-  return at::TensorBase(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(implOf(handle)));
+  return at::TensorBase(
+      c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(implOf(handle)));
 }
 
 /// First element of a strided tensor.
@@ -35,7 +38,8 @@ inline void *dataOf(const c10::TensorImpl *impl) {
          static_cast<int64_t>(impl->itemsize()) * impl->storage_offset();
 }
 
-/// Whether the installed torch can say which driver stream a c10::Stream is; load() refuses GPU plans where it cannot.
+/// Whether the installed torch can say which driver stream a c10::Stream is; load() refuses GPU
+/// plans where it cannot.
 template <typename Stream> constexpr bool hasNativeHandle() {
   return requires(const Stream &stream) { stream.native_handle(); };
 }
@@ -54,7 +58,8 @@ inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
   if (!impl.key_set().has_any(keys)) {
     return kPlain;
   }
-  return static_cast<LazyBits>((impl.is_conj() ? kConjugated : kPlain) | (impl.is_neg() ? kNegated : kPlain));
+  return static_cast<LazyBits>((impl.is_conj() ? kConjugated : kPlain) |
+                               (impl.is_neg() ? kNegated : kPlain));
 }
 
 /// Only where they differ: torch has no conjugates of real tensors.
@@ -65,13 +70,16 @@ inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
   }
 }
 
-/// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised tensors.
+/// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised
+/// tensors.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 
-/// Fills `slot` with a tensor of the host and its first element. Every tensor of torch gets into a register here or as an argument or constant.
+/// Fills `slot` with a tensor of the host and its first element. Every tensor of torch gets into a
+/// register here or as an argument or constant.
 inline void setSlot(TensorSlot &slot, at::TensorBase &&tensor) {
   slot.lazy = tensor.defined() ? lazyBitsOf(*tensor.unsafeGetTensorImpl()) : kPlain;
-  slot.data = tensor.has_storage() && slot.lazy == kPlain ? dataOf(tensor.unsafeGetTensorImpl()) : nullptr;
+  slot.data =
+      tensor.has_storage() && slot.lazy == kPlain ? dataOf(tensor.unsafeGetTensorImpl()) : nullptr;
   slot.handle = handleOf(std::move(tensor));
   slot.owner = TensorSlot::Owner::Handle;
 }

@@ -1,4 +1,5 @@
-// The counters of an executable as JSON: its own and those of its kernels for single buckets, as one.
+// The counters of an executable as JSON: its own and those of its kernels for single buckets, as
+// one.
 
 #include "runtime/torch/TorchExecutable.h"
 
@@ -15,8 +16,12 @@ class ExecutableSums {
 public:
   void add(const TorchExecutable &one) {
     const Counters &counters = one.executor->counters();
-    auto sum = [&](const char *name, const std::atomic<uint64_t> &value) { fields[name] += value.load(); };
-    auto most = [&](const char *name, const std::atomic<uint64_t> &value) { fields[name] = std::max(fields[name], value.load()); };
+    auto sum = [&](const char *name, const std::atomic<uint64_t> &value) {
+      fields[name] += value.load();
+    };
+    auto most = [&](const char *name, const std::atomic<uint64_t> &value) {
+      fields[name] = std::max(fields[name], value.load());
+    };
     sum("calls", counters.calls);
     sum("kernel_launches", counters.kernelLaunches);
     sum("aten_calls", counters.atenCalls);
@@ -36,7 +41,8 @@ public:
     for (VariantCounts &kernel : one.executor->variantCounts()) {
       std::vector<uint64_t> &launches = variants[kernel.kernel];
       launches.resize(std::max(launches.size(), kernel.launches.size()));
-      std::transform(kernel.launches.begin(), kernel.launches.end(), launches.begin(), launches.begin(), std::plus<>());
+      std::transform(kernel.launches.begin(), kernel.launches.end(), launches.begin(),
+                     launches.begin(), std::plus<>());
     }
     std::span<const BucketCounters> counted = one.executor->bucketCounters();
     buckets.resize(std::max(buckets.size(), counted.size()));
@@ -53,7 +59,8 @@ public:
     specialized.forEach([&](const TorchExecutable &one) {
       sets += 1;
       kernels += one.plan->source->kernels() ? one.plan->source->kernels()->size() : 0;
-      calls += one.executor->counters().calls.load() + (one.graphs ? one.graphs->counters().replays : 0);
+      calls +=
+          one.executor->counters().calls.load() + (one.graphs ? one.graphs->counters().replays : 0);
       add(one);
     });
     fields["specialized_buckets"] = sets;
@@ -68,8 +75,9 @@ public:
     for (const Bucket &one : buckets) {
       hits += one.hits;
       misses += one.misses;
-      each += std::string(each.empty() ? "" : ", ") + "{" + field("hits", one.hits) + ", " + field("misses", one.misses) + ", " +
-              field("logical", one.logical) + ", " + field("padded", one.padded) + "}";
+      each += std::string(each.empty() ? "" : ", ") + "{" + field("hits", one.hits) + ", " +
+              field("misses", one.misses) + ", " + field("logical", one.logical) + ", " +
+              field("padded", one.padded) + "}";
     }
     for (const auto &[name, launches] : variants) {
       std::string list;
@@ -82,9 +90,11 @@ public:
     for (const auto &[name, value] : fields) {
       numbers += field(name, value) + ", ";
     }
-    return "{" + numbers + field("bucket_hits", hits) + ", " + field("bucket_misses", misses) + ", \"buckets\": [" + each +
-           "], \"variants\": {" + kernels + "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) +
-           ", \"not_captured\": " + object(notCaptured) + ", \"graphs_of_one_size\": " + object(exactGraphs) + "}";
+    return "{" + numbers + field("bucket_hits", hits) + ", " + field("bucket_misses", misses) +
+           ", \"buckets\": [" + each + "], \"variants\": {" + kernels +
+           "}, \"aten\": " + object(byName) + ", \"stride_copies\": " + object(restridedByName) +
+           ", \"not_captured\": " + object(notCaptured) +
+           ", \"graphs_of_one_size\": " + object(exactGraphs) + "}";
   }
 
 private:
@@ -132,12 +142,16 @@ private:
   static std::string escaped(const std::string &text) {
     std::string safe;
     for (char c : text) {
-      safe += c == '"' || c == '\\' ? "'" : static_cast<unsigned char>(c) < 0x20 ? " " : std::string(1, c);
+      safe += c == '"' || c == '\\'                  ? "'"
+              : static_cast<unsigned char>(c) < 0x20 ? " "
+                                                     : std::string(1, c);
     }
     return safe;
   }
 
-  static std::string field(const std::string &name, uint64_t value) { return "\"" + escaped(name) + "\": " + std::to_string(value); }
+  static std::string field(const std::string &name, uint64_t value) {
+    return "\"" + escaped(name) + "\": " + std::to_string(value);
+  }
 
   static std::string object(const std::map<std::string, uint64_t> &counts) {
     std::string text;

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 extern "C" {
-__attribute__((weak)) void GOMP_parallel(void (*function)(void *), void *data, unsigned threads, unsigned flags);
+__attribute__((weak)) void GOMP_parallel(void (*function)(void *), void *data, unsigned threads,
+                                         unsigned flags);
 __attribute__((weak)) int omp_get_thread_num();
 __attribute__((weak)) int omp_get_num_threads();
 }
@@ -45,7 +46,8 @@ void parallelForOnTorchThreads(int64_t units, int64_t grain, RangeBody body, voi
     return;
   }
   Team team = {units, pieces, body, argument};
-  // No explicit number of threads: libgomp tears its pool down when the number changes between regions.
+  // No explicit number of threads: libgomp tears its pool down when the number changes between
+  // regions.
   GOMP_parallel(work, &team, 0, 0);
 }
 

@@ -26,7 +26,8 @@ ResultViews::ResultViews(const format::Plan &plan) {
         const format::Output &one = *plan.outputs()->Get(number);
         return Member{number, scalarTypeOf(one.base_dtype().value_or(one.dtype())), one.kept()};
       };
-      Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())}).first->second;
+      Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())})
+                         .first->second;
       group.push_back(member(number));
     }
   }
@@ -59,7 +60,8 @@ static at::Tensor viewOf(const at::TensorBase &base, at::Tensor made) {
   at::Tensor view(base);
   if (view.is_complex() && !made.is_complex()) {
     view = at::view_as_real(view.is_conj() ? view.conj() : view);
-  } else if (!view.is_complex() && made.is_complex() && !view.is_neg() && view.scalar_type() == c10::toRealValueType(made.scalar_type())) {
+  } else if (!view.is_complex() && made.is_complex() && !view.is_neg() &&
+             view.scalar_type() == c10::toRealValueType(made.scalar_type())) {
     view = complexOf(view);
   }
   if (view.scalar_type() != made.scalar_type()) {
@@ -78,27 +80,33 @@ static void shareVersions(const at::TensorBase &base, const at::TensorBase &made
 
 /// All of the storage of `part`, as the tensor that results are views of and that is no result.
 static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype) {
-  c10::DispatchKeySet keys = part.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-  auto whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(part.storage()), keys, c10::scalarTypeToTypeMeta(dtype));
-  whole.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(part.storage().nbytes() / c10::elementSize(dtype))});
+  c10::DispatchKeySet keys = part.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate,
+                                                                   c10::DispatchKey::Negative});
+  auto whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(part.storage()), keys,
+                                                        c10::scalarTypeToTypeMeta(dtype));
+  whole.unsafeGetTensorImpl()->set_sizes_contiguous(
+      {static_cast<int64_t>(part.storage().nbytes() / c10::elementSize(dtype))});
   return whole;
 }
 
 static bool isWhole(const at::TensorBase &made) {
-  return made.numel() * made.itemsize() == made.storage().nbytes() && made.is_non_overlapping_and_dense() && !made.is_conj() && !made.is_neg();
+  return made.numel() * made.itemsize() == made.storage().nbytes() &&
+         made.is_non_overlapping_and_dense() && !made.is_conj() && !made.is_neg();
 }
 
 void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) const {
   auto tensor = [&](const Member &member) { return tensorOf(outputs[member.output].handle); };
   if (!std::all_of(group.begin(), group.end(), [&](const Member &member) {
-        return outputs[member.output].kind == OutputValue::Kind::Tensor && outputs[member.output].handle;
+        return outputs[member.output].kind == OutputValue::Kind::Tensor &&
+               outputs[member.output].handle;
       })) {
     return;
   }
   at::TensorBase first = tensor(group.front());
   std::map<c10::ScalarType, at::TensorBase> bases;
   for (const Member &member : group) {
-    if (at::TensorBase made = tensor(member); !member.kept && made.scalar_type() == member.base && liesIn(made, first) && isWhole(made)) {
+    if (at::TensorBase made = tensor(member);
+        !member.kept && made.scalar_type() == member.base && liesIn(made, first) && isWhole(made)) {
       bases.try_emplace(member.base, made);
     }
   }
@@ -135,17 +143,20 @@ void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) 
   }
 }
 
-void ResultViews::tell(std::span<const at::TensorBase> arguments, std::span<OutputValue> outputs) const {
+void ResultViews::tell(std::span<const at::TensorBase> arguments,
+                       std::span<OutputValue> outputs) const {
   c10::AutoGradMode noGrad(false);
   for (size_t at = 0; at != views.size(); ++at) {
     OutputValue &output = outputs[views[at].output];
-    if (!arguments[at].defined() || output.kind != OutputValue::Kind::Tensor || !liesIn(tensorOf(output.handle), arguments[at])) {
+    if (!arguments[at].defined() || output.kind != OutputValue::Kind::Tensor ||
+        !liesIn(tensorOf(output.handle), arguments[at])) {
       continue;
     }
     if (views[at].kept) {
       shareVersions(arguments[at], tensorOf(output.handle));
     } else {
-      output.handle = viewOf(arguments[at], at::Tensor(takeTensor(output.handle))).unsafeReleaseTensorImpl();
+      output.handle =
+          viewOf(arguments[at], at::Tensor(takeTensor(output.handle))).unsafeReleaseTensorImpl();
     }
   }
   for (const Group &group : groups) {

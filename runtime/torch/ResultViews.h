@@ -1,4 +1,5 @@
-// What torch is told of results that share memory: which are views of each other or of an argument, and whose writes count for whom.
+// What torch is told of results that share memory: which are views of each other or of an argument,
+// and whose writes count for whom.
 
 #pragma once
 
@@ -9,8 +10,9 @@
 
 namespace frit {
 
-/// Kernels and calls of a plan run below autograd and make tensors of their own over a storage. To torch, views of one storage have one version
-/// counter, by which autograd sees that what it kept was written, and a base, of which AOTAutograd makes them again.
+/// Kernels and calls of a plan run below autograd and make tensors of their own over a storage. To
+/// torch, views of one storage have one version counter, by which autograd sees that what it kept
+/// was written, and a base, of which AOTAutograd makes them again.
 class ResultViews {
 public:
   explicit ResultViews(const format::Plan &plan);

@@ -61,10 +61,12 @@ std::optional<uint64_t> SpecializedKernels::popWanted() {
 Status SpecializedKernels::install(uint64_t key, std::unique_ptr<TorchExecutable> executable) {
   Entry *entry = at(key);
   if (!entry) {
-    return Status::error(ErrorKind::BadInput, "there are kernels for " + std::to_string(kMost) + " buckets already");
+    return Status::error(ErrorKind::BadInput,
+                         "there are kernels for " + std::to_string(kMost) + " buckets already");
   }
   TorchExecutable *none = nullptr;
-  if (entry->executable.compare_exchange_strong(none, executable.get(), std::memory_order_acq_rel)) {
+  if (entry->executable.compare_exchange_strong(none, executable.get(),
+                                                std::memory_order_acq_rel)) {
     executable.release();
   }
   return Status::ok();

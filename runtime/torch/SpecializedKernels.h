@@ -1,8 +1,10 @@
-// Kernels compiled for single buckets of an executable's sizes, while it runs: which call takes which, and which are wanted.
+// Kernels compiled for single buckets of an executable's sizes, while it runs: which call takes
+// which, and which are wanted.
 //
-// A call asks by the number of its buckets. The first calls of a bucket only count; then the bucket is wanted, somebody compiles for
-// it (frit.sizes.specialize, in the background) and installs what was made, between any two calls. Until then, and where it failed, there is
-// nothing here and the executable for all sizes serves. Entries are never taken away, so that asking needs no lock.
+// A call asks by the number of its buckets. The first calls of a bucket only count; then the bucket
+// is wanted, somebody compiles for it (frit.sizes.specialize, in the background) and installs what
+// was made, between any two calls. Until then, and where it failed, there is nothing here and the
+// executable for all sizes serves. Entries are never taken away, so that asking needs no lock.
 
 #pragma once
 
@@ -46,7 +48,9 @@ public:
   }
 
   /// Buckets that calls have met often enough, each once.
-  std::optional<uint64_t> takeWanted() { return anyWanted.load(std::memory_order_relaxed) ? popWanted() : std::nullopt; }
+  std::optional<uint64_t> takeWanted() {
+    return anyWanted.load(std::memory_order_relaxed) ? popWanted() : std::nullopt;
+  }
 
   /// From here on calls of these buckets run `executable`, unless there is one already.
   Status install(uint64_t key, std::unique_ptr<TorchExecutable> executable);

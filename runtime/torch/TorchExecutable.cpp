@@ -21,9 +21,10 @@
 
 namespace frit {
 
-Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
-                                                               std::span<const at::TensorBase> constants, bool poison,
-                                                               const std::map<std::string, at::TensorBase> &weights) {
+Result<std::unique_ptr<TorchExecutable>>
+TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
+                      std::span<const at::TensorBase> constants, bool poison,
+                      const std::map<std::string, at::TensorBase> &weights) {
   std::unique_ptr<TorchExecutable> executable(new TorchExecutable());
   executable->artifact = std::move(artifact);
   executable->spanName = "frit::" + std::string(executable->graphName());
@@ -36,11 +37,12 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
   executable->views.emplace(*executable->plan->source);
   if (poison) {
     executable->poisonHost = std::make_unique<PoisonHost>(*executable->host, *executable->plan);
-    executable->poisonBackend =
-        std::make_unique<PoisonBackend>(*executable->backend, *executable->poisonHost, *executable->plan);
+    executable->poisonBackend = std::make_unique<PoisonBackend>(
+        *executable->backend, *executable->poisonHost, *executable->plan);
   }
   executable->executor = std::make_unique<PlanExecutor>(
-      executable->plan, poison ? static_cast<TensorHost &>(*executable->poisonHost) : *executable->host,
+      executable->plan,
+      poison ? static_cast<TensorHost &>(*executable->poisonHost) : *executable->host,
       poison ? static_cast<KernelBackend &>(*executable->poisonBackend) : *executable->backend);
   FRIT_RETURN_IF_ERROR(executable->bindConstants(constants, weights));
   return executable;
@@ -50,30 +52,40 @@ Result<std::unique_ptr<TorchExecutable>> TorchExecutable::load(std::shared_ptr<c
 TorchExecutable::~TorchExecutable() = default;
 
 /// The weight of constant `number`: mapped from the file, or the caller's.
-Result<at::TensorBase> TorchExecutable::weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const {
+Result<at::TensorBase>
+TorchExecutable::weightTensor(uint32_t number,
+                              const std::map<std::string, at::TensorBase> &weights) const {
   if (auto name = givenName(*plan, number)) {
     const at::TensorBase &tensor = weights.at(*name);
     auto reason = tensor.defined() ? unfitReason(*tensor.unsafeGetTensorImpl()) : "it is undefined";
-    return reason ? Result<at::TensorBase>(Status::error(ErrorKind::BadInput, "weight '" + *name + "': " + *reason)) : tensor;
+    return reason ? Result<at::TensorBase>(
+                        Status::error(ErrorKind::BadInput, "weight '" + *name + "': " + *reason))
+                  : tensor;
   }
   auto weight = weightOf(*plan, number);
   FRIT_RETURN_IF_ERROR(weight.status());
   // The tensor may outlive this object, as a result: it keeps the mapping.
-  at::Tensor mapped = at::from_blob(weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
-                                    at::TensorOptions(scalarTypeOf(weight->dtype)));
+  at::Tensor mapped = at::from_blob(
+      weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
+      at::TensorOptions(scalarTypeOf(weight->dtype)));
   format::Device device = plan->tensors[plan->source->constants()->Get(number)->tensor()].device;
   return at::TensorBase(device == format::Device::Cpu ? mapped : mapped.to(deviceOf(device)));
 }
 
-Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights) {
+Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants,
+                                      const std::map<std::string, at::TensorBase> &weights) {
   FRIT_RETURN_IF_ERROR(checkGiven(*artifact, keysOf(weights)));
   const auto *wanted = plan->source->constants();
   uint32_t count = wanted ? wanted->size() : 0;
-  auto own = static_cast<size_t>(wanted ? std::count_if(wanted->begin(), wanted->end(), [](auto *c) { return c->weight() >= 0; }) : 0);
+  auto own = static_cast<size_t>(wanted ? std::count_if(wanted->begin(), wanted->end(),
+                                                        [](auto *c) { return c->weight() >= 0; })
+                                        : 0);
   if (constants.size() != count - own) {
-    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' needs " + std::to_string(count - own) +
-                                                  " constants that are not in the file, load() was given " +
-                                                  std::to_string(constants.size()) + "; a compiled .pt2 has them all");
+    return Status::error(ErrorKind::BadInput,
+                         "graph '" + std::string(graphName()) + "' needs " +
+                             std::to_string(count - own) +
+                             " constants that are not in the file, load() was given " +
+                             std::to_string(constants.size()) + "; a compiled .pt2 has them all");
   }
   for (uint32_t number = 0; number < count; ++number) {
     const format::Constant &constant = *wanted->Get(number);
@@ -83,11 +95,13 @@ Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants,
       FRIT_RETURN_IF_ERROR(weight.status());
       tensor = std::move(*weight);
     } else if (constant.index() < 0 || static_cast<size_t>(constant.index()) >= constants.size()) {
-      return Status::error(ErrorKind::BadArtifact, "constant " + std::to_string(number) + " has no place among those of load()");
+      return Status::error(ErrorKind::BadArtifact, "constant " + std::to_string(number) +
+                                                       " has no place among those of load()");
     } else {
       tensor = constants[static_cast<size_t>(constant.index())];
       if (auto reason = unfitReason(*tensor.unsafeGetTensorImpl())) {
-        return Status::error(ErrorKind::BadInput, "constant " + std::to_string(number) + ": " + *reason);
+        return Status::error(ErrorKind::BadInput,
+                             "constant " + std::to_string(number) + ": " + *reason);
       }
     }
     FRIT_RETURN_IF_ERROR(executor->bindConstant(number, tensor.unsafeGetTensorImpl()));
@@ -101,12 +115,14 @@ std::string TorchExecutable::signature() const { return signatureOf(*plan); }
 
 /// The GPU's plan if there is one, else the CPU's, else the emulation.
 Status TorchExecutable::chooseBackend() {
-  const format::Plan *gpu = artifact->plan(format::Target::Gpu), *cpu = artifact->plan(format::Target::Cpu);
+  const format::Plan *gpu = artifact->plan(format::Target::Gpu),
+                     *cpu = artifact->plan(format::Target::Cpu);
   if (gpu) {
     auto found = hasNativeHandle<c10::Stream>()
-                      ? Driver::system()
-                      : Result<std::shared_ptr<Driver>>(Status::error(
-                            ErrorKind::Unsupported, "the installed torch does not name its CUDA streams; torch 2.13 does"));
+                     ? Driver::system()
+                     : Result<std::shared_ptr<Driver>>(Status::error(
+                           ErrorKind::Unsupported,
+                           "the installed torch does not name its CUDA streams; torch 2.13 does"));
     if (found.isOk()) {
       auto decoded = DecodedPlan::decode(artifact, *gpu);
       if (!decoded.isOk()) {
@@ -128,7 +144,8 @@ Status TorchExecutable::chooseBackend() {
   }
   const format::Plan *host = cpu ? cpu : artifact->plan(format::Target::Simt);
   if (!host) {
-    return Status::error(ErrorKind::Unsupported, "the artifact has no plan torch can run; compile it for the CPU or a GPU");
+    return Status::error(ErrorKind::Unsupported,
+                         "the artifact has no plan torch can run; compile it for the CPU or a GPU");
   }
   auto decoded = DecodedPlan::decode(artifact, *host);
   if (!decoded.isOk()) {
@@ -145,11 +162,12 @@ Status TorchExecutable::chooseBackend() {
   return cpu ? take(CpuBackend::create(*plan)) : take(SimtBackend::create(plan));
 }
 
-/// Refuses tensors that compiled code cannot take; finds the GPU the call is for. That all lie there is for the executor to check.
+/// Refuses tensors that compiled code cannot take; finds the GPU the call is for. That all lie
+/// there is for the executor to check.
 Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device) const {
   auto wrong = [&](size_t number, const std::string &what) {
-    return Status::error(ErrorKind::BadInput,
-                         "graph '" + std::string(graphName()) + "', input " + std::to_string(number) + ": " + what);
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "', input " +
+                                                  std::to_string(number) + ": " + what);
   };
   // A wrong number of arguments is the executor's to report.
   for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
@@ -180,8 +198,9 @@ struct Untouched {
     const auto *bytes = static_cast<const unsigned char *>(storage.data());
     uint64_t value = 1469598103934665603ULL;
     for (size_t at = 0; bytes && at < storage.nbytes(); ++at) {
-      bool open = std::any_of(written.begin(), written.end(),
-                              [&](const auto &range) { return range.first <= at && at < range.second; });
+      bool open = std::any_of(written.begin(), written.end(), [&](const auto &range) {
+        return range.first <= at && at < range.second;
+      });
       value = open ? value : (value ^ bytes[at]) * 1099511628211ULL;
     }
     return value;
@@ -199,19 +218,22 @@ Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<Outp
     }
     c10::TensorImpl *impl = implOf(inputs[number].handle);
     const c10::Storage &storage = impl->storage();
-    auto known = std::find_if(kept.begin(), kept.end(),
-                              [&](const auto &one) { return one.second.storage.data() == storage.data(); });
+    auto known = std::find_if(kept.begin(), kept.end(), [&](const auto &one) {
+      return one.second.storage.data() == storage.data();
+    });
     if (known == kept.end()) {
       kept.push_back({number, {storage, {}, 0}});
       known = kept.end() - 1;
     }
-    if (plan->source->inputs()->Get(static_cast<uint32_t>(number))->mutated() && impl->numel() != 0) {
+    if (plan->source->inputs()->Get(static_cast<uint32_t>(number))->mutated() &&
+        impl->numel() != 0) {
       int64_t span = 1;
       for (int64_t dim = 0; dim < impl->dim(); ++dim) {
         span += (impl->size(dim) - 1) * impl->stride(dim);
       }
       size_t begin = static_cast<size_t>(impl->storage_offset()) * impl->itemsize();
-      known->second.written.push_back({begin, begin + static_cast<size_t>(span) * impl->itemsize()});
+      known->second.written.push_back(
+          {begin, begin + static_cast<size_t>(span) * impl->itemsize()});
     }
   }
   for (auto &[number, memory] : kept) {
@@ -222,8 +244,10 @@ Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<Outp
   FRIT_RETURN_IF_ERROR(status);
   for (const auto &[number, memory] : kept) {
     if (ends.isOk() && memory.digest != memory.digestNow()) {
-      ends = Status::error(ErrorKind::Runtime, "poison: graph '" + std::string(graphName()) + "' changed the memory under input " +
-                                                   std::to_string(number) + ", which it may not write to; report it with the graph");
+      ends = Status::error(ErrorKind::Runtime,
+                           "poison: graph '" + std::string(graphName()) +
+                               "' changed the memory under input " + std::to_string(number) +
+                               ", which it may not write to; report it with the graph");
     }
   }
   return ends;
@@ -252,17 +276,20 @@ Status TorchExecutable::tryRun(std::span<InputValue> inputs, std::span<OutputVal
   return status;
 }
 
-Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  // AOTAutograd has already placed autograd and autocast into the graph; below them is where a compiled graph lives.
-  c10::impl::ExcludeDispatchKeyGuard belowAutograd(c10::autograd_dispatch_keyset_with_ADInplaceOrView |
-                                                   c10::autocast_dispatch_keyset);
+Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs,
+                                         std::span<OutputValue> outputs) {
+  // AOTAutograd has already placed autograd and autocast into the graph; below them is where a
+  // compiled graph lives.
+  c10::impl::ExcludeDispatchKeyGuard belowAutograd(
+      c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
   RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
   int device = executor->constantGpu();
   FRIT_RETURN_IF_ERROR(checkArguments(inputs, device));
   c10::OptionalDeviceGuard onDevice;
   if (device >= 0) {
-    onDevice.reset_device(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
+    onDevice.reset_device(
+        c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
   }
   TorchExecutable *runner = this;
   if (specialized) {
@@ -270,11 +297,14 @@ Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs, std::span
     TorchExecutable *made = key ? specialized->find(*key) : nullptr;
     runner = made ? made : this;
   }
-  Status status = runner->poisonHost ? runner->runPoisoned(inputs, outputs)
+  Status status = runner->poisonHost               ? runner->runPoisoned(inputs, outputs)
                   : graphs || !whyNoGraphs.empty() ? runAsGraph(*runner, inputs, outputs)
                                                    : runner->executor->tryRun(inputs, outputs);
-  auto isHeld = [](const InputValue &input) { return input.kind != InputValue::Kind::Tensor || input.handle; };
-  if (!status.isOk() && (status.kind() != ErrorKind::BadInput || !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
+  auto isHeld = [](const InputValue &input) {
+    return input.kind != InputValue::Kind::Tensor || input.handle;
+  };
+  if (!status.isOk() && (status.kind() != ErrorKind::BadInput ||
+                         !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
     throwStatus(status);
   }
   return status;
@@ -284,14 +314,18 @@ bool TorchExecutable::hasNotes() const { return host->hasNotes(); }
 
 std::vector<std::string> TorchExecutable::takeNotices() {
   std::vector<std::string> notices = host->takeNotes();
-  if (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 && !noticed.exchange(true)) {
-    notices.push_back("graph '" + std::string(graphName()) + "' writes to an argument that shares memory with another one: it works "
-                      "on a copy (overlap_copies of its counters); pass tensors that lie apart to avoid it");
+  if (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 &&
+      !noticed.exchange(true)) {
+    notices.push_back(
+        "graph '" + std::string(graphName()) +
+        "' writes to an argument that shares memory with another one: it works "
+        "on a copy (overlap_copies of its counters); pass tensors that lie apart to avoid it");
   }
   return notices;
 }
 
-void TorchExecutable::captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> capture) {
+void TorchExecutable::captureGraphs(GraphTensors tensors,
+                                    std::shared_ptr<OperatorCapture> capture) {
   operators = std::move(capture);
   graphTensors = std::move(tensors);
   if (!cuda) {
@@ -299,8 +333,8 @@ void TorchExecutable::captureGraphs(GraphTensors tensors, std::shared_ptr<Operat
   } else if (poisonHost) {
     whyNoGraphs = "poison guards the memory of every call";
   } else {
-    graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver, graphPoolOfProcess(),
-                                          graphTensors, operators.get());
+    graphs = std::make_unique<CudaGraphs>(plan, *host, *cuda, *executor, driver,
+                                          graphPoolOfProcess(), graphTensors, operators.get());
     uint32_t number = 0;
     for (const auto &[tensor, slot] : executor->constants()) {
       // It was bound before, so it fits.
@@ -312,11 +346,13 @@ void TorchExecutable::captureGraphs(GraphTensors tensors, std::shared_ptr<Operat
     }
   }
   if (!whyNoGraphs.empty()) {
-    host->note("graph '" + std::string(graphName()) + "' is not captured in a CUDA graph: " + whyNoGraphs);
+    host->note("graph '" + std::string(graphName()) +
+               "' is not captured in a CUDA graph: " + whyNoGraphs);
   }
 }
 
-Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs,
+                                   std::span<OutputValue> outputs) {
   if (runner.graphs) {
     return runner.graphs->run(inputs, outputs);
   }
@@ -339,10 +375,12 @@ std::optional<std::vector<uint32_t>> TorchExecutable::takeWantedBuckets() {
   return key ? std::optional(executor->bucketsOfKey(*key)) : std::nullopt;
 }
 
-Status TorchExecutable::specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made,
+Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
+                                   std::shared_ptr<const Artifact> made,
                                    std::span<const at::TensorBase> constants) {
   auto bad = [&](const std::string &what) {
-    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "' cannot take kernels for a bucket: " + what);
+    return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) +
+                                                  "' cannot take kernels for a bucket: " + what);
   };
   std::optional<uint64_t> key = specialized ? executor->keyOfBuckets(buckets) : std::nullopt;
   if (!key) {
@@ -353,14 +391,17 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets, std::share
     return loaded.status();
   }
   // All but the ranges of sizes, which come last.
-  auto callOf = [](const std::string &signature) { return signature.substr(0, signature.find("\"symbols\"")); };
+  auto callOf = [](const std::string &signature) {
+    return signature.substr(0, signature.find("\"symbols\""));
+  };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
     return bad("they take or give something else");
   }
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);
     if ((*loaded)->graphs) {
-      // All of its calls are of one bucket; more than one graph where parameters are not the same ones, or sizes take graphs of their own.
+      // All of its calls are of one bucket; more than one graph where parameters are not the same
+      // ones, or sizes take graphs of their own.
       (*loaded)->graphs->mostGraphs = 4;
     }
   }

@@ -1,5 +1,6 @@
-// An artifact loaded for torch: checks it, binds its constants, and runs it on at::Tensor handles. Safe to call from several
-// threads at once. The Python object around it is python/bindings/ExecutableObject.
+// An artifact loaded for torch: checks it, binds its constants, and runs it on at::Tensor handles.
+// Safe to call from several threads at once. The Python object around it is
+// python/bindings/ExecutableObject.
 
 #pragma once
 
@@ -31,17 +32,18 @@ class TorchHost;
 
 class TorchExecutable {
 public:
-  /// `constants` are the tensors the graph was captured with, in order; weights the file carries are used where it is mapped. With
-  /// `poison` memory is guarded (PoisonHost). `weights` are those a file was compiled without.
-  static Result<std::unique_ptr<TorchExecutable>> load(std::shared_ptr<const Artifact> artifact,
-                                                       std::span<const at::TensorBase> constants, bool poison = false,
-                                                       const std::map<std::string, at::TensorBase> &weights = {});
+  /// `constants` are the tensors the graph was captured with, in order; weights the file carries
+  /// are used where it is mapped. With `poison` memory is guarded (PoisonHost). `weights` are those
+  /// a file was compiled without.
+  static Result<std::unique_ptr<TorchExecutable>>
+  load(std::shared_ptr<const Artifact> artifact, std::span<const at::TensorBase> constants,
+       bool poison = false, const std::map<std::string, at::TensorBase> &weights = {});
   ~TorchExecutable();
 
   /// Takes the handles of `inputs`; throws what eager would throw.
   void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  /// The same, but returns the reason where the arguments do not fit what was compiled: nothing has been done, and their handles are the
-  /// caller's again.
+  /// The same, but returns the reason where the arguments do not fit what was compiled: nothing has
+  /// been done, and their handles are the caller's again.
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   size_t inputCount() const { return executor->inputCount(); }
@@ -50,21 +52,28 @@ public:
   /// JSON object with the counters since loading, those of the kernels for single buckets included.
   std::string stats() const;
 
-  /// Calls become CUDA graphs where they can (mode "reduce-overhead"). `operators`: who captures calls of operators; null where nobody does.
-  /// What runs without a graph is counted by its reason. Before the first call.
+  /// Calls become CUDA graphs where they can (mode "reduce-overhead"). `operators`: who captures
+  /// calls of operators; null where nobody does. What runs without a graph is counted by its
+  /// reason. Before the first call.
   void captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> operators = nullptr);
-  /// Calls count which buckets they meet from here on, and may run kernels of their own there. Before the first call.
+  /// Calls count which buckets they meet from here on, and may run kernels of their own there.
+  /// Before the first call.
   void watchBuckets();
-  /// The entries of the buckets, one for each, for which kernels would be worth a compilation; each once.
+  /// The entries of the buckets, one for each, for which kernels would be worth a compilation; each
+  /// once.
   std::optional<std::vector<uint32_t>> takeWantedBuckets();
-  /// Calls of these buckets run `made` from now on: the same graph, compiled for their range of sizes.
-  Status specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made, std::span<const at::TensorBase> constants);
+  /// Calls of these buckets run `made` from now on: the same graph, compiled for their range of
+  /// sizes.
+  Status specialize(std::span<const uint32_t> buckets, std::shared_ptr<const Artifact> made,
+                    std::span<const at::TensorBase> constants);
   void noteFailedSpecialization();
   /// Whether takeNotices has something to say.
   bool hasNotices() const {
-    return hasNotes() || (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 && !noticed.load(std::memory_order_relaxed));
+    return hasNotes() || (executor->counters().overlapCopies.load(std::memory_order_relaxed) != 0 &&
+                          !noticed.load(std::memory_order_relaxed));
   }
-  /// What the user may want to know of the calls so far, each once: which code was loaded, and why a call was slower than it looks.
+  /// What the user may want to know of the calls so far, each once: which code was loaded, and why
+  /// a call was slower than it looks.
   std::vector<std::string> takeNotices();
   /// What it takes and gives, and the same as JSON.
   Signature describeItself() const;
@@ -76,11 +85,14 @@ private:
   TorchExecutable() = default;
   friend class ExecutableSums;
   Status chooseBackend();
-  Status bindConstants(std::span<const at::TensorBase> constants, const std::map<std::string, at::TensorBase> &weights);
-  Result<at::TensorBase> weightTensor(uint32_t number, const std::map<std::string, at::TensorBase> &weights) const;
+  Status bindConstants(std::span<const at::TensorBase> constants,
+                       const std::map<std::string, at::TensorBase> &weights);
+  Result<at::TensorBase> weightTensor(uint32_t number,
+                                      const std::map<std::string, at::TensorBase> &weights) const;
   bool hasNotes() const;
   Status runBelowAutograd(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  Status runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  Status runAsGraph(TorchExecutable &runner, std::span<InputValue> inputs,
+                    std::span<OutputValue> outputs);
   Status runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   Status checkArguments(std::span<InputValue> inputs, int &device) const;
 

@@ -15,7 +15,6 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-
 namespace frit {
 
 namespace {
@@ -23,7 +22,8 @@ namespace {
 thread_local std::exception_ptr pending;
 
 c10::Allocator *allocatorOf(format::Device device) {
-  return device == format::Device::Cpu ? c10::GetCPUAllocator() : c10::GetAllocator(c10::DeviceType::CUDA);
+  return device == format::Device::Cpu ? c10::GetCPUAllocator()
+                                       : c10::GetAllocator(c10::DeviceType::CUDA);
 }
 
 } // namespace
@@ -54,21 +54,23 @@ Status inWords(Status status) {
 }
 
 GraphPool &graphPoolOfProcess() {
-  // Never destroyed: graphs may be alive when the process ends. Blocks are taken on the stream whose graphs work on them.
-  static GraphPool &pool = *new GraphPool({[](uint64_t bytes) -> void * {
-                                             try {
-                                               return allocatorOf(format::Device::Cuda)->raw_allocate(bytes);
-                                             } catch (...) {
-                                               return nullptr;
-                                             }
-                                           },
-                                           [](void *memory) {
-                                             try {
-                                               allocatorOf(format::Device::Cuda)->raw_deallocate(memory);
-                                             } catch (...) {
-                                               // The context is lost and takes the block with it.
-                                             }
-                                           }});
+  // Never destroyed: graphs may be alive when the process ends. Blocks are taken on the stream
+  // whose graphs work on them.
+  static GraphPool &pool =
+      *new GraphPool({[](uint64_t bytes) -> void * {
+                        try {
+                          return allocatorOf(format::Device::Cuda)->raw_allocate(bytes);
+                        } catch (...) {
+                          return nullptr;
+                        }
+                      },
+                      [](void *memory) {
+                        try {
+                          allocatorOf(format::Device::Cuda)->raw_deallocate(memory);
+                        } catch (...) {
+                          // The context is lost and takes the block with it.
+                        }
+                      }});
   return pool;
 }
 
@@ -94,10 +96,13 @@ void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {
   }
 }
 
-void TorchHost::freeRaw(format::Device device, void *memory) { allocatorOf(device)->raw_deallocate(memory); }
+void TorchHost::freeRaw(format::Device device, void *memory) {
+  allocatorOf(device)->raw_deallocate(memory);
+}
 
 void *TorchHost::takeBlock(format::Device device, uint64_t capacity) {
-  return device == format::Device::Cpu ? BlockStock::ofProcess().take(capacity) : allocateRaw(device, capacity);
+  return device == format::Device::Cpu ? BlockStock::ofProcess().take(capacity)
+                                       : allocateRaw(device, capacity);
 }
 
 void TorchHost::giveBlock(format::Device device, void *memory) {
@@ -109,12 +114,16 @@ void TorchHost::giveBlock(format::Device device, void *memory) {
 }
 
 /// A tensor that begins a block larger than itself.
-static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strides, c10::ScalarType type, uint64_t capacity) {
+static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strides,
+                                    c10::ScalarType type, uint64_t capacity) {
   c10::DataPtr memory = BlockStock::ofProcess().takeStorage(capacity);
-  TORCH_CHECK_WITH(OutOfMemoryError, memory.get(), "out of memory: cannot allocate ", capacity, " bytes");
+  TORCH_CHECK_WITH(OutOfMemoryError, memory.get(), "out of memory: cannot allocate ", capacity,
+                   " bytes");
   size_t bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, std::move(memory), nullptr, /*resizable=*/false);
-  auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, std::move(memory), nullptr,
+                       /*resizable=*/false);
+  auto impl = c10::make_intrusive<c10::TensorImpl>(std::move(storage),
+                                                   c10::DispatchKeySet(c10::DispatchKey::CPU),
                                                    c10::scalarTypeToTypeMeta(type));
   impl->set_sizes_and_strides(sizes, strides);
   return at::TensorBase(std::move(impl));
@@ -122,12 +131,14 @@ static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strid
 
 Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
   try {
-    at::IntArrayRef sizes(shape.sizes.data(), shape.sizes.size()), strides(shape.strides.data(), shape.strides.size());
+    at::IntArrayRef sizes(shape.sizes.data(), shape.sizes.size()),
+        strides(shape.strides.data(), shape.strides.size());
     c10::ScalarType type = scalarTypeOf(shape.dtype);
     auto make = [&](at::IntArrayRef sizes, at::IntArrayRef strides) {
       return shape.device == format::Device::Cpu
                  ? at::detail::empty_strided_cpu(sizes, strides, type)
-                 : at::TensorBase(at::empty_strided(sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type)));
+                 : at::TensorBase(at::empty_strided(
+                       sizes, strides, at::TensorOptions(deviceOf(shape.device)).dtype(type)));
     };
     if (shape.capacity != 0) {
       setSlot(slot, tensorInBlock(sizes, strides, type, shape.capacity));
@@ -157,24 +168,29 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
   }
 }
 
-Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) {
+Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                             TensorSlot &slot) {
   try {
     c10::TensorImpl *from = implOf(source.handle);
     c10::ScalarType type = scalarTypeOf(shape.dtype);
     auto itemBytes = static_cast<int64_t>(c10::elementSize(type));
-    int64_t start = from->storage_offset() * static_cast<int64_t>(from->itemsize()) / itemBytes + offset;
+    int64_t start =
+        from->storage_offset() * static_cast<int64_t>(from->itemsize()) / itemBytes + offset;
     if (!liesInside(shape, start, from->storage().nbytes(), static_cast<uint64_t>(itemBytes))) {
       return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
-                                                       std::to_string(from->storage().nbytes()) + " bytes");
+                                                       std::to_string(from->storage().nbytes()) +
+                                                       " bytes");
     }
-    auto impl = c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()), from->key_set(),
-                                                     c10::scalarTypeToTypeMeta(type));
+    auto impl =
+        c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()),
+                                             from->key_set(), c10::scalarTypeToTypeMeta(type));
     impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
-                                at::IntArrayRef(shape.strides.data(), shape.strides.size()),
-                                start);
+                                at::IntArrayRef(shape.strides.data(), shape.strides.size()), start);
     // Pairs of negated floats are negated complex numbers.
-    if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain && from->dtype() != impl->dtype()) {
-      return Status::error(ErrorKind::BadArtifact, "a view reads a tensor that is conjugated lazily as another type");
+    if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain &&
+        from->dtype() != impl->dtype()) {
+      return Status::error(ErrorKind::BadArtifact,
+                           "a view reads a tensor that is conjugated lazily as another type");
     }
     setLazyBits(*impl, shape.lazy);
     if (!from->is_inference() && !impl->is_inference()) {
@@ -187,12 +203,14 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
   }
 }
 
-/// Resolves the span of memory under it: so its strides stay what kernels were made for, also where elements overlap.
+/// Resolves the span of memory under it: so its strides stay what kernels were made for, also where
+/// elements overlap.
 Status TorchHost::resolveTensor(const TensorSlot &source, TensorSlot &slot) {
   try {
     c10::TensorImpl *from = implOf(source.handle);
     std::vector<int64_t> sizes = from->sizes().vec(), strides = from->strides().vec();
-    TensorShape shape = {sizes, strides, dtypeOf(c10::typeMetaToScalarType(from->dtype())), format::Device::Cpu};
+    TensorShape shape = {sizes, strides, dtypeOf(c10::typeMetaToScalarType(from->dtype())),
+                         format::Device::Cpu};
     int64_t elements = spanOf(shape.sizes, shape.strides).value_or(0), one = 1;
     shape.sizes = {&elements, 1};
     shape.strides = {&one, 1};
@@ -233,7 +251,9 @@ public:
   void *handle() const override { return tensor.unsafeGetTensorImpl(); }
   const void *begin() const override { return tensor.storage().data(); }
   uint64_t bytes() const override { return tensor.storage().nbytes(); }
-  bool isShared() const override { return tensor.use_count() > 1 || tensor.storage().use_count() > 1; }
+  bool isShared() const override {
+    return tensor.use_count() > 1 || tensor.storage().use_count() > 1;
+  }
 
 private:
   at::TensorBase tensor;
@@ -241,10 +261,14 @@ private:
 
 } // namespace
 
-std::shared_ptr<KeptTensor> TorchHost::keepTensor(void *handle) { return std::make_shared<TorchKept>(tensorOf(handle)); }
+std::shared_ptr<KeptTensor> TorchHost::keepTensor(void *handle) {
+  return std::make_shared<TorchKept>(tensorOf(handle));
+}
 
 /// torch.autograd.graph.saved_tensors_hooks: what they pack they may use on other streams.
-bool TorchHost::showsKeptTensors() const { return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty(); }
+bool TorchHost::showsKeptTensors() const {
+  return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty();
+}
 
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   try {
@@ -305,8 +329,9 @@ Status TorchHost::wrapScalar(format::Dtype dtype, int64_t integer, double real, 
   try {
     c10::ScalarType type = scalarTypeOf(dtype);
     at::Tensor tensor(at::detail::empty_cpu({}, type));
-    tensor.fill_(isFloating(dtype) ? c10::Scalar(real)
-                                   : dtype == format::Dtype::Bool ? c10::Scalar(integer != 0) : c10::Scalar(integer));
+    tensor.fill_(isFloating(dtype)              ? c10::Scalar(real)
+                 : dtype == format::Dtype::Bool ? c10::Scalar(integer != 0)
+                                                : c10::Scalar(integer));
     setSlot(slot, std::move(tensor));
     return Status::ok();
   } catch (...) {

@@ -1,5 +1,6 @@
-// The executor's world when torch is there: at::Tensor for what the user or an ATen call sees, torch's allocators for bare memory,
-// torch's threads. Exceptions from torch are kept as they are and raised again at the edge, so the user reads eager's words.
+// The executor's world when torch is there: at::Tensor for what the user or an ATen call sees,
+// torch's allocators for bare memory, torch's threads. Exceptions from torch are kept as they are
+// and raised again at the edge, so the user reads eager's words.
 
 #pragma once
 
@@ -15,7 +16,8 @@ class GraphPool;
 
 class TorchHost : public TensorHost {
 public:
-  /// Looks up all operators the plan calls; an unknown one is an error here and not in the middle of a call.
+  /// Looks up all operators the plan calls; an unknown one is an error here and not in the middle
+  /// of a call.
   static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
@@ -23,7 +25,8 @@ public:
   void *takeBlock(format::Device device, uint64_t capacity) override;
   void giveBlock(format::Device device, void *memory) override;
   Status allocateTensor(const TensorShape &shape, TensorSlot &slot) override;
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override;
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override;
   Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;

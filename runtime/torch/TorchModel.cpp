@@ -22,7 +22,8 @@ Result<InputValue> inputOf(c10::IValue &value, size_t number) {
   if (value.isTensor()) {
     at::Tensor tensor = std::move(value).toTensor();
     if (!tensor.defined()) {
-      return Status::error(ErrorKind::BadInput, "input " + std::to_string(number) + " is an undefined tensor");
+      return Status::error(ErrorKind::BadInput,
+                           "input " + std::to_string(number) + " is an undefined tensor");
     }
     input.kind = Kind::Tensor;
     input.handle = handleOf(std::move(tensor));
@@ -36,19 +37,25 @@ Result<InputValue> inputOf(c10::IValue &value, size_t number) {
     input.kind = Kind::Bool;
     input.integer = value.toBool();
   } else if (!value.isNone()) {
-    return Status::error(ErrorKind::BadInput, "input " + std::to_string(number) + " is a " + value.tagKind() +
-                                                  "; a model takes tensors, integers, floats, booleans and None");
+    return Status::error(ErrorKind::BadInput,
+                         "input " + std::to_string(number) + " is a " + value.tagKind() +
+                             "; a model takes tensors, integers, floats, booleans and None");
   }
   return input;
 }
 
 c10::IValue resultOf(const OutputValue &output) {
   switch (output.kind) {
-  case OutputValue::Kind::Tensor: return at::Tensor(takeTensor(output.handle));
-  case OutputValue::Kind::Int: return output.integer;
-  case OutputValue::Kind::Bool: return output.integer != 0;
-  case OutputValue::Kind::Float: return output.real;
-  default: return {};
+  case OutputValue::Kind::Tensor:
+    return at::Tensor(takeTensor(output.handle));
+  case OutputValue::Kind::Int:
+    return output.integer;
+  case OutputValue::Kind::Bool:
+    return output.integer != 0;
+  case OutputValue::Kind::Float:
+    return output.real;
+  default:
+    return {};
   }
 }
 
@@ -74,7 +81,8 @@ template <typename F> static Status guarded(F &&body) {
   }
 }
 
-Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &options, const std::map<std::string, at::Tensor> &weights) {
+Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &options,
+                                    const std::map<std::string, at::Tensor> &weights) {
   auto artifact = Artifact::fromFile(path, options.allowHostCode, options.weightsFolder);
   FRIT_RETURN_IF_ERROR(artifact.status());
   if (options.checkWeights) {

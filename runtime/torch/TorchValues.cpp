@@ -12,8 +12,10 @@ c10::IValue toTorch(const Value &value, bool onGpu) {
   if (const auto *tensor = std::get_if<Tensor>(&value)) {
     at::TensorOptions options(scalarTypeOf(static_cast<format::Dtype>(tensor->dtype)));
     auto keep = [kept = tensor->owner](void *) {};
-    at::Tensor on = tensor->strides.empty() ? at::from_blob(tensor->data, tensor->sizes, keep, options)
-                                            : at::from_blob(tensor->data, tensor->sizes, tensor->strides, keep, options);
+    at::Tensor on =
+        tensor->strides.empty()
+            ? at::from_blob(tensor->data, tensor->sizes, keep, options)
+            : at::from_blob(tensor->data, tensor->sizes, tensor->strides, keep, options);
     return on.to(onGpu ? c10::DeviceType::CUDA : c10::DeviceType::CPU);
   }
   if (const auto *integer = std::get_if<int64_t>(&value)) {
@@ -29,9 +31,13 @@ c10::IValue toTorch(const Value &value, bool onGpu) {
 Value fromTorch(const c10::IValue &value) {
   if (value.isTensor()) {
     auto kept = std::make_shared<at::Tensor>(value.toTensor().cpu().resolve_conj().resolve_neg());
-    return Tensor{static_cast<DataType>(dtypeOf(kept->scalar_type())), kept->sizes().vec(), kept->strides().vec(), kept->data_ptr(), kept};
+    return Tensor{static_cast<DataType>(dtypeOf(kept->scalar_type())), kept->sizes().vec(),
+                  kept->strides().vec(), kept->data_ptr(), kept};
   }
-  return value.isInt() ? Value(value.toInt()) : value.isDouble() ? Value(value.toDouble()) : value.isBool() ? Value(value.toBool()) : Value();
+  return value.isInt()      ? Value(value.toInt())
+         : value.isDouble() ? Value(value.toDouble())
+         : value.isBool()   ? Value(value.toBool())
+                            : Value();
 }
 
 bool torchHasGpu() { return at::hasCUDA(); }

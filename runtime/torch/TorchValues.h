@@ -1,4 +1,5 @@
-// Values of the API without torch as those of libtorch, and back, over the same memory where both lie on the host.
+// Values of the API without torch as those of libtorch, and back, over the same memory where both
+// lie on the host.
 
 #pragma once
 

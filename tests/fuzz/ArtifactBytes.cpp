@@ -36,7 +36,8 @@ void *makeTensor(const DecodedPlan &plan, uint32_t reg) {
   }
   uint64_t bytes = static_cast<uint64_t>(count) * bytesOf(type.dtype);
   auto *memory = static_cast<char *>(std::calloc(bytes, 1));
-  return new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, type.dtype, bytes};
+  return new HostTensor{
+      std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, type.dtype, bytes};
 }
 
 void call(const std::shared_ptr<const DecodedPlan> &plan) {

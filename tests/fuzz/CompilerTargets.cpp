@@ -2,10 +2,10 @@
 
 #include "compiler/Archive.h"
 #include "compiler/Compiler.h"
+#include "import/Importer.h"
+#include "import/SympyText.h"
 #include "ir/FritDialect.h"
-#include "ir/Importer.h"
 #include "ir/SizeExpr.h"
-#include "ir/SympyText.h"
 #include "passes/BucketPolicy.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -51,7 +51,8 @@ void fuzzSizes(std::string_view text) {
   if (size) {
     std::string again, written = size.str();
     bool same = SizeExpr::parse(&context, written, again) == size;
-    require(same, ("a size is read as it is written: " + written.substr(0, 200) + " " + again).c_str());
+    require(same,
+            ("a size is read as it is written: " + written.substr(0, 200) + " " + again).c_str());
     SizeFacts facts(&context);
     facts.setRange("s0", 0, 1024, 2);
     (void)facts.simplify(size);
@@ -60,7 +61,8 @@ void fuzzSizes(std::string_view text) {
   }
   bool malformed = false;
   std::string reason;
-  SizeExpr sympy = parseSympyText(&context, StringRef(text), SizeFacts(&context), reason, malformed);
+  SizeExpr sympy =
+      parseSympyText(&context, StringRef(text), SizeFacts(&context), reason, malformed);
   require(static_cast<bool>(sympy) != !reason.empty(), "a sympy size or a reason");
 }
 
@@ -87,12 +89,15 @@ void fuzzOptions(std::string_view text) {
 
 void fuzzArchive(std::string_view bytes) {
   int file = memfd_create("archive", MFD_CLOEXEC);
-  require(file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size()), "memory for a file");
+  require(file >= 0 && write(file, bytes.data(), bytes.size()) == ssize_t(bytes.size()),
+          "memory for a file");
   std::string error;
-  std::optional<Archive> archive = Archive::open("/proc/self/fd/" + std::to_string(file), "", error);
+  std::optional<Archive> archive =
+      Archive::open("/proc/self/fd/" + std::to_string(file), "", error);
   close(file);
   require(archive.has_value() == error.empty(), "an archive or a reason");
-  require(error.size() < 8192 && error.find('\n') == std::string::npos, "a reason is one bounded line");
+  require(error.size() < 8192 && error.find('\n') == std::string::npos,
+          "a reason is one bounded line");
   if (archive) {
     fuzzProgramJson(archive->model());
   }

@@ -1,5 +1,6 @@
-// The fuzz targets over everything they have ever been interested in, and over the files below with each byte changed and at each length.
-// New inputs come from scripts/fuzz; one that crashed stays in the corpus under a name that says why.
+// The fuzz targets over everything they have ever been interested in, and over the files below with
+// each byte changed and at each length. New inputs come from scripts/fuzz; one that crashed stays
+// in the corpus under a name that says why.
 
 #include "tests/fuzz/Targets.h"
 #include "tests/unit/runtime/standalone/SmallArtifact.h"
@@ -17,7 +18,8 @@ using Target = void (*)(std::span<const uint8_t>);
 
 std::vector<std::string> corpusOf(const std::string &name) {
   std::vector<std::string> inputs;
-  for (const auto &entry : std::filesystem::directory_iterator(FRIT_SOURCE_DIR "/tests/fuzz/corpus/" + name)) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(FRIT_SOURCE_DIR "/tests/fuzz/corpus/" + name)) {
     std::ifstream file(entry.path(), std::ios::binary);
     inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }

@@ -160,7 +160,9 @@ def drawn_errors(call, inputs, seed, module, expected=None):
             drawn = Outcome(_each(error, once.leaves, exact.leaves), _each(error, once.inputs, exact.inputs))
             worst = drawn if worst is None else largest(worst, drawn)
             if expected is not None:
-                worst = largest(worst, fp64_errors(call, pytree.tree_map(shaken, narrowed(inputs)), seed, expected))
+                # A program that asks for doubles itself has no narrow form.
+                with contextlib.suppress(RuntimeError):
+                    worst = largest(worst, fp64_errors(call, pytree.tree_map(shaken, narrowed(inputs)), seed, expected))
     finally:
         for parameter, data in zip(parameters, kept):
             parameter.data = data
@@ -354,12 +356,10 @@ def both_sharings(actual, expected):
 
 
 def compare_layout(actual, expected, place):
-    """Strides where they can be observed, and the storage offset."""
+    """Strides, and the storage offset; of tensors without elements neither."""
     if expected.numel() == 0:
         return
-    for d, size in enumerate(expected.shape):
-        if size > 1:
-            assert actual.stride(d) == expected.stride(d), f"{place}: strides {actual.stride()} not {expected.stride()}"
+    assert actual.stride() == expected.stride(), f"{place}: strides {actual.stride()} not {expected.stride()}"
     assert actual.storage_offset() == expected.storage_offset(), (
         f"{place}: storage offset {actual.storage_offset()} not {expected.storage_offset()}"
     )

@@ -149,3 +149,13 @@ def test_promised_strides_are_eagers(group):
 def count(function, inputs):
     result = function(*inputs)
     return len(result) if isinstance(result, (tuple, list)) else 1
+
+
+def test_a_named_tuple_of_results_may_be_laid_anew():
+    x = torch.randn(4, 3).t()
+
+    def function(x):
+        return torch.aminmax(x, dim=0, keepdim=True)
+
+    actual, expected = torch.compile(function, backend="frit", options={"strict": True})(x), function(x)
+    assert all(torch.equal(a, b) and a.stride() == b.stride() for a, b in zip(actual, expected, strict=True))

@@ -53,3 +53,16 @@ def test_doubles_that_are_negated_become_halves(dtype):
     """A negation stands behind a narrowing as well as before it; a narrowing from double to half is a call that no image has."""
     x = torch.linspace(-3, 3, 33, dtype=torch.float64)
     assert torch.equal(torch.compile(lambda x: (-x).to(dtype) + 1, backend="frit")(x), (-x).to(dtype) + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_points_between_tensors_are_rounded_as_eagers(name, dtype):
+    def function(first, last):
+        space = getattr(torch, name)
+        return space(first, last, 50, dtype=dtype), space(first, 4, 50, dtype=dtype), space(0, last, 50, dtype=dtype)
+
+    # In bfloat16 the first is exact as well: eager reads 0-d tensors by their value.
+    arguments = torch.tensor(-0.9375 if dtype.is_floating_point else 1.0), torch.tensor(2.125)
+    for actual, expected in zip(torch.compile(function, backend="frit")(*arguments), function(*arguments), strict=True):
+        assert torch.equal(actual, expected)

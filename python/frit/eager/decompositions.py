@@ -38,8 +38,7 @@ KEPT_WHOLE = {
     "aten.index_fill.int_Tensor",
     "aten.take.default",
     # eager's rounding: the decomposed forms compute the points in another order
-    "aten.linspace.default",
-    "aten.logspace.default",
+    *(f"aten.{name}space.{form}" for name in ("lin", "log") for form in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")),
     # eager leaves strides alone where sizes stay, the decomposed form does not
     "aten.resize_as.default",
     # random numbers in eager's order

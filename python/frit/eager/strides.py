@@ -320,7 +320,9 @@ def _keeping(op, rule, layout, /, *args, **kwargs):
             return NotImplemented
         if not kept:
             results[i] = _relaid(x, like)
-    return type(result)(results) if several else results[0]
+    if not several:
+        return results[0]
+    return result._make(results) if hasattr(result, "_make") else type(result)(results)
 
 
 def _makes_tensors(op):

@@ -1,4 +1,4 @@
-// Kernels with results of rows and of columns in one pass (codegen/gpu/RowsAndColumns.cpp). Assembled by gpu-rows-and-columns-assemble.mlir,
+// Kernels with results of rows and of columns in one pass (codegen/gpu/kernels/RowsAndColumns.cpp). Assembled by gpu-rows-and-columns-assemble.mlir,
 // run under emulation against an interpreter by tests/unit/codegen/simt.
 
 // Two chunks a thread, a row a block; the block comes back for its next row.

@@ -89,12 +89,14 @@ static std::string kernelsText(unsigned count, StringRef extra = "") {
   std::string text;
   for (unsigned number = 0; number < count; ++number) {
     std::string value = "%x";
-    text += "frit.kernel @k" + std::to_string(number) + R"((%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    text += "frit.kernel @k" + std::to_string(number) +
+            R"((%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
       attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
 )";
     for (unsigned step = 0; step <= number; ++step) {
       std::string next = "%v" + std::to_string(step);
-      text += next + " = arith.mulf " + value + ", %x" + extra.str() + " : tensor<?xf32, #frit.dims<[p0]>>\n";
+      text += next + " = arith.mulf " + value + ", %x" + extra.str() +
+              " : tensor<?xf32, #frit.dims<[p0]>>\n";
       value = next;
     }
     text += "frit.yield " + value + " : tensor<?xf32, #frit.dims<[p0]>>\n}\n";
@@ -114,7 +116,8 @@ struct Source {
     EXPECT_TRUE(module);
     EXPECT_TRUE(succeeded(generatePtx(*module, architectures, images)));
     for (KernelDesc &kernel : images.kernels) {
-      EXPECT_TRUE(!kernel.launches.empty() && kernel.launches[0].grid[0]) << "descriptors are made for each graph";
+      EXPECT_TRUE(!kernel.launches.empty() && kernel.launches[0].grid[0])
+          << "descriptors are made for each graph";
     }
     EXPECT_FALSE(context.isMultithreadingEnabled());
     return images;
@@ -141,7 +144,8 @@ TEST(CompiledGpuKernels, AreMadeOnceForEachArchitecture) {
   PtxImages more = Source(kernelsText(5)).compile({80, 90});
   EXPECT_EQ(more.counts.compiled, 6u) << "five for the other architecture, one for this";
   EXPECT_EQ(more.counts.reused, 4u);
-  EXPECT_EQ(compiledNow(kernelsText(1, " fastmath<contract>"), {90}), 1u) << "the same name, and another kernel";
+  EXPECT_EQ(compiledNow(kernelsText(1, " fastmath<contract>"), {90}), 1u)
+      << "the same name, and another kernel";
   forgetKernels();
   EXPECT_EQ(compiledNow(kernelsText(4), {90}), 4u);
 }
@@ -155,18 +159,22 @@ TEST(CompiledGpuKernels, AreTheSameTextAloneAndBesideOthers) {
   EXPECT_NE(all.find(alone.substr(alone.find("\n.visible .entry"))), std::string::npos);
 }
 
-/// A result that may overwrite an operand is written by other code than one with storage of its own.
+/// A result that may overwrite an operand is written by other code than one with storage of its
+/// own.
 TEST(CompiledGpuKernels, SharedStorageMakesAnotherKernel) {
   auto graph = [](StringRef buffers) {
-    return kernelsText(1) + R"(frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
-      attributes {symbols = [#frit.symbol<"s0", min = 0>], frit.buffers = )" + buffers.str() + R"(} {
+    return kernelsText(1) +
+           R"(frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
+      attributes {symbols = [#frit.symbol<"s0", min = 0>], frit.buffers = )" +
+           buffers.str() + R"(} {
   %0 = frit.launch @k0 [#frit.size<s0>](%x) {frit.buffers = [0], frit.layouts = [#frit.layout<[1]>]}
     : (tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
   frit.return %0 : tensor<?xf32, #frit.dims<[s0]>>
 }
 )";
   };
-  std::string apart = graph(R"([{bytes = #frit.size<4 * s0>, class = "output"}])"), shared = graph("[{argument = 0 : i64}]");
+  std::string apart = graph(R"([{bytes = #frit.size<4 * s0>, class = "output"}])"),
+              shared = graph("[{argument = 0 : i64}]");
   forgetKernels();
   std::string of = Source(apart).compile({90}).texts[0].ptx;
   PtxImages inPlace = Source(shared).compile({90});

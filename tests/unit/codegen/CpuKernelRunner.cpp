@@ -55,13 +55,13 @@ CpuKernelRunner::~CpuKernelRunner() {
 
 static ::frit::Callbacks makeCallbacks() {
   using F = double (*)(double);
-  return {{static_cast<F>(std::exp),   static_cast<F>(std::exp2),  static_cast<F>(std::expm1),
-           static_cast<F>(std::log),   static_cast<F>(std::log2),  static_cast<F>(std::log10),
-           static_cast<F>(std::log1p), static_cast<F>(std::sin),   static_cast<F>(std::cos),
-           static_cast<F>(std::tan),   static_cast<F>(std::asin),  static_cast<F>(std::acos),
-           static_cast<F>(std::atan),  static_cast<F>(std::sinh),  static_cast<F>(std::cosh),
-           static_cast<F>(std::tanh),  static_cast<F>(std::asinh), static_cast<F>(std::acosh),
-           static_cast<F>(std::atanh), static_cast<F>(std::erf),   static_cast<F>(std::erfc),
+  return {{static_cast<F>(std::exp),   static_cast<F>(std::exp2),   static_cast<F>(std::expm1),
+           static_cast<F>(std::log),   static_cast<F>(std::log2),   static_cast<F>(std::log10),
+           static_cast<F>(std::log1p), static_cast<F>(std::sin),    static_cast<F>(std::cos),
+           static_cast<F>(std::tan),   static_cast<F>(std::asin),   static_cast<F>(std::acos),
+           static_cast<F>(std::atan),  static_cast<F>(std::sinh),   static_cast<F>(std::cosh),
+           static_cast<F>(std::tanh),  static_cast<F>(std::asinh),  static_cast<F>(std::acosh),
+           static_cast<F>(std::atanh), static_cast<F>(std::erf),    static_cast<F>(std::erfc),
            static_cast<F>(std::cbrt),  static_cast<F>(std::lgamma), static_cast<F>(std::tgamma)},
           {static_cast<double (*)(double, double)>(std::pow),
            static_cast<double (*)(double, double)>(std::atan2),
@@ -84,8 +84,8 @@ int32_t CpuKernelRunner::run(std::vector<void *> pointers, std::vector<int64_t> 
   int32_t code = 0;
   for (const KernelDesc &kernel : image.kernels) {
     std::vector<char> workspace(evaluate(kernel.workspaceBytes) + 64);
-    ::frit::Context context{pointers.data(), ints.data(),    floats.data(),
-                            workspace.data(), &callbacks, &error};
+    ::frit::Context context{pointers.data(),  ints.data(), floats.data(),
+                            workspace.data(), &callbacks,  &error};
     for (const LaunchDesc &launch : kernel.launches) {
       auto function =
           reinterpret_cast<::frit::KernelFunction>(static_cast<char *>(base) + launch.offset);
@@ -118,11 +118,20 @@ std::vector<float> mlir::frit::test::makeFloats(int64_t count, unsigned seed, bo
     values[i] = uniform(engine);
     if (special) {
       switch (engine() % 32) {
-      case 0: values[i] = std::nanf(""); break;
-      case 1: values[i] = INFINITY; break;
-      case 2: values[i] = -INFINITY; break;
-      case 3: values[i] = -0.0f; break;
-      default: break;
+      case 0:
+        values[i] = std::nanf("");
+        break;
+      case 1:
+        values[i] = INFINITY;
+        break;
+      case 2:
+        values[i] = -INFINITY;
+        break;
+      case 3:
+        values[i] = -0.0f;
+        break;
+      default:
+        break;
       }
     }
   }

@@ -23,7 +23,8 @@ TEST(CpuPointwise, ChainOfBroadcasts) {
         %1 = arith.mulf %0, %cc : tensor<?x?xf32, #frit.dims<[p0, p1]>>
         %2 = math.tanh %1 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
         frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {0, 1, 2, 5}) {
       for (int64_t m : kSizes) {
@@ -48,7 +49,8 @@ TEST(CpuPointwise, TransposedAndStridedOperands) {
           attributes {symbols = [#frit.symbol<"p0", min = 0>, #frit.symbol<"p1", min = 0>]} {
         %0 = arith.subf %x, %s : tensor<?x?xf32, #frit.dims<[p0, p1]>>
         frit.yield %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {1, 3, 20}) {
       for (int64_t m : kSizes) {
@@ -80,7 +82,8 @@ TEST(CpuPointwise, PadSliceFlipConcat) {
           : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p1 + 3]>>
           -> tensor<?xf32, #frit.dims<[p0 + p1 + 3]>>
         frit.yield %0 : tensor<?xf32, #frit.dims<[p0 + p1 + 3]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {0, 1, 5, 40}) {
       for (int64_t m : kSizes) {
@@ -98,7 +101,8 @@ TEST(CpuPointwise, PadSliceFlipConcat) {
 }
 
 TEST(CpuPointwise, StackedPieces) {
-  // Both along the innermost dim, and one behind the other where the second piece starts at any address.
+  // Both along the innermost dim, and one behind the other where the second piece starts at any
+  // address.
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
       frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>)
@@ -115,7 +119,8 @@ TEST(CpuPointwise, StackedPieces) {
         %c = frit.concat %x, %n dim 0 : tensor<?xf32, #frit.dims<[p0]>>,
           tensor<?xf32, #frit.dims<[p0]>> -> tensor<?xf32, #frit.dims<[2 * p0]>>
         frit.yield %s, %c : tensor<?x2xf32, #frit.dims<[p0, 2]>>, tensor<?xf32, #frit.dims<[2 * p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     std::vector<int64_t> sizes(std::begin(kSizes), std::end(kSizes));
     sizes.push_back((3 << 20) + 5); // streamed past the caches
@@ -145,7 +150,8 @@ TEST(CpuPointwise, HalfTypesRoundOnce) {
         %3 = arith.truncf %2 : tensor<?xf32, #frit.dims<[p0]>> to tensor<?xbf16, #frit.dims<[p0]>>
         %4 = arith.truncf %2 : tensor<?xf32, #frit.dims<[p0]>> to tensor<?xf16, #frit.dims<[p0]>>
         frit.yield %3, %4 : tensor<?xbf16, #frit.dims<[p0]>>, tensor<?xf16, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     auto toFloat = [](uint16_t bits) {
       uint32_t wide = uint32_t(bits) << 16;
@@ -180,7 +186,8 @@ TEST(CpuPointwise, HalfTypesAreChosenAsBits) {
         %b = frit.reindex %s <(d0) -> ()> : tensor<bf16> -> tensor<?xbf16, #frit.dims<[p0]>>
         %0 = arith.select %m, %x, %b : tensor<?xi1, #frit.dims<[p0]>>, tensor<?xbf16, #frit.dims<[p0]>>
         frit.yield %0 : tensor<?xbf16, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : kSizes) {
       std::vector<uint8_t> m(n);
@@ -213,7 +220,8 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
         %e = frit.reindex %h <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
         %2 = arith.divf %x, %e : tensor<?xf32, #frit.dims<[p0]>>
         frit.yield %0, %1, %2 : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     // A vector of each magnitude, so that each has one by itself, then all kinds in one.
     std::vector<float> x;
@@ -223,12 +231,14 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
         x.push_back(std::ldexp(mantissa, exponent));
       }
     }
-    for (float special : {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-45f, -3e-39f, 3.4e38f, 1.1754944e-38f}) {
+    for (float special :
+         {0.f, -0.f, INFINITY, -INFINITY, NAN, 1e-45f, -3e-39f, 3.4e38f, 1.1754944e-38f}) {
       x.push_back(special);
     }
     int64_t n = x.size();
     std::vector<float> y(n), z(n), h(n);
-    for (float s : {3.f, -7.f, 0.1f, 0.f, -0.f, INFINITY, NAN, 1e-45f, 1e-38f, 3.4e38f, 1e38f, 2e-38f, 0x1.fffffep24f, 0x1.000002p-24f}) {
+    for (float s : {3.f, -7.f, 0.1f, 0.f, -0.f, INFINITY, NAN, 1e-45f, 1e-38f, 3.4e38f, 1e38f,
+                    2e-38f, 0x1.fffffep24f, 0x1.000002p-24f}) {
       EXPECT_EQ(kernel.run({x.data(), &s, y.data(), z.data(), h.data()}, {n}), 0);
       auto same = [](float a, float b) {
         return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
@@ -242,21 +252,34 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
   }
 }
 
-// Two bytes an element: there is neither a gather nor a scatter for them, and an odd address is as good as any.
+// Two bytes an element: there is neither a gather nor a scatter for them, and an odd address is as
+// good as any.
 TEST(CpuPointwise, NarrowElementsAcrossTheLanes) {
   for (CpuLevel level : getLevels()) {
     for (int64_t members : {3, 5}) {
       std::string m = std::to_string(members);
       CpuKernelRunner kernel(R"(
-      frit.kernel @k(%x: tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>, %b: tensor<?x)" + m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>)
-          -> (tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>)
+      frit.kernel @k(%x: tensor<?x)" +
+                                 m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>, %b: tensor<?x)" +
+                                 m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>)
+          -> (tensor<)" + m + R"(x?xbf16, #frit.dims<[)" +
+                                 m + R"(, p0]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" +
+                                 m + R"(]>>)
           attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
-        %n = arith.negf %x : tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
-        %s = arith.select %b, %n, %x : tensor<?x)" + m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+        %n = arith.negf %x : tensor<?x)" +
+                                 m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+        %s = arith.select %b, %n, %x : tensor<?x)" +
+                                 m + R"(xi1, #frit.dims<[p0, )" + m + R"(]>>, tensor<?x)" + m +
+                                 R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
         %t = frit.reindex %s <(d0, d1) -> (d1, d0)>
-          : tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>> -> tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>
-        frit.yield %t, %s : tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>, tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
-      })", level);
+          : tensor<?x)" + m + R"(xbf16, #frit.dims<[p0, )" +
+                                 m + R"(]>> -> tensor<)" + m + R"(x?xbf16, #frit.dims<[)" + m +
+                                 R"(, p0]>>
+        frit.yield %t, %s : tensor<)" +
+                                 m + R"(x?xbf16, #frit.dims<[)" + m + R"(, p0]>>, tensor<?x)" + m +
+                                 R"(xbf16, #frit.dims<[p0, )" + m + R"(]>>
+      })",
+                             level);
       ASSERT_TRUE(kernel.isValid());
       for (int64_t n : kSizes) {
         std::vector<uint8_t> storage(2 * n * members + 1), b(n * members);
@@ -298,7 +321,8 @@ TEST(CpuPointwise, BooleansAreBytes) {
         %2 = arith.andi %1, %m : tensor<?xi1, #frit.dims<[p0]>>
         %3 = arith.select %2, %0, %i : tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
         frit.yield %2, %3 : tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : kSizes) {
       std::vector<uint8_t> m(n), x(n), y(n + 1, 9);
@@ -330,7 +354,8 @@ TEST(CpuPointwise, GatherRaisesOnBadIndex) {
           : tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?x?xi64, #frit.dims<[p2, p1]>>
           -> tensor<?x?xf32, #frit.dims<[p2, p1]>>
         frit.yield %e : tensor<?x?xf32, #frit.dims<[p2, p1]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t m : {1, 5, 16, 33}) {
       auto t = makeFloats(7 * m, 1);
@@ -355,7 +380,8 @@ TEST(CpuPointwise, GatherRaisesOnBadIndex) {
   }
 }
 
-// Units are counted from the one a call begins with: rows of two dims, in stretches, wherever the work is parted.
+// Units are counted from the one a call begins with: rows of two dims, in stretches, wherever the
+// work is parted.
 TEST(CpuPointwise, UnitsOfUnknownSizesBeginAnywhere) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
@@ -369,7 +395,8 @@ TEST(CpuPointwise, UnitsOfUnknownSizesBeginAnywhere) {
           : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?x?x?xi64, #frit.dims<[p0, p3, p2]>>
           -> tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
         frit.yield %e : tensor<?x?x?xf32, #frit.dims<[p0, p3, p2]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     constexpr int64_t kBatch = 4, kItems = 6, kPicked = 5;
     std::vector<int64_t> index(kBatch * kPicked);
@@ -380,16 +407,20 @@ TEST(CpuPointwise, UnitsOfUnknownSizesBeginAnywhere) {
       auto t = makeFloats(kBatch * kItems * m, 1);
       for (int64_t parts = 1; parts <= kBatch * kPicked + 1; ++parts) {
         std::vector<float> y(kBatch * kPicked * m + 1, 77);
-        EXPECT_EQ(kernel.run({t.data(), index.data(), y.data()}, {kBatch, kItems, m, kPicked}, {}, parts), 0);
+        EXPECT_EQ(
+            kernel.run({t.data(), index.data(), y.data()}, {kBatch, kItems, m, kPicked}, {}, parts),
+            0);
         for (int64_t row = 0; row < kBatch * kPicked; ++row) {
           const float *from = t.data() + (row / kPicked * kItems + index[row]) * m;
-          ASSERT_TRUE(std::equal(from, from + m, y.data() + row * m)) << row << " of " << m << " in " << parts;
+          ASSERT_TRUE(std::equal(from, from + m, y.data() + row * m))
+              << row << " of " << m << " in " << parts;
         }
         EXPECT_EQ(y.back(), 77);
       }
     }
     std::vector<float> none(1, 77);
-    EXPECT_EQ(kernel.run({none.data(), index.data(), none.data()}, {kBatch, kItems, 0, kPicked}), 0);
+    EXPECT_EQ(kernel.run({none.data(), index.data(), none.data()}, {kBatch, kItems, 0, kPicked}),
+              0);
     EXPECT_EQ(none[0], 77);
   }
 }
@@ -404,7 +435,8 @@ TEST(CpuPointwise, IntegerDivisionNeverTraps) {
         %1 = arith.divsi %x, %y : tensor<?xi32, #frit.dims<[p0]>>
         %2 = arith.remsi %x, %y : tensor<?xi32, #frit.dims<[p0]>>
         frit.yield %0, %1, %2 : tensor<?xi32, #frit.dims<[p0]>>, tensor<?xi32, #frit.dims<[p0]>>, tensor<?xi32, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : kSizes) {
       std::vector<int32_t> x(n), y(n), a(n), b(n), c(n);
@@ -439,7 +471,8 @@ TEST(CpuPointwise, MathOnDoublesGoesThroughTheRuntime) {
         %0 = math.exp %x : tensor<?xf64, #frit.dims<[p0]>>
         %1 = arith.remf %0, %b : tensor<?xf64, #frit.dims<[p0]>>
         frit.yield %1 : tensor<?xf64, #frit.dims<[p0]>>
-      })", level);
+      })",
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : kSizes) {
       std::vector<double> x(n), y(n);

@@ -73,7 +73,8 @@ TEST(CpuReductions, SoftmaxOfRows) {
   }
 }
 
-// Exponentials of rows that fit are kept, of longer ones computed again: to the same bits, whatever was known before.
+// Exponentials of rows that fit are kept, of longer ones computed again: to the same bits, whatever
+// was known before.
 TEST(CpuReductions, SoftmaxOfKeptAndLongerRows) {
   for (CpuLevel level : getLevels()) {
     std::string text = expand(R"(
@@ -134,7 +135,8 @@ TEST(CpuReductions, LayerNormWithStatistics) {
         %z = arith.mulf %h, %rb : $F
         %y = arith.mulf %z, %wb : $F
         frit.yield %y, %mean : $F, $R
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {1, 3}) {
       for (int64_t m : kSizes) {
@@ -143,7 +145,8 @@ TEST(CpuReductions, LayerNormWithStatistics) {
         }
         auto x = makeFloats(n * m, 1), w = makeFloats(m, 2);
         std::vector<float> y(n * m), mean(n);
-        EXPECT_EQ(kernel.run({x.data(), w.data(), y.data(), mean.data()}, {n, m, 0}, {double(m)}), 0);
+        EXPECT_EQ(kernel.run({x.data(), w.data(), y.data(), mean.data()}, {n, m, 0}, {double(m)}),
+                  0);
         for (int64_t i = 0; i < n; ++i) {
           double sum = 0, square = 0;
           for (int64_t j = 0; j < m; ++j) {
@@ -154,7 +157,8 @@ TEST(CpuReductions, LayerNormWithStatistics) {
           }
           expectNear(sum / m, mean[i], 1e-6, i);
           for (int64_t j = 0; j < m; ++j) {
-            expectNear((x[i * m + j] - sum / m) / std::sqrt(square / m) * w[j], y[i * m + j], 1e-5, j);
+            expectNear((x[i * m + j] - sum / m) / std::sqrt(square / m) * w[j], y[i * m + j], 1e-5,
+                       j);
           }
         }
       }
@@ -170,7 +174,8 @@ TEST(CpuReductions, ColumnSumMaxAndArgmax) {
         %1 = frit.reduce <max> %x dims [0] : $F -> $C
         %2 = frit.reduce <argmax> %x dims [0] : $F -> tensor<?xi64, #frit.dims<[p1]>>
         frit.yield %0, %1, %2 : $C, $C, tensor<?xi64, #frit.dims<[p1]>>
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {1, 2, 50}) {
       for (int64_t m : kSizes) {
@@ -215,7 +220,8 @@ TEST(CpuReductions, RowArgminAnyAllProdOfIntegers) {
         %4 = frit.reduce <all> %b dims [1] : $B -> tensor<?xi1, #frit.dims<[p0]>>
         frit.yield %0, %1, %2, %3, %4 : tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>,
           tensor<?xi64, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>, tensor<?xi1, #frit.dims<[p0]>>
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t m : kSizes) {
       if (m == 0) {
@@ -230,7 +236,9 @@ TEST(CpuReductions, RowArgminAnyAllProdOfIntegers) {
         b[i] = i / m == 0 ? 1 : i / m == 1 ? 0 : i % 2;
       }
       EXPECT_EQ(kernel.run({x.data(), in.data(), b.data(), where.data(), prod.data(), least.data(),
-                            any.data(), all.data()}, {n, m, 0}), 0);
+                            any.data(), all.data()},
+                           {n, m, 0}),
+                0);
       for (int64_t i = 0; i < n; ++i) {
         int64_t at = 0, product = 1, low = INT64_MAX;
         bool some = false, every = true;
@@ -271,7 +279,8 @@ TEST(CpuReductions, SimilarityCountsPairs) {
         %3 = arith.extui %2 : tensor<?x?x?xi1, #frit.dims<[p2, p0, p1]>> to tensor<?x?x?xi64, #frit.dims<[p2, p0, p1]>>
         %4 = frit.reduce <sum> %3 dims [0] : tensor<?x?x?xi64, #frit.dims<[p2, p0, p1]>> -> $I
         frit.yield %4 : $I
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t k : {0, 1, 30}) {
       for (int64_t n : {1, 5, 37}) {
@@ -303,17 +312,23 @@ std::string makePairs(const std::string &depth, const std::string &element = "f3
     return "tensor<?x" + extent + "x" + type + ", #frit.dims<[" + count + ", " + depth + "]>>";
   };
   auto spread = [&](const std::string &name, const std::string &count, const std::string &map) {
-    std::string from = points(count, element), to = "tensor<?x?x" + extent + "x" + element + ", #frit.dims<[p0, p1, " + depth + "]>>";
-    std::string text = "%" + name + "b = frit.reindex %" + name + " <(d0, d1, d2) -> (" + map + ", d2)> : " + from + " -> " + to + "\n";
+    std::string from = points(count, element), to = "tensor<?x?x" + extent + "x" + element +
+                                                    ", #frit.dims<[p0, p1, " + depth + "]>>";
+    std::string text = "%" + name + "b = frit.reindex %" + name + " <(d0, d1, d2) -> (" + map +
+                       ", d2)> : " + from + " -> " + to + "\n";
     if (element == "f32") {
       return text + "%" + name + "w = arith.addf %" + name + "b, %zero : " + wide + "\n";
     }
     return text + "%" + name + "w = arith.extf %" + name + "b : " + to + " to " + wide + "\n";
   };
-  return expand("frit.kernel @k(%a: " + points("p0", element) + ", %b: " + points("p1", element) + ") -> $F $S {\n" +
-                "%c = arith.constant dense<0.0> : tensor<f32>\n%zero = frit.reindex %c <(d0, d1, d2) -> ()> : tensor<f32> -> " +
-                wide + "\n" + spread("a", "p0", "d0") + spread("b", "p1", "d1") + "%0 = arith.subf %aw, %bw : " + wide +
-                "\n%1 = arith.mulf %0, %0 fastmath<contract> : " + wide + "\n%2 = frit.reduce <sum> %1 dims [2] : " + wide +
+  return expand("frit.kernel @k(%a: " + points("p0", element) + ", %b: " + points("p1", element) +
+                ") -> $F $S {\n" +
+                "%c = arith.constant dense<0.0> : tensor<f32>\n%zero = frit.reindex %c <(d0, d1, "
+                "d2) -> ()> : tensor<f32> -> " +
+                wide + "\n" + spread("a", "p0", "d0") + spread("b", "p1", "d1") +
+                "%0 = arith.subf %aw, %bw : " + wide +
+                "\n%1 = arith.mulf %0, %0 fastmath<contract> : " + wide +
+                "\n%2 = frit.reduce <sum> %1 dims [2] : " + wide +
                 " -> $F\n%3 = math.sqrt %2 : $F\nfrit.yield %3 : $F\n}");
 }
 
@@ -409,7 +424,8 @@ TEST(CpuReductions, StatesOfPairsInStretches) {
         x[0] = 1000; // a pair whose greatest difference comes first
         std::vector<int64_t> where(n * m), count(n * m);
         std::vector<uint8_t> all(n * m, 77);
-        EXPECT_EQ(kernel.run({x.data(), y.data(), where.data(), count.data(), all.data()}, {n, m, k}), 0);
+        EXPECT_EQ(
+            kernel.run({x.data(), y.data(), where.data(), count.data(), all.data()}, {n, m, k}), 0);
         for (int64_t i = 0; i < n * m; ++i) {
           const float *a = x.data() + i / m * k, *b = y.data() + i % m * k;
           int64_t at = 0, less = 0;
@@ -436,7 +452,8 @@ TEST(CpuReductions, WholeTensor) {
         %mean = arith.divf %0, %cf : tensor<f32>
         %1 = frit.reduce <argmax> %x dims [0, 1] : $F -> tensor<i64>
         frit.yield %mean, %1 : tensor<f32>, tensor<i64>
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t n : {0, 1, 7, 300}) {
       for (int64_t m : {0, 1, 16, 33, 1000}) {
@@ -470,7 +487,8 @@ TEST(CpuReductions, MiddleDim) {
           -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
         %y = arith.divf %x, %b : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
         frit.yield %y : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
-      })"), level);
+      })"),
+                           level);
     ASSERT_TRUE(kernel.isValid());
     for (int64_t m : {1, 5, 20}) {
       for (int64_t c : kSizes) {

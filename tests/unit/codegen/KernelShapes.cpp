@@ -1,5 +1,5 @@
 // Every decision of a kernel's shape over a grid of rows, accesses and tiles.
-#include "codegen/gpu/KernelShapes.h"
+#include "codegen/gpu/kernels/KernelShapes.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -26,7 +26,8 @@ RowNumbers unknown(int64_t threads, unsigned width = 8, unsigned loads = 1) {
   return row;
 }
 
-void expectShape(const RowNumbers &row, uint32_t threads, uint32_t block, unsigned kept, uint32_t cluster = 1) {
+void expectShape(const RowNumbers &row, uint32_t threads, uint32_t block, unsigned kept,
+                 uint32_t cluster = 1) {
   RowShape shape = shapeRows(row);
   EXPECT_EQ(shape.threads, threads);
   EXPECT_EQ(shape.block, block);
@@ -43,7 +44,8 @@ TEST(KernelShapes, ThreadsOfARowGrowWithItsLength) {
   expectShape(known(512), 128, 128, 4);
   expectShape(known(2048), 512, 512, 4);
   expectShape(known(4096), 512, 512, 8);
-  // Of one more than a cluster of one keeps: read twice, unless the schedule asks for several blocks.
+  // Of one more than a cluster of one keeps: read twice, unless the schedule asks for several
+  // blocks.
   expectShape(known(4097), 512, 512, 0);
   RowNumbers shared = known(8192);
   shared.cluster = 2;
@@ -58,7 +60,8 @@ TEST(KernelShapes, SeveralOperandsTakeMoreThreads) {
 }
 
 TEST(KernelShapes, FewRowsHaveSmallBlocks) {
-  for (auto [rows, block] : {std::pair(1, 32u), std::pair(2, 64u), std::pair(3, 128u), std::pair(100, 128u)}) {
+  for (auto [rows, block] :
+       {std::pair(1, 32u), std::pair(2, 64u), std::pair(3, 128u), std::pair(100, 128u)}) {
     RowNumbers row = known(128);
     row.rows = rows;
     expectShape(row, 32, block, 4);
@@ -148,13 +151,15 @@ TEST(KernelShapes, LanesAskedForAreTaken) {
 
 /// What every row must keep to, whatever is asked for.
 TEST(KernelShapes, NoRowExceedsItsBudget) {
-  for (int64_t chunks : {-1, 0, 1, 2, 7, 8, 9, 31, 33, 127, 129, 500, 512, 1000, 2047, 2049, 4096, 8192, 16384, 65536, 1 << 20}) {
+  for (int64_t chunks : {-1,  0,   1,    2,    7,    8,    9,    31,    33,    127,    129,
+                         500, 512, 1000, 2047, 2049, 4096, 8192, 16384, 65536, 1 << 20}) {
     for (unsigned width : {1, 2, 4, 8}) {
       for (unsigned loads : {0, 1, 2, 3, 5, 9}) {
         for (int64_t rows : {0, 1, 2, 3, 4, 1000}) {
           for (int64_t asked : {0, 1, 3, 32, 512, 4096}) {
             for (int64_t cluster : {1, 2, 3, 8, 64}) {
-              RowNumbers row = chunks < 0 ? unknown(asked, width, loads) : known(chunks, width, loads);
+              RowNumbers row =
+                  chunks < 0 ? unknown(asked, width, loads) : known(chunks, width, loads);
               row.rows = rows;
               row.lanes = asked;
               row.cluster = cluster;
@@ -163,10 +168,13 @@ TEST(KernelShapes, NoRowExceedsItsBudget) {
                 row.mostChunks = 8 * asked;
               }
               RowShape shape = shapeRows(row);
-              SCOPED_TRACE(testing::Message() << chunks << " chunks of " << width << ", " << loads << " loads, " << rows << " rows, asked for "
-                                              << asked << " threads and " << cluster << " blocks");
-              EXPECT_TRUE(llvm::isPowerOf2_32(shape.threads) && llvm::isPowerOf2_32(shape.block) && llvm::isPowerOf2_32(shape.cluster));
-              EXPECT_TRUE(shape.threads >= 8 && shape.threads <= shape.block && shape.block <= 512 && shape.block >= 32);
+              SCOPED_TRACE(testing::Message() << chunks << " chunks of " << width << ", " << loads
+                                              << " loads, " << rows << " rows, asked for " << asked
+                                              << " threads and " << cluster << " blocks");
+              EXPECT_TRUE(llvm::isPowerOf2_32(shape.threads) && llvm::isPowerOf2_32(shape.block) &&
+                          llvm::isPowerOf2_32(shape.cluster));
+              EXPECT_TRUE(shape.threads >= 8 && shape.threads <= shape.block &&
+                          shape.block <= 512 && shape.block >= 32);
               EXPECT_LE(shape.cluster, 8u);
               EXPECT_LE(shape.kept * width * std::max(loads, 1u), 64u);
               EXPECT_LE(shape.keptElements * std::max(loads, 1u), 32u);

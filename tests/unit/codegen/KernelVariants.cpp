@@ -1,4 +1,5 @@
-// Which ways to run a kernel on a GPU there are: for aligned pointers and for any, and that what seldom runs is code of its own.
+// Which ways to run a kernel on a GPU there are: for aligned pointers and for any, and that what
+// seldom runs is code of its own.
 #include "codegen/Codegen.h"
 #include "ir/FritOps.h"
 
@@ -26,11 +27,14 @@ PtxImages compile(const std::string &text, ArrayRef<unsigned> architectures) {
 
 std::vector<std::string> entriesOf(ArrayRef<LaunchDesc> launches) {
   std::vector<std::string> names;
-  llvm::transform(launches, std::back_inserter(names), [](const LaunchDesc &launch) { return launch.entry; });
+  llvm::transform(launches, std::back_inserter(names),
+                  [](const LaunchDesc &launch) { return launch.entry; });
   return names;
 }
 
-bool has(const PtxImages::Text &text, StringRef entry) { return StringRef(text.ptx).contains((".entry " + entry + "(").str()); }
+bool has(const PtxImages::Text &text, StringRef entry) {
+  return StringRef(text.ptx).contains((".entry " + entry + "(").str());
+}
 
 constexpr const char *kHalvesAndFloats = R"(
 frit.kernel @widen(%x: tensor<4096xbf16>) -> tensor<4096xf32> {
@@ -47,11 +51,13 @@ frit.kernel @total(%x: tensor<1048576xf32>) -> tensor<f32> {
 /// Rows of `length`.
 std::string rowSums(StringRef length) {
   StringRef dim = length == "p1" ? "?" : length;
-  std::string tensor = ("tensor<?x" + dim + "xf32, #frit.dims<[p0, " + length + "]>>").str(), sums = "tensor<?xf32, #frit.dims<[p0]>>";
+  std::string tensor = ("tensor<?x" + dim + "xf32, #frit.dims<[p0, " + length + "]>>").str(),
+              sums = "tensor<?xf32, #frit.dims<[p0]>>";
   std::string symbols = R"(#frit.symbol<"p0", min = 0, max = 4096>)";
   symbols += length == "p1" ? R"(, #frit.symbol<"p1", min = 0, max = 4096>)" : "";
-  return "frit.kernel @rows(%x: " + tensor + ") -> " + sums + " attributes {symbols = [" + symbols + "]} {\n%0 = frit.reduce <sum> %x dims [1] : " +
-         tensor + " -> " + sums + "\nfrit.yield %0 : " + sums + "\n}\n";
+  return "frit.kernel @rows(%x: " + tensor + ") -> " + sums + " attributes {symbols = [" + symbols +
+         "]} {\n%0 = frit.reduce <sum> %x dims [1] : " + tensor + " -> " + sums +
+         "\nfrit.yield %0 : " + sums + "\n}\n";
 }
 
 } // namespace
@@ -78,7 +84,8 @@ TEST(KernelVariants, AlignedPointersAreTriedFirst) {
 TEST(KernelVariants, WhatSeldomRunsIsATextOfItsOwn) {
   PtxImages images = compile(std::string(kHalvesAndFloats) + kTotal, {80, 90});
   ASSERT_EQ(images.texts.size(), 4u);
-  for (auto [number, arch, isSeldom] : {std::tuple(0, 80u, false), {1, 90u, false}, {2, 80u, true}, {3, 90u, true}}) {
+  for (auto [number, arch, isSeldom] :
+       {std::tuple(0, 80u, false), {1, 90u, false}, {2, 80u, true}, {3, 90u, true}}) {
     const PtxImages::Text &text = images.texts[static_cast<size_t>(number)];
     EXPECT_EQ(text.arch, arch);
     EXPECT_EQ(text.isSeldom, isSeldom);
@@ -115,7 +122,9 @@ TEST(KernelVariants, SizesThatDecideStayInTheKernel) {
 TEST(KernelVariants, SizesWithoutBoundHaveNarrowIndicesFirst) {
   std::string text = rowSums("1024"), bound = ", max = 4096";
   text.replace(text.find(bound), bound.size(), "");
-  text.replace(text.find("attributes {"), 12, R"(attributes {frit.variants = [#frit.variant<<row_reduction, <[p0, 1024]>, reduced 1, {}>,
+  text.replace(
+      text.find("attributes {"), 12,
+      R"(attributes {frit.variants = [#frit.variant<<row_reduction, <[p0, 1024]>, reduced 1, {}>,
       [<index32, sizes [2048 * p0], origin "test">]>], )");
   PtxImages images = compile(text, {90});
   const KernelDesc &kernel = images.kernels.at(0);

@@ -1,5 +1,5 @@
 // What kernels take of the device math library.
-#include "codegen/gpu/Libdevice.h"
+#include "codegen/gpu/ptx/Libdevice.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LLVMContext.h"

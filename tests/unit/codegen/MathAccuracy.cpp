@@ -82,9 +82,10 @@ void makeArguments(bool binary, bool dense, std::vector<float> &x, std::vector<f
       }
     }
   }
-  const float special[] = {0.f,       -0.f,       1.f,       -1.f,    INFINITY, -INFINITY, NAN,  1e-45f,
-                           -1e-45f,   1.1754942e-38f, 3.4e38f, -3.4e38f, 0.5f,  2.f,       3.f,  -2.f,
-                           -3.f,      88.7f,      88.73f,    -104.f,  -103.9f,  0.6f,      4.f,  0.25f};
+  const float special[] = {0.f,    -0.f,   1.f,     -1.f,           INFINITY, -INFINITY,
+                           NAN,    1e-45f, -1e-45f, 1.1754942e-38f, 3.4e38f,  -3.4e38f,
+                           0.5f,   2.f,    3.f,     -2.f,           -3.f,     88.7f,
+                           88.73f, -104.f, -103.9f, 0.6f,           4.f,      0.25f};
   for (float a : special) {
     for (float b : special) {
       put(a, b);
@@ -132,11 +133,11 @@ Worst measure(const Function &function, CpuLevel level, const std::vector<float>
               const std::vector<float> &y) {
   std::string type = "tensor<?xf32, #frit.dims<[p0]>>";
   std::string second = function.binary ? ", %y" : "";
-  CpuKernelRunner kernel("frit.kernel @k(%x: " + type + ", %y: " + type + ") -> " + type +
-                             " attributes {symbols = [#frit.symbol<\"p0\", min = 0>]} {\n %0 = " +
-                             function.op + " %x" + second + " : " + type + "\n frit.yield %0 : " +
-                             type + "\n}",
-                         level);
+  CpuKernelRunner kernel(
+      "frit.kernel @k(%x: " + type + ", %y: " + type + ") -> " + type +
+          " attributes {symbols = [#frit.symbol<\"p0\", min = 0>]} {\n %0 = " + function.op +
+          " %x" + second + " : " + type + "\n frit.yield %0 : " + type + "\n}",
+      level);
   Worst worst;
   if (!kernel.isValid()) {
     worst.failure = function.name + " does not compile";
@@ -151,7 +152,9 @@ Worst measure(const Function &function, CpuLevel level, const std::vector<float>
   return worst;
 }
 
-std::string tablePath() { return std::string(FRIT_SOURCE_DIR) + "/docs/generated/math-accuracy.md"; }
+std::string tablePath() {
+  return std::string(FRIT_SOURCE_DIR) + "/docs/generated/math-accuracy.md";
+}
 
 std::map<std::string, double> readTable() {
   std::map<std::string, double> table;
@@ -174,8 +177,10 @@ void writeTable(const char *path) {
           "exponent and sign with "
        << kDense
        << " mantissas each, on AVX2 and AVX-512 alike. Zeros, infinities,\n"
-          "NaN and denormals agree with libm exactly. Functions of f64 arguments are libm's own, called\n"
-          "through the runtime. `tests/unit/codegen/MathAccuracy.cpp` measures and holds this table.\n\n"
+          "NaN and denormals agree with libm exactly. Functions of f64 arguments are libm's own, "
+          "called\n"
+          "through the runtime. `tests/unit/codegen/MathAccuracy.cpp` measures and holds this "
+          "table.\n\n"
           "| function | error, ulp | at | bound |\n|---|---|---|---|\n";
   for (const Function &function : kFunctions) {
     std::vector<float> x, y;
@@ -189,8 +194,9 @@ void writeTable(const char *path) {
     char line[160];
     snprintf(line, sizeof(line), "| %s | %.3f | %a%s | %g |\n", function.name.c_str(),
              std::ceil(worst.error * 1000) / 1000, worst.x,
-             function.binary ? (std::ostringstream() << ", " << std::hexfloat << worst.y).str().c_str()
-                             : "",
+             function.binary
+                 ? (std::ostringstream() << ", " << std::hexfloat << worst.y).str().c_str()
+                 : "",
              function.bound);
     file << line;
   }

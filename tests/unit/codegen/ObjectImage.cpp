@@ -34,7 +34,8 @@ TEST(ObjectImage, CallsOutsideAreRefusedByName) {
     func.func @k(%x: f64) -> f64 {
       %0 = func.call @sinh(%x) : (f64) -> f64
       return %0 : f64
-    })", image);
+    })",
+                                image);
   EXPECT_NE(message.find("'sinh', which is outside"), std::string::npos) << message;
 }
 
@@ -45,7 +46,8 @@ TEST(ObjectImage, LibraryFunctionsThatAppearByThemselvesAreRefused) {
     func.func @k(%x: f32, %y: f32) -> f32 {
       %0 = arith.remf %x, %y : f32
       return %0 : f32
-    })", image);
+    })",
+                                image);
   EXPECT_NE(message.find("fmod"), std::string::npos) << message;
 }
 
@@ -60,7 +62,8 @@ TEST(ObjectImage, ConstantsAndCallsInsideAreLinked) {
     func.func @k(%x: f64) -> f64 {
       %0 = func.call @f(%x) : (f64) -> f64
       return %0 : f64
-    })", image);
+    })",
+                                image);
   EXPECT_EQ(message, "");
   EXPECT_EQ(image.entries.size(), 2u);
   EXPECT_NE(image.bytes.find(std::string("\0\0\0\0\0\0\x0a\x40", 8)), std::string::npos);

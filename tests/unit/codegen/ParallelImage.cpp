@@ -14,17 +14,20 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Kernels of growing size, so that some share a part of the image and others have one of their own.
+/// Kernels of growing size, so that some share a part of the image and others have one of their
+/// own.
 static std::string kernels(unsigned count) {
   std::string text;
   for (unsigned number = 0; number < count; ++number) {
     std::string value = "%x";
-    text += "frit.kernel @k" + std::to_string(number) + R"((%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    text += "frit.kernel @k" + std::to_string(number) +
+            R"((%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
       attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
 )";
     for (unsigned step = 0; step < 5 * number + 1; ++step) {
       std::string next = "%v" + std::to_string(step);
-      text += next + (step % 2 ? " = math.exp " + value : " = arith.mulf " + value + ", %x") + " : tensor<?xf32, #frit.dims<[p0]>>\n";
+      text += next + (step % 2 ? " = math.exp " + value : " = arith.mulf " + value + ", %x") +
+              " : tensor<?xf32, #frit.dims<[p0]>>\n";
       value = next;
     }
     text += "frit.yield " + value + " : tensor<?xf32, #frit.dims<[p0]>>\n}\n";
@@ -48,7 +51,8 @@ static CpuImage generate(const std::string &text, unsigned threads) {
   EXPECT_TRUE(module);
   mlir::frit::forgetKernels();
   EXPECT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
-  EXPECT_EQ(context.isMultithreadingEnabled(), threads != 0) << "a context gets its threads for as long as it needs them";
+  EXPECT_EQ(context.isMultithreadingEnabled(), threads != 0)
+      << "a context gets its threads for as long as it needs them";
   for (KernelDesc &kernel : image.kernels) { // sizes belong to the context
     kernel.workspaceBytes = {};
     kernel.forEachLaunch([](LaunchDesc &launch) { launch.units = {}; });
@@ -68,7 +72,8 @@ TEST(ParallelImage, IsTheSameForAnyNumberOfThreads) {
       EXPECT_EQ(many.kernels[number].name, "k" + std::to_string(number));
       ASSERT_EQ(many.kernels[number].launches.size(), one.kernels[number].launches.size());
       for (size_t launch = 0; launch < one.kernels[number].launches.size(); ++launch) {
-        EXPECT_EQ(many.kernels[number].launches[launch].offset, one.kernels[number].launches[launch].offset);
+        EXPECT_EQ(many.kernels[number].launches[launch].offset,
+                  one.kernels[number].launches[launch].offset);
         EXPECT_EQ(many.kernels[number].launches[launch].offset % 16, 0u);
       }
     }

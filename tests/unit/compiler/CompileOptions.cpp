@@ -9,10 +9,12 @@ namespace {
 
 TEST(CompileOptions, ReadsWhatPythonWrites) {
   CompileOptions options;
-  EXPECT_EQ(readOptions(R"({"name": "g", "numerics": "eager", "fusion": false, "targets": ["cpu", "sm_90"], "mode": "default",
+  EXPECT_EQ(
+      readOptions(
+          R"({"name": "g", "numerics": "eager", "fusion": false, "targets": ["cpu", "sm_90"], "mode": "default",
                             "dump_dir": ""})",
-                        options),
-            "");
+          options),
+      "");
   EXPECT_EQ(options.name, "g");
   EXPECT_EQ(options.numerics, "eager");
   EXPECT_FALSE(options.fusion);
@@ -26,11 +28,13 @@ std::string wrong(const char *json) {
 }
 
 TEST(CompileOptions, NamesTheWrongValueAndTheKnownOnes) {
-  EXPECT_EQ(wrong(R"({"numerics": "fast"})"), "option 'numerics' cannot be 'fast'; known: default, eager");
+  EXPECT_EQ(wrong(R"({"numerics": "fast"})"),
+            "option 'numerics' cannot be 'fast'; known: default, eager");
   EXPECT_EQ(wrong(R"({"cpu": 3})"), "option 'cpu' takes a string");
   EXPECT_EQ(wrong(R"({"fusion": "yes"})"), "option 'fusion' takes true or false");
   EXPECT_EQ(wrong(R"({"targets": []})"), "option 'targets' takes a list of targets");
-  EXPECT_EQ(wrong(R"({"targets": ["sm_75"]})"), "option 'target' cannot be 'sm_75'; known: cpu, simt, sm_80, sm_90, sm_100");
+  EXPECT_EQ(wrong(R"({"targets": ["sm_75"]})"),
+            "option 'target' cannot be 'sm_75'; known: cpu, simt, sm_80, sm_90, sm_100");
   EXPECT_EQ(wrong("[1]"), "options must be a JSON object");
   EXPECT_NE(wrong("{").find("not JSON"), std::string::npos);
 }

@@ -28,11 +28,13 @@ TEST(CpuTargets, LevelsFeaturesAndNamesOfCpus) {
   EXPECT_EQ(read("x86-64-v3"), "x86-64-v3");
   EXPECT_EQ(read("x86-64-v4"), "x86-64-v4");
   EXPECT_EQ(read("host"), CpuTarget::host().text());
-  // Features alone add to the least there is; what is part of it, or of use to no kernel, is no difference.
+  // Features alone add to the least there is; what is part of it, or of use to no kernel, is no
+  // difference.
   EXPECT_EQ(read("avx2,fma"), "x86-64-v3");
   EXPECT_EQ(read("+avx2,+aes,+clwb"), "x86-64-v3");
   EXPECT_EQ(read("avx512f"), "x86-64-v3,+avx512f");
-  EXPECT_EQ(read("x86-64-v3,+gfni,+avx512vbmi2,avx512f"), "x86-64-v3,+avx512bw,+avx512f,+avx512vbmi2,+gfni");
+  EXPECT_EQ(read("x86-64-v3,+gfni,+avx512vbmi2,avx512f"),
+            "x86-64-v3,+avx512bw,+avx512f,+avx512vbmi2,+gfni");
   // In whatever order, what makes up a level is the level.
   EXPECT_EQ(read("x86-64-v3,+avx512vl,+avx512dq,+avx512cd,+avx512bw"), "x86-64-v4");
   EXPECT_EQ(read("x86-64-v4,-avx512dq"), "x86-64-v3,+avx512bw,+avx512cd,+avx512f,+avx512vl");
@@ -41,29 +43,40 @@ TEST(CpuTargets, LevelsFeaturesAndNamesOfCpus) {
   EXPECT_EQ(read("cascadelake"), "x86-64-v4,+avx512vnni");
   EXPECT_EQ(read("haswell"), "x86-64-v3");
   EXPECT_EQ(read("alderlake"), "x86-64-v3,+avxvnni,+gfni");
-  EXPECT_EQ(read("skylake-avx512,-avx512bw,+avxvnni"), "x86-64-v3,+avx512cd,+avx512dq,+avx512f,+avx512vl,+avxvnni");
+  EXPECT_EQ(read("skylake-avx512,-avx512bw,+avxvnni"),
+            "x86-64-v3,+avx512cd,+avx512dq,+avx512f,+avx512vl,+avxvnni");
   // Conversions to bf16 in hardware flush denormals.
   EXPECT_EQ(read("x86-64-v4,+avx512bf16"), "x86-64-v4");
 }
 
 TEST(CpuTargets, WhatIsWrongIsSaidWithTheWayOut) {
-  std::string known = "; known: host, x86-64-v3, x86-64-v4 and LLVM's names of CPUs, each with features: x86-64-v3,+avx512f";
+  std::string known = "; known: host, x86-64-v3, x86-64-v4 and LLVM's names of CPUs, each with "
+                      "features: x86-64-v3,+avx512f";
   EXPECT_EQ(read(""), "wrong: no CPU is named" + known);
-  EXPECT_EQ(read("x86-64-v5"), "wrong: 'x86-64-v5' is neither a CPU nor a feature that LLVM knows; did you mean 'x86-64-v2'?");
-  EXPECT_EQ(read("skylake-avx51"), "wrong: 'skylake-avx51' is neither a CPU nor a feature that LLVM knows; did you mean 'skylake-avx512'?");
-  EXPECT_EQ(read("hots"), "wrong: 'hots' is neither a CPU nor a feature that LLVM knows; did you mean 'host'?");
-  EXPECT_EQ(read("x86-64-v3,+avx512_vnni"), "wrong: 'avx512_vnni' is no feature that LLVM knows; did you mean 'avx512vnni'?");
+  EXPECT_EQ(read("x86-64-v5"), "wrong: 'x86-64-v5' is neither a CPU nor a feature that LLVM knows; "
+                               "did you mean 'x86-64-v2'?");
+  EXPECT_EQ(read("skylake-avx51"), "wrong: 'skylake-avx51' is neither a CPU nor a feature that "
+                                   "LLVM knows; did you mean 'skylake-avx512'?");
+  EXPECT_EQ(read("hots"),
+            "wrong: 'hots' is neither a CPU nor a feature that LLVM knows; did you mean 'host'?");
+  EXPECT_EQ(read("x86-64-v3,+avx512_vnni"),
+            "wrong: 'avx512_vnni' is no feature that LLVM knows; did you mean 'avx512vnni'?");
   EXPECT_EQ(read("x86-64-v3,"), "wrong: '' is no feature that LLVM knows" + known);
-  EXPECT_EQ(read("quantum"), "wrong: 'quantum' is neither a CPU nor a feature that LLVM knows" + known);
-  EXPECT_EQ(read("nehalem"), "wrong: 'nehalem' is below x86-64-v3, the least that kernels are compiled for: it lacks avx, avx2, bmi, bmi2, f16c, fma, "
+  EXPECT_EQ(read("quantum"),
+            "wrong: 'quantum' is neither a CPU nor a feature that LLVM knows" + known);
+  EXPECT_EQ(read("nehalem"), "wrong: 'nehalem' is below x86-64-v3, the least that kernels are "
+                             "compiled for: it lacks avx, avx2, bmi, bmi2, f16c, fma, "
                              "lzcnt, movbe, xsave");
-  EXPECT_EQ(read("x86-64-v3,-bmi2"), "wrong: 'x86-64-v3,-bmi2' is below x86-64-v3, the least that kernels are compiled for: it lacks bmi2");
+  EXPECT_EQ(read("x86-64-v3,-bmi2"), "wrong: 'x86-64-v3,-bmi2' is below x86-64-v3, the least that "
+                                     "kernels are compiled for: it lacks bmi2");
   EXPECT_LT(read(std::string(5000, 'a')).size(), 400u);
 }
 
 TEST(CpuTargets, WhateverLlvmKnowsTheRuntimeCanCheck) {
   std::vector<std::string_view> checked = kernelFeatures();
-  auto isChecked = [&](llvm::StringRef name) { return llvm::is_contained(checked, std::string_view(name)); };
+  auto isChecked = [&](llvm::StringRef name) {
+    return llvm::is_contained(checked, std::string_view(name));
+  };
   for (llvm::StringRef name : CpuTarget::usableFeatures()) {
     EXPECT_TRUE(isChecked(name)) << name.str();
   }
@@ -100,7 +113,8 @@ TEST(CpuTargets, TheRuntimeReadsThisMachineAsLlvmDoes) {
   for (std::string_view name : kernelFeatures()) {
     EXPECT_EQ(llvm::is_contained(hostFeatures(), name), theirs.lookup(name)) << name;
   }
-  EXPECT_EQ(missingFeatures("x86-64-v4", {}).empty(), CpuTarget::host().level == mlir::frit::CpuLevel::X86_64_V4);
+  EXPECT_EQ(missingFeatures("x86-64-v4", {}).empty(),
+            CpuTarget::host().level == mlir::frit::CpuLevel::X86_64_V4);
 }
 
 } // namespace

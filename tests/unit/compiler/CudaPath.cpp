@@ -1,6 +1,7 @@
-// What the compiler writes for a GPU, through the CUDA executor, with a driver that runs a launch in the emulation: parameters
-// arrive in the order and of the types the PTX declares, grids are the plan's, the workspace is handed from launch to launch, and a
-// 0-d CPU tensor arrives as a number. The results are compared with loops written here.
+// What the compiler writes for a GPU, through the CUDA executor, with a driver that runs a launch
+// in the emulation: parameters arrive in the order and of the types the PTX declares, grids are the
+// plan's, the workspace is handed from launch to launch, and a 0-d CPU tensor arrives as a number.
+// The results are compared with loops written here.
 
 #include "compiler/Compiler.h"
 #include "runtime/cpu/CodeMapping.h"
@@ -22,7 +23,8 @@ using namespace frit;
 
 namespace {
 
-/// The entries of the PTX that was loaded: a letter for each parameter, in order ('p'ointer, 'i'nteger, 'f'loat).
+/// The entries of the PTX that was loaded: a letter for each parameter, in order ('p'ointer,
+/// 'i'nteger, 'f'loat).
 struct Device {
   std::map<std::string, std::string> entries;
   std::map<char *, uint64_t> memory;
@@ -38,7 +40,8 @@ using FakeGraph = std::vector<std::function<DriverCode()>>;
 Device *device;
 
 void readEntries(const std::string &ptx) {
-  static const std::regex entry(R"(\.entry (\w+)\(([^)]*)\))"), parameter(R"(\.param \.(\w+)( \.ptr)?)");
+  static const std::regex entry(R"(\.entry (\w+)\(([^)]*)\))"),
+      parameter(R"(\.param \.(\w+)( \.ptr)?)");
   for (std::sregex_iterator at(ptx.begin(), ptx.end(), entry), end; at != end; ++at) {
     std::string list = (*at)[2], kinds;
     for (std::sregex_iterator p(list.begin(), list.end(), parameter); p != end; ++p) {
@@ -48,7 +51,8 @@ void readEntries(const std::string &ptx) {
   }
 }
 
-DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry, const SimtLaunch &shape, void **parameters) {
+DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry,
+                          const SimtLaunch &shape, void **parameters) {
   SimtArguments arguments;
   arguments.callbacks = &mathCallbacks();
   bool beyondPointers = false;
@@ -65,7 +69,8 @@ DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry
     auto *pointer = *static_cast<char **>(parameters[i]);
     auto block = device->memory.upper_bound(pointer);
     if (block == device->memory.begin() || pointer >= (--block)->first + block->second) {
-      device->error = entry.first + ": parameter " + std::to_string(i) + " is no pointer to memory of the device";
+      device->error = entry.first + ": parameter " + std::to_string(i) +
+                      " is no pointer to memory of the device";
       return 700;
     }
     uint64_t bytes = block->first + block->second - pointer;
@@ -78,7 +83,8 @@ DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry
   }
   SimtLaunch launch = shape;
   launch.kernel = entry.first;
-  launch.entry = reinterpret_cast<SimtFunction>(const_cast<void *>(device->emulation->find(entry.first)));
+  launch.entry =
+      reinterpret_cast<SimtFunction>(const_cast<void *>(device->emulation->find(entry.first)));
   Status status = runSimtKernel(arguments, {launch});
   device->error = status.message();
   device->launched.push_back(entry.first);
@@ -86,7 +92,8 @@ DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry
 }
 
 /// A graph keeps the values that its parameters have now.
-std::function<DriverCode()> recorded(const std::pair<const std::string, std::string> &entry, const SimtLaunch &shape, void **parameters) {
+std::function<DriverCode()> recorded(const std::pair<const std::string, std::string> &entry,
+                                     const SimtLaunch &shape, void **parameters) {
   std::vector<uint64_t> values;
   for (size_t i = 0; i < entry.second.size(); ++i) {
     values.push_back(*static_cast<uint64_t *>(parameters[i]));
@@ -105,24 +112,34 @@ DriverTable emulatingDriver() {
   table.cuInit = [](unsigned) { return 0; };
   table.cuDriverGetVersion = [](int *version) { return *version = 13000, 0; };
   table.cuGetErrorName = [](DriverCode, const char **text) { return *text = "ERROR", 0; };
-  table.cuGetErrorString = [](DriverCode, const char **text) { return *text = device->error.c_str(), 0; };
-  table.cuCtxGetCurrent = [](DriverContext *context) { return *context = reinterpret_cast<void *>(0x1000), 0; };
+  table.cuGetErrorString = [](DriverCode, const char **text) {
+    return *text = device->error.c_str(), 0;
+  };
+  table.cuCtxGetCurrent = [](DriverContext *context) {
+    return *context = reinterpret_cast<void *>(0x1000), 0;
+  };
   table.cuCtxGetDevice = [](int *number) { return *number = 0, 0; };
-  table.cuDeviceGetAttribute = [](int *value, int attribute, int) { return *value = attribute == 75 ? 9 : 0, 0; };
+  table.cuDeviceGetAttribute = [](int *value, int attribute, int) {
+    return *value = attribute == 75 ? 9 : 0, 0;
+  };
   table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **) {
     readEntries(static_cast<const char *>(image));
     return *module = reinterpret_cast<DriverModule>(1), 0;
   };
   table.cuModuleUnload = [](DriverModule) { return 0; };
-  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule, const char *name) -> DriverCode {
+  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule,
+                                 const char *name) -> DriverCode {
     auto known = device->entries.find(name);
-    *function = known == device->entries.end() ? nullptr : reinterpret_cast<DriverFunction>(&*known);
+    *function =
+        known == device->entries.end() ? nullptr : reinterpret_cast<DriverFunction>(&*known);
     return *function ? 0 : 500;
   };
   table.cuFuncSetAttribute = [](DriverFunction, int, int) { return 0; };
-  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared, DriverStream stream, void **parameters, void **) -> DriverCode {
-    const auto *entry = reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
+  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z,
+                            unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                            DriverStream stream, void **parameters, void **) -> DriverCode {
+    const auto *entry =
+        reinterpret_cast<const std::pair<const std::string, std::string> *>(function);
     SimtLaunch shape = {"", nullptr, {x, y, z}, {bx, by, bz}, shared};
     if (!stream || stream != device->captured) {
       return launchEmulated(*entry, shape, parameters);
@@ -130,29 +147,43 @@ DriverTable emulatingDriver() {
     device->recorded.push_back(recorded(*entry, shape, parameters));
     return 0;
   };
-  table.cuStreamCreate = [](DriverStream *stream, unsigned) { return *stream = reinterpret_cast<void *>(0x900), 0; };
+  table.cuStreamCreate = [](DriverStream *stream, unsigned) {
+    return *stream = reinterpret_cast<void *>(0x900), 0;
+  };
   table.cuStreamDestroy = [](DriverStream) { return 0; };
-  table.cuStreamBeginCapture = [](DriverStream stream, int) { return device->captured = stream, device->recorded.clear(), 0; };
+  table.cuStreamBeginCapture = [](DriverStream stream, int) {
+    return device->captured = stream, device->recorded.clear(), 0;
+  };
   table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) {
     return device->captured = nullptr, *graph = new FakeGraph(std::move(device->recorded)), 0;
   };
   // A node is known by its number, from 1 on.
-  table.cuStreamGetCaptureInfo = [](DriverStream, int *status, uint64_t *, DriverGraph *, const DriverGraphNode **last, size_t *count) {
+  table.cuStreamGetCaptureInfo = [](DriverStream, int *status, uint64_t *, DriverGraph *,
+                                    const DriverGraphNode **last, size_t *count) {
     static DriverGraphNode node;
     node = reinterpret_cast<DriverGraphNode>(device->recorded.size());
     return *status = 1, *last = &node, *count = 1, 0;
   };
-  table.cuGraphExecKernelNodeSetParams = [](DriverGraphExec graph, DriverGraphNode node, const DriverKernelNode *launch) {
-    const auto *entry = reinterpret_cast<const std::pair<const std::string, std::string> *>(launch->function);
-    SimtLaunch shape = {"", nullptr, {launch->gridX, launch->gridY, launch->gridZ},
-                        {launch->blockX, launch->blockY, launch->blockZ}, launch->sharedBytes};
-    static_cast<FakeGraph *>(graph)->at(reinterpret_cast<uintptr_t>(node) - 1) = recorded(*entry, shape, launch->parameters);
+  table.cuGraphExecKernelNodeSetParams = [](DriverGraphExec graph, DriverGraphNode node,
+                                            const DriverKernelNode *launch) {
+    const auto *entry =
+        reinterpret_cast<const std::pair<const std::string, std::string> *>(launch->function);
+    SimtLaunch shape = {"",
+                        nullptr,
+                        {launch->gridX, launch->gridY, launch->gridZ},
+                        {launch->blockX, launch->blockY, launch->blockZ},
+                        launch->sharedBytes};
+    static_cast<FakeGraph *>(graph)->at(reinterpret_cast<uintptr_t>(node) - 1) =
+        recorded(*entry, shape, launch->parameters);
     return 0;
   };
-  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph, unsigned long long) {
+  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph,
+                                         unsigned long long) {
     return *made = new FakeGraph(*static_cast<FakeGraph *>(graph)), 0;
   };
-  table.cuGraphDestroy = table.cuGraphExecDestroy = [](DriverGraph graph) { return delete static_cast<FakeGraph *>(graph), 0; };
+  table.cuGraphDestroy = table.cuGraphExecDestroy = [](DriverGraph graph) {
+    return delete static_cast<FakeGraph *>(graph), 0;
+  };
   table.cuGraphLaunch = [](DriverGraphExec graph, DriverStream) -> DriverCode {
     ++device->graphLaunches;
     for (auto &node : *static_cast<FakeGraph *>(graph)) {
@@ -162,7 +193,8 @@ DriverTable emulatingDriver() {
     }
     return 0;
   };
-  table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream) -> DriverCode {
+  table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes,
+                               DriverStream) -> DriverCode {
     return std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes), 0;
   };
   table.cuStreamQuery = [](DriverStream) { return 0; };
@@ -170,10 +202,12 @@ DriverTable emulatingDriver() {
   return table;
 }
 
-/// The host of frit-run, whose memory stands for the device's; tensors of rank 0 among the inputs lie on the CPU.
+/// The host of frit-run, whose memory stands for the device's; tensors of rank 0 among the inputs
+/// lie on the CPU.
 class DeviceHost : public TensorHost {
 public:
-  explicit DeviceHost(const DecodedPlan &plan) : inner(std::move(*StandaloneHost::create(plan, 1))) {}
+  explicit DeviceHost(const DecodedPlan &plan)
+      : inner(std::move(*StandaloneHost::create(plan, 1))) {}
 
   void *allocateRaw(format::Device where, uint64_t bytes) override {
     void *memory = inner->allocateRaw(where, bytes);
@@ -188,7 +222,8 @@ public:
     FRIT_RETURN_IF_ERROR(inner->allocateTensor(shape, slot));
     return track(slot.handle), Status::ok();
   }
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override {
     return inner->viewTensor(source, shape, offset, slot);
   }
   void releaseTensor(void *handle) override { inner->releaseTensor(handle); }
@@ -198,7 +233,9 @@ public:
     view.device = view.rank == 0 ? format::Device::Cpu : format::Device::Cuda;
     return view;
   }
-  Status copyInto(const TensorSlot &to, const TensorSlot &from) override { return inner->copyInto(to, from); }
+  Status copyInto(const TensorSlot &to, const TensorSlot &from) override {
+    return inner->copyInto(to, from);
+  }
   void bumpVersion(const TensorSlot &) override {}
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override {
     return inner->readItem(tensor, integer, real);
@@ -206,7 +243,9 @@ public:
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
     return inner->wrapScalar(dtype, integer, real, slot);
   }
-  Status callAten(uint32_t number, RunState &state) override { return inner->callAten(number, state); }
+  Status callAten(uint32_t number, RunState &state) override {
+    return inner->callAten(number, state);
+  }
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
     inner->parallelFor(units, grain, body, argument);
   }
@@ -224,7 +263,8 @@ private:
   std::unique_ptr<StandaloneHost> inner;
 };
 
-HostTensor *newTensor(format::Dtype dtype, std::vector<int64_t> sizes, const void *data, uint64_t bytes) {
+HostTensor *newTensor(format::Dtype dtype, std::vector<int64_t> sizes, const void *data,
+                      uint64_t bytes) {
   auto *memory = static_cast<char *>(std::aligned_alloc(64, (bytes + 64) / 64 * 64));
   std::memcpy(memory, data, bytes);
   std::vector<int64_t> strides(sizes.size(), 1);
@@ -234,7 +274,8 @@ HostTensor *newTensor(format::Dtype dtype, std::vector<int64_t> sizes, const voi
   return new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, dtype};
 }
 
-/// y = x * s; its columns summed, and all of it: a kernel of each way to reduce, the last in several launches.
+/// y = x * s; its columns summed, and all of it: a kernel of each way to reduce, the last in
+/// several launches.
 constexpr const char *kGraph = R"mlir(
 frit.graph @layer(
     %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
@@ -264,7 +305,8 @@ frit.graph @layer(
 }
 )mlir";
 
-/// t = sum(y * c * d) with y = x * s, c = sum of y's columns, d = sum of (y * c)'s: one kernel after the other.
+/// t = sum(y * c * d) with y = x * s, c = sum of y's columns, d = sum of (y * c)'s: one kernel
+/// after the other.
 constexpr const char *kChain = R"mlir(
 frit.graph @layer(
     %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
@@ -321,7 +363,8 @@ struct Compiled {
     CompileResult compiled = compileIr(graph, options);
     EXPECT_TRUE(compiled.ok()) << compiled.errorText();
     const std::string &bytes = compiled.artifact;
-    auto loaded = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto loaded =
+        Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     EXPECT_TRUE(loaded.isOk()) << loaded.status().message();
     device = &own;
     auto mapping = CodeMapping::map(**loaded, static_cast<int>(format::ImageKind::Simt));
@@ -335,7 +378,8 @@ struct Compiled {
   }
 
   HostTensor *matrix(int64_t rows, int64_t columns, const std::vector<float> &values) {
-    HostTensor *made = newTensor(format::Dtype::F32, {rows, columns}, values.data(), values.size() * 4);
+    HostTensor *made =
+        newTensor(format::Dtype::F32, {rows, columns}, values.data(), values.size() * 4);
     host->track(made);
     return made;
   }
@@ -343,7 +387,8 @@ struct Compiled {
   /// One call, compared with loops; takes x.
   template <typename Run> void check(HostTensor *x, double scale, Run run) {
     int64_t rows = x->sizes[0], columns = x->sizes[1];
-    std::vector<float> values(reinterpret_cast<float *>(x->data), reinterpret_cast<float *>(x->data) + rows * columns);
+    std::vector<float> values(reinterpret_cast<float *>(x->data),
+                              reinterpret_cast<float *>(x->data) + rows * columns);
     std::vector<InputValue> inputs(2);
     inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
     inputs[0].handle = x;
@@ -352,7 +397,8 @@ struct Compiled {
     Status status = run(inputs, outputs);
     ASSERT_TRUE(status.isOk()) << status.message();
     auto at = [&](int output, int64_t i) {
-      return reinterpret_cast<float *>(static_cast<HostTensor *>(outputs[static_cast<size_t>(output)].handle)->data)[i];
+      return reinterpret_cast<float *>(
+          static_cast<HostTensor *>(outputs[static_cast<size_t>(output)].handle)->data)[i];
     };
     auto factor = static_cast<float>(scale);
     float total = 0;
@@ -360,7 +406,8 @@ struct Compiled {
       float sum = 0;
       for (int64_t row = 0; row < rows; ++row) {
         sum += values[static_cast<size_t>(row * columns + column)] * factor;
-        EXPECT_EQ(at(0, row * columns + column), values[static_cast<size_t>(row * columns + column)] * factor);
+        EXPECT_EQ(at(0, row * columns + column),
+                  values[static_cast<size_t>(row * columns + column)] * factor);
       }
       // Multiples of a half: exact in any order.
       EXPECT_EQ(at(1, column), sum);
@@ -392,8 +439,9 @@ TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
   Compiled compiled(kGraph);
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>{2, 3}, {33, 40}, {5, 257}}) {
     compiled.own.launched.clear();
-    compiled.check(compiled.matrix(rows, columns, ramp(rows * columns, 0)), 0.5,
-                   [&](auto &inputs, auto &outputs) { return compiled.executor->run(inputs, outputs); });
+    compiled.check(
+        compiled.matrix(rows, columns, ramp(rows * columns, 0)), 0.5,
+        [&](auto &inputs, auto &outputs) { return compiled.executor->run(inputs, outputs); });
     EXPECT_GE(compiled.own.launched.size(), 3u);
   }
 }
@@ -401,7 +449,8 @@ TEST(CudaPath, AnArtifactOfTheCompilerRunsThroughTheExecutor) {
 TEST(CudaPath, CudaGraphsGiveTheBitsOfSingleLaunches) {
   Compiled compiled(kChain);
   GraphPool pool({takeBlock, giveBlock});
-  CudaGraphs graphs(compiled.plan, *compiled.host, *compiled.backend, *compiled.executor, compiled.driver, pool, {});
+  CudaGraphs graphs(compiled.plan, *compiled.host, *compiled.backend, *compiled.executor,
+                    compiled.driver, pool, {});
   unsigned calls = 0;
   auto total = [&](HostTensor *x, double scale, auto &runner) {
     std::vector<InputValue> inputs(2);
@@ -432,7 +481,8 @@ TEST(CudaPath, CudaGraphsGiveTheBitsOfSingleLaunches) {
   }
   GraphCounters counters = graphs.counters();
   for (const auto &[why, count] : counters.notCaptured) {
-    ADD_FAILURE() << count << " calls: " << why << ", " << testing::PrintToString(compiled.own.launched);
+    ADD_FAILURE() << count << " calls: " << why << ", "
+                  << testing::PrintToString(compiled.own.launched);
   }
   // Two sizes, whatever the number; the first call of each runs without.
   EXPECT_EQ(counters.captures, 2u);

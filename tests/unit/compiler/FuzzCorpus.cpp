@@ -1,4 +1,5 @@
-// The compiler's fuzz targets over their corpus, as Corpus.cpp of tests/fuzz does for the runtime's.
+// The compiler's fuzz targets over their corpus, as Corpus.cpp of tests/fuzz does for the
+// runtime's.
 
 #include "tests/fuzz/CompilerTargets.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 void runOver(void (*target)(std::string_view), const std::string &folder) {
   size_t inputs = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(FRIT_SOURCE_DIR "/tests/" + folder)) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(FRIT_SOURCE_DIR "/tests/" + folder)) {
     if (!entry.is_regular_file()) {
       continue;
     }

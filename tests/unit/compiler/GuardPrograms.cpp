@@ -1,5 +1,6 @@
-// Assumptions have two forms: attributes, which passes evaluate and simplify, and instructions in a plan, which the executor runs.
-// Random ones over random sizes must say the same, whatever the passes made of them in between.
+// Assumptions have two forms: attributes, which passes evaluate and simplify, and instructions in a
+// plan, which the executor runs. Random ones over random sizes must say the same, whatever the
+// passes made of them in between.
 
 #include "compiler/Compiler.h"
 #include "ir/FritOps.h"
@@ -29,12 +30,16 @@ constexpr int64_t kMost = 40;
 class Randomly {
 public:
   explicit Randomly(unsigned seed) : random(seed) {}
-  int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); }
+  int64_t number(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  }
 
   SizeExpr size(mlir::MLIRContext &context, int depth = 2) {
     int64_t kind = depth == 0 ? number(0, 1) : number(0, 8);
     auto part = [&] { return size(context, depth - 1); };
-    auto constant = [&](int64_t low, int64_t high) { return SizeExpr::constant(&context, number(low, high)); };
+    auto constant = [&](int64_t low, int64_t high) {
+      return SizeExpr::constant(&context, number(low, high));
+    };
     switch (kind) {
     case 0:
       return constant(-3, 9);
@@ -63,9 +68,12 @@ public:
     SizeExpr a = size(context);
     switch (number(0, 4)) {
     case 0: // often true
-      return make(GuardKind::Equal, {a, number(0, 1) ? size(context, 1) : a.floorDiv(SizeExpr::constant(&context, 2)) * 2});
+      return make(
+          GuardKind::Equal,
+          {a, number(0, 1) ? size(context, 1) : a.floorDiv(SizeExpr::constant(&context, 2)) * 2});
     case 1:
-      return make(GuardKind::Range, {a, SizeExpr::constant(&context, number(-9, 9)), size(context, 1) + number(0, 90)});
+      return make(GuardKind::Range, {a, SizeExpr::constant(&context, number(-9, 9)),
+                                     size(context, 1) + number(0, 90)});
     case 2:
     case 3:
       return make(GuardKind::Divisor, {a, SizeExpr::constant(&context, number(1, 8))});
@@ -80,7 +88,8 @@ private:
 
 /// The artifact of a graph of four integers with these guards, or why there is none.
 CompileResult compileGuards(const std::vector<AssumptionAttr> &assumptions) {
-  std::string text = "frit.graph @main(%a: i64, %b: i64, %c: i64, %d: i64) -> i64 attributes {symbols = [";
+  std::string text =
+      "frit.graph @main(%a: i64, %b: i64, %c: i64, %d: i64) -> i64 attributes {symbols = [";
   llvm::raw_string_ostream ir(text);
   for (int i = 0; i < kSymbols; ++i) {
     ir << (i ? ", " : "") << "#frit.symbol<\"s" << i << "\", min = 1, max = " << kMost << ">";
@@ -118,7 +127,8 @@ TEST(GuardPrograms, SayWhatTheAttributesSay) {
     std::unique_ptr<StandaloneHost> host;
     std::unique_ptr<CpuBackend> backend;
     if (compiled.ok()) {
-      auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(compiled.artifact.data()), compiled.artifact.size()});
+      auto artifact = Artifact::fromBytes(
+          {reinterpret_cast<const uint8_t *>(compiled.artifact.data()), compiled.artifact.size()});
       ASSERT_TRUE(artifact.isOk()) << artifact.status().message();
       auto plan = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
       ASSERT_TRUE(plan.isOk()) << plan.status().message();
@@ -126,7 +136,8 @@ TEST(GuardPrograms, SayWhatTheAttributesSay) {
       backend = std::move(*CpuBackend::create(**plan));
       executor = std::make_unique<PlanExecutor>(*plan, *host, *backend);
     } else {
-      ASSERT_NE(compiled.errorText().find("can never run"), std::string::npos) << compiled.errorText();
+      ASSERT_NE(compiled.errorText().find("can never run"), std::string::npos)
+          << compiled.errorText();
       ++refused;
     }
     for (int round = 0; round < 60; ++round) {
@@ -135,7 +146,9 @@ TEST(GuardPrograms, SayWhatTheAttributesSay) {
         input.kind = InputValue::Kind::Int;
         input.integer = random.number(1, round % 2 ? kMost : 6);
       }
-      auto lookup = [&](llvm::StringRef name) { return std::optional(inputs[name.back() - '0'].integer); };
+      auto lookup = [&](llvm::StringRef name) {
+        return std::optional(inputs[name.back() - '0'].integer);
+      };
       bool expected = true;
       std::string text;
       for (AssumptionAttr assumption : assumptions) {
@@ -154,7 +167,8 @@ TEST(GuardPrograms, SayWhatTheAttributesSay) {
       ++ran;
       if (!status.isOk()) {
         ++broken;
-        EXPECT_NE(status.message().find("assumed by random"), std::string::npos) << status.message();
+        EXPECT_NE(status.message().find("assumed by random"), std::string::npos)
+            << status.message();
       }
     }
   }

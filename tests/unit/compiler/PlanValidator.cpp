@@ -38,7 +38,8 @@ struct Planned {
     for (auto one : module->getOps<GraphOp>()) {
       graph = one;
     }
-    auto read = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(whole.artifact.data()), whole.artifact.size()});
+    auto read = Artifact::fromBytes(
+        {reinterpret_cast<const uint8_t *>(whole.artifact.data()), whole.artifact.size()});
     error = read.isOk() ? "" : read.status().message();
     if (read.isOk()) {
       plan.reset((*read)->plan(format::Target::Cpu)->UnPack());
@@ -54,11 +55,16 @@ struct Planned {
         return at;
       }
     }
-    ADD_FAILURE() << "the plan has too few steps " << format::EnumNameAction(kind) << ": " << steps();
+    ADD_FAILURE() << "the plan has too few steps " << format::EnumNameAction(kind) << ": "
+                  << steps();
     return 0;
   }
-  format::ActionUnion &action(format::Action kind, unsigned n = 0) { return plan->steps[find(kind, n)]->action; }
-  std::vector<uint32_t> &launched(unsigned n) { return action(format::Action::Launch, n).AsLaunch()->tensors; }
+  format::ActionUnion &action(format::Action kind, unsigned n = 0) {
+    return plan->steps[find(kind, n)]->action;
+  }
+  std::vector<uint32_t> &launched(unsigned n) {
+    return action(format::Action::Launch, n).AsLaunch()->tensors;
+  }
   void drop(size_t at) { plan->steps.erase(plan->steps.begin() + at); }
   void move(size_t from, size_t to) {
     auto step = std::move(plan->steps[from]);
@@ -84,24 +90,34 @@ struct Planned {
   std::string error;
 };
 
-#define BINARY "operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]"
+#define BINARY                                                                                     \
+  "operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]"
 #define UNARY "operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]"
 #define SQUARE "tensor<?x?xf32, #frit.dims<[s0, s0]>>"
 
-/// Kernels before and after library calls, a view of a call's result, a result written over an operand, one kernel with a result in an argument's place and
-/// one that is copied into another argument.
-constexpr const char *kProgram = "frit.graph @main(%a: " SQUARE ", %b: " SQUARE ", %c: " SQUARE ") -> (" SQUARE ", " SQUARE R"()
+/// Kernels before and after library calls, a view of a call's result, a result written over an
+/// operand, one kernel with a result in an argument's place and one that is copied into another
+/// argument.
+constexpr const char *kProgram =
+    "frit.graph @main(%a: " SQUARE ", %b: " SQUARE ", %c: " SQUARE ") -> (" SQUARE ", " SQUARE R"()
     attributes {symbols = [#frit.symbol<"s0", min = 2, hint = 8>],
                 res_attrs = [{frit.storage = #frit.storage<fresh, 0>, frit.layout = #frit.layout<[s0, 1]>},
                              {frit.storage = #frit.storage<fresh, 1>, frit.layout = #frit.layout<[s0, 1]>}]} {
-  %0 = frit.aten "aten.sub.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1 : i64] {)" BINARY "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
-  %1 = frit.aten "aten.mm.default"(%0, %b) [#frit.operand<0>, #frit.operand<1>] {)" BINARY "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
-  %2 = frit.aten "aten.t.default"(%1) [#frit.operand<0>] {)" UNARY R"(, result_layouts = [#frit.layout<[1, s0]>]} : ()" SQUARE ") -> " SQUARE R"(
-  %3 = frit.aten "aten.add.Tensor"(%2, %0) [#frit.operand<0>, #frit.operand<1>, 1 : i64] {)" BINARY "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
-  %4 = frit.aten "aten.mm.default"(%3, %2) [#frit.operand<0>, #frit.operand<1>] {)" BINARY "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
-  %5 = frit.aten "aten.exp.default"(%4) [#frit.operand<0>] {)" UNARY "} : (" SQUARE ") -> " SQUARE R"(
+  %0 = frit.aten "aten.sub.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1 : i64] {)" BINARY
+    "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
+  %1 = frit.aten "aten.mm.default"(%0, %b) [#frit.operand<0>, #frit.operand<1>] {)" BINARY
+    "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
+  %2 = frit.aten "aten.t.default"(%1) [#frit.operand<0>] {)" UNARY
+    R"(, result_layouts = [#frit.layout<[1, s0]>]} : ()" SQUARE ") -> " SQUARE R"(
+  %3 = frit.aten "aten.add.Tensor"(%2, %0) [#frit.operand<0>, #frit.operand<1>, 1 : i64] {)" BINARY
+    "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
+  %4 = frit.aten "aten.mm.default"(%3, %2) [#frit.operand<0>, #frit.operand<1>] {)" BINARY
+    "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
+  %5 = frit.aten "aten.exp.default"(%4) [#frit.operand<0>] {)" UNARY "} : (" SQUARE ") -> " SQUARE
+    R"(
   frit.store %5 into %c : )" SQUARE ", " SQUARE R"(
-  %6 = frit.aten "aten.mul.Tensor"(%5, %a) [#frit.operand<0>, #frit.operand<1>] {)" BINARY "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
+  %6 = frit.aten "aten.mul.Tensor"(%5, %a) [#frit.operand<0>, #frit.operand<1>] {)" BINARY
+    "} : (" SQUARE ", " SQUARE ") -> " SQUARE R"(
   frit.store %6 into %b : )" SQUARE ", " SQUARE R"(
   frit.return %4, %6 : )" SQUARE ", " SQUARE "\n}\n";
 
@@ -129,8 +145,10 @@ struct Mistake {
 };
 
 const Mistake kMistakes[] = {
-    {"an operand of a kernel is another value", [](Planned &p) { std::swap(p.launched(0)[0], p.launched(0)[1]); }, "reads"},
-    {"a launch runs another kernel", [](Planned &p) { p.action(Action::Launch, 0).AsLaunch()->kernel ^= 1; }, "another kernel"},
+    {"an operand of a kernel is another value",
+     [](Planned &p) { std::swap(p.launched(0)[0], p.launched(0)[1]); }, "reads"},
+    {"a launch runs another kernel",
+     [](Planned &p) { p.action(Action::Launch, 0).AsLaunch()->kernel ^= 1; }, "another kernel"},
     {"a launch passes another size",
      [](Planned &p) {
        auto &launch = *p.action(Action::Launch, 0).AsLaunch();
@@ -143,7 +161,8 @@ const Mistake kMistakes[] = {
        std::swap(call.arguments[0]->reg, call.arguments[1]->reg);
      },
      "reads"},
-    {"a library call is another one", [](Planned &p) { p.action(Action::Aten, 0).AsAten()->name = "aten::bmm"; }, "calls"},
+    {"a library call is another one",
+     [](Planned &p) { p.action(Action::Aten, 0).AsAten()->name = "aten::bmm"; }, "calls"},
     {"a view begins an element late",
      [](Planned &p) {
        size_t view = p.find(Action::View, 0);
@@ -173,19 +192,23 @@ const Mistake kMistakes[] = {
      "dropped"},
     {"storage is handed on before its last reader",
      [](Planned &p) {
-       // The first product's result takes the place of the sum that is read afterwards: a launch writes it.
+       // The first product's result takes the place of the sum that is read afterwards: a launch
+       // writes it.
        p.launched(2)[2] = p.launched(1)[2];
      },
      ""},
     {"a result is written over an operand that is read across",
      [](Planned &p) { p.launched(1)[2] = p.launched(1)[0]; }, "over operand"},
     {"storage is too small",
-     [](Planned &p) { p.action(Action::Alloc, 0).AsAlloc()->bytes = p.number(8); }, "beyond the end"},
+     [](Planned &p) { p.action(Action::Alloc, 0).AsAlloc()->bytes = p.number(8); },
+     "beyond the end"},
     {"a store is missing", [](Planned &p) { p.drop(p.find(Action::CopyInto)); }, ""},
     {"a store writes to another argument",
-     [](Planned &p) { p.action(Action::CopyInto).AsCopyInto()->tensor = p.launched(0)[0]; }, "dropped"},
+     [](Planned &p) { p.action(Action::CopyInto).AsCopyInto()->tensor = p.launched(0)[0]; },
+     "dropped"},
     {"a store comes from another value",
-     [](Planned &p) { p.action(Action::CopyInto).AsCopyInto()->source = p.launched(2)[2]; }, "dropped"},
+     [](Planned &p) { p.action(Action::CopyInto).AsCopyInto()->source = p.launched(2)[2]; },
+     "dropped"},
     {"an argument is written before its last reader",
      [](Planned &p) {
        // What the third kernel writes into c, the first one writes there already.
@@ -194,10 +217,13 @@ const Mistake kMistakes[] = {
      },
      ""},
     {"a write is not said", [](Planned &p) { p.plan->inputs[1]->mutated = false; }, "does not say"},
-    {"a result is another value", [](Planned &p) { std::swap(p.plan->outputs[0]->reg, p.plan->outputs[1]->reg); }, ""},
+    {"a result is another value",
+     [](Planned &p) { std::swap(p.plan->outputs[0]->reg, p.plan->outputs[1]->reg); }, ""},
     {"a result is in the storage of an argument",
-     [](Planned &p) { p.plan->outputs[1]->reg = p.action(Action::CopyInto).AsCopyInto()->tensor; }, "dropped"},
-    {"two results share storage", [](Planned &p) { p.plan->outputs[1]->reg = p.plan->outputs[0]->reg; }, ""},
+     [](Planned &p) { p.plan->outputs[1]->reg = p.action(Action::CopyInto).AsCopyInto()->tensor; },
+     "dropped"},
+    {"two results share storage",
+     [](Planned &p) { p.plan->outputs[1]->reg = p.plan->outputs[0]->reg; }, ""},
     {"a result begins elsewhere",
      [](Planned &p) {
        uint32_t result = p.plan->outputs[1]->reg;
@@ -264,11 +290,12 @@ TEST(PlanValidator, RefusesKernelsThatReadUncheckedShapes) {
       << planned.verdict();
 }
 
-INSTANTIATE_TEST_SUITE_P(PlanValidator, Planted, testing::ValuesIn(kMistakes), [](const auto &info) {
-  std::string name = info.param.name;
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(PlanValidator, Planted, testing::ValuesIn(kMistakes),
+                         [](const auto &info) {
+                           std::string name = info.param.name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 } // namespace
 } // namespace frit

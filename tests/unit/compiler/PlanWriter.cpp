@@ -1,4 +1,5 @@
-// The plan of small graphs, step by step: what is allocated, looked at, called and dropped, and when.
+// The plan of small graphs, step by step: what is allocated, looked at, called and dropped, and
+// when.
 
 #include "compiler/Compiler.h"
 #include "runtime/artifact/Artifact.h"
@@ -16,7 +17,8 @@ struct Compiled {
     error = result.errorText();
     report = result.report;
     if (result.ok()) {
-      auto read = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(result.artifact.data()), result.artifact.size()});
+      auto read = Artifact::fromBytes(
+          {reinterpret_cast<const uint8_t *>(result.artifact.data()), result.artifact.size()});
       error = read.isOk() ? "" : read.status().message();
       if (read.isOk()) {
         artifact = *read;
@@ -95,14 +97,18 @@ frit.graph @main(%n: i64, %x: tensor<4xf32>) -> (tensor<4xf32>, i64, i64)
 
 TEST(PlanWriter, ReportsCallsWithTheirReason) {
   Compiled compiled(kChain);
-  EXPECT_NE(compiled.report.find(R"("op":"aten.sort.default")"), std::string::npos) << compiled.report;
+  EXPECT_NE(compiled.report.find(R"("op":"aten.sort.default")"), std::string::npos)
+      << compiled.report;
   EXPECT_NE(compiled.report.find(R"("phases_ms")"), std::string::npos);
 }
 
 TEST(PlanWriter, SaysWhatItCannotPlan) {
-  Compiled compiled("frit.graph @main(%x: tensor<?xf32, #frit.dims<[s7]>>) -> tensor<?xf32, #frit.dims<[s7 * 2]>> attributes {symbols = []} {\n"
-                    "  %0 = frit.aten \"aten.repeat.default\"(%x) [#frit.operand<0>, [2 : i64]] {operand_dtypes = [#frit.dtype<f32>], "
-                    "result_dtypes = [#frit.dtype<f32>]} : (tensor<?xf32, #frit.dims<[s7]>>) -> tensor<?xf32, #frit.dims<[s7 * 2]>>\n"
+  Compiled compiled("frit.graph @main(%x: tensor<?xf32, #frit.dims<[s7]>>) -> tensor<?xf32, "
+                    "#frit.dims<[s7 * 2]>> attributes {symbols = []} {\n"
+                    "  %0 = frit.aten \"aten.repeat.default\"(%x) [#frit.operand<0>, [2 : i64]] "
+                    "{operand_dtypes = [#frit.dtype<f32>], "
+                    "result_dtypes = [#frit.dtype<f32>]} : (tensor<?xf32, #frit.dims<[s7]>>) -> "
+                    "tensor<?xf32, #frit.dims<[s7 * 2]>>\n"
                     "  frit.return %0 : tensor<?xf32, #frit.dims<[s7 * 2]>>\n}");
   EXPECT_NE(compiled.error.find("s7"), std::string::npos) << compiled.error;
 }

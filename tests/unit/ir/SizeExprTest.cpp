@@ -1,7 +1,8 @@
-// Sizes decide types, indices and guards, so their algebra is checked against arithmetic: identities that must be one
-// attribute, and random expressions whose value no construction, substitution or simplification may change.
-#include "ir/FritDialect.h"
+// Sizes decide types, indices and guards, so their algebra is checked against arithmetic:
+// identities that must be one attribute, and random expressions whose value no construction,
+// substitution or simplification may change.
 #include "ir/SizeExpr.h"
+#include "ir/FritDialect.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -65,7 +66,8 @@ TEST_F(Sizes, DivisionWithoutAValueStaysOpaque) {
 }
 
 TEST_F(Sizes, TextRoundTrips) {
-  for (StringRef text : {"0", "-1", "s0", "-s0", "3 * s0 * s1 - 7", "floordiv(s0 + 7, 8) * 8", "max(s0, 2 * s1 - 1)"}) {
+  for (StringRef text : {"0", "-1", "s0", "-s0", "3 * s0 * s1 - 7", "floordiv(s0 + 7, 8) * 8",
+                         "max(s0, 2 * s1 - 1)"}) {
     expectSame(parse(text).str(), text);
   }
   std::string error;
@@ -132,14 +134,22 @@ protected:
     Pair a = build(depth - 1), b = build(depth - 1);
     bool known = a.value && b.value;
     __int128 x = a.value.value_or(0), y = b.value.value_or(0);
-    auto pair = [&](SizeExpr size, __int128 value) { return Pair{size, known ? small(value) : std::nullopt}; };
+    auto pair = [&](SizeExpr size, __int128 value) {
+      return Pair{size, known ? small(value) : std::nullopt};
+    };
     switch (random() % 8) {
-    case 0: return pair(a.size + b.size, x + y);
-    case 1: return pair(a.size - b.size, x - y);
-    case 2: return pair(a.size * b.size, x * y);
-    case 3: return pair(a.size.max(b.size), std::max(x, y));
-    case 4: return pair(a.size.min(b.size), std::min(x, y));
-    default: break;
+    case 0:
+      return pair(a.size + b.size, x + y);
+    case 1:
+      return pair(a.size - b.size, x - y);
+    case 2:
+      return pair(a.size * b.size, x * y);
+    case 3:
+      return pair(a.size.max(b.size), std::max(x, y));
+    case 4:
+      return pair(a.size.min(b.size), std::min(x, y));
+    default:
+      break;
     }
     if (b.size.isConstant(0)) {
       return a;
@@ -160,9 +170,11 @@ protected:
   }
   void expectValue(SizeExpr size, const Pair &pair, StringRef what) {
     auto value = size.evaluate([&](StringRef name) { return lookup(name); });
-    // Terms that cancel may overflow or divide by zero on the way only where the plain form does too.
+    // Terms that cancel may overflow or divide by zero on the way only where the plain form does
+    // too.
     if (pair.value && value) {
-      EXPECT_EQ(*value, *pair.value) << what.str() << " of " << pair.size.str() << " is " << size.str() << shown();
+      EXPECT_EQ(*value, *pair.value)
+          << what.str() << " of " << pair.size.str() << " is " << size.str() << shown();
     }
     compared += pair.value && value;
   }
@@ -187,7 +199,8 @@ TEST_F(RandomSizes, NothingChangesValues) {
       int64_t divisor = random() % 4 == 0 ? 1 + random() % 4 : 1;
       max = (max + divisor - 1) / divisor * divisor;
       min = (min + divisor - 1) / divisor * divisor;
-      ranges += name.str() + " in [" + std::to_string(min) + ", " + (open ? "..." : std::to_string(max)) + "] ";
+      ranges += name.str() + " in [" + std::to_string(min) + ", " +
+                (open ? "..." : std::to_string(max)) + "] ";
       facts.setRange(name, min, open ? std::nullopt : std::optional<int64_t>(max), divisor);
       int64_t steps = (max - min) / divisor;
       assignment[name] = min + divisor * static_cast<int64_t>(random() % (steps + 1));
@@ -215,7 +228,8 @@ TEST_F(RandomSizes, NothingChangesValues) {
       if (divisor != 0) {
         Pair index{random() % 2 ? linear.floorDiv(s0) : linear.mod(s0), std::nullopt};
         index.value = index.size == linear.floorDiv(s0) ? value / divisor : value % divisor;
-        pair = {pair.size + index.size, pair.value ? small(__int128(*pair.value) + *index.value) : std::nullopt};
+        pair = {pair.size + index.size,
+                pair.value ? small(__int128(*pair.value) + *index.value) : std::nullopt};
       }
     }
     expectValue(pair.size, pair, "construction");
@@ -224,9 +238,12 @@ TEST_F(RandomSizes, NothingChangesValues) {
     expectValue(simple, pair, "simplification");
     auto low = facts.lowerBound(pair.size), high = facts.upperBound(pair.size);
     if (pair.value) {
-      EXPECT_TRUE(!low || *low <= *pair.value) << pair.size.str() << " >= " << *low << " but is " << *pair.value;
-      EXPECT_TRUE(!high || *high >= *pair.value) << pair.size.str() << " <= " << *high << " but is " << *pair.value;
-      EXPECT_TRUE(*pair.value >= 0 || !facts.provablyNonNegative(pair.size)) << pair.size.str() << " is " << *pair.value;
+      EXPECT_TRUE(!low || *low <= *pair.value)
+          << pair.size.str() << " >= " << *low << " but is " << *pair.value;
+      EXPECT_TRUE(!high || *high >= *pair.value)
+          << pair.size.str() << " <= " << *high << " but is " << *pair.value;
+      EXPECT_TRUE(*pair.value >= 0 || !facts.provablyNonNegative(pair.size))
+          << pair.size.str() << " is " << *pair.value;
     }
     // Substituting the values gives the value.
     llvm::StringMap<SizeExpr> constants;

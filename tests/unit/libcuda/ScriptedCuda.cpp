@@ -1,5 +1,6 @@
-// A library called libcuda.so.1 with the scripted driver in it: whoever opens the driver by its name, as the runtime does, gets this one where it
-// is loaded already. Functions are found by their names alone.
+// A library called libcuda.so.1 with the scripted driver in it: whoever opens the driver by its
+// name, as the runtime does, gets this one where it is loaded already. Functions are found by their
+// names alone.
 
 #include "tests/unit/runtime/torch/ScriptedCuda.h"
 
@@ -7,12 +8,13 @@ extern "C" {
 
 fakecuda::FakeDriver *fritScriptedDriver() { return &fakecuda::fake; }
 
-__attribute__((visibility("default"))) frit::DriverCode cuGetProcAddress_v2(const char *name, void **function, int, uint64_t, void *) {
+__attribute__((visibility("default"))) frit::DriverCode
+cuGetProcAddress_v2(const char *name, void **function, int, uint64_t, void *) {
   static const frit::DriverTable table = fakecuda::fakeTable();
   *function = nullptr;
-#define FRIT_DRIVER_SYMBOL(symbol, version, parameters)                                                                         \
-  if (std::strcmp(name, #symbol) == 0) {                                                                                        \
-    *function = reinterpret_cast<void *>(table.symbol);                                                                         \
+#define FRIT_DRIVER_SYMBOL(symbol, version, parameters)                                            \
+  if (std::strcmp(name, #symbol) == 0) {                                                           \
+    *function = reinterpret_cast<void *>(table.symbol);                                            \
   }
 #include "runtime/cuda/DriverSymbols.inc"
 #undef FRIT_DRIVER_SYMBOL

@@ -1,4 +1,5 @@
-// The ramp's promises over a grid of bounds, and the lists of histograms against trying every choice.
+// The ramp's promises over a grid of bounds, and the lists of histograms against trying every
+// choice.
 #include "passes/BucketPolicy.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@ namespace {
 std::vector<int64_t> plain(const BucketList &list) { return {list.begin(), list.end()}; }
 
 TEST(Ramp, IsPowersOfTwoAndThenEighthsOfAnOctave) {
-  EXPECT_EQ(plain(rampBuckets(2, 100, 1, 64)), (std::vector<int64_t>{2, 4, 8, 16, 32, 64, 72, 80, 88, 96, 100}));
+  EXPECT_EQ(plain(rampBuckets(2, 100, 1, 64)),
+            (std::vector<int64_t>{2, 4, 8, 16, 32, 64, 72, 80, 88, 96, 100}));
   EXPECT_EQ(plain(rampBuckets(0, 3, 1, 64)), (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(plain(rampBuckets(2, 50, 12, 64)), (std::vector<int64_t>{12, 24, 36, 50}));
   EXPECT_TRUE(rampBuckets(2, std::nullopt, 1, 0).empty());
@@ -92,7 +94,8 @@ TEST(Histogram, IsAsCheapAsTheBestOfAllChoices) {
       std::vector<int64_t> buckets = plain(bucketsOfHistogram(sizes, count));
       ASSERT_LE(buckets.size(), count);
       ASSERT_EQ(buckets.back(), sizes.rbegin()->first);
-      ASSERT_EQ(cost(sizes, buckets), leastCost(sizes, count)) << "round " << round << ", " << count << " buckets";
+      ASSERT_EQ(cost(sizes, buckets), leastCost(sizes, count))
+          << "round " << round << ", " << count << " buckets";
     }
   }
 }
@@ -128,14 +131,18 @@ TEST(Files, ThatAreNoHistogramsSayWhy) {
   EXPECT_EQ(wrong("{").find("not JSON"), 0u);
   EXPECT_NE(wrong("[1, 2]").find("a histogram looks like"), std::string::npos);
   EXPECT_NE(wrong("{}").find("a histogram looks like"), std::string::npos);
-  EXPECT_EQ(wrong(R"({"x[0]": [1]})"), R"(sizes of 'x[0]' must be an object like {"17": 120, "64": 3})");
+  EXPECT_EQ(wrong(R"({"x[0]": [1]})"),
+            R"(sizes of 'x[0]' must be an object like {"17": 120, "64": 3})");
   EXPECT_EQ(wrong(R"({"x[0]": {"1.5": 2}})"), "sizes of 'x[0]' must be sizes, found '1.5'");
   EXPECT_EQ(wrong(R"({"x[0]": {"-3": 2}})"), "sizes of 'x[0]' must be sizes, found '-3'");
-  EXPECT_EQ(wrong(R"({"x[0]": {"3": -2}})"),
-            "sizes of 'x[0]' must be counted by non-negative integers, found one that is not at size 3");
+  EXPECT_EQ(
+      wrong(R"({"x[0]": {"3": -2}})"),
+      "sizes of 'x[0]' must be counted by non-negative integers, found one that is not at size 3");
   EXPECT_EQ(wrong(R"({"x[0]": {"3": 0}})"), "sizes of 'x[0]' were never seen: every count is 0");
   std::vector<BucketRequest> requests;
-  EXPECT_EQ(readHistogram(R"({"y[1]": {"0": 9, "7": 1}, "x[0]": {"3": 5, "4": 3, "9": 2}})", 2, requests), "");
+  EXPECT_EQ(
+      readHistogram(R"({"y[1]": {"0": 9, "7": 1}, "x[0]": {"3": 5, "4": 3, "9": 2}})", 2, requests),
+      "");
   EXPECT_EQ(writeBuckets(requests), "x[0]=histogram:4,9;y[1]=histogram:7");
 }
 } // namespace

@@ -25,7 +25,9 @@ struct FusionRulesTest : testing::Test {
     }
     return result;
   }
-  LoopShape pointwise(ArrayRef<StringRef> texts) { return LoopShape::pointwise(sizes(texts), &context); }
+  LoopShape pointwise(ArrayRef<StringRef> texts) {
+    return LoopShape::pointwise(sizes(texts), &context);
+  }
   /// Reduces the last `count` dims.
   LoopShape rows(ArrayRef<StringRef> texts, size_t count = 1) {
     LoopShape shape = pointwise(texts);
@@ -62,8 +64,8 @@ TEST_F(FusionRulesTest, DigitsThatContinueEachOtherMerge) {
 }
 
 TEST_F(FusionRulesTest, SameElementsUnderAnotherShapeJoin) {
-  FusionVerdict verdict =
-      rules.join(pointwise({"s0 * s1", "64"}), pointwise({"s0", "s1", "64"}), {whole({"s0", "s1", "64"})});
+  FusionVerdict verdict = rules.join(pointwise({"s0 * s1", "64"}), pointwise({"s0", "s1", "64"}),
+                                     {whole({"s0", "s1", "64"})});
   EXPECT_TRUE(static_cast<bool>(verdict));
   EXPECT_EQ(verdict.shape.sizes.size(), 3u);
 }
@@ -78,7 +80,8 @@ TEST_F(FusionRulesTest, AnEpilogueReadsItsOwnRow) {
   // Digits (s1*64, s0) (64, s1) of a loop over [s0, s1, 64].
   ReadPlace all = ReadPlace::rowMajor(kernel.sizes, &context);
   EXPECT_EQ(mergeDigits(all.getDigits().drop_back()), kernel.parallel);
-  FusionVerdict rowLevel = rules.join(kernel, pointwise({"s0", "s1"}), {whole({"s0", "s1"}, LoopLevel::Row)});
+  FusionVerdict rowLevel =
+      rules.join(kernel, pointwise({"s0", "s1"}), {whole({"s0", "s1"}, LoopLevel::Row)});
   EXPECT_TRUE(static_cast<bool>(rowLevel));
   EXPECT_EQ(rowLevel.level, LoopLevel::Row);
   // A full value read at full place, but the kernel's value lives on rows.

@@ -38,7 +38,8 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
               }
               if (target == ScheduleTarget::Gpu) {
                 EXPECT_LE(candidate.get("threads"), 1024);
-                EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")), 4096);
+                EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")),
+                          4096);
                 EXPECT_LE(candidate.get("unroll"), 8);
               }
             }
@@ -52,7 +53,8 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
 TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
   for (unsigned arch : {80u, 90u, 100u}) {
     for (double rows : {1.0, 16.0, 100.0, 4096.0, 1e6}) {
-      for (int64_t columns : {100, 4096, 5001, 16384, 32768, 40960, 50257, 65536, 131072, 262144, 262145, 1 << 20}) {
+      for (int64_t columns :
+           {100, 4096, 5001, 16384, 32768, 40960, 50257, 65536, 131072, 262144, 262145, 1 << 20}) {
         for (unsigned operands : {1u, 2u, 3u}) {
           for (unsigned bytes : {1u, 2u, 4u, 8u}) {
             RegionSummary region = reduction(rows, double(columns));
@@ -81,7 +83,8 @@ TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
 }
 
 TEST(Schedule, RowsTooLongForABlockTakeACluster) {
-  auto first = [](double rows, int64_t columns, unsigned arch, unsigned operands = 1, unsigned bytes = 4) {
+  auto first = [](double rows, int64_t columns, unsigned arch, unsigned operands = 1,
+                  unsigned bytes = 4) {
     RegionSummary region = reduction(rows, double(columns));
     region.knownColumns = columns;
     region.keptOperands = operands;
@@ -98,7 +101,8 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
   EXPECT_EQ(first(4096, 65536, 90, 2).get("cluster"), 4);
   EXPECT_EQ(first(4096, 50257, 90, 1, 2).get("cluster"), 8);
   EXPECT_EQ(first(4096, 131072, 80).get("cluster"), 0);
-  // Few of them: as many blocks as fill the device and have something to do. Older devices split them.
+  // Few of them: as many blocks as fill the device and have something to do. Older devices split
+  // them.
   EXPECT_EQ(first(16, 131072, 90).get("cluster"), 8);
   EXPECT_EQ(first(32, 40960, 90, 1, 2).get("cluster"), 4);
   EXPECT_EQ(first(16, 4096, 90).get("cluster"), 0);
@@ -149,7 +153,9 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
     auto list = listSchedules(region, ScheduleTarget::Gpu, {arch});
     // The other way is worth a try.
     if (elements >= 1 << 20) {
-      EXPECT_EQ(std::max<int64_t>(list[0].get("unroll"), 1) + std::max<int64_t>(list[1].get("unroll"), 1), 3);
+      EXPECT_EQ(std::max<int64_t>(list[0].get("unroll"), 1) +
+                    std::max<int64_t>(list[1].get("unroll"), 1),
+                3);
     }
     return std::max<int64_t>(list.front().get("unroll"), 1);
   };
@@ -244,7 +250,8 @@ TEST(Schedule, FewColumnsSplitTheSweep) {
 }
 
 /// `width` columns of `depth` rows, of which the length alone is an estimate or not.
-RegionSummary columnsOf(double width, double depth, unsigned bytes = 2, unsigned values = 1, bool isKnown = true) {
+RegionSummary columnsOf(double width, double depth, unsigned bytes = 2, unsigned values = 1,
+                        bool isKnown = true) {
   RegionSummary region = reduction(width, depth);
   region.singleRow = false;
   region.bytesAlongReduced = 0;
@@ -269,11 +276,13 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
         for (unsigned bytes : {1u, 2u, 4u, 8u}) {
           for (unsigned values : {1u, 2u, 5u, 12u}) {
             RegionSummary region = columnsOf(width, depth, bytes, values);
-            for (const ScheduleCandidate &schedule : listSchedules(region, ScheduleTarget::Gpu, {arch})) {
+            for (const ScheduleCandidate &schedule :
+                 listSchedules(region, ScheduleTarget::Gpu, {arch})) {
               if (schedule.kind != ScheduleKind::ColumnReduction) {
                 continue;
               }
-              int64_t vector = schedule.get("vector"), lanes = schedule.get("lanes"), unroll = schedule.get("unroll");
+              int64_t vector = schedule.get("vector"), lanes = schedule.get("lanes"),
+                      unroll = schedule.get("unroll");
               for (int64_t number : {vector, lanes, unroll}) {
                 EXPECT_EQ(number & (number - 1), 0);
               }
@@ -288,7 +297,9 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
               int64_t split = schedule.get("split");
               EXPECT_TRUE(split == 1 || double(split * schedule.get("rows_of_part")) <= depth);
               EXPECT_GE(schedule.get("rows_of_part"), 16 * 256 / lanes);
-              EXPECT_TRUE(split == 1 || split == 8 || split * groupsOf(region, schedule) <= 4 * ScheduleDevice{arch}.processors());
+              EXPECT_TRUE(split == 1 || split == 8 ||
+                          split * groupsOf(region, schedule) <=
+                              4 * ScheduleDevice{arch}.processors());
             }
           }
         }
@@ -298,14 +309,17 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
 }
 
 TEST(Schedule, ColumnsFillADevice) {
-  auto first = [](const RegionSummary &region, unsigned arch) { return listSchedules(region, ScheduleTarget::Gpu, {arch}).front(); };
+  auto first = [](const RegionSummary &region, unsigned arch) {
+    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+  };
   for (unsigned arch : {80u, 90u, 100u}) {
     for (double width : {64.0, 100.0, 768.0, 4096.0, 8192.0, 16384.0}) {
       for (unsigned bytes : {2u, 4u}) {
         RegionSummary region = columnsOf(width, 1e6, bytes);
         ScheduleCandidate schedule = first(region, arch);
         int64_t blocks = groupsOf(region, schedule) * schedule.get("split");
-        EXPECT_GE(2 * blocks, 4 * ScheduleDevice{arch}.processors()) << width << " of " << bytes << " on sm_" << arch;
+        EXPECT_GE(2 * blocks, 4 * ScheduleDevice{arch}.processors())
+            << width << " of " << bytes << " on sm_" << arch;
       }
     }
   }
@@ -322,7 +336,8 @@ TEST(Schedule, ColumnsFillADevice) {
   EXPECT_EQ(first(two, 90).get("unroll"), 2);
   // Registers of many sums.
   EXPECT_LE(first(columnsOf(8192, 16384, 2, 5), 100).get("unroll"), first(sum, 100).get("unroll"));
-  // The assembler is held to the registers of four blocks, but not where much is computed of an element: there are fewer of those.
+  // The assembler is held to the registers of four blocks, but not where much is computed of an
+  // element: there are fewer of those.
   EXPECT_EQ(first(sum, 90).get("resident"), 4);
   EXPECT_EQ(first(columnsOf(8192, 16384, 4, 3), 90).get("resident"), 1);
   RegionSummary heavy = sum;
@@ -343,7 +358,9 @@ TEST(Schedule, ColumnsFillADevice) {
 }
 
 TEST(Schedule, FullReductionsFillADevice) {
-  auto first = [](const RegionSummary &region, unsigned arch) { return listSchedules(region, ScheduleTarget::Gpu, {arch}).front(); };
+  auto first = [](const RegionSummary &region, unsigned arch) {
+    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+  };
   for (unsigned arch : {80u, 90u, 100u}) {
     int64_t processors = ScheduleDevice{arch}.processors();
     for (unsigned bytes : {1u, 2u, 4u, 8u}) {
@@ -379,8 +396,10 @@ TEST(Schedule, BytesInFlightAreThoseOfADevice) {
   EXPECT_EQ(ScheduleDevice{100}.bytesInFlight(), 800 * 8000 / 148);
 }
 
-/// Gradients of a norm: two tensors of the domain, a weight; two sums over the rows that would read both tensors again.
-BothWays bothWays(double rows, int64_t columns, unsigned arch, unsigned bytes = 2, unsigned operands = 2, unsigned results = 2) {
+/// Gradients of a norm: two tensors of the domain, a weight; two sums over the rows that would read
+/// both tensors again.
+BothWays bothWays(double rows, int64_t columns, unsigned arch, unsigned bytes = 2,
+                  unsigned operands = 2, unsigned results = 2) {
   RegionSummary region = reduction(rows, double(columns));
   region.knownColumns = columns;
   region.keptOperands = operands;
@@ -407,7 +426,8 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
               continue;
             }
             ++taken;
-            int64_t threads = both.schedule.get("threads"), rows = both.schedule.get("rows"), vector = both.schedule.get("vector");
+            int64_t threads = both.schedule.get("threads"), rows = both.schedule.get("rows"),
+                    vector = both.schedule.get("vector");
             EXPECT_GE(threads, 8);
             EXPECT_LE(threads * rows, 512);
             EXPECT_EQ(threads & (threads - 1), 0);
@@ -419,7 +439,8 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
             EXPECT_LE(both.registers, 128);
             EXPECT_LE(both.sharedBytes, 48 << 10);
             // All blocks run at once.
-            int64_t processors = ScheduleDevice{arch}.processors(), parts = both.schedule.get("parts");
+            int64_t processors = ScheduleDevice{arch}.processors(),
+                    parts = both.schedule.get("parts");
             EXPECT_EQ(parts % processors, 0);
             EXPECT_EQ(parts, processors * both.schedule.get("resident"));
             EXPECT_LE(both.schedule.get("resident") * threads * rows * both.registers, 65536);

@@ -1,13 +1,15 @@
-// Every kernel of tests/codegen/Inputs/kernels.mlir, as the GPU would run it: emitted by its schedule, emulated with bounds,
-// races, first writes and barriers checked, and compared with an interpreter of its text. Sizes lie around the edges of vectors,
-// warps, blocks and tiles; pointers once on 16 bytes and once beside.
+// Every kernel of tests/codegen/Inputs/kernels.mlir, as the GPU would run it: emitted by its
+// schedule, emulated with bounds, races, first writes and barriers checked, and compared with an
+// interpreter of its text. Sizes lie around the edges of vectors, warps, blocks and tiles; pointers
+// once on 16 bytes and once beside.
 
 #include "codegen/Codegen.h"
-#include "codegen/KernelProgram.h"
 #include "codegen/cpu/LowerToLlvm.h"
-#include "codegen/gpu/LowerToNvvm.h"
+#include "codegen/gpu/ptx/LowerToNvvm.h"
+#include "kernel/KernelProgram.h"
 #include "runtime/cpu/MathCallbacks.h"
 #include "runtime/simt/SimtGrid.h"
+#include "tests/unit/codegen/simt/EmulatedKernels.h"
 #include "tests/unit/codegen/simt/KernelReference.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -28,81 +30,6 @@ using mlir::frit::SizeExpr;
 
 namespace {
 
-/// The kernels again with nothing known of their sizes, so that the generic ones have 64-bit indices, and with a variant each for
-/// 32-bit ones.
-void makeUnbounded(ModuleOp module) {
-  MLIRContext *context = module.getContext();
-  for (KernelOp kernel : module.getOps<KernelOp>()) {
-    SmallVector<Attribute> symbols;
-    for (auto symbol : kernel.getSymbols().getAsRange<mlir::frit::SymbolAttr>()) {
-      symbols.push_back(mlir::frit::SymbolAttr::get(context, symbol.getName(), std::max<int64_t>(symbol.getMin(), 1), std::nullopt,
-                                                    std::nullopt, 1, false));
-    }
-    kernel.setSymbolsAttr(ArrayAttr::get(context, symbols));
-    SmallVector<mlir::frit::AssumptionAttr> assumptions;
-    auto assume = [&](Value value) {
-      if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-        mlir::frit::SizeAttr doubled = mlir::frit::getNumElements(type) * 2;
-        assumptions.push_back(
-            mlir::frit::AssumptionAttr::get(context, mlir::frit::GuardKind::Index32, {}, doubled, "test"));
-      }
-    };
-    llvm::for_each(kernel.getBody().getArguments(), assume);
-    kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResults(), assume); });
-    auto schedule = kernel.getScheduleAttr();
-    if (!schedule) {
-      schedule = mlir::frit::ScheduleAttr::get(context, mlir::frit::ScheduleKind::Pointwise, mlir::frit::DimsAttr::get(context, {}), 0,
-                                               DictionaryAttr::get(context));
-    }
-    Attribute variant = mlir::frit::VariantAttr::get(context, schedule, assumptions);
-    kernel->setAttr("frit.variants", ArrayAttr::get(context, variant));
-  }
-}
-
-class Kernels {
-public:
-  /// As the file has them, or unbounded.
-  static Kernels &get(bool unbounded = false) {
-    static Kernels asWritten(false), wide(true);
-    return unbounded ? wide : asWritten;
-  }
-  KernelOp find(StringRef name) { return module->lookupSymbol<KernelOp>(name); }
-  const mlir::frit::KernelDesc &describe(StringRef name) {
-    return *llvm::find_if(image.kernels, [&](const auto &kernel) { return kernel.name == name; });
-  }
-
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
-  mlir::frit::CpuImage image;
-  char *code = nullptr;
-
-private:
-  explicit Kernels(bool unbounded) {
-    DialectRegistry registry;
-    registry.insert<mlir::frit::FritDialect, tensor::TensorDialect>();
-    mlir::frit::registerGpuTargetDialects(registry);
-    mlir::frit::registerLlvmLowering(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    module = parseSourceFile<ModuleOp>(FRIT_TEST_INPUTS "/kernels.mlir", &context);
-    EXPECT_TRUE(module);
-    for (const char *file : {FRIT_TEST_INPUTS "/cluster-kernels.mlir", FRIT_TEST_INPUTS "/row-column-kernels.mlir",
-                             FRIT_TEST_INPUTS "/variance-kernels.mlir"}) {
-      auto more = parseSourceFile<ModuleOp>(file, &context);
-      EXPECT_TRUE(more);
-      module->getBody()->getOperations().splice(module->getBody()->end(), more->getBody()->getOperations());
-    }
-    if (unbounded) {
-      makeUnbounded(*module);
-    }
-    EXPECT_TRUE(succeeded(mlir::frit::generateSimtImage(*module, mlir::frit::CpuLevel::X86_64_V3, image)));
-    void *memory = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    std::memcpy(memory, image.bytes.data(), image.bytes.size());
-    mprotect(memory, image.bytes.size(), PROT_READ | PROT_EXEC);
-    code = static_cast<char *>(memory);
-  }
-};
-
 /// A tensor in memory under a kernel's strides, `shift` elements beside a 256-byte boundary.
 struct Buffer {
   std::vector<char> storage;
@@ -112,8 +39,10 @@ struct Buffer {
   std::vector<int64_t> offsets;
   Type element;
 
-  Buffer(RankedTensorType type, ArrayRef<SizeExpr> strides, const Lookup &parameters, unsigned shift)
-      : elementBytes(mlir::frit::getElementBytes(type.getElementType())), element(type.getElementType()) {
+  Buffer(RankedTensorType type, ArrayRef<SizeExpr> strides, const Lookup &parameters,
+         unsigned shift)
+      : elementBytes(mlir::frit::getElementBytes(type.getElementType())),
+        element(type.getElementType()) {
     std::vector<int64_t> sizes = evaluateSizes(type, parameters), steps;
     int64_t count = 1, last = 0;
     for (auto [size, stride] : llvm::zip(sizes, strides)) {
@@ -175,7 +104,8 @@ void PrintTo(const Case &example, std::ostream *stream) { *stream << example.ker
 /// Which code runs, and what it wrote.
 struct Choice {
   Kernels &kernels = Kernels::get();
-  /// Null: the generic kernel. None: of those that serve all sizes the first whose pointers are aligned, or else the generic kernel.
+  /// Null: the generic kernel. None: of those that serve all sizes the first whose pointers are
+  /// aligned, or else the generic kernel.
   std::optional<const mlir::frit::VariantDesc *> variant = {};
   std::vector<std::vector<char>> results = {};
   simt::SimtTraffic traffic = {};
@@ -188,8 +118,8 @@ bool isAligned(const mlir::frit::VariantDesc &variant, const simt::SimtArguments
   });
 }
 
-simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift, double tolerance, int64_t indexLimit,
-                       Choice &choice) {
+simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift,
+                       double tolerance, int64_t indexLimit, Choice &choice) {
   Kernels &kernels = choice.kernels;
   KernelOp kernel = kernels.find(name);
   std::vector<std::string> names;
@@ -223,7 +153,8 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
     for (int64_t k = 0; k < input.numElements(); ++k) {
       if (input.isFloat()) {
         double value = std::uniform_real_distribution<double>(-3, 3)(random);
-        input.reals.push_back(roundToType(value, tensor ? input.element : Float32Type::get(&kernels.context)));
+        input.reals.push_back(
+            roundToType(value, tensor ? input.element : Float32Type::get(&kernels.context)));
       } else if (input.element.isInteger(1)) {
         input.integers.push_back(random() % 2);
       } else {
@@ -232,10 +163,11 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
       }
     }
     if (tensor) {
-      operands.push_back(std::make_unique<Buffer>(tensor, strides(tensor, attributesOf(kernel.getArgAttrsAttr(), i)),
-                                                  parameters, shift));
+      operands.push_back(std::make_unique<Buffer>(
+          tensor, strides(tensor, attributesOf(kernel.getArgAttrsAttr(), i)), parameters, shift));
       for (int64_t k = 0; k < input.numElements(); ++k) {
-        operands.back()->write(k, input.isFloat() ? input.reals[k] : 0, input.isFloat() ? 0 : input.integers[k]);
+        operands.back()->write(k, input.isFloat() ? input.reals[k] : 0,
+                               input.isFloat() ? 0 : input.integers[k]);
       }
       arguments.buffers.push_back({"operand " + std::to_string(i), operands.back()->data,
                                    static_cast<uint64_t>(operands.back()->bytes)});
@@ -248,8 +180,8 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
   }
   for (auto [i, type] : llvm::enumerate(kernel.getResultTypes())) {
     auto tensor = cast<RankedTensorType>(type);
-    results.push_back(std::make_unique<Buffer>(tensor, strides(tensor, attributesOf(kernel.getResAttrsAttr(), i)),
-                                               parameters, shift));
+    results.push_back(std::make_unique<Buffer>(
+        tensor, strides(tensor, attributesOf(kernel.getResAttrsAttr(), i)), parameters, shift));
     arguments.buffers.push_back({"result " + std::to_string(i), results.back()->data,
                                  static_cast<uint64_t>(results.back()->bytes), true, false});
   }
@@ -261,10 +193,12 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
     variant = first == description.variants.end() ? nullptr : &*first;
   }
   arguments.workspaceBytes =
-      *SizeExpr(variant ? variant->workspaceBytes : description.workspaceBytes).evaluate(parameters);
+      *SizeExpr(variant ? variant->workspaceBytes : description.workspaceBytes)
+           .evaluate(parameters);
   std::vector<simt::SimtLaunch> launches;
   for (const mlir::frit::LaunchDesc &launch : variant ? variant->launches : description.launches) {
-    simt::SimtLaunch next{launch.entry, reinterpret_cast<simt::SimtFunction>(kernels.code + launch.offset)};
+    simt::SimtLaunch next{launch.entry,
+                          reinterpret_cast<simt::SimtFunction>(kernels.code + launch.offset)};
     for (int axis = 0; axis < 3; ++axis) {
       next.grid[axis] = *SizeExpr(launch.grid[axis]).evaluate(parameters);
       next.block[axis] = launch.block[axis];
@@ -289,7 +223,8 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
         return found == real || (std::isnan(found) && std::isnan(real)) ||
                std::abs(found - real) <= tolerance * (1 + std::abs(real));
       };
-      bool same = want.isFloat() ? near(result->readReal(k), want.reals[k]) : result->readInteger(k) == want.integers[k];
+      bool same = want.isFloat() ? near(result->readReal(k), want.reals[k])
+                                 : result->readInteger(k) == want.integers[k];
       if (!same) {
         ++wrong;
         ADD_FAILURE() << name.str() << " result " << r << " element " << k << ": expected "
@@ -301,8 +236,8 @@ simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsign
   return status;
 }
 
-simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift, double tolerance,
-                       int64_t indexLimit = 0) {
+simt::Status runKernel(StringRef name, const std::vector<int64_t> &sizes, unsigned shift,
+                       double tolerance, int64_t indexLimit = 0) {
   Choice choice;
   return runKernel(name, sizes, shift, tolerance, indexLimit, choice);
 }
@@ -318,8 +253,8 @@ TEST_P(GpuKernel, runsAsWritten) {
         text += " " + std::to_string(size);
       }
       SCOPED_TRACE("sizes" + text + " shift " + std::to_string(shift));
-      simt::Status status =
-          runKernel(example.kernel, sizes, shift, example.tolerance, example.kernel == StringRef("embedding") ? sizes[0] : 0);
+      simt::Status status = runKernel(example.kernel, sizes, shift, example.tolerance,
+                                      example.kernel == StringRef("embedding") ? sizes[0] : 0);
       ASSERT_TRUE(status.isOk()) << status.message();
       if (HasFailure()) {
         return;
@@ -328,7 +263,8 @@ TEST_P(GpuKernel, runsAsWritten) {
   }
 }
 
-void compareVariants(const Case &example, Kernels &kernels, const std::vector<int64_t> &sizes, unsigned shift) {
+void compareVariants(const Case &example, Kernels &kernels, const std::vector<int64_t> &sizes,
+                     unsigned shift) {
   int64_t limit = example.kernel == StringRef("embedding") ? sizes[0] : 0;
   Choice generic{kernels, nullptr};
   simt::Status status = runKernel(example.kernel, sizes, shift, example.tolerance, limit, generic);
@@ -340,12 +276,14 @@ void compareVariants(const Case &example, Kernels &kernels, const std::vector<in
     Choice chosen{kernels, &variant};
     status = runKernel(example.kernel, sizes, shift, example.tolerance, limit, chosen);
     ASSERT_TRUE(status.isOk()) << status.message();
-    EXPECT_EQ(generic.results, chosen.results) << "shift " << shift << " of " << sizes.size() << " sizes";
+    EXPECT_EQ(generic.results, chosen.results)
+        << "shift " << shift << " of " << sizes.size() << " sizes";
   }
 }
 
-/// The order in which a reduction combines is a function of sizes, so narrow indices and vectors change no bit. What a thread writes into
-/// padding between elements is nothing, so whole buffers are compared.
+/// The order in which a reduction combines is a function of sizes, so narrow indices and vectors
+/// change no bit. What a thread writes into padding between elements is nothing, so whole buffers
+/// are compared.
 TEST_P(GpuKernel, everyVariantGivesTheSameBits) {
   const Case &example = GetParam();
   for (const std::vector<int64_t> &sizes : example.sizes) {
@@ -364,14 +302,18 @@ TEST_P(GpuKernel, everyVariantGivesTheSameBits) {
 }
 
 const std::vector<std::vector<int64_t>> kNone(1);
-const std::vector<std::vector<int64_t>> kOne = {{0}, {1}, {2}, {3}, {4}, {7}, {31}, {32}, {33}, {1023}, {1024}, {1025}, {2047}, {4099}};
-const std::vector<std::vector<int64_t>> kTwo = {{0, 5}, {5, 0}, {1, 1}, {3, 8}, {4, 7}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}};
+const std::vector<std::vector<int64_t>> kOne = {{0},  {1},  {2},    {3},    {4},    {7},    {31},
+                                                {32}, {33}, {1023}, {1024}, {1025}, {2047}, {4099}};
+const std::vector<std::vector<int64_t>> kTwo = {{0, 5},   {5, 0},  {1, 1},    {3, 8},   {4, 7},
+                                                {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}};
 
 const std::vector<std::vector<int64_t>> kThree = {
-    {0, 3, 5}, {3, 0, 5}, {3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {1, 2, 3}, {3, 1, 5}, {5, 7, 33}, {2, 3, 256}, {3, 5, 257}, {2, 2, 511},
-    {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {171, 3, 2}, {9, 16, 16}, {40, 40, 4}, {33, 3, 64}, {3, 300, 8}};
+    {0, 3, 5},   {3, 0, 5},   {3, 5, 0},   {1, 1, 1},   {2, 2, 2},    {1, 2, 3},    {3, 1, 5},
+    {5, 7, 33},  {2, 3, 256}, {3, 5, 257}, {2, 2, 511}, {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1},
+    {171, 3, 2}, {9, 16, 16}, {40, 40, 4}, {33, 3, 64}, {3, 300, 8}};
 
-std::vector<std::vector<int64_t>> both(std::vector<std::vector<int64_t>> sizes, const std::vector<std::vector<int64_t>> &more) {
+std::vector<std::vector<int64_t>> both(std::vector<std::vector<int64_t>> sizes,
+                                       const std::vector<std::vector<int64_t>> &more) {
   sizes.insert(sizes.end(), more.begin(), more.end());
   return sizes;
 }
@@ -381,19 +323,63 @@ const Case kCases[] = {
     {"unbounded", kOne},
     {"bias_gelu", kTwo, 0.01},
     // Steps of a thread within a row, of whole rows, and over several dims at once.
-    {"broadcasts", {{0, 3, 5}, {3, 0, 5}, {3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {1, 2, 3}, {2, 3, 1}, {3, 1, 5}, {7, 5, 3}, {5, 7, 33},
-                    {3, 5, 255}, {3, 5, 256}, {3, 5, 257}, {2, 2, 511}, {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {3, 343, 1}, {171, 3, 2},
-                    {2, 2, 1023}, {9, 16, 16}, {5, 128, 2}}},
+    {"broadcasts",
+     {{0, 3, 5},   {3, 0, 5},    {3, 5, 0},    {1, 1, 1},    {2, 2, 2},    {1, 2, 3},
+      {2, 3, 1},   {3, 1, 5},    {7, 5, 3},    {5, 7, 33},   {3, 5, 255},  {3, 5, 256},
+      {3, 5, 257}, {2, 2, 511},  {1, 1, 1025}, {1025, 1, 1}, {1, 1023, 1}, {3, 343, 1},
+      {171, 3, 2}, {2, 2, 1023}, {9, 16, 16},  {5, 128, 2}}},
     {"flat", both(kTwo, {{300, 7}, {7, 300}, {1, 5000}, {5000, 1}, {1023, 3}})},
     {"pairs", kThree},
     {"repeated", kThree},
     {"flat_transpose", kTwo},
-    {"enlarged", {{3, 0, 1, 1}, {1, 1, 1, 1}, {2, 9, 3, 2}, {7, 33, 5, 1}, {3, 257, 1, 7}, {5, 1024, 7, 3}, {40, 31, 64, 5}, {3, 255, 2, 64}}},
+    {"enlarged",
+     {{3, 0, 1, 1},
+      {1, 1, 1, 1},
+      {2, 9, 3, 2},
+      {7, 33, 5, 1},
+      {3, 257, 1, 7},
+      {5, 1024, 7, 3},
+      {40, 31, 64, 5},
+      {3, 255, 2, 64}}},
     // Eager refuses the position of the greatest of no elements.
-    {"channels_full", {{1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {3, 5, 257}, {1, 1025, 1}, {40, 40, 4}, {3, 7, 1024}, {7, 9, 333}, {70, 3, 128}, {900, 3, 5}}, 1e-4},
+    {"channels_full",
+     {{1, 1, 1},
+      {2, 2, 2},
+      {3, 1, 5},
+      {5, 7, 33},
+      {3, 5, 257},
+      {1, 1025, 1},
+      {40, 40, 4},
+      {3, 7, 1024},
+      {7, 9, 333},
+      {70, 3, 128},
+      {900, 3, 5}},
+     1e-4},
     {"channels_one", both(kTwo, {{70, 1001}, {1000, 72}, {900, 4}, {4, 5000}}), 1e-4},
-    {"channels_kept", {{3, 0, 5}, {1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {2, 3, 256}, {3, 5, 257}, {171, 3, 2}, {9, 16, 16}, {40, 4, 40}}, 1e-4},
-    {"channels_columns", {{3, 5, 0}, {1, 1, 1}, {2, 2, 2}, {3, 1, 5}, {5, 7, 33}, {3, 43, 32}, {43, 3, 40}, {300, 1, 8}, {1, 300, 8}, {9, 90, 36}}, 1e-4},
+    {"channels_kept",
+     {{3, 0, 5},
+      {1, 1, 1},
+      {2, 2, 2},
+      {3, 1, 5},
+      {5, 7, 33},
+      {2, 3, 256},
+      {3, 5, 257},
+      {171, 3, 2},
+      {9, 16, 16},
+      {40, 4, 40}},
+     1e-4},
+    {"channels_columns",
+     {{3, 5, 0},
+      {1, 1, 1},
+      {2, 2, 2},
+      {3, 1, 5},
+      {5, 7, 33},
+      {3, 43, 32},
+      {43, 3, 40},
+      {300, 1, 8},
+      {1, 300, 8},
+      {9, 90, 36}},
+     1e-4},
     {"channels_flat", kThree},
     {"strides", kTwo},
     {"moves", {{0, 0}, {1, 0}, {0, 1}, {5, 9}, {40, 257}, {1000, 31}}},
@@ -402,13 +388,16 @@ const Case kCases[] = {
     {"functions", kOne, 4e-6},
     {"embedding", {{1, 1, 1}, {10, 0, 3}, {10, 8, 0}, {10, 8, 5}, {7, 33, 40}}},
     {"scalar", kNone},
-    {"softmax", {{0, 3}, {3, 0}, {1, 1}, {3, 4}, {2, 31}, {2, 1024}, {3, 1025}, {1, 5000}, {2, 4096}}},
+    {"softmax",
+     {{0, 3}, {3, 0}, {1, 1}, {3, 4}, {2, 31}, {2, 1024}, {3, 1025}, {1, 5000}, {2, 4096}}},
     {"softmax_warp", {{0}, {1}, {3}, {4}, {5}, {9}}},
     {"softmax_odd", {{0}, {1}, {5}}},
     {"layer_norm", {{0}, {1}, {3}}, 0.01},
     {"siblings", {{0}, {1}, {15}, {16}, {17}, {100}}},
     {"around", {{0, 4}, {4, 0}, {1, 1}, {5, 7}, {3, 64}, {40, 33}}, 1e-5},
-    {"column_sum", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {100, 257}, {33, 260}}, 1e-5},
+    {"column_sum",
+     {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {100, 257}, {33, 260}},
+     1e-5},
     // Eager refuses the position of the greatest of no elements.
     {"column_max", {{3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {17, 257}, {33, 260}}},
     {"similarity", {{0, 3}, {1, 1}, {5, 8}, {7, 33}, {20, 40}}},
@@ -425,8 +414,32 @@ const Case kCases[] = {
     {"cluster_odd", {{0}, {1}, {2}}, 2e-4},
     {"cluster_norm", {{1}}},
     {"cluster_none", {{1}}},
-    {"unrolled", {{0}, {1}, {3}, {33}, {1023}, {1024}, {2047}, {2048}, {2049}, {4095}, {4096}, {4100}, {8192}, {10001}}},
-    {"unrolled_rows", {{0, 5}, {1, 1}, {3, 8}, {33, 16}, {5, 33}, {130, 24}, {2, 257}, {17, 128}, {64, 64}, {65, 128}}},
+    {"unrolled",
+     {{0},
+      {1},
+      {3},
+      {33},
+      {1023},
+      {1024},
+      {2047},
+      {2048},
+      {2049},
+      {4095},
+      {4096},
+      {4100},
+      {8192},
+      {10001}}},
+    {"unrolled_rows",
+     {{0, 5},
+      {1, 1},
+      {3, 8},
+      {33, 16},
+      {5, 33},
+      {130, 24},
+      {2, 257},
+      {17, 128},
+      {64, 64},
+      {65, 128}}},
     {"lanes", {{0}, {1}, {15}, {16}, {33}}},
     // Fewer rows than blocks have, as many, and more than the grid.
     {"norm_block", {{0}, {1}, {2}, {3}, {4}, {7}}, 0.02},
@@ -435,15 +448,23 @@ const Case kCases[] = {
     {"norm_odd", {{0}, {1}, {2}, {3}, {9}, {10}, {11}, {32}}, 1e-4},
     {"softmax_columns", {{0}, {1}, {2}, {8}, {31}, {32}, {33}, {100}}, 1e-5},
     {"split_columns", {{3, 0}, {1, 1}, {7, 8}, {255, 33}, {256, 40}, {257, 264}, {2100, 24}}, 1e-4},
-    {"narrow_columns", {{3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}}, 1e-4},
+    {"narrow_columns",
+     {{3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}},
+     1e-4},
     {"shared_full", {{1}, {1023}, {4096}, {4097}, {8192}, {20001}, {70000}}, 1e-4},
-    {"unrolled_columns", {{0, 5}, {3, 0}, {1, 1}, {15, 32}, {31, 33}, {32, 34}, {33, 64}, {100, 30}}, 1e-5},
-    {"variance_columns", {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}}, 1e-4},
+    {"unrolled_columns",
+     {{0, 5}, {3, 0}, {1, 1}, {15, 32}, {31, 33}, {32, 34}, {33, 64}, {100, 30}},
+     1e-5},
+    {"variance_columns",
+     {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {127, 33}, {128, 32}, {129, 40}, {300, 8}, {700, 36}},
+     1e-4},
     {"variance_among_others", {{3, 0}, {1, 1}, {15, 32}, {16, 33}, {17, 264}, {100, 30}}, 1e-4},
     {"variance_of_doubles", {{0, 3}, {1, 1}, {7, 8}, {40, 129}}, 1e-12},
     {"variance_rows", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}}, 1e-3},
     {"variance_kept", {{0}, {1}, {3}}, 1e-3},
-    {"variance_split_rows", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}}, 1e-2},
+    {"variance_split_rows",
+     {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}},
+     1e-2},
     {"variance_of_all", {{0}, {1}, {1023}, {4096}, {4097}, {20001}, {70000}}, 1e-4},
 };
 
@@ -452,8 +473,9 @@ INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),
 
 TEST(GpuKernel, everyKernelOfTheFileIsRun) {
   for (KernelOp kernel : Kernels::get().module->getOps<KernelOp>()) {
-    EXPECT_TRUE(llvm::any_of(kCases, [&](const Case &example) { return kernel.getName() == example.kernel; }))
-        << kernel.getName().str();
+    EXPECT_TRUE(llvm::any_of(kCases, [&](const Case &example) {
+      return kernel.getName() == example.kernel;
+    })) << kernel.getName().str();
   }
 }
 
@@ -469,26 +491,49 @@ TEST(GpuKernel, unboundedSizesHaveAVariantOf32BitIndices) {
     }
     EXPECT_TRUE(!isStatic || !isForSizes) << kernel.name;
   }
-  // What is assumed here says nothing of strides of three, nor of an iota in steps of two, nor of a divisor that is no size.
+  // What is assumed here says nothing of strides of three, nor of an iota in steps of two, nor of a
+  // divisor that is no size.
   EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed", "enlarged"}));
   for (const mlir::frit::KernelDesc &kernel : Kernels::get().image.kernels) {
     EXPECT_FALSE(llvm::any_of(kernel.variants, isForSomeSizes)) << kernel.name;
   }
 }
 
-/// Every byte once: what is computed is not read again, and threads do not read for each other. Rows fill their blocks here: a group
-/// of threads without a row reads the last one once more.
+/// Every byte once: what is computed is not read again, and threads do not read for each other.
+/// Rows fill their blocks here: a group of threads without a row reads the last one once more.
 struct Moved {
   const char *kernel;
   std::vector<int64_t> sizes;
 };
 const Moved kMoved[] = {
-    {"mul_add", {1}},          {"mul_add", {4099}},         {"unbounded", {1025}},   {"bias_gelu", {1, 1000}}, {"mixed", {1023}},
-    {"functions", {2047}},     {"strides", {33, 16}},       {"softmax_warp", {32}},  {"softmax_warp", {8}},    {"softmax_odd", {3}},
-    {"layer_norm", {1}},       {"siblings", {96}},         {"around", {40, 33}},    {"column_sum", {40, 256}}, {"column_sum", {33, 255}},
-    {"full_sum", {70000}},     {"full_small", {}},        {"split_rows", {3, 32768}}, {"split_sum", {2048, 256}},
-    {"both_ways", {33, 70}},   {"cluster_softmax", {3}},    {"cluster_odd", {2}},    {"cluster_norm", {1}},     {"unrolled", {10001}},
-    {"unrolled_rows", {65, 128}}, {"lanes", {32}},          {"flat_transpose", {33, 70}},          {"unrolled_columns", {100, 64}},
+    {"mul_add", {1}},
+    {"mul_add", {4099}},
+    {"unbounded", {1025}},
+    {"bias_gelu", {1, 1000}},
+    {"mixed", {1023}},
+    {"functions", {2047}},
+    {"strides", {33, 16}},
+    {"softmax_warp", {32}},
+    {"softmax_warp", {8}},
+    {"softmax_odd", {3}},
+    {"layer_norm", {1}},
+    {"siblings", {96}},
+    {"around", {40, 33}},
+    {"column_sum", {40, 256}},
+    {"column_sum", {33, 255}},
+    {"full_sum", {70000}},
+    {"full_small", {}},
+    {"split_rows", {3, 32768}},
+    {"split_sum", {2048, 256}},
+    {"both_ways", {33, 70}},
+    {"cluster_softmax", {3}},
+    {"cluster_odd", {2}},
+    {"cluster_norm", {1}},
+    {"unrolled", {10001}},
+    {"unrolled_rows", {65, 128}},
+    {"lanes", {32}},
+    {"flat_transpose", {33, 70}},
+    {"unrolled_columns", {100, 64}},
 };
 
 TEST(GpuKernel, movesNoByteTwice) {
@@ -500,7 +545,8 @@ TEST(GpuKernel, movesNoByteTwice) {
       simt::SimtTraffic traffic = choice.traffic;
       ASSERT_TRUE(status.isOk()) << status.message();
       EXPECT_GT(traffic.mandatory, 0u);
-      EXPECT_LE(traffic.moved, traffic.mandatory * 1.02) << traffic.moved << " bytes moved, " << traffic.mandatory << " have to be";
+      EXPECT_LE(traffic.moved, traffic.mandatory * 1.02)
+          << traffic.moved << " bytes moved, " << traffic.mandatory << " have to be";
     }
   }
 }
@@ -509,7 +555,9 @@ TEST(GpuKernel, anIndexOutOfRangeIsEagersError) {
   simt::Status status = runKernel("embedding", {2, 4, 64}, 0, 1e-6, /*indexLimit=*/5);
   ASSERT_FALSE(status.isOk());
   EXPECT_EQ(status.kind(), simt::ErrorKind::Index);
-  EXPECT_NE(status.message().find("is out of bounds for dimension 0 with size 2"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("is out of bounds for dimension 0 with size 2"),
+            std::string::npos)
+      << status.message();
 }
 
 } // namespace

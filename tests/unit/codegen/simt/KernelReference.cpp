@@ -26,7 +26,8 @@ double mlir::frit::test::roundToType(double value, Type type) {
   }
   llvm::APFloat exact(value);
   bool lost;
-  exact.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  exact.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                &lost);
   exact.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
   return exact.convertToDouble();
 }
@@ -120,7 +121,8 @@ private:
       to.reals[at] = cast<FloatAttr>(value).getValueAsDouble();
     } else {
       auto integer = cast<IntegerAttr>(value).getValue();
-      to.integers[at] = integer.getBitWidth() == 1 ? integer.getZExtValue() : integer.getSExtValue();
+      to.integers[at] =
+          integer.getBitWidth() == 1 ? integer.getZExtValue() : integer.getSExtValue();
     }
   }
 
@@ -182,8 +184,8 @@ private:
         }
         for (auto [dim, expr] : llvm::enumerate(gather.getMap().getResults())) {
           int64_t at = evaluate(SizeExpr(expr), index, loaded);
-          source.push_back(at < 0 && gather.getCheck() == IndexCheck::Wrap ? at + operand(0).sizes[dim]
-                                                                          : at);
+          source.push_back(
+              at < 0 && gather.getCheck() == IndexCheck::Wrap ? at + operand(0).sizes[dim] : at);
         }
         copy(result, i, operand(0), ravel(source, operand(0).sizes));
       } else {
@@ -204,8 +206,8 @@ private:
     std::vector<int64_t> seen(result.numElements(), 0);
     for (int64_t r = 0; r < result.numElements(); ++r) {
       if (isFloat && !arg) {
-        result.reals[r] = kind == ReduceKind::Max   ? -infinity
-                          : kind == ReduceKind::Min ? infinity
+        result.reals[r] = kind == ReduceKind::Max    ? -infinity
+                          : kind == ReduceKind::Min  ? infinity
                           : kind == ReduceKind::Prod ? 1
                                                      : 0;
       } else if (!arg) {
@@ -246,11 +248,11 @@ private:
       }
       if (isFloat) {
         double &y = result.reals[r];
-        y = kind == ReduceKind::Sum    ? y + x
-            : kind == ReduceKind::Prod ? y * x
+        y = kind == ReduceKind::Sum          ? y + x
+            : kind == ReduceKind::Prod       ? y * x
             : std::isnan(x) || std::isnan(y) ? std::nan("")
-            : kind == ReduceKind::Max ? std::max(x, y)
-                                      : std::min(x, y);
+            : kind == ReduceKind::Max        ? std::max(x, y)
+                                             : std::min(x, y);
       } else {
         int64_t &y = result.integers[r];
         y = kind == ReduceKind::Sum    ? y + n
@@ -299,31 +301,32 @@ private:
       result.integers[i] = value;
       return;
     }
-    double value =
-        name == "arith.addf"       ? real(0) + real(1)
-        : name == "arith.subf"     ? real(0) - real(1)
-        : name == "arith.mulf"     ? real(0) * real(1)
-        : name == "arith.divf"     ? real(0) / real(1)
-        : name == "arith.remf"     ? std::fmod(real(0), real(1))
-        : name == "arith.negf"     ? -real(0)
-        : name == "arith.maximumf" ? (nan(real(0), real(1)) ? std::nan("") : std::max(real(0), real(1)))
-        : name == "arith.minimumf" ? (nan(real(0), real(1)) ? std::nan("") : std::min(real(0), real(1)))
-        : name == "arith.extf" || name == "arith.truncf" ? real(0)
-        : name == "arith.sitofp"   ? static_cast<double>(integer(0))
-        : name == "arith.uitofp"   ? static_cast<double>(integer(0))
-        : name == "math.exp"       ? std::exp(real(0))
-        : name == "math.log"       ? std::log(real(0))
-        : name == "math.log1p"     ? std::log1p(real(0))
-        : name == "math.sqrt"      ? std::sqrt(real(0))
-        : name == "math.rsqrt"     ? 1 / std::sqrt(real(0))
-        : name == "math.sin"       ? std::sin(real(0))
-        : name == "math.erf"       ? std::erf(real(0))
-        : name == "math.tanh"      ? std::tanh(real(0))
-        : name == "math.powf"      ? std::pow(real(0), real(1))
-        : name == "math.atan2"     ? std::atan2(real(0), real(1))
-        : name == "math.roundeven" ? std::nearbyint(real(0))
-        : name == "math.absf"      ? std::abs(real(0))
-                                   : unknown(op);
+    double value = name == "arith.addf"   ? real(0) + real(1)
+                   : name == "arith.subf" ? real(0) - real(1)
+                   : name == "arith.mulf" ? real(0) * real(1)
+                   : name == "arith.divf" ? real(0) / real(1)
+                   : name == "arith.remf" ? std::fmod(real(0), real(1))
+                   : name == "arith.negf" ? -real(0)
+                   : name == "arith.maximumf"
+                       ? (nan(real(0), real(1)) ? std::nan("") : std::max(real(0), real(1)))
+                   : name == "arith.minimumf"
+                       ? (nan(real(0), real(1)) ? std::nan("") : std::min(real(0), real(1)))
+                   : name == "arith.extf" || name == "arith.truncf" ? real(0)
+                   : name == "arith.sitofp"   ? static_cast<double>(integer(0))
+                   : name == "arith.uitofp"   ? static_cast<double>(integer(0))
+                   : name == "math.exp"       ? std::exp(real(0))
+                   : name == "math.log"       ? std::log(real(0))
+                   : name == "math.log1p"     ? std::log1p(real(0))
+                   : name == "math.sqrt"      ? std::sqrt(real(0))
+                   : name == "math.rsqrt"     ? 1 / std::sqrt(real(0))
+                   : name == "math.sin"       ? std::sin(real(0))
+                   : name == "math.erf"       ? std::erf(real(0))
+                   : name == "math.tanh"      ? std::tanh(real(0))
+                   : name == "math.powf"      ? std::pow(real(0), real(1))
+                   : name == "math.atan2"     ? std::atan2(real(0), real(1))
+                   : name == "math.roundeven" ? std::nearbyint(real(0))
+                   : name == "math.absf"      ? std::abs(real(0))
+                                              : unknown(op);
     result.reals[i] = roundToType(value, result.element);
   }
 
@@ -338,8 +341,8 @@ private:
 
 } // namespace
 
-std::vector<ReferenceTensor> mlir::frit::test::evaluateKernel(KernelOp kernel,
-                                                              std::vector<ReferenceTensor> arguments,
-                                                              const Lookup &parameters) {
+std::vector<ReferenceTensor>
+mlir::frit::test::evaluateKernel(KernelOp kernel, std::vector<ReferenceTensor> arguments,
+                                 const Lookup &parameters) {
   return Interpreter(parameters).run(kernel, arguments);
 }

@@ -1,11 +1,11 @@
-// From the text of a gpu.module to numbers: the third lowering, the image and the emulator together, with bugs planted in the
-// text.
+// From the text of a gpu.module to numbers: the third lowering, the image and the emulator
+// together, with bugs planted in the text.
 
 #include "codegen/simt/LowerToSimt.h"
 
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
-#include "codegen/gpu/LowerToNvvm.h"
+#include "codegen/gpu/ptx/LowerToNvvm.h"
 #include "runtime/cpu/MathCallbacks.h"
 #include "runtime/simt/SimtGrid.h"
 
@@ -61,18 +61,23 @@ protected:
     auto module = parseSourceString<ModuleOp>(kHead + body + kTail, &context);
     EXPECT_TRUE(module);
     OwningOpRef<ModuleOp> host = ModuleOp::create(module->getLoc());
-    EXPECT_TRUE(succeeded(mlir::frit::lowerToSimt(*module->getOps<gpu::GPUModuleOp>().begin(), *host)));
+    EXPECT_TRUE(
+        succeeded(mlir::frit::lowerToSimt(*module->getOps<gpu::GPUModuleOp>().begin(), *host)));
     mlir::frit::KernelCode image;
-    EXPECT_TRUE(succeeded(mlir::frit::compileToImage(*host, mlir::frit::CpuTarget{mlir::frit::CpuLevel::X86_64_V3}, image)));
-    void *code = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_TRUE(succeeded(mlir::frit::compileToImage(
+        *host, mlir::frit::CpuTarget{mlir::frit::CpuLevel::X86_64_V3}, image)));
+    void *code = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::memcpy(code, image.bytes.data(), image.bytes.size());
     mprotect(code, image.bytes.size(), PROT_READ | PROT_EXEC);
-    auto entry = reinterpret_cast<::frit::SimtFunction>(static_cast<char *>(code) + image.entries.at("frit_test"));
+    auto entry = reinterpret_cast<::frit::SimtFunction>(static_cast<char *>(code) +
+                                                        image.entries.at("frit_test"));
     ::frit::SimtArguments arguments;
     arguments.buffers = {{"operand 0", x.data(), 1024}, {"result 0", y.data(), 1024, true, false}};
     arguments.ints = {256};
     arguments.callbacks = &::frit::mathCallbacks();
-    auto status = ::frit::runSimtKernel(arguments, {{"frit_test", entry, {grid, 1, 1}, {128, 1, 1}, 512}});
+    auto status =
+        ::frit::runSimtKernel(arguments, {{"frit_test", entry, {grid, 1, 1}, {128, 1, 1}, 512}});
     munmap(code, image.bytes.size());
     return status;
   }
@@ -133,7 +138,8 @@ TEST_F(LowerToSimt, outOfBoundsIsCaught) {
   EXPECT_TRUE(run(copy, 2).isOk());
   auto status = run(copy, 3);
   ASSERT_FALSE(status.isOk());
-  EXPECT_EQ(status.message(), "kernel frit_test, block (2, 0, 0), thread (0, 0, 0): load of 4 bytes at offset 1024 of operand 0 "
+  EXPECT_EQ(status.message(), "kernel frit_test, block (2, 0, 0), thread (0, 0, 0): load of 4 "
+                              "bytes at offset 1024 of operand 0 "
                               "(1024 bytes) is out of bounds");
 }
 

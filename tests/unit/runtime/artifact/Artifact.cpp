@@ -1,4 +1,5 @@
-// Nothing that is not exactly what the writer wrote may get through, and nothing may crash on the way to saying so.
+// Nothing that is not exactly what the writer wrote may get through, and nothing may crash on the
+// way to saying so.
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactBuilder.h"

@@ -1,4 +1,5 @@
-// What a processor says of itself, from invented answers: which code a machine can run has to be right on machines nobody here has.
+// What a processor says of itself, from invented answers: which code a machine can run has to be
+// right on machines nobody here has.
 
 #include "runtime/artifact/HostFeatures.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 CpuLeaves everything() {
   CpuLeaves leaves;
-  for (auto leaf : {&CpuLeaves::one, &CpuLeaves::seven, &CpuLeaves::sevenOne, &CpuLeaves::extended}) {
+  for (auto leaf :
+       {&CpuLeaves::one, &CpuLeaves::seven, &CpuLeaves::sevenOne, &CpuLeaves::extended}) {
     std::fill(std::begin(leaves.*leaf), std::end(leaves.*leaf), 0xffffffffu);
   }
   leaves.kept = 0xe7;
@@ -28,7 +30,8 @@ TEST(HostFeatures, ASystemThatKeepsNoWideRegistersHasNone) {
   CpuLeaves leaves = everything();
   leaves.kept = 0x07;
   EXPECT_EQ(missingFeatures("x86-64-v3", {"avxvnni"}, featuresOf(leaves)), "");
-  EXPECT_EQ(missingFeatures("x86-64-v4", {}, featuresOf(leaves)), "avx512bw, avx512cd, avx512dq, avx512f, avx512vl");
+  EXPECT_EQ(missingFeatures("x86-64-v4", {}, featuresOf(leaves)),
+            "avx512bw, avx512cd, avx512dq, avx512f, avx512vl");
   // The masks of AVX-512 alone are not enough.
   leaves.kept = 0x27;
   EXPECT_EQ(missingFeatures("x86-64-v3", {"avx512f"}, featuresOf(leaves)), "avx512f");
@@ -40,7 +43,8 @@ TEST(HostFeatures, ASystemThatKeepsNoWideRegistersHasNone) {
 TEST(HostFeatures, EachFeatureIsOneBit) {
   for (std::string_view name : kernelFeatures()) {
     unsigned bits = 0;
-    for (auto leaf : {&CpuLeaves::one, &CpuLeaves::seven, &CpuLeaves::sevenOne, &CpuLeaves::extended}) {
+    for (auto leaf :
+         {&CpuLeaves::one, &CpuLeaves::seven, &CpuLeaves::sevenOne, &CpuLeaves::extended}) {
       for (int reg = 0; reg < 4; ++reg) {
         for (int bit = 0; bit < 32; ++bit) {
           CpuLeaves leaves = everything();

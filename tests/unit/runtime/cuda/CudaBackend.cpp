@@ -1,5 +1,5 @@
-// The CUDA executor against a driver that follows a script: which code it loads, how it launches, and what it says and does for
-// each thing that can go wrong. No GPU, no driver, no CUDA headers.
+// The CUDA executor against a driver that follows a script: which code it loads, how it launches,
+// and what it says and does for each thing that can go wrong. No GPU, no driver, no CUDA headers.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -15,12 +15,16 @@ struct Cuda : testing::Test {
 
 TEST_F(Cuda, LoadsOnceAndLaunchesOnTheCurrentStream) {
   {
-    Session session(artifactWith({{kPtx, 80, "ptx80"}, {kPtx, 90, "ptx90"}, {kCubin, 90, "cubin90"}, {kCubin, 80, "cubin80"}}));
+    Session session(artifactWith({{kPtx, 80, "ptx80"},
+                                  {kPtx, 90, "ptx90"},
+                                  {kCubin, 90, "cubin90"},
+                                  {kCubin, 80, "cubin80"}}));
     EXPECT_TRUE(fake.log.empty());
     ASSERT_TRUE(session.run().isOk());
     ASSERT_TRUE(session.run().isOk());
   }
-  EXPECT_EQ(fake.log, (std::vector<std::string>{"load cubin90", "function frit_add_entry", "launch 40 x 128 shared 0",
+  EXPECT_EQ(fake.log, (std::vector<std::string>{"load cubin90", "function frit_add_entry",
+                                                "launch 40 x 128 shared 0",
                                                 "launch 40 x 128 shared 0", "unload"}));
   EXPECT_EQ(fake.stream, reinterpret_cast<void *>(0x77));
   EXPECT_EQ(fake.parameters.back(), 4u);
@@ -29,7 +33,10 @@ TEST_F(Cuda, LoadsOnceAndLaunchesOnTheCurrentStream) {
 
 TEST_F(Cuda, NewerDeviceTakesTheNewestPtxItCanRun) {
   fake.major = 12;
-  Session session(artifactWith({{kPtx, 80, "ptx80"}, {kPtx, 100, "ptx100"}, {kPtx, 90, "ptx90"}, {kCubin, 100, "cubin100"}}));
+  Session session(artifactWith({{kPtx, 80, "ptx80"},
+                                {kPtx, 100, "ptx100"},
+                                {kPtx, 90, "ptx90"},
+                                {kCubin, 100, "cubin100"}}));
   ASSERT_TRUE(session.run().isOk());
   EXPECT_EQ(fake.log[0], "load ptx100");
 }
@@ -40,7 +47,9 @@ TEST_F(Cuda, NoCodeForTheDevice) {
   Session session(artifactWith({{kCubin, 90, "cubin90"}, {kPtx, 80, "ptx80"}}));
   Status status = session.run();
   EXPECT_EQ(status.kind(), ErrorKind::Unsupported);
-  EXPECT_NE(status.message().find("(sm_90, sm_80) has no kernel 'frit_add_entry' for this device of sm_75"), std::string::npos);
+  EXPECT_NE(status.message().find(
+                "(sm_90, sm_80) has no kernel 'frit_add_entry' for this device of sm_75"),
+            std::string::npos);
 }
 
 TEST_F(Cuda, LargeSharedMemoryIsReservedAndGridsAreChecked) {
@@ -54,4 +63,3 @@ TEST_F(Cuda, LargeSharedMemoryIsReservedAndGridsAreChecked) {
   EXPECT_TRUE(empty.run().isOk());
   EXPECT_EQ(count("launch"), launches);
 }
-

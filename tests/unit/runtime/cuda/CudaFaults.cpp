@@ -1,5 +1,6 @@
-// What can go wrong on a GPU, one row of the table "GPU faults" in tests/README.md after the other: what the user is told, what is
-// tried again, and that nothing leaks, hangs or is called that must not be.
+// What can go wrong on a GPU, one row of the table "GPU faults" in tests/README.md after the other:
+// what the user is told, what is tried again, and that nothing leaks, hangs or is called that must
+// not be.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -35,7 +36,11 @@ void useAdd() {
 }
 
 TEST_F(CudaFaults, Row01NoDriverStubOrTooOld) {
-  for (auto [code, part] : {std::pair(34, "toolkit's stub"), {100, "CUDA_VISIBLE_DEVICES"}, {3, "too old"}, {35, "too old"}, {999, "(999)"}}) {
+  for (auto [code, part] : {std::pair(34, "toolkit's stub"),
+                            {100, "CUDA_VISIBLE_DEVICES"},
+                            {3, "too old"},
+                            {35, "too old"},
+                            {999, "(999)"}}) {
     fake.initCode = code;
     Status status = Driver::create(fakeTable()).status();
     EXPECT_EQ(status.kind(), ErrorKind::Unsupported);
@@ -49,7 +54,8 @@ TEST_F(CudaFaults, Row01NoDriverStubOrTooOld) {
 }
 
 TEST_F(CudaFaults, Row01ALibraryThatIsNotThereOrNoDriver) {
-  EXPECT_TRUE(says(Driver::open("libcuda-hidden.so.1").status(), "libcuda-hidden.so.1 cannot be opened; compile for the CPU"));
+  EXPECT_TRUE(says(Driver::open("libcuda-hidden.so.1").status(),
+                   "libcuda-hidden.so.1 cannot be opened; compile for the CPU"));
   EXPECT_TRUE(says(Driver::open("libm.so.6").status(), "older than CUDA 12.0"));
 }
 
@@ -61,8 +67,12 @@ TEST_F(CudaFaults, Row02RefusedCubinFallsBackToPtx) {
     ASSERT_TRUE(session.run().isOk());
     EXPECT_EQ(fake.log[0], "load cubin90");
     EXPECT_EQ(fake.log[1], "load ptx90");
-    EXPECT_EQ(session.backend->counters(), (std::vector<std::pair<std::string, uint64_t>>{
-                                               {"modules_cubin", 0}, {"modules_linked", 0}, {"modules_compiled", 1}, {"modules_refused", 1}, {"modules_completed", 0}}));
+    EXPECT_EQ(session.backend->counters(),
+              (std::vector<std::pair<std::string, uint64_t>>{{"modules_cubin", 0},
+                                                             {"modules_linked", 0},
+                                                             {"modules_compiled", 1},
+                                                             {"modules_refused", 1},
+                                                             {"modules_completed", 0}}));
   }
 }
 
@@ -83,7 +93,9 @@ TEST_F(CudaFaults, Row02WhatNoWayLoadsIsSaidOnceLoadedNeverAgain) {
     Session session(artifactWith({{kPtx, 90, "ptx90"}}));
     Status first = session.run();
     EXPECT_EQ(first.kind(), ErrorKind::Unsupported);
-    EXPECT_TRUE(says(first, "loading the PTX for sm_90 (line 3: syntax error) (graph 'layer'): CUDA_ERROR")) << first.message();
+    EXPECT_TRUE(
+        says(first, "loading the PTX for sm_90 (line 3: syntax error) (graph 'layer'): CUDA_ERROR"))
+        << first.message();
     EXPECT_TRUE(says(first, "(" + std::to_string(code) + ")"));
     EXPECT_TRUE(says(first, "; compile the graph again for sm_90, or run it on the CPU"));
     EXPECT_EQ(session.run().message(), first.message());
@@ -99,12 +111,20 @@ TEST_F(CudaFaults, Row02WhatNoWayLoadsIsSaidOnceLoadedNeverAgain) {
 TEST_F(CudaFaults, Row03MalformedCubinsNeverReachTheDriver) {
   std::string good = artifactWith({{kCubin, 90, "cubin90"}});
   auto loads = [](const std::string &bytes) {
-    auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-    return artifact.isOk() ? DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Gpu)).status() : artifact.status();
+    auto artifact =
+        Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    return artifact.isOk()
+               ? DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Gpu)).status()
+               : artifact.status();
   };
   EXPECT_TRUE(loads(good).isOk());
-  for (const std::string &cubin : {std::string("not an ELF file at all"), codeOf(kCubin, 90, "").substr(0, 40), std::string("\x7f" "ELF\1\1") + std::string(80, '\0'),
-                                   codeOf(kCubin, 90, "x").replace(41, 1, "\xff"), codeOf(kCubin, 90, "x", 4), cubinWith(std::vector<std::pair<std::string, std::string>>(), "x")}) {
+  for (const std::string &cubin :
+       {std::string("not an ELF file at all"), codeOf(kCubin, 90, "").substr(0, 40),
+        std::string("\x7f"
+                    "ELF\1\1") +
+            std::string(80, '\0'),
+        codeOf(kCubin, 90, "x").replace(41, 1, "\xff"), codeOf(kCubin, 90, "x", 4),
+        cubinWith(std::vector<std::pair<std::string, std::string>>(), "x")}) {
     format::ArtifactT artifact;
     auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(good.data()), good.size()});
     read->root().UnPackTo(&artifact);
@@ -164,14 +184,17 @@ TEST_F(CudaFaults, Row05StickyErrorsNameTheKernelAndAreNeverRetried) {
     session.backend->synchronous = true;
     fake.launchCode = code;
     Status first = session.run();
-    EXPECT_TRUE(says(first, "kernel frit_add, grid (40, 1, 1), block (128, 1, 1), from model.py:6 in forward: return x + y (graph 'layer'): "))
+    EXPECT_TRUE(says(first, "kernel frit_add, grid (40, 1, 1), block (128, 1, 1), from model.py:6 "
+                            "in forward: return x + y (graph 'layer'): "))
         << first.message();
-    EXPECT_TRUE(says(first, "(" + std::to_string(code) + "): as scripted; the process's GPU state is lost: restart it"));
+    EXPECT_TRUE(says(first, "(" + std::to_string(code) +
+                                "): as scripted; the process's GPU state is lost: restart it"));
     fake.launchCode = 0;
     int launches = count("launch"), requests = session.host().requests;
     EXPECT_EQ(session.run().message(), first.message());
     EXPECT_EQ(count("launch"), launches);
-    EXPECT_EQ(session.host().requests.load(), requests) << "memory was taken for a call that cannot run";
+    EXPECT_EQ(session.host().requests.load(), requests)
+        << "memory was taken for a call that cannot run";
     EXPECT_EQ(session.host().releases.load(), 0);
   }
 }
@@ -198,7 +221,8 @@ TEST_F(CudaFaults, Row05DestructorsLeaveALostDriverAlone) {
 TEST_F(CudaFaults, Row05AnErrorOfAnEarlierKernelAtModuleLoadIsNotBlamedOnTheCode) {
   fake.loadCodes["cubin90"] = 700;
   Session session(artifactWith({{kCubin, 90, "cubin90"}, {kPtx, 90, "ptx90"}}));
-  EXPECT_TRUE(says(session.run(), "a kernel launched before has destroyed the process's GPU state: restart it"));
+  EXPECT_TRUE(says(session.run(),
+                   "a kernel launched before has destroyed the process's GPU state: restart it"));
   EXPECT_EQ(count("load ptx90"), 0);
 }
 
@@ -208,7 +232,8 @@ TEST_F(CudaFaults, Row06LateErrorsMayStemFromAnEarlierKernel) {
   fake.lateCode = 700;
   Status status = session.run();
   EXPECT_EQ(count("launch"), 3);
-  EXPECT_TRUE(says(status, "it may stem from a kernel launched before this one, FRIT_CUDA_SYNC=1 names the one at fault; the process's GPU "
+  EXPECT_TRUE(says(status, "it may stem from a kernel launched before this one, FRIT_CUDA_SYNC=1 "
+                           "names the one at fault; the process's GPU "
                            "state is lost: restart it"))
       << status.message();
 }
@@ -232,7 +257,9 @@ TEST_F(CudaFaults, Row07AKernelThatNeverEndsIsGivenUp) {
   fake.queryCode = 600;
   Status status = session.run();
   EXPECT_TRUE(says(status, "kernel frit_add, grid (40, 1, 1)"));
-  EXPECT_TRUE(says(status, " ms: the kernel or the device hangs (see dmesg for Xid); restart the process")) << status.message();
+  EXPECT_TRUE(
+      says(status, " ms: the kernel or the device hangs (see dmesg for Xid); restart the process"))
+      << status.message();
   EXPECT_LT(count("query"), 30) << "it waits, it does not spin";
   EXPECT_EQ(session.run().message(), status.message());
 }
@@ -241,7 +268,9 @@ TEST_F(CudaFaults, Row08ForkedChildrenAreTold) {
   Session session(artifactWith({{kPtx, 90, "ptx90"}}));
   ASSERT_TRUE(session.run().isOk());
   EXPECT_EQ(inChild([&] {
-              bool told = says(session.run(), "forked and cannot be used in it; start workers with the 'spawn' method");
+              bool told =
+                  says(session.run(),
+                       "forked and cannot be used in it; start workers with the 'spawn' method");
               int requests = session.host().requests;
               told &= says(session.run(), "forked") && session.host().requests == requests;
               session.executor.reset();
@@ -297,8 +326,9 @@ TEST_F(CudaFaults, Row09EachDeviceGetsCodeOfItsArchitecture) {
   ASSERT_TRUE(session.run().isOk());
   EXPECT_EQ(count("load cubin90"), 1);
   EXPECT_EQ(count("load cubin80"), 1);
-  EXPECT_EQ(session.host().notes, (std::vector<std::string>{"graph 'layer' on sm_90: the file's cubin for sm_90",
-                                                            "graph 'layer' on sm_80: the file's cubin for sm_80"}));
+  EXPECT_EQ(session.host().notes,
+            (std::vector<std::string>{"graph 'layer' on sm_90: the file's cubin for sm_90",
+                                      "graph 'layer' on sm_80: the file's cubin for sm_80"}));
 }
 
 TEST_F(CudaFaults, Row09MixedDevicesAreRefused) {
@@ -313,7 +343,9 @@ TEST_F(CudaFaults, Row09MixedDevicesAreRefused) {
   OutputValue output;
   Status status = session.executor->run(inputs, {&output, 1});
   EXPECT_EQ(status.kind(), ErrorKind::BadInput);
-  EXPECT_TRUE(says(status, "input 1 ('w'): it lies on cuda:1, others on cuda:0; move all to one device")) << status.message();
+  EXPECT_TRUE(
+      says(status, "input 1 ('w'): it lies on cuda:1, others on cuda:0; move all to one device"))
+      << status.message();
   EXPECT_EQ(session.host().held.load(), 0);
   EXPECT_TRUE(fake.log.empty());
 }

@@ -1,5 +1,6 @@
-// Calls as CUDA graphs, with a driver that records what is launched while a stream is captured and runs it when the graph is launched:
-// the numbers of calls by graph are those of calls without, whatever is kept, moved, resized or fails in between.
+// Calls as CUDA graphs, with a driver that records what is launched while a stream is captured and
+// runs it when the graph is launched: the numbers of calls by graph are those of calls without,
+// whatever is kept, moved, resized or fails in between.
 
 #include "tests/unit/runtime/cuda/GraphSession.h"
 
@@ -80,7 +81,8 @@ TEST_F(CudaGraphsTest, StaticArgumentsAreReadWhereTheyLie) {
   reinterpret_cast<float *>(w->data)[0] = 2; // an optimizer's step
   EXPECT_EQ(*session.call({0, 1}, w), (Values{10, 6}));
   for (int turn = 0; turn < 3; ++turn) {
-    EXPECT_EQ(*session.call({0, 1}, moved), (Values{35, 36})) << "another parameter is another graph";
+    EXPECT_EQ(*session.call({0, 1}, moved), (Values{35, 36}))
+        << "another parameter is another graph";
   }
   EXPECT_EQ(session.graphs->counters().captures, 2u);
 }
@@ -89,7 +91,8 @@ TEST_F(CudaGraphsTest, ArgumentsThatAreNotStaticAreCopied) {
   Graphs session(chainOf(5), std::make_shared<GraphPool>(blocks()), false);
   for (int turn = 0; turn < 4; ++turn) {
     auto value = static_cast<float>(turn);
-    EXPECT_EQ(*session.call({0, 1}, session.weight({value, value})), (Values{5 * value, 5 * value + 1}));
+    EXPECT_EQ(*session.call({0, 1}, session.weight({value, value})),
+              (Values{5 * value, 5 * value + 1}));
   }
   EXPECT_EQ(session.graphs->counters().replays, 3u);
 }
@@ -101,7 +104,9 @@ TEST_F(CudaGraphsTest, EverySizeHasItsGraphAndTheirNumberIsBounded) {
   for (size_t size : {1, 2, 3, 300}) {
     weights[size] = session.weight(Values(size, 1));
   }
-  auto run = [&](size_t size) { EXPECT_EQ(*session.call(Values(size, 2), weights[size]), Values(size, 7)) << size; };
+  auto run = [&](size_t size) {
+    EXPECT_EQ(*session.call(Values(size, 2), weights[size]), Values(size, 7)) << size;
+  };
   for (size_t size : {1, 1, 2, 2, 1, 1, 3, 3}) {
     run(size);
   }
@@ -121,7 +126,8 @@ TEST_F(CudaGraphsTest, EverySizeHasItsGraphAndTheirNumberIsBounded) {
     }
   }
   ASSERT_EQ(session.reasons().size(), 1u);
-  EXPECT_NE(session.reasons().begin()->first.find("its calls differ too often: "), std::string::npos);
+  EXPECT_NE(session.reasons().begin()->first.find("its calls differ too often: "),
+            std::string::npos);
 }
 
 TEST_F(CudaGraphsTest, GraphsOfOneStreamShareTheirMemory) {
@@ -136,7 +142,8 @@ TEST_F(CudaGraphsTest, GraphsOfOneStreamShareTheirMemory) {
     run(1);
     run(2);
     int together = poolBlocks;
-    EXPECT_LE(together, 5) << "an argument, an arena, a temporary, a workspace and a result, for both";
+    EXPECT_LE(together, 5)
+        << "an argument, an arena, a temporary, a workspace and a result, for both";
     for (float x : {3, 4, 5}) {
       run(x);
     }
@@ -149,7 +156,8 @@ TEST_F(CudaGraphsTest, GraphsOfOneStreamShareTheirMemory) {
   EXPECT_EQ(poolBlocks.load(), 0);
 }
 
-/// y = x + w + ... and, of the call itself: y seen from its second element on, x as it came, w seen from its second element on, and the size.
+/// y = x + w + ... and, of the call itself: y seen from its second element on, x as it came, w seen
+/// from its second element on, and the size.
 std::string manyResults() {
   return changed(chainOf(5), [](format::PlanT &plan) {
     uint32_t s0 = plan.symbols[0]->reg, one = 0, y = plan.outputs[0]->reg, w = plan.inputs[1]->reg;
@@ -221,18 +229,23 @@ TEST_F(CudaGraphsTest, WhatIsNotCapturedIsCountedWithItsReason) {
     EXPECT_EQ(session.graphs->counters().captures, 0u);
     auto reasons = session.reasons();
     EXPECT_EQ(reasons.size(), 1u);
-    return reasons.empty() ? std::pair<std::string, uint64_t>() : std::pair(reasons.begin()->first, reasons.begin()->second);
+    return reasons.empty() ? std::pair<std::string, uint64_t>()
+                           : std::pair(reasons.begin()->first, reasons.begin()->second);
   };
   {
     Graphs session(chainOf(3));
-    EXPECT_EQ(reasonOf(session), (std::pair<std::string, uint64_t>("it launches 3 kernels, fewer than 4", 3)));
+    EXPECT_EQ(reasonOf(session),
+              (std::pair<std::string, uint64_t>("it launches 3 kernels, fewer than 4", 3)));
     ASSERT_EQ(session.host().notes.size(), 2u) << "said once";
-    EXPECT_EQ(session.host().notes[0], "graph 'chain' is not captured in a CUDA graph: it launches 3 kernels, fewer than 4");
+    EXPECT_EQ(session.host().notes[0],
+              "graph 'chain' is not captured in a CUDA graph: it launches 3 kernels, fewer than 4");
     EXPECT_EQ(poolRequests.load(), 0);
   }
   {
     Graphs session(updating(), std::make_shared<GraphPool>(blocks()), false);
-    EXPECT_EQ(reasonOf(session), (std::pair<std::string, uint64_t>("it writes to input 1 ('w'), which is no parameter or buffer", 3)));
+    EXPECT_EQ(reasonOf(session),
+              (std::pair<std::string, uint64_t>(
+                  "it writes to input 1 ('w'), which is no parameter or buffer", 3)));
   }
   {
     Graphs session(chainOf(5));
@@ -262,8 +275,10 @@ TEST_F(CudaGraphsTest, ACallOfAnOperatorIsNamed) {
     }
   });
   Graphs session(bytes, std::make_shared<GraphPool>(blocks()));
-  EXPECT_FALSE(session.call({0, 0}, session.weight({1, 1})).isOk()) << "this host has no dispatcher";
-  EXPECT_EQ(session.reasons().begin()->first, "it calls aten::mm and 1 other operators, which take memory of their own");
+  EXPECT_FALSE(session.call({0, 0}, session.weight({1, 1})).isOk())
+      << "this host has no dispatcher";
+  EXPECT_EQ(session.reasons().begin()->first,
+            "it calls aten::mm and 1 other operators, which take memory of their own");
 }
 
 TEST_F(CudaGraphsTest, NoMemoryAtTheKthRequestForAllK) {
@@ -284,7 +299,8 @@ TEST_F(CudaGraphsTest, NoMemoryAtTheKthRequestForAllK) {
     EXPECT_EQ(session.host().held.load(), failAt + 1);
   }
   EXPECT_GT(most, 3);
-  EXPECT_EQ(session.graphs->counters().captures, 30u) << "memory that was missing once may be there the next time";
+  EXPECT_EQ(session.graphs->counters().captures, 30u)
+      << "memory that was missing once may be there the next time";
   EXPECT_GE(session.graphs->counters().notCaptured.size(), 2u);
 }
 
@@ -299,7 +315,8 @@ TEST_F(CudaGraphsTest, NoMemoryForAResultDropsTheGraphsAndRunsWithout) {
   EXPECT_EQ(*session.call({1, 2}, w), (Values{6, 7}));
   EXPECT_EQ(poolBlocks.load(), 0);
   EXPECT_EQ(session.graphs->counters().evictions, 1u);
-  EXPECT_EQ(session.reasons().begin()->first, "there was no memory for its results beside that of its graphs, which were dropped");
+  EXPECT_EQ(session.reasons().begin()->first,
+            "there was no memory for its results beside that of its graphs, which were dropped");
   session.host().failAt = -1;
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_EQ(*session.call({1, 2}, w), (Values{6, 7}));
@@ -322,7 +339,8 @@ TEST_F(CudaGraphsTest, ADriverWithoutMemoryIsAskedTwice) {
 }
 
 TEST_F(CudaGraphsTest, ACaptureThatFailsLosesNothing) {
-  for (DriverCode FakeDriver::*where : {&FakeDriver::beginCode, &FakeDriver::endCode, &FakeDriver::makeCode}) {
+  for (DriverCode FakeDriver::*where :
+       {&FakeDriver::beginCode, &FakeDriver::endCode, &FakeDriver::makeCode}) {
     SetUp();
     Graphs session(chainOf(5));
     HostTensor *w = session.weight({1, 1});
@@ -332,7 +350,8 @@ TEST_F(CudaGraphsTest, ACaptureThatFailsLosesNothing) {
     }
     EXPECT_EQ(count("launch"), 15);
     EXPECT_EQ(count("begin"), 1) << "tried once";
-    EXPECT_EQ(count("end"), where == &FakeDriver::beginCode ? 0 : 1) << "a capture that was begun is ended";
+    EXPECT_EQ(count("end"), where == &FakeDriver::beginCode ? 0 : 1)
+        << "a capture that was begun is ended";
     EXPECT_EQ(session.reasons().begin()->second, 2u);
     EXPECT_NE(session.reasons().begin()->first.find("(901)"), std::string::npos);
     EXPECT_EQ(session.host().held.load(), 1);
@@ -348,8 +367,10 @@ TEST_F(CudaGraphsTest, StickyErrorsNameTheKernels) {
   auto failed = session.call({1, 2}, w);
   ASSERT_FALSE(failed.isOk());
   EXPECT_EQ(failed.status().message(),
-            "CUDA graph of frit_add, frit_add, frit_add, frit_add, frit_add (graph 'chain'): CUDA_ERROR_ILLEGAL_ADDRESS (700): as scripted; "
-            "it may stem from a kernel launched before this one, FRIT_CUDA_SYNC=1 names the one at fault; the process's GPU state is lost: "
+            "CUDA graph of frit_add, frit_add, frit_add, frit_add, frit_add (graph 'chain'): "
+            "CUDA_ERROR_ILLEGAL_ADDRESS (700): as scripted; "
+            "it may stem from a kernel launched before this one, FRIT_CUDA_SYNC=1 names the one at "
+            "fault; the process's GPU state is lost: "
             "restart it");
   fake.graphCode = 0;
   EXPECT_EQ(session.call({1, 2}, w).status().message(), failed.status().message());

@@ -1,4 +1,5 @@
-// Kernels over lists against the scripted driver: the table that a launch passes by value, its grid, and what a graph keeps of it.
+// Kernels over lists against the scripted driver: the table that a launch passes by value, its
+// grid, and what a graph keeps of it.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -8,7 +9,8 @@ namespace {
 
 constexpr size_t kRoom = 4, kWords = 5;
 
-/// y = k(x, size, 0.5) for each of `blocks` items, in one launch; x and y of an item are one tensor.
+/// y = k(x, size, 0.5) for each of `blocks` items, in one launch; x and y of an item are one
+/// tensor.
 std::string listOf(const std::vector<int64_t> &blocks) {
   format::ArtifactT artifact;
   artifact.graph = "step";
@@ -28,7 +30,8 @@ std::string listOf(const std::vector<int64_t> &blocks) {
     use.tensors.insert(use.tensors.end(), {tensor, tensor});
     use.ints.push_back(plan.intConstant(100 + grid));
     use.floats.push_back(half);
-    sizes.launches.emplace_back(std::make_unique<format::LaunchSizesT>())->x = plan.intConstant(grid);
+    sizes.launches.emplace_back(std::make_unique<format::LaunchSizesT>())->x =
+        plan.intConstant(grid);
   }
   plan.step<format::LaunchT>() = std::move(use);
   artifact.plans.push_back(plan.take());
@@ -53,7 +56,8 @@ TEST_F(CudaLists, OneLaunchOfAllItemsThatHaveBlocks) {
   EXPECT_EQ(fake.launches, 1);
   const Parameters &table = fake.parameters;
   ASSERT_EQ(table.size(), kRoom * kWords);
-  EXPECT_EQ((std::vector<uint64_t>{table[0], table[5], table[10], table[15]}), (std::vector<uint64_t>{0, 3, 0x7fffffff, 0x7fffffff}));
+  EXPECT_EQ((std::vector<uint64_t>{table[0], table[5], table[10], table[15]}),
+            (std::vector<uint64_t>{0, 3, 0x7fffffff, 0x7fffffff}));
   EXPECT_EQ(table[1], table[2]);
   EXPECT_NE(table[1], 0u);
   EXPECT_NE(table[1], table[6]);
@@ -74,7 +78,8 @@ TEST_F(CudaLists, MoreBlocksThanAGridIsAnErrorThatNamesTheKernel) {
   EXPECT_TRUE(whole.run().isOk());
   Session more(listOf({most - 1, 2, 5}));
   Status status = more.run();
-  EXPECT_NE(status.message().find("the grid is larger than a device takes"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("the grid is larger than a device takes"), std::string::npos)
+      << status.message();
   EXPECT_NE(status.message().find("optimizer.py:6"), std::string::npos);
   EXPECT_EQ(fake.launches, 1);
 }

@@ -1,5 +1,6 @@
-// Models on a GPU without torch (`Model::load` with the device "cuda", frit-run): arguments are brought and results fetched, weights and
-// what the program updates lie on the device, and nothing is lost when memory or the device fails.
+// Models on a GPU without torch (`Model::load` with the device "cuda", frit-run): arguments are
+// brought and results fetched, weights and what the program updates lie on the device, and nothing
+// is lost when memory or the device fails.
 
 #include "runtime/standalone/CudaHost.h"
 #include "runtime/standalone/Model.h"
@@ -12,7 +13,9 @@ namespace {
 
 using Values = std::vector<float>;
 
-Tensor tensorOf(Values &values) { return {DataType::F32, {static_cast<int64_t>(values.size())}, {}, values.data(), nullptr}; }
+Tensor tensorOf(Values &values) {
+  return {DataType::F32, {static_cast<int64_t>(values.size())}, {}, values.data(), nullptr};
+}
 
 Values valuesOf(const Value &value) {
   const Tensor &tensor = std::get<Tensor>(value);
@@ -21,14 +24,17 @@ Values valuesOf(const Value &value) {
   return values;
 }
 
-/// x += w, a weight of four numbers, given back as itself and as a look at its last two; a buffer b += w as well.
+/// x += w, a weight of four numbers, given back as itself and as a look at its last two; a buffer b
+/// += w as well.
 std::string inPlace() {
   format::ArtifactT artifact;
   artifact.graph = "update";
   artifact.sources = {"model.py:6 in forward: x += w"};
   PlanBuilder plan(format::Target::Gpu);
   uint32_t one = plan.intConstant(1), two = plan.intConstant(2), four = plan.intConstant(4);
-  auto tensor = [&](uint32_t size) { return plan.newTensor(format::Dtype::F32, {size}, {one}, format::Device::Cuda); };
+  auto tensor = [&](uint32_t size) {
+    return plan.newTensor(format::Dtype::F32, {size}, {one}, format::Device::Cuda);
+  };
   uint32_t x = tensor(four), w = tensor(four), b = tensor(four), last = tensor(two);
   auto &input = *plan.plan.inputs.emplace_back(std::make_unique<format::InputT>());
   input.name = "x", input.reg = x, input.mutated = true;
@@ -59,7 +65,8 @@ std::string inPlace() {
   std::string bytes(reinterpret_cast<const char *>(numbers.data()), 32);
   for (uint64_t number : {0, 1}) {
     auto &weight = *artifact.weights.emplace_back(std::make_unique<format::WeightT>());
-    weight.name = number ? "b" : "w", weight.dtype = format::Dtype::F32, weight.sizes = {4}, weight.strides = {1};
+    weight.name = number ? "b" : "w", weight.dtype = format::Dtype::F32, weight.sizes = {4},
+    weight.strides = {1};
     weight.offset = 16 * number, weight.bytes = 16;
     Digest digest = sha256(bytesOfString(std::string_view(bytes).substr(16 * number, 16)));
     weight.sha256.assign(digest.begin(), digest.end());
@@ -73,7 +80,9 @@ struct CudaModel : testing::Test {
     fake.context = nullptr;
     fake.kernel = addOnHost;
     fake.pointers = 3;
-    openDevice = [](const std::string &name) { return CudaDevice::open(name, *Driver::create(fakeTable())); };
+    openDevice = [](const std::string &name) {
+      return CudaDevice::open(name, *Driver::create(fakeTable()));
+    };
   }
   void TearDown() override {
     openDevice = &CudaDevice::open;
@@ -121,19 +130,25 @@ TEST_F(CudaModel, ArgumentsThatAreWrittenAndBuffers) {
     auto results = model->run(std::vector<Value>{tensorOf(x)});
     ASSERT_TRUE(results.isOk()) << results.status().message();
     EXPECT_EQ(x, (Values{1 * times, 2 * times, 3 * times, 4 * times}));
-    EXPECT_EQ(std::get<Tensor>(results->at(0)).data, x.data()) << "a result that is an argument is the caller's";
+    EXPECT_EQ(std::get<Tensor>(results->at(0)).data, x.data())
+        << "a result that is an argument is the caller's";
     EXPECT_EQ(std::get<Tensor>(results->at(1)).data, x.data() + 2) << "and so is a look at one";
-    EXPECT_EQ(valuesOf(results->at(2)), (Values{10 + times, 20 + 2 * times, 30 + 3 * times, 40 + 4 * times}));
+    EXPECT_EQ(valuesOf(results->at(2)),
+              (Values{10 + times, 20 + 2 * times, 30 + 3 * times, 40 + 4 * times}));
   }
 }
 
 TEST_F(CudaModel, DevicesThatAreNotThere) {
   TemporaryFile file(chainOf(1));
   LoadOptions options = onGpu();
-  for (auto [name, message] : {std::pair("cuda:1", "no device 'cuda:1': there are 1 GPUs"), {"cuda:", "GPUs are called cuda, cuda:0"},
-                               {"cudax", "GPUs are called"}, {"cuda:-1", "GPUs are called"}, {"cuda:0x", "GPUs are called"}}) {
+  for (auto [name, message] : {std::pair("cuda:1", "no device 'cuda:1': there are 1 GPUs"),
+                               {"cuda:", "GPUs are called cuda, cuda:0"},
+                               {"cudax", "GPUs are called"},
+                               {"cuda:-1", "GPUs are called"},
+                               {"cuda:0x", "GPUs are called"}}) {
     options.device = name;
-    EXPECT_NE(Model::load(file.path, options).status().message().find(message), std::string::npos) << name;
+    EXPECT_NE(Model::load(file.path, options).status().message().find(message), std::string::npos)
+        << name;
   }
   fake.initCode = 100;
   options.device = "cuda";
@@ -141,7 +156,8 @@ TEST_F(CudaModel, DevicesThatAreNotThere) {
     auto driver = Driver::create(fakeTable());
     return driver.isOk() ? CudaDevice::open(name, *driver) : driver.status();
   };
-  EXPECT_NE(Model::load(file.path, options).status().message().find("no usable CUDA driver"), std::string::npos);
+  EXPECT_NE(Model::load(file.path, options).status().message().find("no usable CUDA driver"),
+            std::string::npos);
 }
 
 TEST_F(CudaModel, NothingIsLostWhereverMemoryEnds) {
@@ -156,9 +172,11 @@ TEST_F(CudaModel, NothingIsLostWhereverMemoryEnds) {
       Values x(4, 1), w(4, 2);
       std::vector<Value> inputs = {tensorOf(x), tensorOf(w)};
       inputs.resize(file == &chain ? 2 : 1);
-      auto results = model.isOk() ? model->run(inputs) : frit::Result<std::vector<Value>>(model.status());
+      auto results =
+          model.isOk() ? model->run(inputs) : frit::Result<std::vector<Value>>(model.status());
       succeeded = fake.memoryCalls <= k;
-      // What the driver itself needs (modules, launches) is asked for twice only where torch has something to give back.
+      // What the driver itself needs (modules, launches) is asked for twice only where torch has
+      // something to give back.
       EXPECT_EQ(results.isOk(), succeeded) << k << ": " << results.status().message();
       if (!succeeded) {
         EXPECT_EQ(results.status().kind(), ErrorKind::OutOfMemory) << results.status().message();
@@ -179,10 +197,14 @@ TEST_F(CudaModel, ErrorsOfKernelsSurfaceWhereResultsAreFetched) {
   std::vector<Value> inputs = {tensorOf(x), tensorOf(w)};
   fake.fetchCode = 700;
   Status status = model->run(inputs).status();
-  EXPECT_NE(status.message().find("fetching from the GPU 16 bytes failed: CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << status.message();
+  EXPECT_NE(
+      status.message().find("fetching from the GPU 16 bytes failed: CUDA_ERROR_ILLEGAL_ADDRESS"),
+      std::string::npos)
+      << status.message();
   EXPECT_NE(status.message().find("restart the process"), std::string::npos);
   fake.fetchCode = 0;
-  EXPECT_NE(model->run(inputs).status().message().find("restart the process"), std::string::npos) << "a lost device is not tried again";
+  EXPECT_NE(model->run(inputs).status().message().find("restart the process"), std::string::npos)
+      << "a lost device is not tried again";
   // Nothing is given back to a device that is lost.
   fake.blocks = 0;
   fake.log.clear();
@@ -193,7 +215,11 @@ TEST_F(CudaModel, WrongArgumentsAreNamed) {
   auto model = Model::load(file.path, onGpu());
   ASSERT_TRUE(model.isOk());
   Values x(4, 1), w(3, 2);
-  EXPECT_NE(model->run(std::vector<Value>{tensorOf(x), tensorOf(w)}).status().message().find("input 1 ('w'): its size"), std::string::npos);
+  EXPECT_NE(model->run(std::vector<Value>{tensorOf(x), tensorOf(w)})
+                .status()
+                .message()
+                .find("input 1 ('w'): its size"),
+            std::string::npos);
   EXPECT_FALSE(model->run(std::vector<Value>{tensorOf(x)}).isOk());
   EXPECT_FALSE(model->run(std::vector<Value>{tensorOf(x), 2.0}).isOk());
   EXPECT_FALSE(model->run(std::vector<Value>{tensorOf(x), tensorOf(w), tensorOf(w)}).isOk());

@@ -1,5 +1,5 @@
-// Kernels with several variants: the code of those that seldom run is loaded when one of them does, and what goes wrong with it is said of
-// the calls that need it and of no others.
+// Kernels with several variants: the code of those that seldom run is loaded when one of them does,
+// and what goes wrong with it is said of the calls that need it and of no others.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -7,7 +7,8 @@ using namespace fakecuda;
 
 namespace {
 
-/// Two kernels of chainOf in two variants: "usual" for an x at a multiple of 16 bytes, "seldom" for any.
+/// Two kernels of chainOf in two variants: "usual" for an x at a multiple of 16 bytes, "seldom" for
+/// any.
 std::string twoVariants(bool isApart = true) {
   std::string bytes = chainOf(2);
   format::ArtifactT artifact;
@@ -86,7 +87,8 @@ TEST_F(CudaVariants, CodeThatSeldomRunsIsLoadedWhenItDoes) {
   ASSERT_TRUE(run(session, 0).isOk());
   EXPECT_EQ(count("load"), 2) << "each once";
   EXPECT_EQ(count("load seldom"), 1);
-  EXPECT_EQ(session.backend->counters().back(), (std::pair<std::string, uint64_t>("modules_completed", 1)));
+  EXPECT_EQ(session.backend->counters().back(),
+            (std::pair<std::string, uint64_t>("modules_completed", 1)));
   // The first kernel of the chain sees x; the second a temporary of the runtime, which is aligned.
   EXPECT_EQ(count("launch 1 x 64"), 2);
   EXPECT_EQ(count("launch 1 x 128"), 8);
@@ -111,8 +113,12 @@ TEST_F(CudaVariants, WhatCannotBeLoadedFailsForTheCallsThatNeedIt) {
   Session session(twoVariants());
   Status first = run(session, 1);
   EXPECT_EQ(first.kind(), ErrorKind::Unsupported);
-  EXPECT_NE(first.message().find("loading the PTX for sm_90 (line 3: syntax error)"), std::string::npos) << first.message();
-  EXPECT_NE(first.message().find("; compile the graph again for sm_90, or run it on the CPU"), std::string::npos) << first.message();
+  EXPECT_NE(first.message().find("loading the PTX for sm_90 (line 3: syntax error)"),
+            std::string::npos)
+      << first.message();
+  EXPECT_NE(first.message().find("; compile the graph again for sm_90, or run it on the CPU"),
+            std::string::npos)
+      << first.message();
   for (int again = 0; again < 2; ++again) {
     EXPECT_TRUE(run(session, 0).isOk());
     EXPECT_EQ(run(session, 1).message(), first.message());
@@ -145,7 +151,9 @@ TEST_F(CudaVariants, NothingIsLoadedInsideOfACapture) {
   EXPECT_TRUE(run(session, 0).isOk());
   Status status = run(session, 1);
   EXPECT_EQ(status.kind(), ErrorKind::Runtime);
-  EXPECT_NE(status.message().find("call it once with such arguments before capturing"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("call it once with such arguments before capturing"),
+            std::string::npos)
+      << status.message();
   EXPECT_EQ(count("load"), 1);
   fake.capturing = 0;
   EXPECT_TRUE(run(session, 1).isOk());

@@ -1,5 +1,5 @@
-// What the tests around the scripted driver share: a host whose "device" memory is the CPU's and that can run out of it, and artifacts with
-// GPU plans.
+// What the tests around the scripted driver share: a host whose "device" memory is the CPU's and
+// that can run out of it, and artifacts with GPU plans.
 
 #pragma once
 
@@ -20,7 +20,8 @@ inline std::vector<std::pair<std::weak_ptr<char>, char *>> inPool;
 /// What DeviceHost::keepTensor holds.
 inline std::multiset<const void *> heldStorages;
 
-/// frit-run's host in the place of torch's: its memory is the device's, and the k-th request for memory can fail.
+/// frit-run's host in the place of torch's: its memory is the device's, and the k-th request for
+/// memory can fail.
 class DeviceHost : public TensorHost {
 public:
   explicit DeviceHost(const DecodedPlan &plan) {
@@ -64,18 +65,26 @@ public:
       auto memory = std::shared_ptr<char>(fromPool(bytes), [pool = pool](char *) {});
       inPool.emplace_back(memory, memory.get() + bytes);
       char *first = memory.get() + static_cast<uint64_t>(shape.offset) * bytesOf(shape.dtype);
-      slot.handle = new HostTensor{memory, first, shape.offset, {shape.sizes.begin(), shape.sizes.end()},
-                                   {shape.strides.begin(), shape.strides.end()}, shape.dtype, bytes};
+      slot.handle = new HostTensor{memory,
+                                   first,
+                                   shape.offset,
+                                   {shape.sizes.begin(), shape.sizes.end()},
+                                   {shape.strides.begin(), shape.strides.end()},
+                                   shape.dtype,
+                                   bytes};
       slot.data = first;
       return Status::ok();
     }
     return inner->allocateTensor(shape, slot);
   }
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override {
     ++held;
     return inner->viewTensor(source, shape, offset, slot);
   }
-  std::shared_ptr<KeptTensor> keepTensor(void *handle) override { return std::make_shared<Kept>(*static_cast<HostTensor *>(handle)); }
+  std::shared_ptr<KeptTensor> keepTensor(void *handle) override {
+    return std::make_shared<Kept>(*static_cast<HostTensor *>(handle));
+  }
   bool showsKeptTensors() const override { return showsKept; }
   void releaseTensor(void *handle) override { --held, inner->releaseTensor(handle); }
   void retainTensor(void *handle) override { ++held, inner->retainTensor(handle); }
@@ -93,13 +102,16 @@ public:
     }
     TensorView view = look(to.handle);
     EXPECT_EQ(view.strides[0], 1);
-    fake.recorded.push_back([to = to.data, from = from.data, bytes = static_cast<size_t>(view.sizes[0]) * bytesOf(view.dtype)] {
+    fake.recorded.push_back([to = to.data, from = from.data,
+                             bytes = static_cast<size_t>(view.sizes[0]) * bytesOf(view.dtype)] {
       std::memcpy(to, from, bytes);
     });
     return Status::ok();
   }
   void bumpVersion(const TensorSlot &) override { ++bumps; }
-  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override { return inner->readItem(tensor, integer, real); }
+  Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override {
+    return inner->readItem(tensor, integer, real);
+  }
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
     return ++held, inner->wrapScalar(dtype, integer, real, slot);
   }
@@ -107,7 +119,9 @@ public:
     return aten ? aten(*this, number, state) : inner->callAten(number, state);
   }
   CallTraits traitsOf(uint32_t) const override { return traits; }
-  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override { inner->parallelFor(units, grain, body, argument); }
+  void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
+    inner->parallelFor(units, grain, body, argument);
+  }
   void *currentStream() override { return stream; }
   bool releaseCachedMemory() override { return ++releases, hasCache; }
   void note(const std::string &text) override {
@@ -134,7 +148,8 @@ private:
   /// A tensor of its own over the same storage.
   struct Kept : KeptTensor {
     explicit Kept(const HostTensor &of)
-        : tensor(new HostTensor{of.storage, of.data, of.offset, of.sizes, of.strides, of.dtype, of.storageBytes, of.device}) {
+        : tensor(new HostTensor{of.storage, of.data, of.offset, of.sizes, of.strides, of.dtype,
+                                of.storageBytes, of.device}) {
       heldStorages.insert(begin());
     }
     ~Kept() override {
@@ -161,9 +176,11 @@ private:
 
 inline HostTensor *newTensor(const std::vector<float> &values) {
   size_t count = values.size();
-  auto storage = std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(64, (count * 4 + 64) / 64 * 64)), std::free);
+  auto storage = std::shared_ptr<char>(
+      static_cast<char *>(std::aligned_alloc(64, (count * 4 + 64) / 64 * 64)), std::free);
   std::copy(values.begin(), values.end(), reinterpret_cast<float *>(storage.get()));
-  return new HostTensor{storage, storage.get(), 0, {static_cast<int64_t>(count)}, {1}, format::Dtype::F32};
+  return new HostTensor{storage, storage.get(),     0, {static_cast<int64_t>(count)},
+                        {1},     format::Dtype::F32};
 }
 
 struct Code {
@@ -174,7 +191,8 @@ struct Code {
 constexpr auto kPtx = format::GpuCodeKind::Ptx;
 constexpr auto kCubin = format::GpuCodeKind::Cubin;
 
-inline void addCode(format::ArtifactT &artifact, const std::vector<Code> &codes, size_t parameters = 3, uint32_t tableBytes = 0) {
+inline void addCode(format::ArtifactT &artifact, const std::vector<Code> &codes,
+                    size_t parameters = 3, uint32_t tableBytes = 0) {
   for (const Code &code : codes) {
     auto module = std::make_unique<format::GpuModuleT>();
     module->kind = code.kind;
@@ -200,7 +218,8 @@ inline std::unique_ptr<format::KernelT> addKernel(uint32_t shared = 0) {
 }
 
 /// Two temporaries and one kernel of `blocks` blocks over them.
-inline std::string artifactWith(const std::vector<Code> &codes, int64_t blocks = 40, uint32_t shared = 0, int launches = 1) {
+inline std::string artifactWith(const std::vector<Code> &codes, int64_t blocks = 40,
+                                uint32_t shared = 0, int launches = 1) {
   format::ArtifactT artifact;
   artifact.graph = "layer";
   artifact.sources = {"model.py:6 in forward: return x + y"};
@@ -228,20 +247,24 @@ inline std::string artifactWith(const std::vector<Code> &codes, int64_t blocks =
   return packArtifact(artifact);
 }
 
-/// r0 = x + w, r1 = r0 + w, ... : `kernels` launches of c = a + b over s0 elements, the last into a result. Temporaries lie in an arena,
-/// but the first, which has memory of its own; each launch takes a workspace.
+/// r0 = x + w, r1 = r0 + w, ... : `kernels` launches of c = a + b over s0 elements, the last into a
+/// result. Temporaries lie in an arena, but the first, which has memory of its own; each launch
+/// takes a workspace.
 inline std::string chainOf(int kernels) {
   format::ArtifactT artifact;
   artifact.graph = "chain";
   artifact.sources = {"model.py:6 in forward: return x + y"};
   PlanBuilder plan(format::Target::Gpu);
-  uint32_t one = plan.intConstant(1), four = plan.intConstant(4), zero = plan.intConstant(0), s0 = plan.newInt();
+  uint32_t one = plan.intConstant(1), four = plan.intConstant(4), zero = plan.intConstant(0),
+           s0 = plan.newInt();
   uint32_t program = plan.newProgram();
   uint32_t bytes = plan.emit(program, format::Op::Mul, s0, four);
   uint32_t twice = plan.emit(program, format::Op::Add, bytes, bytes);
   plan.plan.size_program = program;
   plan.plan.arena_bytes = twice;
-  auto tensor = [&] { return plan.newTensor(format::Dtype::F32, {s0}, {one}, format::Device::Cuda); };
+  auto tensor = [&] {
+    return plan.newTensor(format::Dtype::F32, {s0}, {one}, format::Device::Cuda);
+  };
   uint32_t x = tensor(), w = tensor();
   for (auto [reg, name] : {std::pair(x, "x"), {w, "w"}}) {
     auto input = std::make_unique<format::InputT>();
@@ -285,13 +308,15 @@ inline std::string chainOf(int kernels) {
 /// The kernel of chainOf.
 inline void addOnHost(const Parameters &p) {
   for (uint64_t at = 0; at < p[3]; ++at) {
-    reinterpret_cast<float *>(p[2])[at] = reinterpret_cast<float *>(p[0])[at] + reinterpret_cast<float *>(p[1])[at];
+    reinterpret_cast<float *>(p[2])[at] =
+        reinterpret_cast<float *>(p[0])[at] + reinterpret_cast<float *>(p[1])[at];
   }
 }
 
 struct Session {
   explicit Session(const std::string &bytes, JitLinkerSource linker = {}) {
-    auto artifact = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto artifact =
+        *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Gpu));
     EXPECT_TRUE(decoded.isOk()) << decoded.status().message();
     plan = *decoded;

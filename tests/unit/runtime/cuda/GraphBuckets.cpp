@@ -1,4 +1,5 @@
-// CUDA graphs for sizes that vary: one for each bucket, whose nodes get the sizes of a call before it is launched.
+// CUDA graphs for sizes that vary: one for each bucket, whose nodes get the sizes of a call before
+// it is launched.
 
 #include "tests/unit/runtime/cuda/GraphSession.h"
 
@@ -22,7 +23,8 @@ struct Sizes : Graphs {
     if (!all) {
       all = weight(Values(5000, 3));
     }
-    auto *view = new HostTensor{all->storage, all->data, 0, {static_cast<int64_t>(size)}, {1}, format::Dtype::F32};
+    auto *view = new HostTensor{all->storage, all->data,         0, {static_cast<int64_t>(size)},
+                                {1},          format::Dtype::F32};
     return view;
   }
   void run(size_t size, float x) {
@@ -116,8 +118,10 @@ std::string withLaunchThatFallsAway() {
   return changed(chainOf(5), [](format::PlanT &plan) {
     uint32_t twelve = plan.int_count++, blocks = plan.int_count++;
     plan.int_constants.emplace_back(12, twelve);
-    plan.programs[0]->code.emplace_back(format::Op::FloorDiv, blocks, plan.symbols[0]->reg, twelve, 0u);
-    auto last = std::find_if(plan.steps.rbegin(), plan.steps.rend(), [](auto &step) { return step->action.AsLaunch(); });
+    plan.programs[0]->code.emplace_back(format::Op::FloorDiv, blocks, plan.symbols[0]->reg, twelve,
+                                        0u);
+    auto last = std::find_if(plan.steps.rbegin(), plan.steps.rend(),
+                             [](auto &step) { return step->action.AsLaunch(); });
     auto again = std::make_unique<format::StepT>();
     again->action.Set(format::LaunchT(*(*last)->action.AsLaunch()));
     again->action.AsLaunch()->variants[0]->launches[0]->x = blocks;
@@ -135,7 +139,8 @@ TEST_F(GraphBucketsTest, WhereSizesTakeOtherLaunchesTheGraphIsMadeAnew) {
   EXPECT_EQ(session.counters().updates, 3u);
   EXPECT_EQ(session.counters().replays, 6u);
   EXPECT_EQ(count("launch"), 6) << "no call but the first ran without a graph";
-  EXPECT_EQ(fake.liveGraphs, 2) << "the one that is launched, and the one whose nodes stand for its own";
+  EXPECT_EQ(fake.liveGraphs, 2)
+      << "the one that is launched, and the one whose nodes stand for its own";
 }
 
 TEST_F(GraphBucketsTest, NumbersThatFollowFromSizesAreThoseOfTheCall) {
@@ -197,7 +202,8 @@ TEST_F(GraphBucketsTest, ANodeThatCannotBeWrittenToLosesNothing) {
     EXPECT_EQ(fake.liveGraphs, 0) << "half of it was for another call";
     ASSERT_EQ(session.reasons().size(), 1u);
     EXPECT_EQ(session.reasons().begin()->first,
-              "kernel frit_add, grid (1, 1, 1), block (128, 1, 1), from model.py:6 in forward: return x + y (graph 'chain'): CUDA_ERROR (1): as scripted");
+              "kernel frit_add, grid (1, 1, 1), block (128, 1, 1), from model.py:6 in forward: "
+              "return x + y (graph 'chain'): CUDA_ERROR (1): as scripted");
     EXPECT_EQ(session.counters().evictions, 1u);
     fake.nodeCode = 0;
     session.run(15, 4);
@@ -237,8 +243,10 @@ TEST_F(GraphBucketsTest, GraphsOfOneSizeAreCountedWithTheReason) {
   }
   EXPECT_EQ(session.counters().captures, 2u);
   EXPECT_EQ(session.counters().updates, 0u);
-  EXPECT_EQ(session.counters().exact, (std::map<std::string, uint64_t>{{"it copies into an argument", 2}}));
-  std::string said = "graph 'chain' has a CUDA graph for each of its sizes: it copies into an argument";
+  EXPECT_EQ(session.counters().exact,
+            (std::map<std::string, uint64_t>{{"it copies into an argument", 2}}));
+  std::string said =
+      "graph 'chain' has a CUDA graph for each of its sizes: it copies into an argument";
   EXPECT_EQ(std::count(session.host().notes.begin(), session.host().notes.end(), said), 1);
 }
 

@@ -1,4 +1,5 @@
-// What the tests of CUDA graphs share: a plan with graphs over the scripted driver, and a pool of counted blocks.
+// What the tests of CUDA graphs share: a plan with graphs over the scripted driver, and a pool of
+// counted blocks.
 
 #pragma once
 
@@ -57,8 +58,10 @@ inline void addWriteBack(format::PlanT &plan) {
   addStep(plan, std::move(copy));
 }
 
-/// The register of a tensor like `like`, which is `source` seen from an offset on, in so many elements (both registers).
-inline uint32_t addView(format::PlanT &plan, uint32_t like, uint32_t source, uint32_t offset, uint32_t elements) {
+/// The register of a tensor like `like`, which is `source` seen from an offset on, in so many
+/// elements (both registers).
+inline uint32_t addView(format::PlanT &plan, uint32_t like, uint32_t source, uint32_t offset,
+                        uint32_t elements) {
   auto tensor = std::make_unique<format::TensorT>(*plan.tensors[like]);
   tensor->sizes = {elements};
   plan.tensors.push_back(std::move(tensor));
@@ -79,14 +82,18 @@ inline void addOutput(format::PlanT &plan, format::OutputKind kind, uint32_t reg
 
 /// A plan with graphs; its argument 1 ('w') is static.
 struct Graphs : Session {
-  explicit Graphs(const std::string &bytes, std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()), bool isStatic = true)
+  explicit Graphs(const std::string &bytes,
+                  std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()),
+                  bool isStatic = true)
       : Session(bytes), pool(std::move(shared)) {
     make(isStatic, nullptr);
   }
   void make(bool isStatic, OperatorCapture *operators) {
-    graphs = std::make_unique<CudaGraphs>(plan, host(), *backend, *executor, driver, *pool,
-                                          GraphTensors{isStatic ? std::vector<uint32_t>{1} : std::vector<uint32_t>{}, keptResults, keptArguments},
-                                          operators);
+    graphs = std::make_unique<CudaGraphs>(
+        plan, host(), *backend, *executor, driver, *pool,
+        GraphTensors{isStatic ? std::vector<uint32_t>{1} : std::vector<uint32_t>{}, keptResults,
+                     keptArguments},
+        operators);
   }
   ~Graphs() {
     for (HostTensor *weight : weights) {

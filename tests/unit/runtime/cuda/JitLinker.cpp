@@ -1,5 +1,6 @@
-// nvJitLink between the cubin of a file and the driver's own compiler: a scripted table shows what is tried in which order and kept, and
-// the real library, where it is installed, makes cubins of PTX without a GPU.
+// nvJitLink between the cubin of a file and the driver's own compiler: a scripted table shows what
+// is tried in which order and kept, and the real library, where it is installed, makes cubins of
+// PTX without a GPU.
 
 #include "runtime/artifact/GpuCode.h"
 #include "tests/unit/runtime/cuda/FakeDriver.h"
@@ -44,7 +45,8 @@ JitLinkerTable linkerTable() {
     delete static_cast<FakeLink *>(*handle);
     return --linking.open, *handle = nullptr, 0;
   };
-  table.nvJitLinkAddData = [](LinkHandle handle, int kind, const void *data, size_t size, const char *) {
+  table.nvJitLinkAddData = [](LinkHandle handle, int kind, const void *data, size_t size,
+                              const char *) {
     std::lock_guard<std::mutex> guard(linkingLock);
     auto &link = *static_cast<FakeLink *>(handle);
     link.text.assign(static_cast<const char *>(data), size);
@@ -59,7 +61,9 @@ JitLinkerTable linkerTable() {
       return 4;
     }
     // One of several says what it has, for the driver.
-    link.label = link.text.find(kPtxKernelMark) == std::string::npos ? "linked" : "linked: " + listed(splitPtx(link.text, 1)[0].entries);
+    link.label = link.text.find(kPtxKernelMark) == std::string::npos
+                     ? "linked"
+                     : "linked: " + listed(splitPtx(link.text, 1)[0].entries);
     return linking.completeCode;
   };
   table.nvJitLinkGetLinkedCubinSize = [](LinkHandle handle, size_t *size) {
@@ -71,8 +75,12 @@ JitLinkerTable linkerTable() {
     return 0;
   };
   table.nvJitLinkGetErrorLogSize = [](LinkHandle, size_t *size) { return *size = 14, 0; };
-  table.nvJitLinkGetErrorLog = [](LinkHandle, char *log) { return std::memcpy(log, "line 7:\nsyntax", 14), 0; };
-  table.nvJitLinkVersion = [](unsigned *major, unsigned *minor) { return *major = 13, *minor = 0, 0; };
+  table.nvJitLinkGetErrorLog = [](LinkHandle, char *log) {
+    return std::memcpy(log, "line 7:\nsyntax", 14), 0;
+  };
+  table.nvJitLinkVersion = [](unsigned *major, unsigned *minor) {
+    return *major = 13, *minor = 0, 0;
+  };
   return table;
 }
 
@@ -87,10 +95,13 @@ const JitLinker *scriptedOnFour() {
   return &linker;
 }
 
-constexpr const char *kHead = "// ptx90\n.version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 shared[];\n";
+constexpr const char *kHead = "// ptx90\n.version 8.0\n.target sm_90\n.address_size 64\n.extern "
+                              ".shared .align 16 .b8 shared[];\n";
 
 std::string kernelText(const std::string &entry, size_t length = 0) {
-  return ".visible .entry " + entry + "(.param .u64 p0, .param .u64 p1, .param .u64 p2)\n.maxntid 128, 1, 1\n{ ret;" + std::string(length, ' ') + "}\n";
+  return ".visible .entry " + entry +
+         "(.param .u64 p0, .param .u64 p1, .param .u64 p2)\n.maxntid 128, 1, 1\n{ ret;" +
+         std::string(length, ' ') + "}\n";
 }
 
 /// What joinPtx makes of kernels.
@@ -106,7 +117,9 @@ std::string marked(const std::vector<std::string> &kernels) {
 std::string artifactOf(size_t kernels) {
   format::ArtifactT artifact;
   std::string bytes = artifactWith({{kPtx, 90, "ptx90"}}, 40, 0, static_cast<int>(kernels));
-  (*Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}))->root().UnPackTo(&artifact);
+  (*Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}))
+      ->root()
+      .UnPackTo(&artifact);
   std::vector<std::string> texts;
   format::PlanT &plan = *artifact.plans[0];
   format::GpuModuleT &code = *artifact.gpu_modules[0];
@@ -154,12 +167,16 @@ TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
   ASSERT_TRUE(session.run().isOk());
   EXPECT_EQ(linking.links, 2);
   EXPECT_EQ(linking.open, 0);
-  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_93: PTX for sm_90, made a cubin by nvJitLink 13.0 (fake)");
-  EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 3)));
+  EXPECT_EQ(session.host().notes.front(),
+            "graph 'layer' on sm_93: PTX for sm_90, made a cubin by nvJitLink 13.0 (fake)");
+  EXPECT_EQ(session.backend->counters()[1],
+            (std::pair<std::string, uint64_t>("modules_linked", 3)));
 }
 
 TEST(SplitPtx, PartsHaveTheKernelsBetweenThemInOrderOfTheFirstOfEach) {
-  std::string text = marked({kernelText("a"), kernelText("b", 100), kernelText("c0") + kernelText("c1"), kernelText("d", 1000), kernelText("e")});
+  std::string text =
+      marked({kernelText("a"), kernelText("b", 100), kernelText("c0") + kernelText("c1"),
+              kernelText("d", 1000), kernelText("e")});
   std::vector<PtxPart> parts = splitPtx(text, 3);
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(parts[0].entries, (std::vector<std::string>{"a", "c0", "c1"}));
@@ -177,19 +194,24 @@ TEST(SplitPtx, PartsHaveTheKernelsBetweenThemInOrderOfTheFirstOfEach) {
 }
 
 TEST(SplitPtx, ATextWithoutSeveralMarkedKernelsIsOnePart) {
-  std::string unmarked = kHead + kernelText("a") + kernelText("b"), one = marked({kernelText("a")}), two = marked({kernelText("a"), kernelText("b")});
-  for (auto [text, most] : {std::pair(unmarked, 16), {one, 16}, {two, 1}, {two, 0}, {std::string(), 16}}) {
+  std::string unmarked = kHead + kernelText("a") + kernelText("b"), one = marked({kernelText("a")}),
+              two = marked({kernelText("a"), kernelText("b")});
+  for (auto [text, most] :
+       {std::pair(unmarked, 16), {one, 16}, {two, 1}, {two, 0}, {std::string(), 16}}) {
     std::vector<PtxPart> parts = splitPtx(text, static_cast<size_t>(most));
     ASSERT_EQ(parts.size(), 1u);
     EXPECT_EQ(parts[0].text, text);
   }
   EXPECT_EQ(splitPtx(unmarked, 16)[0].entries, (std::vector<std::string>{"a", "b"}));
   // Neither are comments and bodies read for entries.
-  EXPECT_EQ(splitPtx("// .entry x\n.visible .entry y() { .entry z }\n", 16)[0].entries, std::vector<std::string>{"y"});
+  EXPECT_EQ(splitPtx("// .entry x\n.visible .entry y() { .entry z }\n", 16)[0].entries,
+            std::vector<std::string>{"y"});
 }
 
 TEST_F(JitLink, SeveralKernelsAreLinkedOnThreadsOfTheirOwn) {
-  auto cubins = scriptedOnFour()->link(marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d"), kernelText("e")}), 90);
+  auto cubins = scriptedOnFour()->link(
+      marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d"), kernelText("e")}),
+      90);
   ASSERT_TRUE(cubins.isOk()) << cubins.status().message();
   ASSERT_EQ(cubins->size(), 4u) << "no more than threads";
   EXPECT_EQ(linking.threads.size(), 4u);
@@ -205,7 +227,8 @@ TEST_F(JitLink, SeveralKernelsAreLinkedOnThreadsOfTheirOwn) {
 }
 
 TEST_F(JitLink, OneKernelOrOneProcessorNeedsNoThreads) {
-  for (const std::string &text : {marked({kernelText("a")}), kHead + kernelText("a"), kHead + kernelText("a") + kernelText("b")}) {
+  for (const std::string &text : {marked({kernelText("a")}), kHead + kernelText("a"),
+                                  kHead + kernelText("a") + kernelText("b")}) {
     SetUp();
     auto cubins = scriptedOnFour()->link(text, 90);
     ASSERT_TRUE(cubins.isOk());
@@ -213,7 +236,8 @@ TEST_F(JitLink, OneKernelOrOneProcessorNeedsNoThreads) {
     EXPECT_EQ(linking.threads, std::set{std::this_thread::get_id()});
   }
   SetUp();
-  auto cubins = JitLinker(linkerTable(), "fake", 1).link(marked({kernelText("a"), kernelText("b")}), 90);
+  auto cubins =
+      JitLinker(linkerTable(), "fake", 1).link(marked({kernelText("a"), kernelText("b")}), 90);
   ASSERT_TRUE(cubins.isOk());
   ASSERT_EQ(cubins->size(), 1u);
   EXPECT_EQ(cubins->at(0).entries, (std::vector<std::string>{"a", "b"}));
@@ -231,8 +255,12 @@ TEST_F(JitLink, EachKernelIsTakenFromTheModuleThatHasIt) {
     for (int number = 0; number < 6; ++number) {
       EXPECT_EQ(count("attribute 8 = " + std::to_string((64 + number) * 1024)), 1);
     }
-    EXPECT_EQ(session.host().notes, std::vector<std::string>{"graph 'layer' on sm_90: PTX for sm_90, made 4 cubins by nvJitLink 13.0 (fake)"});
-    EXPECT_EQ(session.backend->counters()[1], (std::pair<std::string, uint64_t>("modules_linked", 1))) << "one piece of code";
+    EXPECT_EQ(session.host().notes,
+              std::vector<std::string>{
+                  "graph 'layer' on sm_90: PTX for sm_90, made 4 cubins by nvJitLink 13.0 (fake)"});
+    EXPECT_EQ(session.backend->counters()[1],
+              (std::pair<std::string, uint64_t>("modules_linked", 1)))
+        << "one piece of code";
     ASSERT_TRUE(session.run().isOk());
     EXPECT_EQ(count("load"), 4);
     fake.context = reinterpret_cast<void *>(0x2000);
@@ -254,16 +282,19 @@ TEST_F(JitLink, APartThatIsRefusedIsNamedAndTheDriverCompilesTheWholeText) {
   EXPECT_EQ(count("load"), 1);
   EXPECT_EQ(count("load ptx90"), 1);
   EXPECT_EQ(fake.launched.size(), 6u);
-  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: nvJitLink 13.0 (fake) refuses "
+  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the "
+                                          "driver: nvJitLink 13.0 (fake) refuses "
                                           "PTX of k2 for sm_90 (error 4): line 7: syntax");
 }
 
 TEST_F(JitLink, OfSeveralPartsThatAreRefusedTheFirstInTheTextIsNamed) {
   linking.completeCode = 4;
   for (int round = 0; round < 50; ++round) {
-    auto cubins = scriptedOnFour()->link(marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d", 9)}), 90);
+    auto cubins = scriptedOnFour()->link(
+        marked({kernelText("a"), kernelText("b"), kernelText("c"), kernelText("d", 9)}), 90);
     ASSERT_FALSE(cubins.isOk());
-    EXPECT_EQ(cubins.status().message(), "nvJitLink 13.0 (fake) refuses PTX of a for sm_90 (error 4): line 7: syntax");
+    EXPECT_EQ(cubins.status().message(),
+              "nvJitLink 13.0 (fake) refuses PTX of a for sm_90 (error 4): line 7: syntax");
   }
   EXPECT_EQ(linking.open, 0);
 }
@@ -294,8 +325,11 @@ TEST_F(JitLink, AModuleOfSeveralThatTheDriverRefusesIsNamedAndTheWholeTextCompil
   EXPECT_EQ(count("unload"), 2);
   ASSERT_EQ(fake.modules.size(), 1u);
   EXPECT_EQ(fake.modules.begin()->second, "ptx90");
-  EXPECT_NE(session.host().notes.front().find("loading the cubin of nvJitLink 13.0 (fake) for sm_90 with k2 (line 3: syntax error)"),
-            std::string::npos) << session.host().notes.front();
+  EXPECT_NE(
+      session.host().notes.front().find(
+          "loading the cubin of nvJitLink 13.0 (fake) for sm_90 with k2 (line 3: syntax error)"),
+      std::string::npos)
+      << session.host().notes.front();
 }
 
 TEST_F(JitLink, AnErrorOfAnEarlierKernelAtTheSecondModuleLeavesTheLostDriverAlone) {
@@ -347,8 +381,10 @@ TEST_F(JitLink, WhatItRefusesTheDriverCompiles) {
     EXPECT_EQ(count("load ptx90"), 1);
     EXPECT_EQ(linking.open, 0);
     std::string log = complete ? ": line 7: syntax" : "";
-    EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: nvJitLink 13.0 (fake) refuses "
-                                            "PTX for sm_90 (error " + std::to_string(create + complete) + ")" + log);
+    EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by "
+                                            "the driver: nvJitLink 13.0 (fake) refuses "
+                                            "PTX for sm_90 (error " +
+                                                std::to_string(create + complete) + ")" + log);
   }
 }
 
@@ -361,13 +397,17 @@ TEST_F(JitLink, ACubinTheDriverRefusesIsCompiledByTheDriver) {
 }
 
 TEST_F(JitLink, WithoutItTheDriverCompilesAndSaysSo) {
-  Session session(artifactWith({{kPtx, 90, "ptx90"}}), [] { return static_cast<const JitLinker *>(nullptr); });
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}),
+                  [] { return static_cast<const JitLinker *>(nullptr); });
   ASSERT_TRUE(session.run().isOk());
-  EXPECT_EQ(session.host().notes.front(), "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: no nvJitLink was found");
+  EXPECT_EQ(
+      session.host().notes.front(),
+      "graph 'layer' on sm_90: PTX for sm_90, compiled by the driver: no nvJitLink was found");
 }
 
 TEST_F(JitLink, LibrariesThatAreNone) {
-  EXPECT_EQ(JitLinker::open("libnvJitLink-hidden.so").status().message(), "libnvJitLink-hidden.so cannot be opened");
+  EXPECT_EQ(JitLinker::open("libnvJitLink-hidden.so").status().message(),
+            "libnvJitLink-hidden.so cannot be opened");
   EXPECT_EQ(JitLinker::open("libm.so.6").status().message(), "libm.so.6 has no nvJitLinkCreate");
 }
 
@@ -384,7 +424,8 @@ Result<std::string> linkOne(const JitLinker &linker, const std::string &ptx, uin
 TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
   if (!table.isOk()) {
-    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): " << table.status().message();
+    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): "
+                 << table.status().message();
   }
   JitLinker linker(*table, "real");
   for (uint32_t arch : {80u, 86u, 90u, 100u}) {
@@ -398,7 +439,8 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
     EXPECT_EQ(entries->front().threads, 128u);
     EXPECT_EQ(entries->front().cluster, 1u);
   }
-  // What PTX declares is read out of its cubin too: a list's table, a cluster, no parameters, what no launch could pass.
+  // What PTX declares is read out of its cubin too: a list's table, a cluster, no parameters, what
+  // no launch could pass.
   constexpr const char *kPtx90 = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -421,25 +463,36 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
     EXPECT_EQ(byName["list"].cluster, 4u);
     EXPECT_EQ(byName["none"].parameters, "");
   }
-  auto narrow = linkOne(linker, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b) { ret; }", 80);
+  auto narrow = linkOne(linker,
+                        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param "
+                        ".u32 a, .param .u64 b) { ret; }",
+                        80);
   ASSERT_TRUE(narrow.isOk()) << narrow.status().message();
-  EXPECT_FALSE(readCubin({reinterpret_cast<const uint8_t *>(narrow->data()), narrow->size()}).isOk());
+  EXPECT_FALSE(
+      readCubin({reinterpret_cast<const uint8_t *>(narrow->data()), narrow->size()}).isOk());
   // No byte of a real one leads outside of it.
   for (size_t at = 0; at < narrow->size(); ++at) {
-    std::string altered = narrow->substr(0, at) + static_cast<char>(~(*narrow)[at]) + narrow->substr(at + 1);
+    std::string altered =
+        narrow->substr(0, at) + static_cast<char>(~(*narrow)[at]) + narrow->substr(at + 1);
     (void)readCubin({reinterpret_cast<const uint8_t *>(altered.data()), altered.size()});
     (void)readCubin({reinterpret_cast<const uint8_t *>(altered.data()), at});
   }
-  auto wrong = linker.link(".version 8.0\n.target sm_80\n.address_size 64\n.entry broken() { no.such.instruction; }", 80);
+  auto wrong = linker.link(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.entry broken() { no.such.instruction; }",
+      80);
   ASSERT_FALSE(wrong.isOk());
-  EXPECT_NE(wrong.status().message().find("Not a name of any known instruction: 'no'"), std::string::npos) << wrong.status().message();
+  EXPECT_NE(wrong.status().message().find("Not a name of any known instruction: 'no'"),
+            std::string::npos)
+      << wrong.status().message();
 }
 
-/// Links beside each other make what each makes alone, again and again, and one with an error makes no other fail.
+/// Links beside each other make what each makes alone, again and again, and one with an error makes
+/// no other fail.
 TEST_F(JitLink, TheRealLibraryMakesCubinsBesideEachOther) {
   auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
   if (!table.isOk()) {
-    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): " << table.status().message();
+    GTEST_SKIP() << "needs libnvJitLink (pip install nvidia-nvjitlink): "
+                 << table.status().message();
   }
   std::vector<std::string> kernels;
   for (int number = 0; number < 8; ++number) {
@@ -448,7 +501,8 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsBesideEachOther) {
     for (int time = 0; time <= number; ++time) {
       body += add;
     }
-    kernels.push_back(".visible .entry k" + std::to_string(number) + "(.param .u64 p0)\n{ .reg .b64 %r; " + body + "st.u64 [%r], %r; ret; }\n");
+    kernels.push_back(".visible .entry k" + std::to_string(number) +
+                      "(.param .u64 p0)\n{ .reg .b64 %r; " + body + "st.u64 [%r], %r; ret; }\n");
   }
   JitLinker several(*table, "real", 8), one(*table, "real", 1);
   std::vector<std::string> alone;
@@ -469,7 +523,8 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsBesideEachOther) {
   kernels[3] = ".visible .entry k3() { no.such.instruction; }\n";
   auto wrong = several.link(marked(kernels), 90);
   ASSERT_FALSE(wrong.isOk());
-  EXPECT_NE(wrong.status().message().find("PTX of k3 for sm_90"), std::string::npos) << wrong.status().message();
+  EXPECT_NE(wrong.status().message().find("PTX of k3 for sm_90"), std::string::npos)
+      << wrong.status().message();
 }
 
 } // namespace

@@ -1,4 +1,5 @@
-// What a forward keeps for its backward stays in the memory of its graph, and no graph writes over it while somebody has it.
+// What a forward keeps for its backward stays in the memory of its graph, and no graph writes over
+// it while somebody has it.
 
 #include "tests/unit/runtime/cuda/OperatorSession.h"
 
@@ -12,7 +13,9 @@ using Reasons = std::map<std::string, uint64_t>;
 std::string givingMore(bool twice = false) {
   return changed(withOperators(), [&](format::PlanT &plan) {
     uint32_t r3 = plan.outputs[0]->reg - 1;
-    std::erase_if(plan.steps, [&](auto &step) { return step->action.AsFree() && step->action.AsFree()->tensor == r3; });
+    std::erase_if(plan.steps, [&](auto &step) {
+      return step->action.AsFree() && step->action.AsFree()->tensor == r3;
+    });
     for (int number = 0; number < 1 + twice; ++number) {
       addOutput(plan, format::OutputKind::Tensor, r3);
     }
@@ -28,8 +31,8 @@ Values keptOf(Values x, const Values &w) {
 
 /// Results 1 and on are kept for a backward.
 struct Forward : Operators {
-  explicit Forward(std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()), bool twice = false,
-                   const std::string &plan = "")
+  explicit Forward(std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()),
+                   bool twice = false, const std::string &plan = "")
       : Operators(plan.empty() ? givingMore(twice) : plan, {}, std::move(shared)) {
     keptResults = {1};
     make(true, &torch);
@@ -40,7 +43,8 @@ struct Forward : Operators {
     Status status = callInto(newTensor(x), w, outputs);
     EXPECT_TRUE(status.isOk()) << status.message();
     torch.fillWithJunk();
-    auto *result = static_cast<HostTensor *>(outputs[0].handle), *kept = static_cast<HostTensor *>(outputs[1].handle);
+    auto *result = static_cast<HostTensor *>(outputs[0].handle),
+         *kept = static_cast<HostTensor *>(outputs[1].handle);
     EXPECT_EQ(valuesOf(result), expectedTwice(x, valuesOf(w)));
     EXPECT_EQ(valuesOf(kept), keptOf(x, valuesOf(w)));
     host().releaseTensor(result);
@@ -50,7 +54,8 @@ struct Forward : Operators {
 
 /// Its argument 0 is what a forward has kept.
 struct Backward : Operators {
-  explicit Backward(std::shared_ptr<GraphPool> shared) : Operators(withOperators(), {}, std::move(shared)) {
+  explicit Backward(std::shared_ptr<GraphPool> shared)
+      : Operators(withOperators(), {}, std::move(shared)) {
     keptArguments = {0};
     make(true, &torch);
   }
@@ -63,7 +68,8 @@ struct Backward : Operators {
     Status status = callInto(kept, w, {&output, 1});
     ASSERT_TRUE(status.isOk()) << status.message();
     torch.fillWithJunk();
-    EXPECT_EQ(valuesOf(static_cast<HostTensor *>(output.handle)), expectedTwice(values, valuesOf(w)));
+    EXPECT_EQ(valuesOf(static_cast<HostTensor *>(output.handle)),
+              expectedTwice(values, valuesOf(w)));
     host().releaseTensor(output.handle);
   }
 };
@@ -81,7 +87,8 @@ TEST_F(KeptResultsTest, TrainingCopiesOnlyWhatItsUserSees) {
     int before = count("copy 12");
     backward.backward(forward, forward.forward({start, 1, 2}, w), v);
     if (turn > 8) {
-      EXPECT_EQ(count("copy 12") - before, 3) << "the forward's argument and result, and the backward's result";
+      EXPECT_EQ(count("copy 12") - before, 3)
+          << "the forward's argument and result, and the backward's result";
     }
   }
   GraphCounters ofForward = forward.graphs->counters(), ofBackward = backward.graphs->counters();
@@ -109,9 +116,11 @@ TEST_F(KeptResultsTest, ABackwardWhoseForwardIsNoGraphBecomesOneLater) {
 /// What a forward keeps of a parameter is often a look at it: its transpose.
 TEST_F(KeptResultsTest, LooksAtParametersAreReadWhereTheyLie) {
   Forward forward(pool, false, changed(withOperators(), [](format::PlanT &plan) {
-                    uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, less = plan.int_count++;
+                    uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg,
+                             less = plan.int_count++;
                     plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
-                    addOutput(plan, format::OutputKind::Tensor, addView(plan, plan.outputs[0]->reg, w, one, less));
+                    addOutput(plan, format::OutputKind::Tensor,
+                              addView(plan, plan.outputs[0]->reg, w, one, less));
                   }));
   Backward backward(pool);
   HostTensor *w = forward.weight({1, 2, 3}), *v = backward.weight({5, 5});
@@ -135,7 +144,8 @@ TEST_F(KeptResultsTest, AForwardWhoseBackwardIsToComeRunsWithoutItsGraph) {
   HostTensor *w = forward.weight({1, 2}), *v = backward.weight({5, 5});
   for (int turn = 0; turn < 8; ++turn) {
     auto start = static_cast<float>(turn);
-    HostTensor *first = forward.forward({start, 1}, w), *second = forward.forward({start, 7}, w), *third = forward.forward({start, 8}, w);
+    HostTensor *first = forward.forward({start, 1}, w), *second = forward.forward({start, 7}, w),
+               *third = forward.forward({start, 8}, w);
     EXPECT_EQ(Graphs::valuesOf(first), keptOf({start, 1}, {1, 2}));
     EXPECT_EQ(Graphs::valuesOf(second), keptOf({start, 7}, {1, 2}));
     for (HostTensor *kept : {third, first, second}) {
@@ -145,7 +155,9 @@ TEST_F(KeptResultsTest, AForwardWhoseBackwardIsToComeRunsWithoutItsGraph) {
   GraphCounters counters = forward.graphs->counters();
   EXPECT_EQ(counters.captures, 1u);
   EXPECT_EQ(counters.replays, 8u) << "one a turn";
-  EXPECT_EQ(counters.notCaptured, (Reasons{{"its backward, or somebody else, still has what it kept in an earlier call", 14}}));
+  EXPECT_EQ(
+      counters.notCaptured,
+      (Reasons{{"its backward, or somebody else, still has what it kept in an earlier call", 14}}));
 }
 
 TEST_F(KeptResultsTest, AGraphThatSharedTheirMemoryIsMadeAnewBesideThem) {
@@ -171,7 +183,8 @@ TEST_F(KeptResultsTest, AGraphThatSharedTheirMemoryIsMadeAnewBesideThem) {
     run(after, v);
     EXPECT_EQ(Graphs::valuesOf(kept), keptOf({5, 6}, {1, 2})) << turn;
   }
-  EXPECT_EQ(before.graphs->counters().captures, 2u) << "its memory was decided about before the forward's";
+  EXPECT_EQ(before.graphs->counters().captures, 2u)
+      << "its memory was decided about before the forward's";
   EXPECT_EQ(before.graphs->counters().evictions, 1u);
   EXPECT_EQ(before.graphs->counters().replays, 4u);
   EXPECT_EQ(after.graphs->counters().captures, 1u);
@@ -236,7 +249,8 @@ TEST_F(KeptResultsTest, HooksThatGetThemKeepTheCallFromItsGraph) {
     forward.host().releaseTensor(forward.forward({1, static_cast<float>(turn)}, w));
   }
   EXPECT_EQ(forward.graphs->counters().replays, 3u);
-  EXPECT_EQ(forward.graphs->counters().notCaptured, (Reasons{{"saved_tensors_hooks get what it keeps for its backward", 4}}));
+  EXPECT_EQ(forward.graphs->counters().notCaptured,
+            (Reasons{{"saved_tensors_hooks get what it keeps for its backward", 4}}));
 }
 
 TEST_F(KeptResultsTest, FewGraphsMayHoldMemory) {
@@ -267,12 +281,14 @@ TEST_F(KeptResultsTest, MemoryOfTheCallBeforeIsGivenBackForThem) {
     forward.host().aten = [&](DeviceHost &host, uint32_t number, RunState &state) {
       bool fails = isCaptured(host.stream) && number == 1 && (isLasting || tries == 0);
       tries += fails;
-      return fails ? Status::error(ErrorKind::OutOfMemory, "CUDA out of memory") : operation(host, number, state);
+      return fails ? Status::error(ErrorKind::OutOfMemory, "CUDA out of memory")
+                   : operation(host, number, state);
     };
     for (int turn = 0; turn < 5; ++turn) {
       forward.host().releaseTensor(forward.forward({1, 1}, w));
     }
-    EXPECT_EQ(tries, isLasting ? 2 : 1) << "a training step's memory will not be there the next time either";
+    EXPECT_EQ(tries, isLasting ? 2 : 1)
+        << "a training step's memory will not be there the next time either";
     EXPECT_EQ(forward.host().releases.load(), 1);
     EXPECT_EQ(forward.graphs->counters().replays, isLasting ? 0u : 4u);
     EXPECT_EQ(forward.graphs->counters().keptBytes, isLasting ? 0u : 8u);

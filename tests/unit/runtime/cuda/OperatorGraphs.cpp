@@ -78,7 +78,8 @@ TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemor
   EXPECT_EQ(session.graphs->counters().evictions, 4u);
   EXPECT_EQ(fake.liveGraphs, 2);
   EXPECT_EQ(session.torch.memory.size(), 1u);
-  EXPECT_EQ(session.graphs->counters().exact, (std::map<std::string, uint64_t>{{"it calls aten::mm", 6}}));
+  EXPECT_EQ(session.graphs->counters().exact,
+            (std::map<std::string, uint64_t>{{"it calls aten::mm", 6}}));
   EXPECT_EQ(session.graphs->counters().updates, 0u);
   HostTensor *w = other.weight({1});
   for (int turn = 0; turn < 3; ++turn) {
@@ -94,7 +95,8 @@ TEST_F(OperatorGraphsTest, StaticArgumentsAreWrittenOnceACall) {
   Values state = {1, 2};
   for (int turn = 0; turn < 6; ++turn) {
     state = expectedTwice({1, 1}, state);
-    EXPECT_EQ(session.run({1, 1}, w), state) << "the second call was captured behind itself, and wrote once";
+    EXPECT_EQ(session.run({1, 1}, w), state)
+        << "the second call was captured behind itself, and wrote once";
     EXPECT_EQ(Graphs::valuesOf(w), state);
   }
   EXPECT_EQ(session.graphs->counters().replays, 4u);
@@ -114,16 +116,24 @@ TEST_F(OperatorGraphsTest, RandomNumbersAreLaunchedByTorch) {
   EXPECT_EQ(session.host().held.load(), 1);
 }
 
-/// The operators' plan with results: r4, the operator's result r3, r3 seen from its second element on, r3 again, w seen so, and x.
+/// The operators' plan with results: r4, the operator's result r3, r3 seen from its second element
+/// on, r3 again, w seen so, and x.
 std::string lookingAround() {
   return changed(withOperators(), [](format::PlanT &plan) {
-    uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg, r3 = r4 - 1;
+    uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg,
+             r3 = r4 - 1;
     uint32_t less = plan.int_count++;
     plan.programs[0]->code.emplace_back(format::Op::Sub, less, s0, one, 0u);
-    std::erase_if(plan.steps, [&](auto &step) { return step->action.AsFree() && step->action.AsFree()->tensor == r3; });
+    std::erase_if(plan.steps, [&](auto &step) {
+      return step->action.AsFree() && step->action.AsFree()->tensor == r3;
+    });
     uint32_t ofR3 = addView(plan, r4, r3, one, less), ofW = addView(plan, r4, w, one, less);
-    for (auto [kind, reg] : {std::pair(format::OutputKind::Tensor, r3), {format::OutputKind::Tensor, ofR3}, {format::OutputKind::Tensor, r3},
-                             {format::OutputKind::Tensor, ofW}, {format::OutputKind::Input, 0u}, {format::OutputKind::IntTensor, s0}}) {
+    for (auto [kind, reg] : {std::pair(format::OutputKind::Tensor, r3),
+                             {format::OutputKind::Tensor, ofR3},
+                             {format::OutputKind::Tensor, r3},
+                             {format::OutputKind::Tensor, ofW},
+                             {format::OutputKind::Input, 0u},
+                             {format::OutputKind::IntTensor, s0}}) {
       addOutput(plan, kind, reg);
     }
   });
@@ -168,10 +178,13 @@ TEST_F(OperatorGraphsTest, AnOperatorThatBreaksACaptureLosesNothing) {
     for (int turn = 0; turn < 4; ++turn) {
       EXPECT_EQ(session.run({1, 2}, w), expectedTwice({1, 2}, {1, 1}));
     }
-    EXPECT_FALSE(session.torch.isUnderway) << "torch ended its capture without an error, or its allocator would be lost";
+    EXPECT_FALSE(session.torch.isUnderway)
+        << "torch ended its capture without an error, or its allocator would be lost";
     EXPECT_FALSE(fake.isInvalid);
     EXPECT_EQ(count("begin 1"), 2) << "the broken one, and an empty one in its place";
-    EXPECT_EQ(session.reasons(), (std::map<std::string, uint64_t>{{"CUDA error: operation not permitted when stream is capturing", 3}}));
+    EXPECT_EQ(session.reasons(),
+              (std::map<std::string, uint64_t>{
+                  {"CUDA error: operation not permitted when stream is capturing", 3}}));
     EXPECT_EQ(fake.liveGraphs, 0);
     EXPECT_EQ(session.host().held.load(), 1);
     HostTensor *v = session.weight({1});
@@ -197,7 +210,8 @@ TEST_F(OperatorGraphsTest, ACaptureThatCannotBeginOrEndLosesNothing) {
     EXPECT_EQ(session.host().held.load(), 1);
   };
   check([](Operators &session) { session.torch.openFails = true; }, "no stream");
-  check([](Operators &session) { session.torch.doesNotCapture = true; }, "torch does not capture its current stream");
+  check([](Operators &session) { session.torch.doesNotCapture = true; },
+        "torch does not capture its current stream");
   check([](Operators &) { fake.beginCode = 900; }, "cannot begin");
 }
 
@@ -227,7 +241,8 @@ TEST_F(OperatorGraphsTest, OperatorsNoMemoryAtTheKthRequestForAllK) {
   }
   EXPECT_GT(whole, 5) << "of the call itself";
   EXPECT_GT(captured, 5) << "of the capture";
-  EXPECT_EQ(session.graphs->counters().captures, 30u) << "memory that was missing once may be there the next time";
+  EXPECT_EQ(session.graphs->counters().captures, 30u)
+      << "memory that was missing once may be there the next time";
   uint64_t counted = 0;
   for (const auto &[why, calls] : session.reasons()) {
     EXPECT_NE(why.find("out of memory"), std::string::npos) << why;
@@ -265,12 +280,15 @@ TEST_F(OperatorGraphsTest, OperatorsWhatIsNotCapturedIsCountedWithItsReason) {
   {
     Operators session(withOperators(), {"it has a Python step, frit_callback::f_0", false});
     EXPECT_EQ(reasonOf(session), "it has a Python step, frit_callback::f_0");
-    EXPECT_EQ(session.host().notes.front(), "graph 'chain' is not captured in a CUDA graph: it has a Python step, frit_callback::f_0");
+    EXPECT_EQ(
+        session.host().notes.front(),
+        "graph 'chain' is not captured in a CUDA graph: it has a Python step, frit_callback::f_0");
   }
   {
     format::ArtifactT artifact;
     std::string bytes = withOperators("aten::nonzero");
-    auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto read =
+        *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     read->root().UnPackTo(&artifact);
     format::PlanT &plan = *artifact.plans[0];
     auto step = std::make_unique<format::StepT>();
@@ -285,7 +303,9 @@ TEST_F(OperatorGraphsTest, OperatorsWhatIsNotCapturedIsCountedWithItsReason) {
   {
     Operators session;
     session.make(true, nullptr);
-    EXPECT_EQ(reasonOf(session), "it calls aten::mm and 1 other operators, which take memory of their own") << "where nobody captures them";
+    EXPECT_EQ(reasonOf(session),
+              "it calls aten::mm and 1 other operators, which take memory of their own")
+        << "where nobody captures them";
   }
 }
 

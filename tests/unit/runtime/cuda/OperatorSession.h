@@ -1,6 +1,6 @@
-// What the tests of graphs with operators of torch share. torch is played: its captures, its pool of memory, an operator. The pool is used
-// from its start by each capture, but for what was kept, and filled with junk between the calls: what a graph reads it has written, or was
-// copied in.
+// What the tests of graphs with operators of torch share. torch is played: its captures, its pool
+// of memory, an operator. The pool is used from its start by each capture, but for what was kept,
+// and filled with junk between the calls: what a graph reads it has written, or was copied in.
 
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace fakecuda {
 
-/// The bookkeeping of torch's CUDAGraph: what it does in which order, and what it leaves behind when ending a capture fails.
+/// The bookkeeping of torch's CUDAGraph: what it does in which order, and what it leaves behind
+/// when ending a capture fails.
 struct FakeTorch : OperatorCapture {
   explicit FakeTorch(DeviceHost &host) : host(host) {}
 
@@ -20,7 +21,8 @@ struct FakeTorch : OperatorCapture {
     return std::shared_ptr<void>(memory.back());
   }
 
-  frit::Result<Graph> capture(const std::shared_ptr<void> &shared, const std::function<Status()> &body) override {
+  frit::Result<Graph> capture(const std::shared_ptr<void> &shared,
+                              const std::function<Status()> &body) override {
     DriverTable driver = fakeTable();
     auto *own = reinterpret_cast<void *>(0x999), *before = host.stream;
     int held = host.held;
@@ -28,7 +30,10 @@ struct FakeTorch : OperatorCapture {
     host.poolUsed = reserved(*host.pool);
     host.stream = own;
     fake.hasPool = true;
-    Status status = doesNotCapture ? Status::ok() : driver.cuStreamBeginCapture(own, 1) ? Status::error(ErrorKind::Runtime, "cannot begin") : Status::ok();
+    Status status = doesNotCapture ? Status::ok()
+                    : driver.cuStreamBeginCapture(own, 1)
+                        ? Status::error(ErrorKind::Runtime, "cannot begin")
+                        : Status::ok();
     DriverGraph graph = nullptr;
     if (status.isOk()) {
       isUnderway = true;
@@ -47,13 +52,16 @@ struct FakeTorch : OperatorCapture {
     }
     void *exec = makeGraph(*static_cast<FakeGraph *>(graph));
     driver.cuGraphDestroy(graph);
-    std::shared_ptr<void> object(exec, [memory = shared](void *graph) { fakeTable().cuGraphExecDestroy(graph); });
+    std::shared_ptr<void> object(
+        exec, [memory = shared](void *graph) { fakeTable().cuGraphExecDestroy(graph); });
     return status.isOk() ? frit::Result<Graph>(Graph{object, exec}) : status;
   }
 
   Status replay(const Graph &graph) override {
     ++replays;
-    return fakeTable().cuGraphLaunch(graph.object.get(), host.stream) ? Status::error(ErrorKind::Runtime, "torch cannot") : Status::ok();
+    return fakeTable().cuGraphLaunch(graph.object.get(), host.stream)
+               ? Status::error(ErrorKind::Runtime, "torch cannot")
+               : Status::ok();
   }
 
   /// What no graph may depend on between two calls: all but results that somebody has.
@@ -63,8 +71,10 @@ struct FakeTorch : OperatorCapture {
       std::fill(one->begin(), one->end(), '\xff');
       for (const auto &[tensor, end] : inPool) {
         char *first = tensor.lock().get();
-        if (tensor.use_count() > static_cast<long>(heldStorages.count(first)) && first >= one->data() && end <= one->data() + one->size()) {
-          std::copy(before.begin() + (first - one->data()), before.begin() + (end - one->data()), first);
+        if (tensor.use_count() > static_cast<long>(heldStorages.count(first)) &&
+            first >= one->data() && end <= one->data() + one->size()) {
+          std::copy(before.begin() + (first - one->data()), before.begin() + (end - one->data()),
+                    first);
         }
       }
     }
@@ -124,10 +134,12 @@ inline Status twice(DeviceHost &host, const DecodedPlan &plan, uint32_t number, 
     return Status::error(ErrorKind::OutOfMemory, "CUDA out of memory. Tried to allocate");
   }
   TensorSlot &slot = state.tensors[call.results()->Get(0)->reg()];
-  Status status = host.allocateTensor({{x.sizes, 1}, {x.strides, 1}, x.dtype, format::Device::Cuda}, slot);
+  Status status =
+      host.allocateTensor({{x.sizes, 1}, {x.strides, 1}, x.dtype, format::Device::Cuda}, slot);
   if (status.isOk()) {
     slot.owner = TensorSlot::Owner::Handle;
-    auto work = [=, from = static_cast<float *>(x.data), to = static_cast<float *>(slot.data), between = static_cast<float *>(workspace)] {
+    auto work = [=, from = static_cast<float *>(x.data), to = static_cast<float *>(slot.data),
+                 between = static_cast<float *>(workspace)] {
       std::copy(from, from + count, between);
       std::transform(between, between + count, to, [](float value) { return 2 * value; });
     };
@@ -156,7 +168,8 @@ struct Operators : Graphs {
                      std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()))
       : Graphs(bytes, std::move(shared)), torch(host()) {
     host().aten = [this](DeviceHost &host, uint32_t number, RunState &state) {
-      return number == breaksAt && isCaptured(host.stream) ? broken() : twice(host, *plan, number, state);
+      return number == breaksAt && isCaptured(host.stream) ? broken()
+                                                           : twice(host, *plan, number, state);
     };
     host().traits = std::move(traits);
     make(true, &torch);
@@ -164,7 +177,8 @@ struct Operators : Graphs {
   /// As torch: what waits for a captured stream is refused, and breaks the capture.
   Status broken() {
     fake.isInvalid = true;
-    return Status::error(ErrorKind::Runtime, "CUDA error: operation not permitted when stream is capturing");
+    return Status::error(ErrorKind::Runtime,
+                         "CUDA error: operation not permitted when stream is capturing");
   }
   /// A call, and junk behind it.
   Values run(const Values &x, HostTensor *w) {

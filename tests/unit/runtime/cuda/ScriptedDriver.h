@@ -1,4 +1,5 @@
-// A CUDA driver that follows a script, for the tests around it. Launches run a loop in place of the kernel. No GPU, no driver, no CUDA headers.
+// A CUDA driver that follows a script, for the tests around it. Launches run a loop in place of the
+// kernel. No GPU, no driver, no CUDA headers.
 
 #pragma once
 
@@ -26,7 +27,8 @@ using Parameters = std::vector<uint64_t>;
 
 /// A CUDA graph: what was launched and copied while a stream was captured.
 using FakeGraph = std::vector<std::function<void()>>;
-/// Tells nodes of a graph from those of others: they are numbers, the graph's times this and their own.
+/// Tells nodes of a graph from those of others: they are numbers, the graph's times this and their
+/// own.
 constexpr uintptr_t kMostNodes = 1 << 16;
 
 struct FakeDriver {
@@ -36,7 +38,8 @@ struct FakeDriver {
   std::map<void *, std::array<int, 3>> devices;
   int capturing = 0;
   DriverCode initCode = 0, launchCode = 0;
-  /// What a stream answers when it is asked, and after how many launches any launch fails with `lateCode`.
+  /// What a stream answers when it is asked, and after how many launches any launch fails with
+  /// `lateCode`.
   DriverCode queryCode = 0, lateCode = 0;
   int lateAfter = -1;
   /// Answer to loading an image, by its label.
@@ -44,7 +47,8 @@ struct FakeDriver {
   /// The k-th call that may fail for lack of memory does.
   int failMemoryAt = -1, memoryCalls = 0;
   std::vector<std::string> log;
-  /// Labels of what is loaded; where one lists entries ("linked: one, two"), the module has no others. Entries that were launched.
+  /// Labels of what is loaded; where one lists entries ("linked: one, two"), the module has no
+  /// others. Entries that were launched.
   std::map<DriverModule, std::string> modules;
   uintptr_t moduleNumber = 0;
   std::map<DriverFunction, std::string> functions;
@@ -60,7 +64,8 @@ struct FakeDriver {
   size_t pointers = 2, numbers = 1;
   /// Where a launch passes a table: its words, which stand for the parameters then.
   size_t tableWords = 0;
-  /// The stream that is captured and what it got so far; answers to beginning, ending, making and launching.
+  /// The stream that is captured and what it got so far; answers to beginning, ending, making and
+  /// launching.
   void *captured = nullptr;
   std::thread::id capturedBy;
   FakeGraph recorded;
@@ -69,14 +74,16 @@ struct FakeDriver {
   DriverCode nodeCode = 0;
   int nodeCodeAfter = 0;
   uintptr_t graphNumber = 0;
-  /// Graphs end with the driver: after a sticky error nobody destroys them.
+  /// Memory and graphs end with the driver: after a sticky error nobody gives them back.
+  std::map<uint64_t, std::shared_ptr<void>> memory;
   std::map<void *, std::unique_ptr<FakeGraph>> graphs;
   void *lastNode = nullptr;
   /// The numbers of graphs that have not been destroyed.
   std::map<void *, uintptr_t> templates;
   /// Something was done during a capture that would break it.
   std::string broken;
-  /// What is captured is broken already: an operator waited. The capture has to be ended, and ends with an error.
+  /// What is captured is broken already: an operator waited. The capture has to be ended, and ends
+  /// with an error.
   bool isInvalid = false;
   /// torch captures, and memory may be taken: it comes from a pool.
   bool hasPool = false;
@@ -133,22 +140,26 @@ inline void destroyGraph(void *graph) {
 
 constexpr size_t kElfHeader = 64;
 
-/// What pieces of code are told apart by: the first comment of PTX, what stands behind the header of a cubin.
+/// What pieces of code are told apart by: the first comment of PTX, what stands behind the header
+/// of a cubin.
 inline std::string labelOf(const char *image) {
   return *image == '\x7f' ? image + kElfHeader : std::string(image + 3, std::strchr(image, '\n'));
 }
 
 /// Code that a reader lets through, with one entry.
-inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label, size_t parameters = 3, uint32_t tableBytes = 0) {
+inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label,
+                          size_t parameters = 3, uint32_t tableBytes = 0) {
   if (kind == format::GpuCodeKind::Cubin) {
     std::vector<uint32_t> bytes(parameters, 8);
-    return cubinWith(CubinEntry{"frit_add_entry", tableBytes ? std::vector{tableBytes} : bytes}, label);
+    return cubinWith(CubinEntry{"frit_add_entry", tableBytes ? std::vector{tableBytes} : bytes},
+                     label);
   }
   std::string list;
   for (size_t at = 0; at < parameters; ++at) {
     list += (at ? ", .param .u64 p" : ".param .u64 p") + std::to_string(at);
   }
-  return "// " + label + "\n.version 8.0\n.target sm_" + std::to_string(arch) + "\n.address_size 64\n.visible .entry frit_add_entry(" + list +
+  return "// " + label + "\n.version 8.0\n.target sm_" + std::to_string(arch) +
+         "\n.address_size 64\n.visible .entry frit_add_entry(" + list +
          ")\n.maxntid 128, 1, 1\n{ ret; }\n";
 }
 
@@ -178,7 +189,9 @@ inline DriverTable fakeTable() {
   table.cuInit = [](unsigned) { return fake.initCode; };
   table.cuDriverGetVersion = [](int *version) { return *version = fake.version, 0; };
   table.cuGetErrorName = [](DriverCode code, const char **text) {
-    *text = code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : "CUDA_ERROR";
+    *text = code == 700   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+                          : "CUDA_ERROR";
     return 0;
   };
   table.cuGetErrorString = [](DriverCode, const char **text) { return *text = "as scripted", 0; };
@@ -195,7 +208,8 @@ inline DriverTable fakeTable() {
     }
     return *value = attribute == 75 ? fake.major : fake.minor, 0;
   };
-  table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *, void **values) -> DriverCode {
+  table.cuModuleLoadDataEx = [](DriverModule *module, const void *image, unsigned, int *,
+                                void **values) -> DriverCode {
     notWhileCapturing("a module is loaded");
     std::string text = labelOf(static_cast<const char *>(image));
     say("load " + text);
@@ -217,11 +231,14 @@ inline DriverTable fakeTable() {
     std::lock_guard<std::mutex> guard(fakeLock);
     return fake.modules.erase(module), 0;
   };
-  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule module, const char *name) -> DriverCode {
+  table.cuModuleGetFunction = [](DriverFunction *function, DriverModule module,
+                                 const char *name) -> DriverCode {
     say(std::string("function ") + name);
     std::lock_guard<std::mutex> guard(fakeLock);
     std::string list = fake.modules[module] + ",";
-    if (size_t colon = list.find(':'); colon != std::string::npos && list.find(" " + std::string(name) + ",", colon) == std::string::npos) {
+    if (size_t colon = list.find(':');
+        colon != std::string::npos &&
+        list.find(" " + std::string(name) + ",", colon) == std::string::npos) {
       fake.broken = "a module is asked for what it does not have";
       return 500;
     }
@@ -232,14 +249,17 @@ inline DriverTable fakeTable() {
   table.cuFuncSetAttribute = [](DriverFunction, int attribute, int value) {
     return say("attribute " + std::to_string(attribute) + " = " + std::to_string(value)), 0;
   };
-  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned, unsigned, unsigned shared,
-                            DriverStream stream, void **parameters, void **) -> DriverCode {
+  table.cuLaunchKernel = [](DriverFunction function, unsigned x, unsigned y, unsigned z,
+                            unsigned bx, unsigned, unsigned, unsigned shared, DriverStream stream,
+                            void **parameters, void **) -> DriverCode {
     if (isCaptured(stream)) {
-      say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+      say("record " + std::to_string(x) + " x " + std::to_string(bx) + " shared " +
+          std::to_string(shared));
       fake.recorded.push_back(nodeOf(parameters));
       return fake.launchCode;
     }
-    say("launch " + std::to_string(x) + " x " + std::to_string(bx) + " shared " + std::to_string(shared));
+    say("launch " + std::to_string(x) + " x " + std::to_string(bx) + " shared " +
+        std::to_string(shared));
     if (noMemory()) {
       return 2;
     }
@@ -261,7 +281,9 @@ inline DriverTable fakeTable() {
   };
   table.cuDeviceGetCount = [](int *count) { return *count = fake.deviceCount, 0; };
   table.cuDeviceGet = [](int *device, int index) { return *device = index, 0; };
-  table.cuDevicePrimaryCtxRetain = [](DriverContext *context, int) { return say("retain"), *context = reinterpret_cast<void *>(0x1000), 0; };
+  table.cuDevicePrimaryCtxRetain = [](DriverContext *context, int) {
+    return say("retain"), *context = reinterpret_cast<void *>(0x1000), 0;
+  };
   table.cuDevicePrimaryCtxRelease = [](int) { return say("release"), 0; };
   table.cuCtxSetCurrent = [](DriverContext context) { return fake.context = context, 0; };
   table.cuMemAlloc = [](uint64_t *memory, size_t bytes) -> DriverCode {
@@ -269,12 +291,16 @@ inline DriverTable fakeTable() {
       return fake.context ? 2 : 201;
     }
     ++fake.blocks;
-    *memory = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    void *block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    *memory = reinterpret_cast<uint64_t>(block);
+    std::lock_guard<std::mutex> guard(fakeLock);
+    fake.memory[*memory] = {block, std::free};
     return 0;
   };
   table.cuMemFree = [](uint64_t memory) {
     --fake.blocks;
-    std::free(reinterpret_cast<void *>(memory));
+    std::lock_guard<std::mutex> guard(fakeLock);
+    fake.memory.erase(memory);
     return 0;
   };
   table.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
@@ -289,9 +315,13 @@ inline DriverTable fakeTable() {
     }
     return fake.context ? fake.fetchCode : 201;
   };
-  table.cuStreamQuery = [](DriverStream) { return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode; };
+  table.cuStreamQuery = [](DriverStream) {
+    return notWhileCapturing("a stream is waited for"), say("query"), fake.queryCode;
+  };
   table.cuStreamIsCapturing = [](DriverStream stream, int *status) {
-    return *status = isCaptured(stream) && fake.isInvalid ? 2 : fake.capturing || isCaptured(stream), 0;
+    return *status =
+               isCaptured(stream) && fake.isInvalid ? 2 : fake.capturing || isCaptured(stream),
+           0;
   };
   table.cuStreamCreate = [](DriverStream *stream, unsigned) {
     notWhileCapturing("a stream is made");
@@ -320,15 +350,19 @@ inline DriverTable fakeTable() {
     fake.templates[*graph] = fake.graphNumber;
     return 0;
   };
-  table.cuStreamGetCaptureInfo = [](DriverStream stream, int *, uint64_t *, DriverGraph *, const DriverGraphNode **last, size_t *count) {
+  table.cuStreamGetCaptureInfo = [](DriverStream stream, int *, uint64_t *, DriverGraph *,
+                                    const DriverGraphNode **last, size_t *count) {
     *count = isCaptured(stream) && !fake.recorded.empty();
-    fake.lastNode = reinterpret_cast<void *>(fake.graphNumber * kMostNodes + fake.recorded.size() - 1);
+    fake.lastNode =
+        reinterpret_cast<void *>(fake.graphNumber * kMostNodes + fake.recorded.size() - 1);
     return *last = &fake.lastNode, 0;
   };
-  table.cuGraphExecKernelNodeSetParams = [](DriverGraphExec graph, DriverGraphNode node, const DriverKernelNode *launch) -> DriverCode {
+  table.cuGraphExecKernelNodeSetParams = [](DriverGraphExec graph, DriverGraphNode node,
+                                            const DriverKernelNode *launch) -> DriverCode {
     say("node " + std::to_string(launch->gridX) + " x " + std::to_string(launch->blockX));
     auto number = reinterpret_cast<uintptr_t>(node);
-    bool isThere = std::any_of(fake.templates.begin(), fake.templates.end(), [&](auto &one) { return one.second == number / kMostNodes; });
+    bool isThere = std::any_of(fake.templates.begin(), fake.templates.end(),
+                               [&](auto &one) { return one.second == number / kMostNodes; });
     if (!isThere) {
       fake.broken = "a node of a graph that is destroyed";
     }
@@ -338,7 +372,8 @@ inline DriverTable fakeTable() {
     static_cast<FakeGraph *>(graph)->at(number % kMostNodes) = nodeOf(launch->parameters);
     return 0;
   };
-  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph, unsigned long long) -> DriverCode {
+  table.cuGraphInstantiateWithFlags = [](DriverGraphExec *made, DriverGraph graph,
+                                         unsigned long long) -> DriverCode {
     say("make graph");
     if (noMemory()) {
       return 2;
@@ -366,7 +401,9 @@ inline DriverTable fakeTable() {
     return say("destroy graph"), destroyGraph(graph), 0;
   };
   table.cuMemcpyDtoDAsync = [](uint64_t to, uint64_t from, size_t bytes, DriverStream stream) {
-    auto copy = [=] { std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); };
+    auto copy = [=] {
+      std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+    };
     if (isCaptured(stream)) {
       fake.recorded.push_back(copy);
     } else {

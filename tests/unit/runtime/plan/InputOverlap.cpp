@@ -16,7 +16,12 @@ struct Piece {
   format::Dtype dtype = format::Dtype::F32;
 
   TensorView view() const {
-    return {reinterpret_cast<void *>(begin), sizes.data(), strides.data(), static_cast<int64_t>(sizes.size()), 0, dtype,
+    return {reinterpret_cast<void *>(begin),
+            sizes.data(),
+            strides.data(),
+            static_cast<int64_t>(sizes.size()),
+            0,
+            dtype,
             format::Device::Cpu};
   }
   std::set<uintptr_t> bytes() const {
@@ -60,9 +65,14 @@ bool mayMeet(const Piece &a, const Piece &b) {
 
 TEST(InputOverlap, NeverMissesASharedByte) {
   std::mt19937 random(1);
-  auto below = [&](int64_t bound) { return static_cast<int64_t>(random() % static_cast<uint64_t>(bound)); };
+  auto below = [&](int64_t bound) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
+  };
   auto piece = [&] {
-    Piece piece = {4096 + static_cast<uintptr_t>(below(40)), {}, {}, below(2) ? format::Dtype::F32 : format::Dtype::I8};
+    Piece piece = {4096 + static_cast<uintptr_t>(below(40)),
+                   {},
+                   {},
+                   below(2) ? format::Dtype::F32 : format::Dtype::I8};
     for (int64_t rank = below(4); rank > 0; --rank) {
       piece.sizes.push_back(below(5));
       piece.strides.push_back(below(9));
@@ -81,7 +91,8 @@ TEST(InputOverlap, NeverMissesASharedByte) {
 }
 
 TEST(InputOverlap, PiecesOfOneTensor) {
-  // Columns of a (100, 8) matrix, its rows, every other element of a vector, heads of a (2, 3, 4, 5) cache.
+  // Columns of a (100, 8) matrix, its rows, every other element of a vector, heads of a (2, 3, 4,
+  // 5) cache.
   EXPECT_FALSE(mayMeet({4096, {100, 3}, {8, 1}}, {4096 + 12, {100, 5}, {8, 1}}));
   EXPECT_TRUE(mayMeet({4096, {100, 4}, {8, 1}}, {4096 + 12, {100, 5}, {8, 1}}));
   EXPECT_FALSE(mayMeet({4096, {50, 8}, {8, 1}}, {4096 + 1600, {50, 8}, {8, 1}}));

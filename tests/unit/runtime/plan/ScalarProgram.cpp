@@ -1,4 +1,5 @@
-// Size expressions are what stands between a dynamic shape and a wrong pointer, so every operation has its edge cases here.
+// Size expressions are what stands between a dynamic shape and a wrong pointer, so every operation
+// has its edge cases here.
 
 #include "runtime/plan/ScalarProgram.h"
 

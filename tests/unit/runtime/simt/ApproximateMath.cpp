@@ -1,4 +1,5 @@
-// What stands for an approximate instruction has to err, or emulated tests prove nothing about devices, and never beyond the manual.
+// What stands for an approximate instruction has to err, or emulated tests prove nothing about
+// devices, and never beyond the manual.
 
 #include "runtime/simt/ApproximateMath.h"
 
@@ -14,8 +15,10 @@ using namespace frit;
 
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kDenormal = std::numeric_limits<float>::denorm_min(), kLargest = std::numeric_limits<float>::max();
+constexpr float kInfinity = std::numeric_limits<float>::infinity(),
+                kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kDenormal = std::numeric_limits<float>::denorm_min(),
+                kLargest = std::numeric_limits<float>::max();
 
 float exp2Of(float a) { return approximate(SimtApproximation::Exp2, a, 0); }
 float rsqrtOf(float a) { return approximate(SimtApproximation::Rsqrt, a, 0); }

@@ -1,5 +1,5 @@
-// The emulator must catch what a GPU would hide. The kernels here are written by hand against the callback table, each with one
-// bug planted, beside the same kernel without it.
+// The emulator must catch what a GPU would hide. The kernels here are written by hand against the
+// callback table, each with one bug planted, beside the same kernel without it.
 
 #include "runtime/simt/SimtGrid.h"
 
@@ -38,10 +38,12 @@ struct Example {
   SimtArguments arguments;
   Example() {
     std::iota(x.begin(), x.end(), 0.f);
-    arguments.buffers = {{"operand 0", x.data(), x.size() * 4}, {"result 0", y.data(), y.size() * 4, true, false}};
+    arguments.buffers = {{"operand 0", x.data(), x.size() * 4},
+                         {"result 0", y.data(), y.size() * 4, true, false}};
     arguments.ints = {256};
   }
-  Status operator()(SimtFunction entry, uint32_t grid = 2, uint32_t block = 128, uint32_t shared = 512) {
+  Status operator()(SimtFunction entry, uint32_t grid = 2, uint32_t block = 128,
+                    uint32_t shared = 512) {
     return runSimtKernel(arguments, {{"frit_test", entry, {grid, 1, 1}, {block, 1, 1}, shared}});
   }
 };
@@ -60,18 +62,19 @@ template <bool WithBarrier> void reverse(const SimtContext *c) {
   storeFloat(c, output(c) + global(c), loadShared(c, c->blockDim[0] - 1 - t));
 }
 
-#define EXPECT_ERROR(status, ...)                                                                                               \
-  do {                                                                                                                          \
-    Status result = (status);                                                                                                   \
-    ASSERT_FALSE(result.isOk());                                                                                                \
-    for (const char *part : {__VA_ARGS__}) {                                                                                    \
-      EXPECT_NE(result.message().find(part), std::string::npos) << result.message();                                            \
-    }                                                                                                                           \
+#define EXPECT_ERROR(status, ...)                                                                  \
+  do {                                                                                             \
+    Status result = (status);                                                                      \
+    ASSERT_FALSE(result.isOk());                                                                   \
+    for (const char *part : {__VA_ARGS__}) {                                                       \
+      EXPECT_NE(result.message().find(part), std::string::npos) << result.message();               \
+    }                                                                                              \
   } while (false)
 
 } // namespace
 
-/// Compiled code keeps vectors on its stack and takes for granted that the stack is a multiple of 16 at every call.
+/// Compiled code keeps vectors on its stack and takes for granted that the stack is a multiple of
+/// 16 at every call.
 TEST(SimtGrid, stacksAreAligned) {
   Example run;
   Status status = run([](const SimtContext *c) {
@@ -95,7 +98,8 @@ TEST(SimtGrid, sharedMemoryAndBarrier) {
 TEST(SimtGrid, missingBarrier) {
   Example run;
   // The first thread reads what the last one has not written yet.
-  EXPECT_ERROR(run(reverse<false>), "frit_test", "block (0, 0, 0)", "thread (0, 0, 0)", "shared memory", "nobody has written");
+  EXPECT_ERROR(run(reverse<false>), "frit_test", "block (0, 0, 0)", "thread (0, 0, 0)",
+               "shared memory", "nobody has written");
 }
 
 TEST(SimtGrid, raceOnSharedMemory) {
@@ -125,15 +129,17 @@ TEST(SimtGrid, readBeforeForeignStoreRaces) {
 
 TEST(SimtGrid, blocksAreNotOrdered) {
   Example run;
-  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + c->threadId[0], 1.f); }), "block (1, 0, 0)",
-               "races with a store by thread 0 of block 0", "result 0");
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + c->threadId[0], 1.f); }),
+               "block (1, 0, 0)", "races with a store by thread 0 of block 0", "result 0");
 }
 
 TEST(SimtGrid, outOfBounds) {
   Example run;
-  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c) + 1)); }),
-               "kernel frit_test, block (1, 0, 0), thread (127, 0, 0)", "load of 4 bytes at offset 1024 of operand 0 (1024 bytes)",
-               "out of bounds");
+  EXPECT_ERROR(run([](const SimtContext *c) {
+                 storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c) + 1));
+               }),
+               "kernel frit_test, block (1, 0, 0), thread (127, 0, 0)",
+               "load of 4 bytes at offset 1024 of operand 0 (1024 bytes)", "out of bounds");
   EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, output(c) + global(c) - 1, 0.f); }),
                "thread (0, 0, 0)", "store of 4 bytes at offset -4 of result 0", "out of bounds");
   EXPECT_ERROR(run([](const SimtContext *c) { storeShared(c, global(c), 0.f); }), "block (1, 0, 0)",
@@ -149,7 +155,8 @@ TEST(SimtGrid, hugeBuffersAreRefused) {
 /// Elements far apart: what a buffer spans is no memory, what is touched of it is.
 TEST(SimtGrid, sparseBuffers) {
   constexpr uint64_t kSpan = uint64_t(1) << 36;
-  void *memory = mmap(nullptr, kSpan, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = mmap(nullptr, kSpan, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto *x = static_cast<float *>(memory);
   constexpr uint64_t kStride = kSpan / 4 / 256;
@@ -157,11 +164,13 @@ TEST(SimtGrid, sparseBuffers) {
     x[i * kStride] = float(i);
   }
   Example run;
-  run.arguments.buffers[0] = {"operand 0", memory, 255 * kStride * 4 + 4, false, true, false, 256 * 4};
+  run.arguments.buffers[0] = {"operand 0", memory, 255 * kStride * 4 + 4, false, true,
+                              false,       256 * 4};
   SimtTraffic traffic;
   run.arguments.traffic = &traffic;
   Status status = run([](const SimtContext *c) {
-    storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + uint64_t(global(c)) * kStride) + 1);
+    storeFloat(c, output(c) + global(c),
+               loadFloat(c, input(c) + uint64_t(global(c)) * kStride) + 1);
   });
   ASSERT_TRUE(status.isOk()) << status.message();
   for (int i = 0; i < 256; ++i) {
@@ -174,7 +183,8 @@ TEST(SimtGrid, sparseBuffers) {
   EXPECT_EQ(traffic.written[0].end - traffic.written[0].begin, 1024u);
   // An index of 32 bits wraps around, and falls beside.
   EXPECT_ERROR(run([](const SimtContext *c) {
-                 storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + int32_t(global(c) * kStride)));
+                 storeFloat(c, output(c) + global(c),
+                            loadFloat(c, input(c) + int32_t(global(c) * kStride)));
                }),
                "load of 4 bytes", "is out of bounds");
   munmap(memory, kSpan);
@@ -198,8 +208,8 @@ TEST(SimtGrid, whatIsReadBackWasWrittenHere) {
 
 TEST(SimtGrid, operandsAreReadOnly) {
   Example run;
-  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, const_cast<float *>(input(c)), 0.f); }), "operand 0",
-               "may only read");
+  EXPECT_ERROR(run([](const SimtContext *c) { storeFloat(c, const_cast<float *>(input(c)), 0.f); }),
+               "operand 0", "may only read");
 }
 
 TEST(SimtGrid, misalignedAccess) {
@@ -212,7 +222,8 @@ TEST(SimtGrid, misalignedAccess) {
 
 TEST(SimtGrid, resultsAreNotReadBeforeTheyAreWritten) {
   Example run;
-  EXPECT_ERROR(run([](const SimtContext *c) { loadFloat(c, output(c)); }), "result 0", "nobody has written");
+  EXPECT_ERROR(run([](const SimtContext *c) { loadFloat(c, output(c)); }), "result 0",
+               "nobody has written");
 }
 
 TEST(SimtGrid, divergentBarrier) {
@@ -262,12 +273,21 @@ TEST(SimtGrid, shuffleInADivergentWarp) {
 TEST(SimtGrid, launchesAreOrderedAndShareTheWorkspace) {
   Example run;
   run.arguments.workspaceBytes = 1024;
-  SimtLaunch first{"frit_test", [](const SimtContext *c) {
-                     storeFloat(c, static_cast<float *>(c->workspace) + global(c), loadFloat(c, input(c) + global(c)));
-                   }, {2, 1, 1}, {128, 1, 1}};
-  SimtLaunch second{"frit_test", [](const SimtContext *c) {
-                      storeFloat(c, output(c) + global(c), loadFloat(c, static_cast<float *>(c->workspace) + 255 - global(c)));
-                    }, {2, 1, 1}, {128, 1, 1}};
+  SimtLaunch first{"frit_test",
+                   [](const SimtContext *c) {
+                     storeFloat(c, static_cast<float *>(c->workspace) + global(c),
+                                loadFloat(c, input(c) + global(c)));
+                   },
+                   {2, 1, 1},
+                   {128, 1, 1}};
+  SimtLaunch second{"frit_test",
+                    [](const SimtContext *c) {
+                      storeFloat(
+                          c, output(c) + global(c),
+                          loadFloat(c, static_cast<float *>(c->workspace) + 255 - global(c)));
+                    },
+                    {2, 1, 1},
+                    {128, 1, 1}};
   Status status = runSimtKernel(run.arguments, {first, second});
   ASSERT_TRUE(status.isOk()) << status.message();
   EXPECT_EQ(run.y[0], 255.f);
@@ -277,12 +297,14 @@ TEST(SimtGrid, launchesAreOrderedAndShareTheWorkspace) {
 TEST(SimtGrid, aKernelMayWorkInPlace) {
   Example run;
   run.arguments.buffers[1] = {"result 0", run.x.data(), 1024, true, false};
-  Status status =
-      run([](const SimtContext *c) { storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c)) + 1.f); });
+  Status status = run([](const SimtContext *c) {
+    storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + global(c)) + 1.f);
+  });
   ASSERT_TRUE(status.isOk()) << status.message();
   EXPECT_EQ(run.x[255], 256.f);
   EXPECT_ERROR(run([](const SimtContext *c) {
-                 storeFloat(c, output(c) + global(c), loadFloat(c, input(c) + (global(c) + 1) % 256));
+                 storeFloat(c, output(c) + global(c),
+                            loadFloat(c, input(c) + (global(c) + 1) % 256));
                }),
                "operand 0 = result 0", "races with");
 }
@@ -305,7 +327,8 @@ TEST(SimtGrid, errorsOfDataReadAsInEager) {
 namespace {
 
 float *partnerShared(const SimtContext *c, int index, int block) {
-  return static_cast<float *>(c->operations->mapShared(c, static_cast<float *>(c->shared) + index, block));
+  return static_cast<float *>(
+      c->operations->mapShared(c, static_cast<float *>(c->shared) + index, block));
 }
 void storePartner(const SimtContext *c, int index, int block, float value) {
   float *p = partnerShared(c, index, block);
@@ -331,7 +354,8 @@ template <bool Begin, bool End> void gatherFirst(const SimtContext *c) {
 }
 
 Status runClusters(Example &run, SimtFunction entry, uint32_t grid = 4, uint32_t cluster = 2) {
-  return runSimtKernel(run.arguments, {{"frit_test", entry, {grid, 1, 1}, {64, 1, 1}, 512, cluster}});
+  return runSimtKernel(run.arguments,
+                       {{"frit_test", entry, {grid, 1, 1}, {64, 1, 1}, 512, cluster}});
 }
 
 } // namespace
@@ -347,73 +371,82 @@ TEST(SimtGrid, blocksOfAClusterShareTheirMemory) {
 
 TEST(SimtGrid, aBlockThatMayNotHaveBegun) {
   Example run;
-  EXPECT_ERROR(runClusters(run, gatherFirst<false, true>), "block (0, 0, 0), thread (1, 0, 0)", "shared memory of block (1, 0, 0)",
-               "may not have begun");
+  EXPECT_ERROR(runClusters(run, gatherFirst<false, true>), "block (0, 0, 0), thread (1, 0, 0)",
+               "shared memory of block (1, 0, 0)", "may not have begun");
 }
 
 TEST(SimtGrid, aBarrierOfTheBlockOrdersNoOtherBlock) {
   Example run;
   EXPECT_ERROR(runClusters(run, gatherFirst<true, false>), "shared memory");
   // Both blocks write to the same place.
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
-                 c->operations->clusterBarrier(c, 0);
-                 if (c->threadId[0] == 0) {
-                   storePartner(c, 5, 1, 1.f);
-                 }
-                 c->operations->barrier(c, 1);
-                 c->operations->clusterBarrier(c, 2);
-               }),
+  EXPECT_ERROR(runClusters(run,
+                           [](const SimtContext *c) {
+                             c->operations->clusterBarrier(c, 0);
+                             if (c->threadId[0] == 0) {
+                               storePartner(c, 5, 1, 1.f);
+                             }
+                             c->operations->barrier(c, 1);
+                             c->operations->clusterBarrier(c, 2);
+                           }),
                "races with a store by thread 0 of block 0", "shared memory");
   // One block reads what another writes, with a barrier of its own between.
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
-                 storeShared(c, c->threadId[0], 0.f);
-                 c->operations->clusterBarrier(c, 0);
-                 if (c->blockId[0] % 2 == 0) {
-                   loadShared(c, c->threadId[0]);
-                 }
-                 c->operations->barrier(c, 1);
-                 if (c->blockId[0] % 2 == 1) {
-                   storePartner(c, c->threadId[0], 0, 1.f);
-                 }
-                 c->operations->clusterBarrier(c, 2);
-               }),
+  EXPECT_ERROR(runClusters(run,
+                           [](const SimtContext *c) {
+                             storeShared(c, c->threadId[0], 0.f);
+                             c->operations->clusterBarrier(c, 0);
+                             if (c->blockId[0] % 2 == 0) {
+                               loadShared(c, c->threadId[0]);
+                             }
+                             c->operations->barrier(c, 1);
+                             if (c->blockId[0] % 2 == 1) {
+                               storePartner(c, c->threadId[0], 0, 1.f);
+                             }
+                             c->operations->clusterBarrier(c, 2);
+                           }),
                "races with a load by thread 0 of block 0", "shared memory");
 }
 
 TEST(SimtGrid, memoryOfABlockThatHasReturned) {
   Example run;
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
-                 c->operations->clusterBarrier(c, 0);
-                 if (c->blockId[0] % 2 == 1) {
-                   storePartner(c, c->threadId[0], 0, 1.f);
-                 }
-               }),
+  EXPECT_ERROR(runClusters(run,
+                           [](const SimtContext *c) {
+                             c->operations->clusterBarrier(c, 0);
+                             if (c->blockId[0] % 2 == 1) {
+                               storePartner(c, c->threadId[0], 0, 1.f);
+                             }
+                           }),
                "block (1, 0, 0)", "shared memory of block (0, 0, 0), which has returned");
 }
 
 TEST(SimtGrid, aClusterThatDoesNotMeet) {
   Example run;
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
-                 if (c->blockId[0] % 2 == 0) {
-                   c->operations->clusterBarrier(c, 0);
-                 }
-               }),
-               "block (0, 0, 0)", "waits at cluster barrier 0, but block (1, 0, 0) of its cluster has returned");
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) {
-                 if (c->threadId[0] != 3) {
-                   c->operations->clusterBarrier(c, 0);
-                 }
-               }),
+  EXPECT_ERROR(runClusters(run,
+                           [](const SimtContext *c) {
+                             if (c->blockId[0] % 2 == 0) {
+                               c->operations->clusterBarrier(c, 0);
+                             }
+                           }),
+               "block (0, 0, 0)",
+               "waits at cluster barrier 0, but block (1, 0, 0) of its cluster has returned");
+  EXPECT_ERROR(runClusters(run,
+                           [](const SimtContext *c) {
+                             if (c->threadId[0] != 3) {
+                               c->operations->clusterBarrier(c, 0);
+                             }
+                           }),
                "waits at cluster barrier 0, but thread (3, 0, 0) has returned");
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) { c->operations->clusterBarrier(c, c->blockId[0] % 2); }),
-               "waits at cluster barrier 0, but block (1, 0, 0) of its cluster waits at cluster barrier 1");
+  EXPECT_ERROR(
+      runClusters(
+          run, [](const SimtContext *c) { c->operations->clusterBarrier(c, c->blockId[0] % 2); }),
+      "waits at cluster barrier 0, but block (1, 0, 0) of its cluster waits at cluster barrier 1");
 }
 
 TEST(SimtGrid, clustersThatNoDeviceTakes) {
   Example run;
   EXPECT_ERROR(runClusters(run, gatherFirst<true, true>, 3), "a grid of 3 blocks in clusters of 2");
   EXPECT_ERROR(runClusters(run, gatherFirst<true, true>, 16, 16), "in clusters of 16");
-  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) { partnerShared(c, 0, 2); }), "block 2 of a cluster of 2");
+  EXPECT_ERROR(runClusters(run, [](const SimtContext *c) { partnerShared(c, 0, 2); }),
+               "block 2 of a cluster of 2");
 }
 
 /// Global memory is ordered by a barrier of the cluster, between its blocks and no others.
@@ -431,5 +464,6 @@ TEST(SimtGrid, globalMemoryOfACluster) {
   ASSERT_TRUE(status.isOk()) << status.message();
   EXPECT_EQ(run.y[17], 2.f);
   Example unordered;
-  EXPECT_ERROR(runClusters(unordered, exchange, 4, 1), "block (0, 0, 0)", "result 0", "which nobody has written");
+  EXPECT_ERROR(runClusters(unordered, exchange, 4, 1), "block (0, 0, 0)", "result 0",
+               "which nobody has written");
 }

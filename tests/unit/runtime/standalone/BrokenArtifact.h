@@ -1,4 +1,5 @@
-// A file that is loaded, decoded and run, and one thing in it broken: what the tests of numbered rules do.
+// A file that is loaded, decoded and run, and one thing in it broken: what the tests of numbered
+// rules do.
 
 #pragma once
 
@@ -14,9 +15,10 @@
 
 namespace frit {
 
-/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats, or on what `change` makes of them.
-inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count, const std::function<void(HostTensor &)> &change = {},
-                     size_t given = 1) {
+/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats,
+/// or on what `change` makes of them.
+inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count,
+                     const std::function<void(HostTensor &)> &change = {}, size_t given = 1) {
   auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Cpu));
   FRIT_RETURN_IF_ERROR(decoded.status());
   EXPECT_FALSE(signatureOf(**decoded).empty());
@@ -60,7 +62,8 @@ inline Status use(std::string_view bytes, int64_t count = 3) {
 }
 
 /// One line, of a length a terminal bears.
-inline void expectError(const Status &status, std::string_view part, ErrorKind kind = ErrorKind::BadArtifact) {
+inline void expectError(const Status &status, std::string_view part,
+                        ErrorKind kind = ErrorKind::BadArtifact) {
   ASSERT_FALSE(status.isOk()) << "accepted, expected: " << part;
   EXPECT_EQ(status.kind(), kind) << status.message();
   EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
@@ -68,11 +71,11 @@ inline void expectError(const Status &status, std::string_view part, ErrorKind k
   EXPECT_LT(status.message().size(), 8192u);
 }
 
-inline void expectRefused(std::string_view part, const std::function<void(Small &)> &damage, format::Target target = format::Target::Cpu) {
+inline void expectRefused(std::string_view part, const std::function<void(Small &)> &damage,
+                          format::Target target = format::Target::Cpu) {
   Small small(target);
   damage(small);
   expectError(use(small.pack()), part);
 }
-
 
 } // namespace frit

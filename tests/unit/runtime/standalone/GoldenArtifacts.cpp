@@ -1,5 +1,6 @@
-// Every plan of the golden files, those for a GPU included, is still decoded (tests/python/test_golden_artifacts.py runs the others), or
-// the file is refused because of its version.
+// Every plan of the golden files, those for a GPU included, is still decoded
+// (tests/python/test_golden_artifacts.py runs the others), or the file is refused because of its
+// version.
 
 #include "runtime/plan/DecodedPlan.h"
 
@@ -10,14 +11,16 @@ using namespace frit;
 
 TEST(GoldenArtifacts, EveryPlanIsDecoded) {
   size_t files = 0, gpuPlans = 0;
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(FRIT_SOURCE_DIR "/tests/python/golden/artifacts")) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(
+           FRIT_SOURCE_DIR "/tests/python/golden/artifacts")) {
     if (entry.path().extension() != ".frit") {
       continue;
     }
     auto artifact = Artifact::fromFile(entry.path().string());
     if (entry.path().parent_path().filename() != "v" + std::to_string(kFormatVersion)) {
       ASSERT_FALSE(artifact.isOk());
-      EXPECT_NE(artifact.status().message().find("its format version is"), std::string::npos) << artifact.status().message();
+      EXPECT_NE(artifact.status().message().find("its format version is"), std::string::npos)
+          << artifact.status().message();
       continue;
     }
     ++files;

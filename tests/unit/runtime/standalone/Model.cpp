@@ -1,5 +1,5 @@
-// The C++ API without torch: what it says of a model, whose memory is whose, and one line for each mistake. examples/standalone and its
-// test run models of the compiler.
+// The C++ API without torch: what it says of a model, whose memory is whose, and one line for each
+// mistake. examples/standalone and its test run models of the compiler.
 
 #include "runtime/standalone/Model.h"
 #include "tests/unit/runtime/standalone/SmallArtifact.h"
@@ -29,7 +29,9 @@ struct Stored {
   TemporaryFile file;
 };
 
-Tensor floats(std::vector<float> &memory) { return {DataType::F32, {static_cast<int64_t>(memory.size())}, {}, memory.data(), nullptr}; }
+Tensor floats(std::vector<float> &memory) {
+  return {DataType::F32, {static_cast<int64_t>(memory.size())}, {}, memory.data(), nullptr};
+}
 
 TEST(Model, SaysWhatItTakesAndGives) {
   Stored stored;
@@ -66,7 +68,8 @@ TEST(Model, ResultsOutliveIt) {
   EXPECT_EQ(static_cast<char *>(w.data)[15], '\1');
   EXPECT_EQ(std::get<Tensor>(results[1]).data, y.data);
   results.erase(results.begin());
-  EXPECT_EQ(*static_cast<float *>(std::get<Tensor>(results[0]).data), 1.0f) << "a look keeps the memory of what it looks at";
+  EXPECT_EQ(*static_cast<float *>(std::get<Tensor>(results[0]).data), 1.0f)
+      << "a look keeps the memory of what it looks at";
 }
 
 TEST(Model, NamesWhatIsWrongWithAnArgument) {
@@ -78,7 +81,8 @@ TEST(Model, NamesWhatIsWrongWithAnArgument) {
     auto results = model->run(inputs);
     ASSERT_FALSE(results.isOk()) << part;
     EXPECT_EQ(results.status().kind(), ErrorKind::BadInput);
-    EXPECT_NE(results.status().message().find(part), std::string::npos) << results.status().message();
+    EXPECT_NE(results.status().message().find(part), std::string::npos)
+        << results.status().message();
     EXPECT_EQ(results.status().message().find('\n'), std::string::npos);
   };
   Tensor good = floats(x);
@@ -93,13 +97,15 @@ TEST(Model, NamesWhatIsWrongWithAnArgument) {
   expect({good, good}, "takes 1 inputs, got 2");
   expect({int64_t(3)}, "a tensor is needed");
   expect({Value()}, "a tensor is needed");
-  expect(with([](Tensor &t) { t.dtype = DataType::I32; }), "its dtype is int32, compiled for float32");
+  expect(with([](Tensor &t) { t.dtype = DataType::I32; }),
+         "its dtype is int32, compiled for float32");
   expect(with([](Tensor &t) { t.dtype = static_cast<DataType>(99); }), "unknown dtype");
   expect(with([](Tensor &t) { t.sizes = {9}; }), "between");
   expect(with([](Tensor &t) { t.strides = {2}; }), "its stride along dimension 0 is 2");
   expect(with([](Tensor &t) { t.strides = {1, 1}; }), "1 sizes and 2 strides");
   expect(with([](Tensor &t) { t.sizes = {-3}; }), "negative or too large");
-  expect(with([](Tensor &t) { t.sizes = {INT64_MAX}, t.strides = {INT64_MAX}; }), "negative or too large");
+  expect(with([](Tensor &t) { t.sizes = {INT64_MAX}, t.strides = {INT64_MAX}; }),
+         "negative or too large");
   expect(with([](Tensor &t) { t.data = nullptr; }), "input 0 has no data");
 }
 
@@ -118,23 +124,32 @@ TEST(Model, TakesWeightsByName) {
   wrong({}, "was compiled without weights; missing: 'w'");
   wrong({{"w", floats(w)}, {"v", floats(w)}}, "has no weights 'v'; it has 'w'");
   wrong({{"w", floats(x)}}, "constant 0 ('w'): its size along dimension 0 is 3, compiled for 4");
-  wrong({{"w", Tensor{DataType::F32, {4}, {2}, w.data(), nullptr}}}, "its stride along dimension 0 is 2, compiled for 1");
-  wrong({{"w", Tensor{DataType::I32, {4}, {}, w.data(), nullptr}}}, "its dtype is int32, compiled for float32");
+  wrong({{"w", Tensor{DataType::F32, {4}, {2}, w.data(), nullptr}}},
+        "its stride along dimension 0 is 2, compiled for 1");
+  wrong({{"w", Tensor{DataType::I32, {4}, {}, w.data(), nullptr}}},
+        "its dtype is int32, compiled for float32");
   wrong({{"w", Tensor{DataType::F32, {4}, {}, nullptr, nullptr}}}, "weight 'w' has no data");
   Stored stored;
-  EXPECT_NE(Model::load(stored.file.path, {}, {{"w", floats(w)}}).status().message().find("brings its own weights"), std::string::npos);
+  EXPECT_NE(Model::load(stored.file.path, {}, {{"w", floats(w)}})
+                .status()
+                .message()
+                .find("brings its own weights"),
+            std::string::npos);
   auto model = Model::load(file.path, {}, {{"w", floats(w)}});
   ASSERT_TRUE(model.isOk()) << model.status().message();
-  EXPECT_EQ(std::get<Tensor>(model->run(std::vector<Value>{floats(x)})->at(2)).data, w.data()) << "used where it lies";
+  EXPECT_EQ(std::get<Tensor>(model->run(std::vector<Value>{floats(x)})->at(2)).data, w.data())
+      << "used where it lies";
 }
 
 TEST(Model, RefusesDevicesItDoesNotKnow) {
   Stored stored;
   LoadOptions options;
   options.device = "simt";
-  EXPECT_NE(Model::load(stored.file.path, options).status().message().find("has no plan for simt"), std::string::npos);
+  EXPECT_NE(Model::load(stored.file.path, options).status().message().find("has no plan for simt"),
+            std::string::npos);
   options.device = "tpu";
-  EXPECT_NE(Model::load(stored.file.path, options).status().message().find("unknown device 'tpu'"), std::string::npos);
+  EXPECT_NE(Model::load(stored.file.path, options).status().message().find("unknown device 'tpu'"),
+            std::string::npos);
 }
 
 TEST(Model, IsCalledFromSeveralThreads) {

@@ -14,7 +14,8 @@ namespace {
 class AccumulateBackend : public KernelBackend {
 public:
   Status launch(const KernelArguments &arguments, TensorHost &) override {
-    auto *x = static_cast<float *>(arguments.pointers[0]), *y = static_cast<float *>(arguments.pointers[1]);
+    auto *x = static_cast<float *>(arguments.pointers[0]),
+         *y = static_cast<float *>(arguments.pointers[1]);
     for (int64_t at = 0; at < arguments.registers[arguments.variant->launches[0][0]]; ++at) {
       y[at * stride] += x[at * stride];
     }
@@ -23,7 +24,8 @@ public:
   int64_t stride = 1;
 };
 
-/// Inputs x and y, each of `count` elements `stride` apart; y is written, and returned as a view of itself if asked for.
+/// Inputs x and y, each of `count` elements `stride` apart; y is written, and returned as a view of
+/// itself if asked for.
 std::string accumulate(int64_t count, int64_t stride, bool returned) {
   format::ArtifactT artifact;
   artifact.graph = "accumulate";
@@ -62,18 +64,21 @@ std::string accumulate(int64_t count, int64_t stride, bool returned) {
 
 struct Session {
   explicit Session(const std::string &bytes) {
-    auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto artifact =
+        Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     auto decoded = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
     EXPECT_TRUE(decoded.isOk()) << decoded.status().message();
     host = std::move(*StandaloneHost::create(**decoded, 1));
     executor = std::make_unique<PlanExecutor>(*decoded, *host, backend);
   }
   /// Runs on views of `memory` that begin at elements `x` and `y`.
-  Status run(const std::shared_ptr<char> &memory, int64_t x, int64_t y, int64_t count, int64_t stride = 1) {
+  Status run(const std::shared_ptr<char> &memory, int64_t x, int64_t y, int64_t count,
+             int64_t stride = 1) {
     std::vector<InputValue> inputs(2);
     for (auto [input, first] : {std::pair(&inputs[0], x), {&inputs[1], y}}) {
       input->kind = InputValue::Kind::Tensor;
-      input->handle = new HostTensor{memory, memory.get() + 4 * first, first, {count}, {stride}, format::Dtype::F32};
+      input->handle = new HostTensor{memory,   memory.get() + 4 * first, first, {count},
+                                     {stride}, format::Dtype::F32};
     }
     return executor->run(inputs, outputs);
   }
@@ -84,7 +89,8 @@ struct Session {
 };
 
 std::shared_ptr<char> numbers(size_t count) {
-  std::shared_ptr<char> memory(static_cast<char *>(std::aligned_alloc(64, (count * 4 + 63) / 64 * 64)), std::free);
+  std::shared_ptr<char> memory(
+      static_cast<char *>(std::aligned_alloc(64, (count * 4 + 63) / 64 * 64)), std::free);
   auto *values = reinterpret_cast<float *>(memory.get());
   std::iota(values, values + count, 1.0f);
   return memory;
@@ -141,6 +147,8 @@ TEST(MutatedInputs, WritingToAnExpandedTensorIsRefusedAsEagerDoes) {
   Status status = session.run(memory, 0, 1, 4, 0);
   ASSERT_FALSE(status.isOk());
   EXPECT_EQ(status.kind(), ErrorKind::Runtime);
-  EXPECT_EQ(status.message().find("unsupported operation: more than one element of the written-to tensor"), 0u);
+  EXPECT_EQ(status.message().find(
+                "unsupported operation: more than one element of the written-to tensor"),
+            0u);
   EXPECT_EQ(valuesOf(memory, 2), (std::vector<float>{1, 2}));
 }

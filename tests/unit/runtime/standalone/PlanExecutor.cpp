@@ -1,5 +1,6 @@
-// The executor over plans written by hand and kernels written in C++: values, reuse, and what remains when memory runs out at any
-// allocation. torch's host runs the same steps in tests/python/test_executable.py.
+// The executor over plans written by hand and kernels written in C++: values, reuse, and what
+// remains when memory runs out at any allocation. torch's host runs the same steps in
+// tests/python/test_executable.py.
 
 #include "runtime/artifact/ArtifactBuilder.h"
 #include "runtime/artifact/KernelAbi.h"
@@ -21,7 +22,8 @@ public:
         arguments.registers[arguments.variant->launches[0][0]], 16,
         [](void *argument, int64_t begin, int64_t end) {
           auto &arguments = *static_cast<const KernelArguments *>(argument);
-          auto *x = static_cast<float *>(arguments.pointers[0]), *y = static_cast<float *>(arguments.pointers[1]);
+          auto *x = static_cast<float *>(arguments.pointers[0]),
+               *y = static_cast<float *>(arguments.pointers[1]);
           for (int64_t at = begin; at < end; ++at) {
             y[at] = x[at] + static_cast<float>(arguments.ints[0]);
           }
@@ -60,7 +62,8 @@ public:
     ++counting.out;
     return inner.allocateTensor(shape, slot);
   }
-  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset, TensorSlot &slot) override {
+  Status viewTensor(const TensorSlot &source, const TensorShape &shape, int64_t offset,
+                    TensorSlot &slot) override {
     ++counting.out;
     return inner.viewTensor(source, shape, offset, slot);
   }
@@ -73,7 +76,9 @@ public:
     inner.retainTensor(handle);
   }
   TensorView look(void *handle) override { return inner.look(handle); }
-  Status copyInto(const TensorSlot &to, const TensorSlot &from) override { return inner.copyInto(to, from); }
+  Status copyInto(const TensorSlot &to, const TensorSlot &from) override {
+    return inner.copyInto(to, from);
+  }
   void bumpVersion(const TensorSlot &) override {}
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override {
     return inner.readItem(tensor, integer, real);
@@ -82,7 +87,9 @@ public:
     ++counting.out;
     return inner.wrapScalar(dtype, integer, real, slot);
   }
-  Status callAten(uint32_t number, RunState &state) override { return inner.callAten(number, state); }
+  Status callAten(uint32_t number, RunState &state) override {
+    return inner.callAten(number, state);
+  }
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
     inner.parallelFor(units, grain, body, argument);
   }
@@ -93,17 +100,21 @@ private:
 
 void *makeTensor(std::vector<float> values) {
   size_t count = values.size();
-  auto storage = std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(64, (count * 4 + 64) / 64 * 64)), std::free);
+  auto storage = std::shared_ptr<char>(
+      static_cast<char *>(std::aligned_alloc(64, (count * 4 + 64) / 64 * 64)), std::free);
   std::copy(values.begin(), values.end(), reinterpret_cast<float *>(storage.get()));
-  return new HostTensor{storage, storage.get(), 0, {static_cast<int64_t>(count)}, {1}, format::Dtype::F32};
+  return new HostTensor{storage, storage.get(),     0, {static_cast<int64_t>(count)},
+                        {1},     format::Dtype::F32};
 }
 
-/// t = x + 1 (bare memory); u = t + s0 (arena); v = u + 2 (in the storage of t); y = v + 2, z a view of it.
+/// t = x + 1 (bare memory); u = t + s0 (arena); v = u + 2 (in the storage of t); y = v + 2, z a
+/// view of it.
 std::string chain() {
   format::ArtifactT artifact;
   artifact.graph = "chain";
   PlanBuilder plan;
-  uint32_t one = plan.intConstant(1), four = plan.intConstant(4), zero = plan.intConstant(0), two = plan.intConstant(2);
+  uint32_t one = plan.intConstant(1), four = plan.intConstant(4), zero = plan.intConstant(0),
+           two = plan.intConstant(2);
   uint32_t s0 = plan.newInt();
   uint32_t program = plan.newProgram();
   uint32_t bytes = plan.emit(program, format::Op::Mul, s0, four);
@@ -175,7 +186,8 @@ std::string chain() {
 
 struct Session {
   explicit Session(const std::string &bytes) {
-    auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto artifact =
+        Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     EXPECT_TRUE(artifact.isOk()) << artifact.status().message();
     auto decoded = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
     EXPECT_TRUE(decoded.isOk()) << decoded.status().message();
@@ -204,7 +216,8 @@ TEST(PlanExecutor, RunsAChainWithReuseArenaAndVariants) {
     OutputValue outputs[2];
     Status status = session.executor->run({&input, 1}, outputs);
     ASSERT_TRUE(status.isOk()) << status.message();
-    auto &y = *static_cast<HostTensor *>(outputs[0].handle), &z = *static_cast<HostTensor *>(outputs[1].handle);
+    auto &y = *static_cast<HostTensor *>(outputs[0].handle),
+         &z = *static_cast<HostTensor *>(outputs[1].handle);
     EXPECT_EQ(y.data, z.data);
     for (int64_t at = 0; at < count; ++at) {
       ASSERT_EQ(reinterpret_cast<float *>(y.data)[at], static_cast<float>(at + 1 + count + 2 + 2));
@@ -251,7 +264,8 @@ TEST(PlanExecutor, AlteredPlansNeverCrash) {
       std::string altered = body;
       altered[at] = static_cast<char>(value);
       std::string bytes = frameArtifact(altered);
-      auto artifact = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+      auto artifact =
+          Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
       if (artifact.isOk() && (*artifact)->plan(format::Target::Cpu)) {
         auto decoded = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
         if (!decoded.isOk()) {
@@ -263,12 +277,15 @@ TEST(PlanExecutor, AlteredPlansNeverCrash) {
 }
 
 TEST(CpuBackend, ErrorsReadAsEager) {
-  EXPECT_EQ(kernelError({1, 0, 5, 3}).message(), "index 5 is out of bounds for dimension 0 with size 3");
+  EXPECT_EQ(kernelError({1, 0, 5, 3}).message(),
+            "index 5 is out of bounds for dimension 0 with size 3");
   EXPECT_EQ(kernelError({1, 0, 5, 3}).kind(), ErrorKind::Index);
   EXPECT_EQ(kernelError({2, 0, 0, 0}).message(), "ZeroDivisionError");
   EXPECT_EQ(kernelError({4, 0, 7, 3}).message(), "index out of range in self");
-  EXPECT_EQ(kernelError({5, 1, 7, 3}).message(), "index 7 is out of bounds for dimension 1 with size 3");
+  EXPECT_EQ(kernelError({5, 1, 7, 3}).message(),
+            "index 7 is out of bounds for dimension 1 with size 3");
   EXPECT_EQ(kernelError({5, 1, 7, 3}).kind(), ErrorKind::Runtime);
   EXPECT_EQ(kernelError({6, 0, -8, 3}).message(), "Target -8 is out of bounds.");
-  EXPECT_EQ(kernelError({7, 1, 7, 3}).message(), "INDICES element is out of DATA bounds, id=7 axis_dim=3");
+  EXPECT_EQ(kernelError({7, 1, 7, 3}).message(),
+            "INDICES element is out of DATA bounds, id=7 axis_dim=3");
 }

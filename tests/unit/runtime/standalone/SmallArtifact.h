@@ -1,4 +1,5 @@
-// A file with one of most things in it, from which tests of the reader start: its fields are there to be broken.
+// A file with one of most things in it, from which tests of the reader start: its fields are there
+// to be broken.
 
 #pragma once
 
@@ -44,22 +45,27 @@ struct Small {
   uint32_t one, four, s0, holds, half, x, w, y, z, program;
 
   explicit Small(format::Target target = format::Target::Cpu) : builder(target) {
-    format::Device device = target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
+    format::Device device =
+        target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
     artifact.graph = "small";
     artifact.sources = {"model.py:3 in forward: k(x)"};
-    one = builder.intConstant(1), four = builder.intConstant(4), s0 = builder.newInt(), half = builder.floatConstant(0.5);
+    one = builder.intConstant(1), four = builder.intConstant(4), s0 = builder.newInt(),
+    half = builder.floatConstant(0.5);
     program = builder.newProgram();
     uint32_t bytes = builder.emit(program, format::Op::Mul, s0, four);
     holds = builder.emit(program, format::Op::Ge, s0, one);
     plan().size_program = program;
-    x = builder.newTensor(format::Dtype::F32, {s0}, {one}, device), w = builder.newTensor(format::Dtype::F32, {four}, {one}, device);
-    y = builder.newTensor(format::Dtype::F32, {s0}, {one}, device), z = builder.newTensor(format::Dtype::F32, {one}, {one}, device);
+    x = builder.newTensor(format::Dtype::F32, {s0}, {one}, device),
+    w = builder.newTensor(format::Dtype::F32, {four}, {one}, device);
+    y = builder.newTensor(format::Dtype::F32, {s0}, {one}, device),
+    z = builder.newTensor(format::Dtype::F32, {one}, {one}, device);
     auto &input = *plan().inputs.emplace_back(std::make_unique<format::InputT>());
     input.name = "x", input.reg = x;
     auto &symbol = *plan().symbols.emplace_back(std::make_unique<format::SymbolT>());
     symbol.name = "s0", symbol.reg = s0, symbol.dim = 0;
     auto &guard = *plan().guards.emplace_back(std::make_unique<format::GuardT>());
-    guard.kind = format::GuardKind::Range, guard.holds = holds, guard.symbols = {0}, guard.requirement = "s0 must be at least 1";
+    guard.kind = format::GuardKind::Range, guard.holds = holds, guard.symbols = {0},
+    guard.requirement = "s0 must be at least 1";
     auto &constant = *plan().constants.emplace_back(std::make_unique<format::ConstantT>());
     constant.name = "w", constant.tensor = w, constant.weight = 0;
     auto &kernel = *plan().kernels.emplace_back(std::make_unique<format::KernelT>());
@@ -83,16 +89,20 @@ struct Small {
     module.arch = 90, module.entries = {"k"};
     setCode(kSmallPtx);
     auto &weight = *artifact.weights.emplace_back(std::make_unique<format::WeightT>());
-    weight.name = "w", weight.dtype = format::Dtype::F32, weight.sizes = {4}, weight.strides = {1}, weight.bytes = kSmallWeights.size();
+    weight.name = "w", weight.dtype = format::Dtype::F32, weight.sizes = {4}, weight.strides = {1},
+    weight.bytes = kSmallWeights.size();
     Digest digest = sha256(bytesOfString(kSmallWeights));
     weight.sha256.assign(digest.begin(), digest.end());
   }
 
   format::PlanT &plan() { return builder.plan; }
-  template <typename T> T &step(size_t number) { return *static_cast<T *>(plan().steps[number]->action.value); }
+  template <typename T> T &step(size_t number) {
+    return *static_cast<T *>(plan().steps[number]->action.value);
+  }
   /// For inputs of other kinds: nothing is computed.
   void withoutTensors() {
-    plan().steps.clear(), plan().outputs.clear(), plan().constants.clear(), plan().symbols.clear(), plan().guards.clear();
+    plan().steps.clear(), plan().outputs.clear(), plan().constants.clear(), plan().symbols.clear(),
+        plan().guards.clear();
   }
   void addImage(const char *level) {
     auto &image = *artifact.images.emplace_back(std::make_unique<format::CodeImageT>());
@@ -100,7 +110,9 @@ struct Small {
     image.level = level, image.bytes = {0x31, 0xc0, 0xc3};
     image.entries.emplace_back(std::make_unique<format::EntryT>())->name = "k";
   }
-  void setCode(std::string_view text) { artifact.gpu_modules[0]->bytes.assign(text.begin(), text.end()); }
+  void setCode(std::string_view text) {
+    artifact.gpu_modules[0]->bytes.assign(text.begin(), text.end());
+  }
 
   std::string pack(std::string_view weights = kSmallWeights) {
     artifact.plans.insert(artifact.plans.begin(), builder.take());

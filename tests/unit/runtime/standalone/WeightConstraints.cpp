@@ -9,22 +9,28 @@ using namespace frit;
 
 TEST(ArtifactConstraint, A11_WeightsLieInsideOfTheirSection) {
   expectRefused("weight 'w' lies outside", [](Small &s) { s.artifact.weights[0]->offset = 1; });
-  expectRefused("weight 'w' lies outside", [](Small &s) { s.artifact.weights[0]->bytes = UINT64_MAX; });
+  expectRefused("weight 'w' lies outside",
+                [](Small &s) { s.artifact.weights[0]->bytes = UINT64_MAX; });
   expectRefused("has no digest", [](Small &s) { s.artifact.weights[0]->sha256.pop_back(); });
-  expectRefused("unknown dtype", [](Small &s) { s.artifact.weights[0]->dtype = static_cast<format::Dtype>(99); });
+  expectRefused("unknown dtype",
+                [](Small &s) { s.artifact.weights[0]->dtype = static_cast<format::Dtype>(99); });
   expectRefused("sizes and strides", [](Small &s) { s.artifact.weights[0]->strides = {1, 1}; });
-  expectRefused("sizes and strides", [](Small &s) { s.artifact.weights[0]->sizes.assign(65, 1), s.artifact.weights[0]->strides.assign(65, 1); });
+  expectRefused("sizes and strides", [](Small &s) {
+    s.artifact.weights[0]->sizes.assign(65, 1), s.artifact.weights[0]->strides.assign(65, 1);
+  });
 }
 
 TEST(ArtifactConstraint, A13_WeightsAreComparedOnRequest) {
   Small small;
   // A gap of four bytes, the first four twice.
-  auto &second = *small.artifact.weights.emplace_back(std::make_unique<format::WeightT>(*small.artifact.weights[0]));
+  auto &second = *small.artifact.weights.emplace_back(
+      std::make_unique<format::WeightT>(*small.artifact.weights[0]));
   second.name = "v", second.offset = 0, second.bytes = 4, second.sizes = {1};
   Digest digest = sha256(bytesOfString(kSmallWeights.substr(0, 4)));
   second.sha256.assign(digest.begin(), digest.end());
   auto &first = *small.artifact.weights[0];
-  std::string weights = "0123" + std::string(4, '\0') + std::string(kSmallWeights) + std::string(8, '\0');
+  std::string weights =
+      "0123" + std::string(4, '\0') + std::string(kSmallWeights) + std::string(8, '\0');
   first.offset = 8;
   std::string file = small.pack(weights);
   auto good = Artifact::fromBytes(bytesOfString(file));
@@ -36,28 +42,43 @@ TEST(ArtifactConstraint, A13_WeightsAreComparedOnRequest) {
     auto artifact = Artifact::fromBytes(bytesOfString(altered));
     ASSERT_TRUE(artifact.isOk());
     size_t place = at - headerOf(file).weightsOffset;
-    expectError((*artifact)->checkWeights(), place < 4 ? "'v' does not match" : place >= 8 && place < 24 ? "'w' does not match" : "not zero");
+    expectError((*artifact)->checkWeights(), place < 4                  ? "'v' does not match"
+                                             : place >= 8 && place < 24 ? "'w' does not match"
+                                                                        : "not zero");
   }
 }
 
 TEST(ArtifactConstraint, A27_ConstantsLieInsideOfTheirWeight) {
   expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->sizes = {5}; });
-  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->strides = {2}; });
-  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->strides = {-1}; });
-  expectRefused("reaches beyond its weight", [](Small &s) { s.artifact.weights[0]->sizes = {INT64_MAX}; });
-  expectRefused("begins inside of an element", [](Small &s) { auto &w = *s.artifact.weights[0]; w.sizes = {3}, w.offset = 2, w.bytes = 12; });
+  expectRefused("reaches beyond its weight",
+                [](Small &s) { s.artifact.weights[0]->strides = {2}; });
+  expectRefused("reaches beyond its weight",
+                [](Small &s) { s.artifact.weights[0]->strides = {-1}; });
+  expectRefused("reaches beyond its weight",
+                [](Small &s) { s.artifact.weights[0]->sizes = {INT64_MAX}; });
+  expectRefused("begins inside of an element", [](Small &s) {
+    auto &w = *s.artifact.weights[0];
+    w.sizes = {3}, w.offset = 2, w.bytes = 12;
+  });
   Small none;
   none.plan().constants[0]->weight = 7;
   expectError(use(none.pack()), "is not in the file", ErrorKind::BadInput);
 }
 
 TEST(ArtifactConstraint, A31_ConstantsAreWhatThePlanExpects) {
-  expectRefused("constant 0 ('w'): its size along dimension 0 is 3, compiled for 4", [](Small &s) { s.artifact.weights[0]->sizes = {3}; });
-  expectRefused("its stride along dimension 0 is 0, compiled for 1", [](Small &s) { s.artifact.weights[0]->strides = {0}; });
-  expectRefused("its dtype is int32, compiled for float32", [](Small &s) { s.artifact.weights[0]->dtype = format::Dtype::I32; });
-  expectRefused("it has 2 dimensions, compiled for 1", [](Small &s) { s.artifact.weights[0]->sizes = {2, 2}, s.artifact.weights[0]->strides = {2, 1}; });
-  expectRefused("constant 0: a size or stride is not fixed", [](Small &s) { s.plan().tensors[s.w]->sizes = {s.s0}; });
-  expectRefused("constant 0: a size or stride is not fixed", [](Small &s) { s.plan().tensors[s.w]->strides = {s.s0}; });
+  expectRefused("constant 0 ('w'): its size along dimension 0 is 3, compiled for 4",
+                [](Small &s) { s.artifact.weights[0]->sizes = {3}; });
+  expectRefused("its stride along dimension 0 is 0, compiled for 1",
+                [](Small &s) { s.artifact.weights[0]->strides = {0}; });
+  expectRefused("its dtype is int32, compiled for float32",
+                [](Small &s) { s.artifact.weights[0]->dtype = format::Dtype::I32; });
+  expectRefused("it has 2 dimensions, compiled for 1", [](Small &s) {
+    s.artifact.weights[0]->sizes = {2, 2}, s.artifact.weights[0]->strides = {2, 1};
+  });
+  expectRefused("constant 0: a size or stride is not fixed",
+                [](Small &s) { s.plan().tensors[s.w]->sizes = {s.s0}; });
+  expectRefused("constant 0: a size or stride is not fixed",
+                [](Small &s) { s.plan().tensors[s.w]->strides = {s.s0}; });
   // The stride of a dimension of one element is nobody's.
   Small one;
   one.plan().tensors[one.w]->sizes = {one.one};
@@ -96,8 +117,11 @@ std::string apart(const std::function<void(Small &)> &change = [](Small &) {}) {
 TEST(ArtifactConstraint, A32_WeightsOfTheirOwnFileHaveItsDigestAndLength) {
   std::string name = weightsFileName(sha256(bytesOfString(kSmallWeights)));
   TemporaryFile file(apart());
-  auto from = [&](const TemporaryFile &artifact, const std::string &folder) { return Artifact::fromFile(artifact.path, false, folder); };
-  expectError(Artifact::fromBytes(bytesOfString(apart())).status(), name + "'; name its folder", ErrorKind::BadInput);
+  auto from = [&](const TemporaryFile &artifact, const std::string &folder) {
+    return Artifact::fromFile(artifact.path, false, folder);
+  };
+  expectError(Artifact::fromBytes(bytesOfString(apart())).status(), name + "'; name its folder",
+              ErrorKind::BadInput);
   expectError(from(file, "").status(), name + "'; name its folder", ErrorKind::BadInput);
   {
     WeightsFolder folder;
@@ -123,7 +147,8 @@ TEST(ArtifactConstraint, A32_WeightsOfTheirOwnFileHaveItsDigestAndLength) {
   linked.file = linked.path + "/" + name;
   ASSERT_EQ(symlink(target.path.c_str(), linked.file.c_str()), 0);
   expectError(from(file, linked.path).status(), "cannot open");
-  expectError(use(apart([](Small &s) { s.artifact.weights_file->sha256.pop_back(); })), "its file of weights has no digest");
+  expectError(use(apart([](Small &s) { s.artifact.weights_file->sha256.pop_back(); })),
+              "its file of weights has no digest");
   Small both;
   both.artifact.weights_file = std::make_unique<format::WeightsFileT>();
   expectError(use(both.pack()), "it has weights inside, and names a file of them");
@@ -139,9 +164,12 @@ TEST(ArtifactConstraint, A33_GivenWeightsHaveANameAndNoBytes) {
   auto artifact = Artifact::fromBytes(bytesOfString(good.pack({})));
   ASSERT_TRUE(artifact.isOk()) << artifact.status().message();
   EXPECT_TRUE((*artifact)->checkWeights().isOk());
-  expectError(useCpu(*artifact, 3), "was compiled without weights; missing: 'w'", ErrorKind::BadInput);
-  for (auto damage : {+[](Small &s) { s.artifact.weights[0]->name.clear(); }, +[](Small &s) { s.artifact.weights[0]->bytes = 4; },
-                      +[](Small &s) { s.artifact.weights[0]->offset = 4; }, +[](Small &s) { s.artifact.weights[0]->sha256.assign(32, 0); }}) {
+  expectError(useCpu(*artifact, 3), "was compiled without weights; missing: 'w'",
+              ErrorKind::BadInput);
+  for (auto damage : {+[](Small &s) { s.artifact.weights[0]->name.clear(); },
+                      +[](Small &s) { s.artifact.weights[0]->bytes = 4; },
+                      +[](Small &s) { s.artifact.weights[0]->offset = 4; },
+                      +[](Small &s) { s.artifact.weights[0]->sha256.assign(32, 0); }}) {
     expectRefused("a name and neither bytes nor a digest", [&](Small &s) { given(s), damage(s); });
   }
 }

@@ -1,4 +1,5 @@
-// What TorchHost tells CUDA graphs of tensors that lie in their memory: whether somebody still has one, in whatever way torch shares storages.
+// What TorchHost tells CUDA graphs of tensors that lie in their memory: whether somebody still has
+// one, in whatever way torch shares storages.
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"
@@ -14,7 +15,8 @@ namespace {
 struct KeptTensors : testing::Test {
   KeptTensors() {
     std::string bytes = fakecuda::chainOf(1);
-    auto artifact = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    auto artifact =
+        *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     plan = *DecodedPlan::decode(artifact, *artifact->plan(format::Target::Gpu));
     host = std::move(*TorchHost::create(*plan));
   }
@@ -45,7 +47,9 @@ TEST_F(KeptTensors, LooksThatCallsGiveAreSeen) {
   TensorSlot source, slot;
   source.handle = kept->handle();
   const int64_t sizes[] = {3}, strides[] = {2};
-  ASSERT_TRUE(host->viewTensor(source, {sizes, strides, format::Dtype::F32, format::Device::Cpu}, 1, slot).isOk());
+  ASSERT_TRUE(
+      host->viewTensor(source, {sizes, strides, format::Dtype::F32, format::Device::Cpu}, 1, slot)
+          .isOk());
   EXPECT_TRUE(kept->isShared());
   at::Tensor copy(tensorOf(slot.handle));
   host->releaseTensor(slot.handle);

@@ -1,6 +1,8 @@
-// GPU graphs under torch with several devices (row 9 of "GPU faults" in tests/README.md): a call runs on the device of its arguments, on the
-// stream and with the memory of that device, and the caller's device is what it was, whatever happened. torch's own CUDA is not built in
-// where there is no GPU, so its parts that a call meets are small ones of the test: who knows the current device, the allocator, and one operator.
+// GPU graphs under torch with several devices (row 9 of "GPU faults" in tests/README.md): a call
+// runs on the device of its arguments, on the stream and with the memory of that device, and the
+// caller's device is what it was, whatever happened. torch's own CUDA is not built in where there
+// is no GPU, so its parts that a call meets are small ones of the test: who knows the current
+// device, the allocator, and one operator.
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchExecutable.h"
@@ -41,9 +43,13 @@ struct Devices : c10::impl::DeviceGuardImplInterface {
     current = device.index();
     driver().context = contextOf(current);
   }
-  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::UNSAFE, device, 0); }
+  c10::Stream getStream(c10::Device device) const override {
+    return c10::Stream(c10::Stream::UNSAFE, device, 0);
+  }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
-  void *getStreamNativeHandle(const c10::Stream stream) const override { return streamOf(stream.device_index()); }
+  void *getStreamNativeHandle(const c10::Stream stream) const override {
+    return streamOf(stream.device_index());
+  }
   c10::DeviceIndex deviceCount() const noexcept override { return kDevices; }
 };
 
@@ -60,14 +66,18 @@ struct Memory : c10::Allocator {
     return {memory, memory, &giveBack, c10::Device(c10::DeviceType::CUDA, Devices::current)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &giveBack; }
-  void copy_data(void *to, const void *from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+  void copy_data(void *to, const void *from, size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
 };
 Memory memory;
 
-at::Tensor emptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+at::Tensor emptyStrided(c10::SymIntArrayRef sizes, c10::SymIntArrayRef strides,
+                        std::optional<at::ScalarType> type, std::optional<at::Layout>,
                         std::optional<at::Device>, std::optional<bool>) {
-  return at::Tensor(at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides), &memory,
-                                                      c10::DispatchKeySet(c10::DispatchKey::CUDA), *type));
+  return at::Tensor(at::detail::empty_strided_generic(
+      C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides), &memory,
+      c10::DispatchKeySet(c10::DispatchKey::CUDA), *type));
 }
 
 C10_REGISTER_GUARD_IMPL(CUDA, Devices)
@@ -87,7 +97,9 @@ struct TorchDevices : testing::Test {
     ASSERT_TRUE(loaded.isOk()) << loaded.status().message();
     executable = std::move(*loaded);
   }
-  static std::span<const uint8_t> bytesOf(const std::string &bytes) { return {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}; }
+  static std::span<const uint8_t> bytesOf(const std::string &bytes) {
+    return {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()};
+  }
   static void onDevice(c10::DeviceIndex device) {
     Devices().setDevice({c10::DeviceType::CUDA, device});
     Memory::taken.assign(kDevices, 0);
@@ -95,8 +107,9 @@ struct TorchDevices : testing::Test {
   static at::TensorBase newOn(c10::DeviceIndex device, const std::vector<float> &values) {
     c10::DeviceIndex before = Devices::current;
     Devices().setDevice({c10::DeviceType::CUDA, device});
-    at::TensorBase tensor = at::detail::empty_strided_generic({static_cast<int64_t>(values.size())}, {1}, &memory,
-                                                              c10::DispatchKeySet(c10::DispatchKey::CUDA), at::kFloat);
+    at::TensorBase tensor =
+        at::detail::empty_strided_generic({static_cast<int64_t>(values.size())}, {1}, &memory,
+                                          c10::DispatchKeySet(c10::DispatchKey::CUDA), at::kFloat);
     std::copy(values.begin(), values.end(), static_cast<float *>(tensor.mutable_data_ptr()));
     Devices().setDevice({c10::DeviceType::CUDA, before});
     Memory::taken.assign(kDevices, 0);
@@ -112,7 +125,9 @@ struct TorchDevices : testing::Test {
     executable->run(inputs, {&output, 1});
     return takeTensor(output.handle);
   }
-  at::TensorBase runOn(c10::DeviceIndex device) { return run(newOn(device, {1, 2, 3}), newOn(device, {10, 20, 30})); }
+  at::TensorBase runOn(c10::DeviceIndex device) {
+    return run(newOn(device, {1, 2, 3}), newOn(device, {10, 20, 30}));
+  }
 
   std::unique_ptr<TorchExecutable> executable;
 };
@@ -126,13 +141,16 @@ TEST_F(TorchDevices, Row09ACallRunsOnTheDeviceOfItsArgumentsAndLeavesTheCallersA
       EXPECT_EQ(driver().context, contextOf(current));
       EXPECT_EQ(driver().stream, streamOf(device));
       EXPECT_EQ(result.device(), c10::Device(c10::DeviceType::CUDA, device));
-      EXPECT_GT(Memory::taken[static_cast<size_t>(device)], 1) << "the result and what lies between";
+      EXPECT_GT(Memory::taken[static_cast<size_t>(device)], 1)
+          << "the result and what lies between";
       EXPECT_EQ(Memory::taken[static_cast<size_t>(1 - device)], 0);
       const auto *values = static_cast<const float *>(result.const_data_ptr());
       EXPECT_EQ(std::vector<float>(values, values + 3), (std::vector<float>{21, 42, 63}));
     }
   }
-  EXPECT_EQ(std::count_if(driver().log.begin(), driver().log.end(), [](const std::string &line) { return line.starts_with("load"); }), 2)
+  EXPECT_EQ(std::count_if(driver().log.begin(), driver().log.end(),
+                          [](const std::string &line) { return line.starts_with("load"); }),
+            2)
       << "a module for each device's context";
 }
 
@@ -155,7 +173,10 @@ TEST_F(TorchDevices, Row09ArgumentsOfTwoDevicesAreRefusedBeforeAnythingIsDone) {
     run(newOn(0, {1}), newOn(1, {2}));
     FAIL() << "it ran";
   } catch (const std::exception &error) {
-    EXPECT_NE(std::string(error.what()).find("input 1 ('w'): it lies on cuda:1, others on cuda:0; move all to one device"), std::string::npos)
+    EXPECT_NE(
+        std::string(error.what())
+            .find("input 1 ('w'): it lies on cuda:1, others on cuda:0; move all to one device"),
+        std::string::npos)
         << error.what();
   }
   EXPECT_EQ(Devices::current, 0);

@@ -1,0 +1,178 @@
+#pragma once
+
+#include "codegen/Codegen.h"
+#include "codegen/Emitter.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+/// One entry of a GPU kernel under construction, and the emitter's view of a GPU.
+///
+/// Arguments are those of the kernel ABI: a pointer for each tensor operand and
+/// result, an i64 for each parameter and integer host scalar, an f64 for each float
+/// host scalar, and a pointer to the workspace if asked for. Indices are 32 bits
+/// wide if the facts about the kernel's sizes prove that every address fits, and 64
+/// bits wide otherwise.
+///
+/// A contiguous access of several lanes becomes one vector access only if the
+/// skeleton said that its address is a multiple of the lanes (`setVectorAddresses`);
+/// it is otherwise taken apart. An index out of range stops the kernel
+/// (`frit_fail`): a trap on the device, an error of eager's words under emulation.
+///
+/// The entry of a kernel over a list takes a table by value (ir/KernelLists.h). Its block finds the
+/// item that it belongs to by the first blocks of all, and moves that item's pointers to its chunk:
+/// what is emitted then is a kernel over one chunk, in 32 bits.
+namespace mlir::frit {
+
+/// On an entry that has code for sizes that vectors are of use for, and for others.
+inline constexpr llvm::StringLiteral kSizePathsAttr = "frit.size_paths";
+
+class GpuFunction : public EmitterTarget {
+public:
+  struct Options {
+    uint32_t threads = 256;
+    bool hasWorkspace = false;
+    /// Blocks next to each other that run at once.
+    uint32_t cluster = 1;
+    /// Blocks that a processor is to hold at once: the assembler keeps to the registers that
+    /// leaves.
+    uint32_t resident = 1;
+    /// The entry takes a table of so many items; a block takes so many elements of one of them at a
+    /// time.
+    uint32_t listItems = 0;
+    int64_t listChunk = 0;
+  };
+  GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelProgram &program,
+              Options options);
+  void finish();
+
+  const KernelProgram &getProgram() const { return program; }
+  OpBuilder &getBuilder() { return builder; }
+  Emitter &getEmitter() { return *emitter; }
+  Location getLoc() const { return loc; }
+
+  // Integers of the index type.
+  Value index(int64_t value);
+  /// A size over the kernel's parameters alone, computed at entry.
+  Value size(SizeExpr expr);
+  uint32_t getBlockThreads() const { return threads; }
+  Value threadId() const { return thread; }
+  Value blockId() const { return block; }
+  /// What follows sees this as the number of its block: one that does the work of several.
+  void setBlockId(Value number) { block = number; }
+  Value gridSize();
+  Value add(Value a, Value b);
+  Value sub(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value div(Value a, Value b);
+  Value rem(Value a, Value b);
+  Value minimum(Value a, Value b);
+  Value less(Value a, Value b);
+  /// Null stands for true.
+  Value both(Value a, Value b);
+
+  /// The address of a tensor is a multiple of so many bytes, a power of two; whoever launches has
+  /// seen to it.
+  void assumeAligned(unsigned number, bool isResult, unsigned bytes);
+  /// Sizes decide at run time between vectors and single elements.
+  void noteSizePaths() { function->setAttr(kSizePathsAttr, builder.getUnitAttr()); }
+
+  /// Runs `body` where `condition` (null: always) holds.
+  void when(Value condition, llvm::function_ref<void()> body);
+  /// if condition then yes else no, both yielding values; one of them alone if the condition is
+  /// null (true) or a constant.
+  SmallVector<Value> choose(Value condition, TypeRange types,
+                            llvm::function_ref<SmallVector<Value>()> yes,
+                            llvm::function_ref<SmallVector<Value>()> no);
+  /// The same with nothing to yield.
+  void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
+  /// for (i = begin; i < end; i += step), carrying values.
+  SmallVector<Value> loop(Value begin, Value end, Value step, ValueRange carried,
+                          llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+
+  void barrier();
+  /// The value in lane `lane ^ distance`; any type of up to 64 bits.
+  Value shuffle(Value value, int64_t distance);
+  Value loadShared(int64_t byteOffset, Value index, Type element);
+  void storeShared(int64_t byteOffset, Value index, Value value);
+  // Among the blocks of a cluster (Cluster.cpp).
+  uint32_t getClusterBlocks() const { return cluster; }
+  /// Which block of its cluster this is.
+  Value clusterRank();
+  /// Waits for all threads of the cluster; what they wrote is seen behind it.
+  void clusterBarrier();
+  /// Into the shared memory of another block of the cluster, which must have begun.
+  void storeCluster(int64_t byteOffset, Value index, Value value, Value rank);
+  Value loadWorkspace(Value byteOffset, Value index, Type element);
+  void storeWorkspace(Value byteOffset, Value index, Value value);
+
+  /// The pointer of a tensor; for tests of its alignment.
+  Value getPointer(unsigned tensor, bool isResult) const {
+    return isResult ? resultPointers[tensor] : operandPointers[tensor];
+  }
+  /// Which accesses are vectors. `condition`: whether they are, where only the call's sizes and
+  /// pointers say it; null: they are.
+  void setVectorAddresses(const llvm::DenseSet<Attribute> *addresses, Value condition = Value()) {
+    vectorAddresses = addresses;
+    vectorCondition = condition;
+  }
+  bool hasVectorCondition() const { return bool(vectorCondition); }
+  /// What `loads` emits, once for vectors and once for single elements: in each way all are asked
+  /// for before the first is waited for. They are contiguous along `lanes` lanes, of these element
+  /// types.
+  SmallVector<Value> loadEither(ArrayRef<Type> elements, unsigned lanes,
+                                llvm::function_ref<SmallVector<Value>()> loads);
+
+  // EmitterTarget
+  Type getIndexType() override { return indexType; }
+  bool countsQuotients() override { return true; }
+  Value getParameter(OpBuilder &builder, StringRef name) override;
+  Value getScalar(OpBuilder &builder, unsigned argument) override;
+  Value load(OpBuilder &builder, Location loc, const Access &access) override;
+  void store(OpBuilder &builder, Location loc, const Access &access, Value value) override;
+  Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) override;
+  void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code, unsigned dimension,
+            Value index, Value size) override;
+
+private:
+  void bindArguments(ValueRange arguments, unsigned numPointers, unsigned numInts);
+  void bindListItem(ArrayRef<Type> types, unsigned numPointers, unsigned numInts,
+                    const Options &options);
+  Value toIndex(Value value, bool isSigned);
+  Value elementPointer(Value base, Type element, Value index);
+  Value loadFrom(Value pointer, Type element, unsigned lanes, Value guard);
+  Value fromMemory(Value value, Type element);
+  bool isVector(const Access &access);
+  void storeTo(Value pointer, Value value, unsigned lanes, Value guard);
+  Value lanePointer(const Access &access, Value first, unsigned lane);
+  Value sharedPointer(int64_t byteOffset, Value index, Type element);
+  Value shuffle32(Value value, int64_t distance);
+
+  const KernelProgram &program;
+  KernelOp kernel;
+  gpu::GPUModuleOp module;
+  OpBuilder builder;
+  Location loc;
+  Type indexType;
+  gpu::GPUFuncOp function;
+  uint32_t threads, cluster;
+  Value thread, block, workspace;
+  SmallVector<Value> operandPointers, resultPointers;
+  llvm::StringMap<Value> parameters;
+  llvm::DenseMap<unsigned, Value> scalars;
+  const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
+  Value vectorCondition;
+  /// Booleans that are loaded stay bytes.
+  bool keepsBytes = false;
+  Operation *entryEnd = nullptr;
+  bool isApproximate;
+  Frame entry;
+  std::unique_ptr<Emitter> emitter;
+};
+
+/// Whether exponentials and some quotients of a kernel may be less exact than those of f32.
+bool allowsApproximateMath(KernelOp kernel);
+
+/// Whether every index the kernel computes provably fits into 31 bits.
+bool fitsIn32Bits(const KernelProgram &program);
+
+} // namespace mlir::frit

@@ -1,0 +1,394 @@
+#include "codegen/gpu/kernels/Accumulators.h"
+
+#include "ir/Planted.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static bool isArgReduction(ReduceOp op) {
+  return op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
+}
+
+static bool isDeviations(ReduceOp op) { return op.getKind() == ReduceKind::Deviations; }
+
+static unsigned countCarried(ReduceOp op) {
+  return isDeviations(op) ? unsigned(Welford::NumValues) : isArgReduction(op) ? 2 : 1;
+}
+
+static SmallVector<unsigned> reducesOf(const KernelProgram &program, unsigned level) {
+  SmallVector<unsigned> nodes;
+  llvm::copy_if(program.getReduces(), std::back_inserter(nodes),
+                [&](unsigned id) { return program[id].level == level; });
+  return nodes;
+}
+
+bool Accumulators::takesTiles(const KernelProgram &program) {
+  return llvm::any_of(program.getReduces(),
+                      [&](unsigned id) { return isDeviations(cast<ReduceOp>(program[id].op)); });
+}
+
+SmallVector<unsigned> Accumulators::getOperands(const KernelProgram &program, unsigned level) {
+  SmallVector<unsigned> nodes;
+  for (unsigned id : program.getReduces()) {
+    if (program[id].level == level) {
+      nodes.push_back(program[id].operands[0]);
+    }
+  }
+  return nodes;
+}
+
+unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels) {
+  unsigned count = 0;
+  for (unsigned level = 0; level < levels; ++level) {
+    count += countValuesOf(program, reducesOf(program, level));
+  }
+  return count;
+}
+
+unsigned Accumulators::countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes) {
+  unsigned count = 0;
+  for (unsigned id : nodes) {
+    count += countCarried(cast<ReduceOp>(program[id].op));
+  }
+  return count;
+}
+
+uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
+                                      uint32_t groupThreads, uint32_t clusterBlocks) {
+  uint32_t slots = groupThreads <= 32 ? 0 : blockThreads / 32;
+  slots += clusterBlocks > 1 ? clusterBlocks : 0;
+  return 8 * slots * countValues(program, program.numPhases());
+}
+
+Accumulators::Accumulators(GpuFunction &function, unsigned level)
+    : function(function), builder(function.getBuilder()), loc(function.getLoc()),
+      slot(countValues(function.getProgram(), level)) {
+  add(reducesOf(function.getProgram(), level));
+}
+
+Accumulators::Accumulators(GpuFunction &function, ArrayRef<unsigned> nodes)
+    : function(function), builder(function.getBuilder()), loc(function.getLoc()) {
+  add(nodes);
+}
+
+void Accumulators::add(ArrayRef<unsigned> nodes) {
+  const KernelProgram &program = function.getProgram();
+  for (unsigned id : nodes) {
+    auto op = cast<ReduceOp>(program[id].op);
+    Reduce reduce{id, static_cast<unsigned>(types.size()), countCarried(op), op,
+                  isArgReduction(op)};
+    for (unsigned which = 0; which < reduce.count; ++which) {
+      types.push_back(reduce.isArg && which == 1 ? builder.getI64Type()
+                                                 : program[program[id].operands[0]].type);
+    }
+    reduces.push_back(reduce);
+  }
+}
+
+/// The neutral scalar of value `which` of a reduction.
+Value Accumulators::startOf(const Reduce &reduce, unsigned which) {
+  Type type = types[reduce.first + which];
+  if (reduce.isArg && which == 1) {
+    // No position yet: later than any.
+    return arith::ConstantOp::create(
+        builder, loc, builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()));
+  }
+  ReduceKind kind = reduce.op.getKind();
+  bool lowest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
+  bool highest = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
+  TypedAttr attr;
+  if (auto floating = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floating.getFloatSemantics();
+    llvm::APFloat value = lowest || highest ? llvm::APFloat::getInf(semantics, /*Negative=*/lowest)
+                          : kind == ReduceKind::Prod ? llvm::APFloat::getOne(semantics)
+                                                     : llvm::APFloat::getZero(semantics);
+    attr = FloatAttr::get(type, value);
+  } else {
+    unsigned width = type.getIntOrFloatBitWidth();
+    bool isUnsigned = reduce.op.getIsUnsigned() || width == 1;
+    llvm::APInt value(width, 0);
+    if (lowest) {
+      value = isUnsigned ? llvm::APInt::getMinValue(width) : llvm::APInt::getSignedMinValue(width);
+    } else if (highest) {
+      value = isUnsigned ? llvm::APInt::getMaxValue(width) : llvm::APInt::getSignedMaxValue(width);
+    } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
+      value = llvm::APInt(width, 1);
+    }
+    attr = IntegerAttr::get(type, value);
+  }
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+SmallVector<Value> Accumulators::identity(unsigned lanes) {
+  SmallVector<Value> values;
+  for (const Reduce &reduce : reduces) {
+    for (unsigned which = 0; which < reduce.count; ++which) {
+      values.push_back(function.getEmitter().splat(loc, startOf(reduce, which), lanes));
+    }
+  }
+  return values;
+}
+
+SmallVector<Value> Accumulators::start(unsigned lanes, bool isMasked) {
+  SmallVector<Value> values = identity(lanes);
+  for (const Reduce &reduce : reduces) {
+    if (isDeviations(reduce.op) && !isMasked) {
+      unsigned count = reduce.first + Welford::Count;
+      values[count] = startOf(reduce, Welford::Count);
+    }
+  }
+  return values;
+}
+
+SmallVector<Value> Accumulators::leave(ValueRange carried, unsigned lanes) {
+  SmallVector<Value> values(carried);
+  for (const Reduce &reduce : reduces) {
+    if (isDeviations(reduce.op)) {
+      for (auto [i, value] :
+           llvm::enumerate(deviationsOf(reduce).leave(carried.slice(reduce.first, reduce.count)))) {
+        values[reduce.first + i] = function.getEmitter().splat(loc, value, lanes);
+      }
+    }
+  }
+  return values;
+}
+
+Welford Accumulators::deviationsOf(const Reduce &reduce) {
+  return {function.getEmitter(), loc, types[reduce.first]};
+}
+
+SmallVector<Value> Accumulators::accumulate(Frame &frame, ValueRange carried, Value active) {
+  return accumulate(&frame, carried, active, {});
+}
+
+SmallVector<Value> Accumulators::accumulate(ArrayRef<Frame *> frames, ValueRange carried,
+                                            ArrayRef<Value> active,
+                                            llvm::function_ref<void(Frame &)> then) {
+  Emitter &emitter = function.getEmitter();
+  bool takesTiles =
+      llvm::any_of(reduces, [](const Reduce &reduce) { return isDeviations(reduce.op); });
+  SmallVector<Value> next(carried), masks;
+  std::vector<SmallVector<Value>> tiles(reduces.size());
+  for (auto [i, frame] : llvm::enumerate(frames)) {
+    Value own = active.empty() ? Value() : active[i];
+    next = accumulateOne(*frame, next, own);
+    // Before `then`, which may compute what it wants in a branch.
+    masks.push_back(takesTiles ? emitter.conjunction(loc, frame->mask, own, frame->lanes)
+                               : Value());
+    for (auto [reduce, rows] : llvm::zip_equal(reduces, tiles)) {
+      if (isDeviations(reduce.op)) {
+        rows.push_back(emitter.lanes(*frame, function.getProgram()[reduce.node].operands[0]));
+      }
+    }
+    if (then) {
+      then(*frame);
+    }
+  }
+  for (auto [reduce, rows] : llvm::zip_equal(reduces, tiles)) {
+    if (isDeviations(reduce.op)) {
+      llvm::copy(deviationsOf(reduce).addTile(ValueRange(next).slice(reduce.first, reduce.count),
+                                              rows, masks),
+                 next.begin() + reduce.first);
+    }
+  }
+  return next;
+}
+
+/// All but what takes a tile at a time.
+SmallVector<Value> Accumulators::accumulateOne(Frame &frame, ValueRange carried, Value active) {
+  const KernelProgram &program = function.getProgram();
+  Emitter &emitter = function.getEmitter();
+  Value mask = emitter.conjunction(loc, frame.mask, active, frame.lanes);
+  SmallVector<Value> next;
+  for (const Reduce &reduce : reduces) {
+    ValueRange own = carried.slice(reduce.first, reduce.count);
+    if (isDeviations(reduce.op)) {
+      llvm::append_range(next, own);
+      continue;
+    }
+    SmallVector<Value> taken{emitter.lanes(frame, program[reduce.node].operands[0])};
+    if (reduce.isArg) {
+      SizeExpr position = SizeExpr::constant(program.getContext(), 0);
+      for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+        position = position * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
+      }
+      Value at = emitter.splat(loc, emitter.index(frame, position), frame.lanes);
+      Type wide = getLanesType(builder.getI64Type(), frame.lanes);
+      taken.push_back(at.getType() == wide ? at : arith::ExtSIOp::create(builder, loc, wide, at));
+    }
+    for (unsigned which = 0; mask && which < taken.size(); ++which) {
+      Value start = emitter.splat(loc, startOf(reduce, which), frame.lanes);
+      taken[which] = arith::SelectOp::create(builder, loc, mask, taken[which], start);
+    }
+    llvm::append_range(next, combineOne(reduce, own, taken));
+  }
+  return next;
+}
+
+SmallVector<Value> Accumulators::combineOne(const Reduce &reduce, ValueRange a, ValueRange b) {
+  Type element = types[reduce.first];
+  bool isFloat = isa<FloatType>(element);
+  bool isUnsigned = reduce.op.getIsUnsigned() || element.isInteger(1);
+  auto make = [&](auto tag) -> SmallVector<Value> {
+    return {decltype(tag)::create(builder, loc, a[0], b[0])};
+  };
+  switch (reduce.op.getKind()) {
+  case ReduceKind::Sum:
+    return isFloat ? make(arith::AddFOp()) : make(arith::AddIOp());
+  case ReduceKind::Prod:
+    return isFloat ? make(arith::MulFOp()) : make(arith::MulIOp());
+  case ReduceKind::Max:
+    return isFloat      ? make(arith::MaximumFOp())
+           : isUnsigned ? make(arith::MaxUIOp())
+                        : make(arith::MaxSIOp());
+  case ReduceKind::Min:
+    return isFloat      ? make(arith::MinimumFOp())
+           : isUnsigned ? make(arith::MinUIOp())
+                        : make(arith::MinSIOp());
+  case ReduceKind::Any:
+    return make(arith::OrIOp());
+  case ReduceKind::All:
+    return make(arith::AndIOp());
+  case ReduceKind::ArgMax:
+  case ReduceKind::ArgMin:
+    break;
+  case ReduceKind::Deviations:
+    return deviationsOf(reduce).combine(a, b);
+  }
+  // b wins over a: NaN over numbers, then the greater (smaller), then the earlier.
+  bool max = reduce.op.getKind() == ReduceKind::ArgMax;
+  Value better, same;
+  if (isFloat) {
+    auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpFOp::create(builder, loc, predicate, x, y);
+    };
+    Value aNan = compare(arith::CmpFPredicate::UNO, a[0], a[0]);
+    Value bNan = compare(arith::CmpFPredicate::UNO, b[0], b[0]);
+    Value beats = compare(max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT, b[0], a[0]);
+    Value equal = compare(arith::CmpFPredicate::OEQ, a[0], b[0]);
+    Value notA = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, aNan, bNan);
+    better = arith::OrIOp::create(builder, loc, beats, notA);
+    same =
+        arith::OrIOp::create(builder, loc, equal, arith::AndIOp::create(builder, loc, aNan, bNan));
+  } else {
+    using P = arith::CmpIPredicate;
+    P predicate = max ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt);
+    better = arith::CmpIOp::create(builder, loc, predicate, b[0], a[0]);
+    same = arith::CmpIOp::create(builder, loc, P::eq, a[0], b[0]);
+  }
+  Value earlier = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, b[1], a[1]);
+  Value wins = arith::OrIOp::create(builder, loc, better,
+                                    arith::AndIOp::create(builder, loc, same, earlier));
+  return {arith::SelectOp::create(builder, loc, wins, b[0], a[0]),
+          arith::SelectOp::create(builder, loc, wins, b[1], a[1])};
+}
+
+SmallVector<Value> Accumulators::combine(ValueRange a, ValueRange b) {
+  SmallVector<Value> next;
+  for (const Reduce &reduce : reduces) {
+    llvm::append_range(next, combineOne(reduce, a.slice(reduce.first, reduce.count),
+                                        b.slice(reduce.first, reduce.count)));
+  }
+  return next;
+}
+
+SmallVector<Value> Accumulators::foldLanes(ValueRange values) {
+  auto vector = values.empty() ? VectorType() : dyn_cast<VectorType>(values[0].getType());
+  if (!vector) {
+    return SmallVector<Value>(values);
+  }
+  SmallVector<SmallVector<Value>> lanes;
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane) {
+    SmallVector<Value> scalars;
+    for (Value value : values) {
+      scalars.push_back(vector::ExtractOp::create(builder, loc, value, lane));
+    }
+    lanes.push_back(scalars);
+  }
+  for (size_t half = lanes.size() / 2; half; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane) {
+      lanes[lane] = combine(lanes[lane], lanes[lane + half]);
+    }
+  }
+  return lanes[0];
+}
+
+SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads) {
+  SmallVector<Value> current(values);
+  auto butterfly = [&](uint32_t width) {
+    for (uint32_t distance = width / 2; distance; distance /= 2) {
+      SmallVector<Value> others;
+      for (Value value : current) {
+        others.push_back(function.shuffle(value, distance));
+      }
+      current = combine(current, others);
+    }
+  };
+  butterfly(std::min(threads, 32u));
+  if (threads <= 32) {
+    return current;
+  }
+  // One value a warp goes through shared memory; then each warp folds those of its group.
+  uint32_t warps = threads / 32;
+  int64_t stride = 8 * (function.getBlockThreads() / 32);
+  Value lane = function.rem(function.threadId(), function.index(32));
+  Value warp = function.div(function.threadId(), function.index(32));
+  Value first =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, function.index(0));
+  function.when(first, [&] {
+    for (auto [i, value] : llvm::enumerate(current)) {
+      function.storeShared((slot + i) * stride, warp, value);
+    }
+  });
+  if (!isPlanted(Mistake::Barrier)) {
+    function.barrier();
+  }
+  Value group = function.mul(function.div(function.threadId(), function.index(threads)),
+                             function.index(warps));
+  Value at = function.add(group, function.rem(lane, function.index(warps)));
+  for (auto [i, value] : llvm::enumerate(current)) {
+    value = function.loadShared((slot + i) * stride, at, value.getType());
+  }
+  butterfly(warps);
+  return current;
+}
+
+SmallVector<Value> Accumulators::foldCluster(ValueRange values, bool isFirst) {
+  uint32_t blocks = function.getClusterBlocks();
+  if (blocks == 1) {
+    return SmallVector<Value>(values);
+  }
+  uint32_t threads = function.getBlockThreads();
+  int64_t start = getSharedBytes(function.getProgram(), threads, threads), stride = 8 * blocks;
+  if (isFirst) {
+    function.clusterBarrier();
+  }
+  // Thread k writes to block k.
+  Value target = function.threadId(), rank = function.clusterRank();
+  function.when(function.less(target, function.index(blocks)), [&] {
+    for (auto [i, value] : llvm::enumerate(values)) {
+      function.storeCluster(start + (slot + i) * stride, rank, value, target);
+    }
+  });
+  function.clusterBarrier();
+  SmallVector<Value> current;
+  for (uint32_t block = 0; block < blocks; ++block) {
+    SmallVector<Value> one;
+    for (auto [i, value] : llvm::enumerate(values)) {
+      one.push_back(
+          function.loadShared(start + (slot + i) * stride, function.index(block), value.getType()));
+    }
+    current = block == 0 ? one : combine(current, one);
+  }
+  return current;
+}
+
+void Accumulators::supply(Frame &frame, ValueRange values) {
+  for (const Reduce &reduce : reduces) {
+    ValueRange own = values.slice(reduce.first, reduce.count);
+    frame.values[reduce.node] =
+        isDeviations(reduce.op) ? deviationsOf(reduce).squares(own) : own[reduce.isArg ? 1 : 0];
+  }
+}

@@ -1,0 +1,366 @@
+// Column reductions: the contiguous dim is kept, the reduced dims lie across it.
+//
+// A block of 256 threads takes `lanes` chunks of neighbouring columns, 32 of them or fewer where
+// there are few: thread (y, x) sweeps every rows-th reduced index (rows = 256 / lanes) of its chunk
+// of columns, so that a warp reads whole lines. A thread takes `unroll` rows at a time: all of
+// their loads are asked for before the first is used, then they are added in order; rows of several
+// dims of unknown sizes are counted by a place that is carried (Odometer.h). The partial sums of a
+// column meet by shuffles where a warp has several rows, then one a warp in shared memory, and are
+// combined in fixed order by every thread that goes on with them. Results on the full domain that
+// need them (a softmax over dim 0) sweep the columns again; those that do not (a gradient beside
+// the sum of it) are written by the first sweep.
+//
+// Where accesses cannot be vectors, or the width does not divide the columns, the block takes the
+// same columns one chunk of `lanes` at a time, element by element, with the same order of
+// combination.
+//
+// Fewer blocks than fill a device share the rows. Where the schedule says so (`split`; one round of
+// reductions has to be all there is), a block takes only every parts-th run of rows x unroll rows
+// (UnrolledSweep.h) and leaves a partial result for each column in the workspace; a second launch
+// folds them in order (ColumnParts.h). The number of parts is a function of the number of rows
+// alone: `split`, but no part gets fewer rows than `rows_of_part`.
+//
+// Registers: width x (running values + what a row's chunk becomes), and width x unroll loaded
+// elements of each operand; the schedule keeps them, and shared memory, within its budgets, and
+// tells the assembler how many blocks a processor is to hold (`resident`): it would unroll further,
+// and leave room for fewer. Shared memory: 8 warps x lanes x width x 8 bytes a value (4 beside
+// squares around a mean), one slot for each reduction.
+
+#include "codegen/gpu/kernels/Accumulators.h"
+#include "codegen/gpu/kernels/ChunkSpace.h"
+#include "codegen/gpu/kernels/ColumnParts.h"
+#include "codegen/gpu/kernels/Schedules.h"
+#include "codegen/gpu/kernels/UnrolledSweep.h"
+
+#include "kernel/KernelBudgets.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp, kMostUnroll = 8;
+
+struct ColumnShape {
+  /// Threads side by side, and rows that a thread takes at a time.
+  uint32_t lanes = kWarp, unroll = 1;
+  /// Blocks of a column; null where one sweeps all rows.
+  SizeAttr parts;
+
+  uint32_t rows() const { return kThreads / lanes; }
+  /// Rows that a block takes at a time.
+  int64_t run() const { return int64_t(rows()) * unroll; }
+};
+
+class ColumnKernel {
+public:
+  ColumnKernel(GpuFunction &function, const ChunkSpace &columns, bool isInPlace,
+               const ColumnShape &shape)
+      : shape(shape), parts(shape.parts), function(function), program(function.getProgram()),
+        emitter(function.getEmitter()), columns(columns), isInPlace(isInPlace) {
+    for (const Store &store : program.getStores()) {
+      bool full = (store.dims | program[store.node].dims) & program.reducedMask();
+      (full ? fullStores : columnStores).push_back(store);
+    }
+    std::tie(earlyStores, fullStores) = splitByTime(program, fullStores, isInPlace);
+  }
+
+  void emit() {
+    x = function.rem(function.threadId(), function.index(shape.lanes));
+    y = function.div(function.threadId(), function.index(shape.lanes));
+    unsigned width = columns.getWidth();
+    Value block = function.blockId();
+    if (parts) {
+      Value count = function.size(parts), group = function.div(block, count);
+      part = function.sub(block, function.mul(group, count));
+      block = group;
+    }
+    block = function.mul(block, function.index(shape.lanes));
+    if (width == 1) {
+      return sweep(function.add(block, x), 1);
+    }
+    function.choose(
+        columns.isAligned(function, true), {},
+        [&]() -> SmallVector<Value> {
+          function.setVectorAddresses(&columns.getVectorAddresses());
+          sweep(function.add(block, x), width);
+          function.setVectorAddresses(nullptr);
+          return {};
+        },
+        [&]() -> SmallVector<Value> {
+          Value first = function.add(function.mul(block, function.index(width)), x);
+          function.loop(
+              function.index(0), function.index(width), function.index(1), {},
+              [&](Value piece, ValueRange) -> SmallVector<Value> {
+                sweep(function.add(first, function.mul(piece, function.index(shape.lanes))), 1);
+                // The slots of shared memory are used again.
+                function.barrier();
+                return {};
+              });
+          return {};
+        });
+  }
+
+  static uint32_t getSharedBytes(const KernelProgram &program, const ColumnShape &shape,
+                                 unsigned width) {
+    return getSlotBytes(program) * kWarps * shape.lanes * width *
+           Accumulators::countValues(program, program.numPhases());
+  }
+
+  static uint32_t getSlotBytes(const KernelProgram &program) {
+    return frit::getSlotBytes(llvm::map_range(
+        program.getReduces(), [&](unsigned id) { return cast<ReduceOp>(program[id].op); }));
+  }
+
+private:
+  /// One chunk of columns (`chunk` numbers elements if `width` is 1).
+  void sweep(Value chunk, unsigned width) {
+    Value count = function.size(width == 1 ? columns.getElements() : columns.getChunks());
+    Value active = function.less(chunk, count);
+    Value element = function.mul(chunk, function.index(width));
+    chunk = function.minimum(chunk, function.sub(count, function.index(1)));
+    Frame column;
+    if (width == 1) {
+      columns.bindElement(function, column, chunk);
+    } else {
+      columns.bindChunk(function, column, chunk);
+    }
+    if (isInPlace) {
+      column.mask = active;
+    }
+    for (unsigned level = 0; level < program.numPhases(); ++level) {
+      Accumulators sums(function, level);
+      if (sums.isEmpty()) {
+        continue;
+      }
+      SmallVector<Value> totals =
+          overRows(column, sums.start(width), loadsOf(level),
+                   [&](ArrayRef<Frame *> frames, ValueRange carried) {
+                     return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
+                       if (level == 0 && !earlyStores.empty()) {
+                         function.when(active, [&] { write(frame, earlyStores); });
+                       }
+                     });
+                   });
+      totals = sums.leave(totals, width);
+      leaveWarps(sums, level, totals, width);
+      if (parts) {
+        return leavePartials(sums, element, active, width);
+      }
+      sums.supply(column, foldWarps(sums, level, width));
+    }
+    if (!columnStores.empty()) {
+      function.when(function.both(equals(y, function.index(0)), active), [&] {
+        Frame frame(&column);
+        write(frame, columnStores);
+      });
+    }
+    if (!fullStores.empty()) {
+      function.when(active, [&] {
+        overRows(column, {}, {}, [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
+          llvm::for_each(frames, [&](Frame *frame) { write(*frame, fullStores); });
+          return {};
+        });
+      });
+    }
+  }
+
+  /// What a row's share of a level's sweep reads of the full domain.
+  SmallVector<unsigned> loadsOf(unsigned level) {
+    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    for (const Store &store : earlyStores) {
+      if (level == 0) {
+        roots.push_back(store.node);
+      }
+    }
+    return getSweptLoads(program, roots);
+  }
+
+  SmallVector<Value>
+  overRows(Frame &column, ValueRange carried, ArrayRef<unsigned> loads,
+           llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
+    unsigned begin = program.numParallel(), end = program.getRank();
+    SmallVector<Odometer::Digit> digits;
+    for (unsigned dim = begin; dim < end; ++dim) {
+      digits.push_back({dim, program.getDomain()[dim]});
+    }
+    Odometer odometer(function, digits);
+    UnrolledSweep rows{program.getExtent(begin, end),
+                       y,
+                       shape.rows(),
+                       shape.unroll,
+                       part,
+                       parts,
+                       /*isRolled=*/false,
+                       &odometer};
+    return emitUnrolledSweep(
+        function, rows, column, loads, carried,
+        [&](Frame &frame, Value row, ArrayRef<Value> place) {
+          if (place.empty()) {
+            return emitter.bindLinear(frame, row, begin, end);
+          }
+          odometer.bind(frame, place);
+          frame.bind(end - 1, place[digits.size() - 1]);
+        },
+        body);
+  }
+  Value equals(Value a, Value b) {
+    return arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq,
+                                 a, b);
+  }
+
+  Value laneOf(Value value, unsigned lane, unsigned width) {
+    return width == 1 ? value
+                      : Value(vector::ExtractOp::create(function.getBuilder(), function.getLoc(),
+                                                        value, static_cast<int64_t>(lane)));
+  }
+
+  Value joinLanes(ValueRange lanes, Type type) {
+    return lanes.size() == 1
+               ? lanes[0]
+               : Value(vector::FromElementsOp::create(function.getBuilder(), function.getLoc(),
+                                                      getLanesType(type, lanes.size()), lanes));
+  }
+
+  /// Combines the rows of each warp, and leaves the result in the warp's slots of shared memory.
+  void leaveWarps(Accumulators &sums, unsigned level, SmallVector<Value> totals, unsigned width) {
+    for (uint32_t distance = shape.lanes; distance < kWarp; distance *= 2) {
+      SmallVector<Value> others;
+      for (auto [value, type] : llvm::zip(totals, sums.getTypes())) {
+        SmallVector<Value> lanes;
+        for (unsigned lane = 0; lane < width; ++lane) {
+          lanes.push_back(function.shuffle(laneOf(value, lane, width), distance));
+        }
+        others.push_back(joinLanes(lanes, type));
+      }
+      totals = sums.combine(totals, others);
+    }
+    Value inWarp = function.rem(function.threadId(), function.index(kWarp)),
+          warp = function.div(function.threadId(), function.index(kWarp));
+    function.when(
+        shape.lanes < kWarp ? function.less(inWarp, function.index(shape.lanes)) : Value(), [&] {
+          for (auto [i, value] : llvm::enumerate(totals)) {
+            for (unsigned lane = 0; lane < width; ++lane) {
+              function.storeShared(slotBytes(level, i), slotOf(warp, lane),
+                                   laneOf(value, lane, width));
+            }
+          }
+        });
+    function.barrier();
+  }
+
+  int64_t slotBytes(unsigned level, unsigned value) {
+    return int64_t(getSlotBytes(program)) * kWarps * shape.lanes * columns.getWidth() *
+           (Accumulators::countValues(program, level) + value);
+  }
+
+  /// Lanes of a chunk lie apart: neighbouring threads on neighbouring banks.
+  Value slotOf(Value warp, unsigned lane) {
+    Value at = function.add(function.mul(warp, function.index(shape.lanes)), x);
+    return function.add(at, function.index(int64_t(lane) * kWarps * shape.lanes));
+  }
+
+  /// What the warps left, combined in order.
+  SmallVector<Value> foldWarps(Accumulators &sums, unsigned level, unsigned width) {
+    auto readWarp = [&](Value warp) {
+      SmallVector<Value> values;
+      for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
+        SmallVector<Value> lanes;
+        for (unsigned lane = 0; lane < width; ++lane) {
+          lanes.push_back(function.loadShared(slotBytes(level, i), slotOf(warp, lane), type));
+        }
+        values.push_back(joinLanes(lanes, type));
+      }
+      return values;
+    };
+    return function.loop(
+        function.index(1), function.index(kWarps), function.index(1), readWarp(function.index(0)),
+        [&](Value warp, ValueRange carried) { return sums.combine(carried, readWarp(warp)); });
+  }
+
+  /// One round is all there is: the rest is the second launch's.
+  void leavePartials(Accumulators &sums, Value element, Value active, unsigned width) {
+    function.when(function.both(equals(y, function.index(0)), active), [&] {
+      ColumnParts workspace{function, columns, parts};
+      for (auto [i, value] : llvm::enumerate(foldWarps(sums, 0, width))) {
+        for (unsigned lane = 0; lane < width; ++lane) {
+          workspace.store(i, part, function.add(element, function.index(lane)),
+                          laneOf(value, lane, width));
+        }
+      }
+    });
+  }
+
+  void write(Frame &frame, ArrayRef<Store> stores) {
+    SmallVector<Value> values;
+    for (const Store &store : stores) {
+      values.push_back(emitter.value(frame, store.node));
+    }
+    for (auto [store, value] : llvm::zip(stores, values)) {
+      emitter.store(frame, store, value);
+    }
+  }
+
+  ColumnShape shape;
+  SizeAttr parts;
+  Value part;
+  GpuFunction &function;
+  const KernelProgram &program;
+  Emitter &emitter;
+  const ChunkSpace &columns;
+  bool isInPlace;
+  SmallVector<Store> fullStores, earlyStores, columnStores;
+  Value x, y;
+};
+
+} // namespace
+
+void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
+                                        KernelDesc &desc, bool isInPlace) {
+  constexpr uint32_t mostSharedBytes = 48 << 10;
+  KernelOp kernel = program.getKernel();
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1);
+  // A kernel that is scheduled as something else (a softmax over dim 0) has its lane across the
+  // reduced dims all the same.
+  bool isScheduled = kernel.getScheduleAttr() &&
+                     kernel.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction;
+  auto scheduled = [&](StringRef name, int64_t otherwise, uint32_t most) {
+    int64_t number = isScheduled ? getScheduled(kernel, name, otherwise) : otherwise;
+    return static_cast<uint32_t>(std::clamp<int64_t>(llvm::PowerOf2Ceil(number), 1, most));
+  };
+  ColumnShape shape;
+  shape.lanes = scheduled("lanes", kWarp, kWarp);
+  shape.unroll = scheduled("unroll", 1, kMostUnroll);
+  unsigned lane = *program.getLaneDim(),
+           width = std::min(chooseWidth(program, lane), scheduled("vector", 8, 8));
+  while (width > 1 && ColumnKernel::getSharedBytes(program, shape, width) > mostSharedBytes) {
+    width /= 2;
+  }
+  ChunkSpace columns(program, 0, program.numParallel(), lane, width);
+  int64_t split = isScheduled && !isReadAgain(program) ? getScheduled(kernel, "split", 1) : 1;
+  SizeExpr parts = one;
+  if (split > 1) {
+    SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());
+    parts =
+        depth.ceilDiv(one * std::max<int64_t>(getScheduled(kernel, "rows_of_part", 1), shape.run()))
+            .min(one * split)
+            .max(one);
+    shape.parts = parts;
+    desc.workspaceBytes = ColumnParts::bytes(columns, parts, Accumulators::countValues(program, 1));
+  }
+  std::string entry = addLaunch(desc, split > 1 ? getNumberedEntry(desc) : desc.name,
+                                getSweepBlocks(columns, shape.lanes) * parts, kThreads,
+                                ColumnKernel::getSharedBytes(program, shape, columns.getWidth()));
+  GpuFunction function(
+      module, entry, program,
+      {.threads = kThreads, .hasWorkspace = split > 1, .resident = scheduled("resident", 1, 4)});
+  ColumnKernel(function, columns, isInPlace, shape).emit();
+  function.finish();
+  if (split > 1) {
+    emitColumnFold(module, program, desc, columns, parts, program.getReduces(),
+                   program.reducedMask());
+  }
+}

@@ -1,0 +1,278 @@
+// Full reductions (no dim is kept) and few long rows: more blocks than there are rows. For each
+// phase two launches in fixed order, so the result does not depend on timing: the blocks of a row
+// fold their shares into one partial each, and one block a row folds the partials. What a phase
+// found is read from the workspace by the launches after it. A last launch writes results on the
+// full domain that need what was reduced, if there are any; others are written by the first.
+//
+// The number of blocks of a row is a function of its length alone: as many as the schedule says
+// (`split`, about four a processor for all rows), but four chunks a thread at least. A thread takes
+// `unroll` chunks at a time and asks for all of them before it uses the first (UnrolledSweep.h), in
+// the registers that leave room for `resident` blocks a processor; element by element, where
+// accesses cannot be vectors, it takes them in the same order (one by one, but where a tile of them
+// is one step of the reduction). Places in several dims of unknown sizes are carried from chunk to
+// chunk (Odometer.h). A small reduction (what one block sweeps in sixteen rounds) is a single row
+// instead, see RowReduction.cpp; rows are split where the schedule says so: they do not fill the
+// device, and are longer than what a block would be done with at once.
+//
+// Workspace: for each value of each row a partial a block and one final, 8 bytes each. Shared
+// memory: 8 bytes x warps x reductions.
+
+#include "codegen/gpu/kernels/Accumulators.h"
+#include "codegen/gpu/kernels/ChunkSpace.h"
+#include "codegen/gpu/kernels/Schedules.h"
+#include "codegen/gpu/kernels/UnrolledSweep.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+constexpr uint32_t kThreads = 256, kMostUnroll = 8, kChunksPerThread = 4;
+/// Where no schedule says how many.
+constexpr int64_t kBlocks = 512;
+
+class SplitKernel {
+public:
+  SplitKernel(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+              const ChunkSpace &space, bool isInPlace)
+      : module(module), program(program), desc(desc), space(space) {
+    MLIRContext *context = program.getContext();
+    one = SizeExpr::constant(context, 1);
+    KernelOp kernel = program.getKernel();
+    unroll =
+        std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "unroll", 1)), 1, kMostUnroll);
+    resident = std::clamp<int64_t>(getScheduled(kernel, "resident", 1), 1, 4);
+    takesTiles = Accumulators::takesTiles(program);
+    SizeExpr share = one * int64_t(kThreads * std::max(unroll, kChunksPerThread));
+    rows = program.getExtent(0, program.numParallel());
+    parts =
+        space.getChunks().ceilDiv(share).min(one * getScheduled(kernel, "split", kBlocks)).max(one);
+    for (const Store &store : program.getStores()) {
+      bool full = (store.dims | program[store.node].dims) & program.reducedMask();
+      (full ? fullStores : rowStores).push_back(store);
+    }
+    std::tie(earlyStores, fullStores) = splitByTime(program, fullStores, isInPlace);
+  }
+
+  void emit() {
+    unsigned values = Accumulators::countValues(program, program.numPhases());
+    desc.workspaceBytes = partialsOf(values);
+    for (unsigned level = 0; level < program.numPhases(); ++level) {
+      emitPartials(level);
+      emitCombination(level);
+    }
+    if (!fullStores.empty()) {
+      emitStores();
+    }
+  }
+
+private:
+  std::string nextEntry(SizeExpr grid, uint32_t sharedBytes) {
+    return addLaunch(desc, getNumberedEntry(desc), grid, kThreads, sharedBytes);
+  }
+
+  /// Byte offset of the partials of a value: those of a row lie together. The finals of all rows
+  /// are behind them.
+  SizeExpr partialsOf(unsigned value) const { return rows * (parts + one) * (8 * int64_t(value)); }
+  SizeExpr finalsOf(unsigned value) const { return partialsOf(value) + rows * parts * 8; }
+
+  /// The row of a block and which part of it, where a row has several.
+  std::pair<Value, Value> bindRow(GpuFunction &function, Frame &frame, bool isWhole) {
+    Value block = function.blockId(), row = function.index(0);
+    if (program.numParallel()) {
+      row = block;
+      if (!isWhole) {
+        Value count = function.size(parts);
+        row = function.div(block, count);
+        block = function.sub(block, function.mul(row, count));
+      }
+      function.getEmitter().bindLinear(frame, row, 0, program.numParallel());
+    }
+    return {row, block};
+  }
+
+  void supplyFinals(GpuFunction &function, Frame &frame, Value row, unsigned levels) {
+    for (unsigned level = 0; level < levels; ++level) {
+      Accumulators sums(function, level);
+      unsigned first = Accumulators::countValues(program, level);
+      SmallVector<Value> finals;
+      for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
+        finals.push_back(function.loadWorkspace(function.size(finalsOf(first + i)), row, type));
+      }
+      if (!sums.isEmpty()) {
+        sums.supply(frame, finals);
+      }
+    }
+  }
+
+  void writeFirst(GpuFunction &function, llvm::function_ref<void()> body) {
+    Value first =
+        arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq,
+                              function.threadId(), function.index(0));
+    function.when(first, body);
+  }
+
+  /// Walks the chunks of a row that are a block's.
+  SmallVector<Value>
+  sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ArrayRef<unsigned> roots,
+        ValueRange carried,
+        llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
+    Odometer odometer = space.countChunks(function);
+    UnrolledSweep chunks{space.getChunks(),
+                         function.threadId(),
+                         kThreads,
+                         unroll,
+                         part,
+                         parts,
+                         /*isRolled=*/!vectors && !takesTiles,
+                         &odometer};
+    auto totals = emitUnrolledSweep(
+        function, chunks, row, getSweptLoads(program, roots), carried,
+        [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
+          space.bindStep(function, frame, odometer, chunk, place, !vectors);
+        },
+        body);
+    function.setVectorAddresses(nullptr);
+    return totals;
+  }
+
+  /// What the sweep of a level (past the last: the one that writes) computes of every chunk.
+  SmallVector<unsigned> rootsOf(unsigned level) const {
+    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    for (const Store &store : level == 0 ? earlyStores : fullStores) {
+      if (level == 0 || level == program.numPhases()) {
+        roots.push_back(store.node);
+      }
+    }
+    return roots;
+  }
+
+  SmallVector<Value> eitherWay(GpuFunction &function, TypeRange types,
+                               llvm::function_ref<SmallVector<Value>(bool vectors)> body) {
+    Value aligned = space.isAligned(function, true);
+    return aligned ? function.choose(
+                         aligned, types, [&] { return body(true); }, [&] { return body(false); })
+                   : body(true);
+  }
+
+  void emitPartials(unsigned level) {
+    uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
+    GpuFunction function(module, nextEntry(rows * parts, shared), program,
+                         {.threads = kThreads, .hasWorkspace = true, .resident = resident});
+    Frame top;
+    auto [row, part] = bindRow(function, top, /*isWhole=*/false);
+    supplyFinals(function, top, row, level);
+    Accumulators sums(function, level);
+    function.getEmitter().hoist(top, rootsOf(level));
+    SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
+      return sums.foldLanes(sums.leave(sweep(function, top, part, vectors, rootsOf(level),
+                                             sums.start(space.getWidth(), /*isMasked=*/!vectors),
+                                             [&](ArrayRef<Frame *> frames, ValueRange carried) {
+                                               return sums.accumulate(
+                                                   frames, carried, {}, [&](Frame &frame) {
+                                                     if (level == 0) {
+                                                       write(function, frame, earlyStores);
+                                                     }
+                                                   });
+                                             }),
+                                       space.getWidth()));
+    });
+    totals = sums.foldThreads(totals, kThreads);
+    unsigned firstValue = Accumulators::countValues(program, level);
+    writeFirst(function, [&] {
+      for (auto [i, value] : llvm::enumerate(totals)) {
+        function.storeWorkspace(function.size(partialsOf(firstValue + i)), function.blockId(),
+                                value);
+      }
+    });
+    function.finish();
+  }
+
+  void emitCombination(unsigned level) {
+    uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
+    GpuFunction function(module, nextEntry(rows, shared), program, {kThreads, true});
+    Frame top;
+    Value row = bindRow(function, top, /*isWhole=*/true).first;
+    supplyFinals(function, top, row, level);
+    Accumulators sums(function, level);
+    unsigned firstValue = Accumulators::countValues(program, level);
+    Value count = function.size(parts), begin = function.mul(row, count);
+    auto totals = function.loop(
+        function.threadId(), count, function.index(kThreads), sums.identity(1),
+        [&](Value part, ValueRange carried) {
+          SmallVector<Value> partials;
+          for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
+            partials.push_back(function.loadWorkspace(function.size(partialsOf(firstValue + i)),
+                                                      function.add(begin, part), type));
+          }
+          return sums.combine(carried, partials);
+        });
+    totals = sums.foldThreads(totals, kThreads);
+    sums.supply(top, totals);
+    writeFirst(function, [&] {
+      for (auto [i, value] : llvm::enumerate(totals)) {
+        function.storeWorkspace(function.size(finalsOf(firstValue + i)), row, value);
+      }
+      Frame frame(&top);
+      for (const Store &store : rowStores) {
+        if (level + 1 == program.numPhases()) {
+          function.getEmitter().store(frame, store, function.getEmitter().value(frame, store.node));
+        }
+      }
+    });
+    function.finish();
+  }
+
+  void write(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
+    SmallVector<Value> values;
+    for (const Store &store : stores) {
+      values.push_back(function.getEmitter().value(frame, store.node));
+    }
+    for (auto [store, value] : llvm::zip(stores, values)) {
+      function.getEmitter().store(frame, store, value);
+    }
+  }
+
+  void emitStores() {
+    GpuFunction function(module, nextEntry(rows * parts, 0), program, {kThreads, true});
+    Frame top;
+    auto [row, part] = bindRow(function, top, /*isWhole=*/false);
+    supplyFinals(function, top, row, program.numPhases());
+    function.getEmitter().hoist(top, rootsOf(program.numPhases()));
+    eitherWay(function, {}, [&](bool vectors) {
+      return sweep(function, top, part, vectors, rootsOf(program.numPhases()), {},
+                   [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
+                     llvm::for_each(frames,
+                                    [&](Frame *frame) { write(function, *frame, fullStores); });
+                     return {};
+                   });
+    });
+    function.finish();
+  }
+
+  gpu::GPUModuleOp module;
+  const KernelProgram &program;
+  KernelDesc &desc;
+  const ChunkSpace &space;
+  uint32_t unroll = 1, resident = 1;
+  bool takesTiles = false;
+  SizeExpr one, rows, parts;
+  SmallVector<Store> fullStores, earlyStores, rowStores;
+};
+
+} // namespace
+
+void mlir::frit::emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program,
+                                      KernelDesc &desc, bool isInPlace) {
+  unsigned lane = *program.getLaneDim();
+  ChunkSpace space(program, program.numParallel(), program.getRank(), lane,
+                   chooseWidth(program, lane));
+  auto most = program.sharedBound(space.getChunks());
+  if (most && *most <= 16 * kThreads) {
+    return emitGpuRowReduction(module, program, desc, isInPlace);
+  }
+  SplitKernel(module, program, desc, space, isInPlace).emit();
+}

@@ -1,0 +1,268 @@
+// Pointwise kernels: every operand is read once, every result written once, nothing is kept.
+//
+// The domain is walked in chunks of up to 8 elements along the dim in which most bytes are
+// contiguous; a thread takes one chunk, a block 256 neighbouring ones, so a warp reads and writes
+// whole lines with 16-byte accesses. Where the schedule says so (there is one operand, and one
+// chunk of it a thread would not keep memory busy) a thread takes several chunks (`unroll`), a
+// block apart, and asks for all of them before it computes with the first. One division a chunk
+// finds the row when the domain has more than one dim; none is needed when it has one. What
+// addresses divide by sizes that are not known is divided for the first lane of a chunk alone
+// (Emitter.h).
+//
+// Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple)
+// the same block does the same elements one by one, neighbouring threads on neighbouring elements.
+// The choice is one test on sizes and pointers, equal for all threads. A last partial chunk (one
+// dim only) goes through the same scalar loop. Where finding an element divides by sizes that are
+// not known that loop carries its place, from element to element, by comparisons: it divides in
+// front, not once an element (Odometer.h).
+//
+// A kernel over a list (ir/KernelLists.h) runs several tensors at once: a block takes a chunk of
+// one of them, up to 16 times what it takes at a time, and finds it by a search in the table of
+// first blocks, a few loads of constant memory. Whether accesses can be vectors is each tensor's
+// own matter.
+//
+// Registers: width x (operands + live values); chooseWidth keeps the operands within 64. No shared
+// memory.
+
+#include "codegen/gpu/kernels/Accumulators.h"
+#include "codegen/gpu/kernels/ChunkSpace.h"
+#include "codegen/gpu/kernels/Schedules.h"
+#include "ir/KernelLists.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static constexpr uint32_t kThreads = 256, kMostThreads = 1024, kMostChunks = 4;
+
+SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
+  if (space.isOneDim()) {
+    return space.getElements().ceilDiv(
+        SizeExpr::constant(space.getElements().getContext(), space.getWidth() * threads));
+  }
+  SizeExpr chunks = space.getChunks();
+  return chunks.ceilDiv(SizeExpr::constant(chunks.getContext(), threads));
+}
+
+static SmallVector<Value> computeStores(GpuFunction &function, Frame &frame,
+                                        ArrayRef<Store> stores) {
+  SmallVector<Value> values;
+  for (const Store &store : stores) {
+    values.push_back(function.getEmitter().value(frame, store.node));
+  }
+  return values;
+}
+
+static void writeStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores,
+                        ArrayRef<Value> values) {
+  for (auto [store, value] : llvm::zip(stores, values)) {
+    function.getEmitter().store(frame, store, value);
+  }
+}
+
+/// All loads of a chunk are asked for before the first store could keep one back.
+static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
+  writeStores(function, frame, stores, computeStores(function, frame, stores));
+}
+
+/// What the stores read of tensors at every point.
+static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<Store> stores) {
+  SmallVector<unsigned> roots, loads;
+  llvm::transform(stores, std::back_inserter(roots), [](const Store &store) { return store.node; });
+  std::vector<bool> needed;
+  program.reach(roots, needed);
+  for (unsigned id = 0; id < needed.size(); ++id) {
+    if (needed[id] && program[id].kind == NodeKind::Load && program[id].dims) {
+      loads.push_back(id);
+    }
+  }
+  return loads;
+}
+
+/// Random bits take so many instructions that a load behind them would wait for nothing.
+static bool drawsRandom(const KernelProgram &program) {
+  return llvm::any_of(program.getNodes(),
+                      [](const Node &node) { return node.kind == NodeKind::Random; });
+}
+
+/// All elements of `space`, `unroll` chunks a thread; `outer` holds what was computed before.
+static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll,
+                      Frame *outer = nullptr) {
+  uint32_t threads = function.getBlockThreads();
+  unsigned width = space.getWidth();
+  ArrayRef<Store> stores = function.getProgram().getStores();
+  SmallVector<unsigned> loads = loadsBelow(function.getProgram(), stores);
+  Value thread = function.threadId();
+  Value blockStart = function.mul(function.blockId(), function.index(threads * unroll));
+  Value elements = function.size(space.getElements());
+  // What is left to this thread element by element: first, how many at most, distance.
+  auto sweepElements = [&](Value first, Value count, Value distance) {
+    Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
+    auto sweepFrom = [&](ValueRange place, const Odometer &odometer, const Odometer::Step &step) {
+      function.loop(first, limit, distance, place,
+                    [&](Value element, ValueRange at) -> SmallVector<Value> {
+                      Frame frame(outer);
+                      if (at.empty()) {
+                        space.bindElement(function, frame, element);
+                        emitStores(function, frame, stores);
+                        return {};
+                      }
+                      SmallVector<Value> now(at);
+                      space.bindElement(frame, odometer, now);
+                      emitStores(function, frame, stores);
+                      return odometer.advance(now, step);
+                    });
+    };
+    Odometer odometer = space.countElements(function);
+    if (!odometer.divides()) {
+      return sweepFrom({}, odometer, {});
+    }
+    // Whose chunks were vectors has nothing left, and divides no more; nor does anyone where a size
+    // is 0.
+    function.when(function.less(first, limit), [&] {
+      Frame top(outer);
+      sweepFrom(odometer.find(top, first), odometer, odometer.getStep(distance));
+    });
+  };
+  if (width == 1 && unroll == 1) {
+    Value element = function.add(blockStart, thread);
+    return function.when(function.less(element, elements), [&] {
+      Frame frame(outer);
+      space.bindElement(function, frame, element);
+      emitStores(function, frame, stores);
+    });
+  }
+  auto elementsOfBlock = [&]() -> SmallVector<Value> {
+    Value first = function.add(function.mul(blockStart, function.index(width)), thread);
+    return {first, function.index(width * unroll), function.index(threads)};
+  };
+  if (width == 1) {
+    SmallVector<Value> own = elementsOfBlock();
+    return sweepElements(own[0], own[1], own[2]);
+  }
+  function.setVectorAddresses(&space.getVectorAddresses());
+  SmallVector<Type> types(3, function.getIndexType());
+  auto nothing = [&]() -> SmallVector<Value> {
+    return {elements, function.index(0), function.index(1)};
+  };
+  auto sweepChunk = [&]() -> SmallVector<Value> {
+    Value chunk = function.add(blockStart, thread);
+    Value first = function.mul(chunk, function.index(width));
+    Value whole = function.less(function.add(first, function.index(width - 1)), elements);
+    if (!space.isOneDim()) {
+      whole = function.less(chunk, function.size(space.getChunks()));
+    }
+    return function.choose(
+        whole, types,
+        [&]() -> SmallVector<Value> {
+          Frame frame(outer);
+          space.bindChunk(function, frame, chunk);
+          if (drawsRandom(function.getProgram())) {
+            llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(frame, id); });
+          }
+          emitStores(function, frame, stores);
+          return nothing();
+        },
+        [&]() -> SmallVector<Value> {
+          Value count = space.isOneDim() ? function.index(width) : function.index(0);
+          return {first, count, function.index(1)};
+        });
+  };
+  // Several chunks: a block has all of its own, or goes element by element.
+  auto sweepChunks = [&]() -> SmallVector<Value> {
+    Value end = function.mul(function.add(blockStart, function.index(threads * unroll)),
+                             function.index(width));
+    return function.choose(
+        function.less(elements, end), types, elementsOfBlock, [&]() -> SmallVector<Value> {
+          std::vector<std::unique_ptr<Frame>> frames;
+          SmallVector<SmallVector<Value>> values;
+          for (unsigned k = 0; k < unroll; ++k) {
+            frames.push_back(std::make_unique<Frame>(outer));
+            space.bindChunk(
+                function, *frames.back(),
+                function.add(blockStart, function.add(thread, function.index(k * threads))));
+            llvm::for_each(loads,
+                           [&](unsigned id) { function.getEmitter().value(*frames.back(), id); });
+          }
+          for (auto &frame : frames) {
+            values.push_back(computeStores(function, *frame, stores));
+          }
+          for (auto [frame, computed] : llvm::zip(frames, values)) {
+            writeStores(function, *frame, stores, computed);
+          }
+          return nothing();
+        });
+  };
+  auto left = function.choose(
+      space.isAligned(function, !space.isOneDim()), types,
+      [&] { return unroll > 1 ? sweepChunks() : sweepChunk(); }, elementsOfBlock);
+  function.setVectorAddresses(nullptr);
+  sweepElements(left[0], left[1], left[2]);
+}
+
+void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
+                                  KernelDesc &desc) {
+  KernelOp kernel = program.getKernel();
+  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0));
+  uint32_t threads =
+      items ? kThreads
+            : std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)),
+                                   32, kMostThreads);
+  std::optional<ChunkSpace> space;
+  GpuFunction::Options options{.threads = threads, .listItems = items};
+  if (program.getRank() != 0) {
+    unsigned lane = *program.getLaneDim();
+    space.emplace(program, 0, program.getRank(), lane, chooseWidth(program, lane));
+    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * kThreads * space->getWidth();
+  }
+  GpuFunction function(module, desc.name, program, options);
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1);
+  LaunchDesc launch;
+  launch.entry = desc.name;
+  launch.block[0] = threads;
+  launch.listItems = items;
+  launch.grid[0] = launch.grid[1] = launch.grid[2] = one;
+  Frame top;
+  if (program.getRank() == 0) {
+    Value first =
+        arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq,
+                              function.threadId(), function.index(0));
+    function.when(first, [&] {
+      Frame frame(&top);
+      // Reductions of a single point.
+      for (unsigned level = 0; level < program.numPhases(); ++level) {
+        Accumulators sums(function, level);
+        if (!sums.isEmpty()) {
+          sums.supply(frame, sums.leave(sums.accumulate(frame, sums.start(1)), 1));
+        }
+      }
+      emitStores(function, frame, program.getStores());
+    });
+  } else if (items) {
+    // What every element shares is computed once.
+    SmallVector<unsigned> roots;
+    for (const Store &store : program.getStores()) {
+      roots.push_back(store.node);
+    }
+    function.getEmitter().hoist(top, roots);
+    int64_t width = kThreads * space->getWidth();
+    Value elements = function.size(space->getElements());
+    Value sweeps =
+        function.div(function.add(elements, function.index(width - 1)), function.index(width));
+    function.loop(function.index(0), sweeps, function.index(1), {},
+                  [&](Value sweep, ValueRange) -> SmallVector<Value> {
+                    function.setBlockId(sweep);
+                    emitSweep(function, *space, 1, &top);
+                    return {};
+                  });
+    launch.grid[0] =
+        space->getElements().ceilDiv(SizeExpr::constant(program.getContext(), options.listChunk));
+  } else {
+    unsigned unroll = std::clamp<unsigned>(getScheduled(kernel, "unroll", 1), 1, kMostChunks);
+    emitSweep(function, *space, unroll);
+    launch.grid[0] = getSweepBlocks(*space, threads * unroll);
+  }
+  function.finish();
+  desc.launches.push_back(launch);
+}

@@ -1,0 +1,349 @@
+// Row reductions whose kernel also reduces over the rows: the gradients of a norm (its input's a
+// row, its weight's and bias's a column) in one pass over what both read.
+//
+// A group of T threads takes a row, the groups of a block neighbouring rows; a block comes back for
+// the rows that lie a whole grid further on, so a thread has the same columns in every row. It
+// keeps in registers, from the first row to the last: what is common to all rows (a weight), and
+// for each of its columns the running result of every reduction over rows. A row is read once: its
+// chunks stay in registers through all phases as in RowReduction.cpp, then they are added to the
+// columns, then the row's own results are written. At the end the groups of a block fold their
+// columns through shared memory, in order, and the block leaves one partial result for each column
+// in the workspace. A second launch folds those of all blocks, in order, and writes the results of
+// columns.
+//
+// The grid is a number of blocks that the schedule fixes for a device, fewer where there are fewer
+// rows, and at least one: without rows it leaves the identity. Nothing depends on which block runs
+// first: same input, same bits.
+//
+// Registers of a thread: its share of a row for every operand that is swept, for every reduction
+// over rows and for every operand that is common to the rows (passes/Schedule.cpp holds it to its
+// budget and says how many threads and blocks; the assembler is told how many of them a processor
+// is to hold, `resident`, or it would take a few registers more and leave room for one). Rows are
+// of known length, their chunks whole. Shared memory: what the exchanges of a row take, and behind
+// them block x width x bytes of all reductions over rows where a block has several groups.
+// Workspace: 8 bytes a reduction over rows, column and block.
+
+#include "codegen/gpu/kernels/Accumulators.h"
+#include "codegen/gpu/kernels/ChunkSpace.h"
+#include "codegen/gpu/kernels/ColumnParts.h"
+#include "codegen/gpu/kernels/Schedules.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+
+constexpr uint32_t kMostThreads = 512;
+
+struct Shape {
+  /// Threads of a row, and of a block.
+  uint32_t threads, block;
+  /// Chunks a thread has of a row.
+  unsigned chunks;
+  /// Partial results of a column: the blocks of the grid.
+  SizeExpr parts;
+
+  uint32_t groups() const { return block / threads; }
+};
+
+class SweepKernel {
+public:
+  SweepKernel(GpuFunction &function, const ChunkSpace &space, const Shape &shape, bool isInPlace)
+      : function(function), program(function.getProgram()), emitter(function.getEmitter()),
+        space(space), shape(shape), isInPlace(isInPlace), across(function, program.getAcross()) {
+    for (unsigned id : program.getReduces()) {
+      roots.push_back(program[id].operands[0]);
+    }
+    for (unsigned id : program.getAcross()) {
+      roots.push_back(program[id].operands[0]);
+    }
+    for (const Store &store : program.getStores()) {
+      uint32_t dims = store.dims | program[store.node].dims;
+      if (dims & program.parallelMask()) {
+        (dims & program.reducedMask() ? fullStores : rowStores).push_back(store);
+        roots.push_back(store.node);
+      }
+    }
+  }
+
+  void emit() {
+    lane = function.rem(function.threadId(), function.index(shape.threads));
+    group = function.div(function.threadId(), function.index(shape.threads));
+    int64_t count = *space.getChunks().getConstant();
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      Value chunk = function.add(lane, function.index(int64_t(k) * shape.threads));
+      inside.push_back(Value());
+      if ((k + 1) * int64_t(shape.threads) > count) {
+        inside.back() = function.less(chunk, function.index(count));
+        chunk = function.minimum(chunk, function.index(count - 1));
+      }
+      places.push_back(chunk);
+    }
+    Value aligned = space.isAligned(function, true);
+    if (!aligned) {
+      return sweep(space.getWidth() > 1);
+    }
+    function.choose(
+        aligned, {},
+        [&]() -> SmallVector<Value> {
+          sweep(true);
+          return {};
+        },
+        [&]() -> SmallVector<Value> {
+          sweep(false);
+          return {};
+        });
+  }
+
+  static uint32_t getRowBytes(const KernelProgram &program, const Shape &shape) {
+    return Accumulators::getSharedBytes(program, shape.block, shape.threads);
+  }
+  static uint32_t getSharedBytes(const KernelProgram &program, const Shape &shape, unsigned width) {
+    uint32_t bytes = getRowBytes(program, shape);
+    for (unsigned id : program.getAcross()) {
+      bytes += shape.groups() > 1 ? shape.block * width * slotBytes(program[id].type) : 0;
+    }
+    return bytes;
+  }
+
+private:
+  static uint32_t slotBytes(Type type) { return type.getIntOrFloatBitWidth() > 32 ? 8 : 4; }
+
+  void sweep(bool vectors) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
+    // What is common to all rows, once.
+    Frame top;
+    emitter.hoist(top, roots);
+    std::vector<std::unique_ptr<Frame>> common;
+    SmallVector<Value> start;
+    for (Value place : places) {
+      common.push_back(std::make_unique<Frame>(&top));
+      space.bindChunk(function, *common.back(), place);
+      emitter.hoist(*common.back(), roots);
+      llvm::append_range(start, across.identity(space.getWidth()));
+    }
+    Value groups = function.index(shape.groups()), first = function.mul(function.blockId(), groups);
+    Value step = function.mul(function.size(shape.parts), groups);
+    SizeExpr rows = program.getExtent(0, program.numParallel());
+    auto columns =
+        function.loop(first, function.size(rows), step, start, [&](Value row, ValueRange carried) {
+          Value active;
+          if (shape.groups() > 1) {
+            row = function.add(row, group);
+            active = function.less(row, function.size(rows));
+            row = function.minimum(row, function.sub(function.size(rows), function.index(1)));
+          }
+          return sweepRow(top, common, row, active, carried);
+        });
+    leavePartials(columns);
+    function.setVectorAddresses(nullptr);
+  }
+
+  /// One row, all phases; returns the columns with it.
+  SmallVector<Value> sweepRow(Frame &top, ArrayRef<std::unique_ptr<Frame>> common, Value number,
+                              Value active, ValueRange carried) {
+    Frame row(&top);
+    emitter.bindLinear(row, number, 0, program.numParallel());
+    if (isInPlace) {
+      row.mask = active;
+    }
+    emitter.hoist(row, Accumulators::getOperands(program, 0));
+    std::vector<std::unique_ptr<Frame>> chunks;
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      chunks.push_back(std::make_unique<Frame>(&row));
+      space.bindChunk(function, *chunks.back(), places[k]);
+      chunks.back()->values.insert(common[k]->values.begin(), common[k]->values.end());
+      if (isInPlace) {
+        chunks.back()->mask = function.both(active, inside[k]);
+      }
+    }
+    unsigned exchanges = 0;
+    for (unsigned level = 0; level < program.numPhases(); ++level) {
+      Accumulators sums(function, level);
+      if (sums.isEmpty()) {
+        continue;
+      }
+      SmallVector<Value> totals = sums.start(space.getWidth());
+      for (unsigned k = 0; k < shape.chunks; ++k) {
+        totals = sums.accumulate(*chunks[k], totals, inside[k]);
+      }
+      sums.supply(row, sums.foldThreads(sums.foldLanes(sums.leave(totals, space.getWidth())),
+                                        shape.threads));
+      ++exchanges;
+      emitter.hoist(row, level + 1 < program.numPhases()
+                             ? ArrayRef<unsigned>(Accumulators::getOperands(program, level + 1))
+                             : roots);
+    }
+    SmallVector<Value> next;
+    unsigned each = across.numValues();
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      // What lies beyond the end of a row is added to columns that nobody writes.
+      llvm::append_range(next,
+                         across.accumulate(*chunks[k], carried.slice(k * each, each), active));
+    }
+    // All threads have what they read for the whole row by now; in place its first thread writes
+    // over it only when the others do too.
+    if (isInPlace && !rowStores.empty()) {
+      function.barrier();
+    }
+    Value isFirst = equals(lane, 0);
+    writeWhere(rowStores.empty() ? Value() : function.both(isFirst, active), row, rowStores);
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      writeWhere(function.both(active, inside[k]), *chunks[k], fullStores);
+    }
+    // With two exchanges a row each is the other's barrier; a single one would be written for the
+    // next row while some still read it.
+    if (exchanges == 1 && shape.threads > 32) {
+      function.barrier();
+    }
+    return next;
+  }
+
+  void writeWhere(Value condition, Frame &outer, ArrayRef<Store> stores) {
+    if (stores.empty()) {
+      return;
+    }
+    function.when(condition, [&] {
+      Frame frame(&outer);
+      SmallVector<Value> values;
+      for (const Store &store : stores) {
+        values.push_back(emitter.value(frame, store.node));
+      }
+      for (auto [store, value] : llvm::zip(stores, values)) {
+        emitter.store(frame, store, value);
+      }
+    });
+  }
+
+  /// The block's result for each column: its first group folds the others' and writes.
+  void leavePartials(ValueRange columns) {
+    unsigned width = space.getWidth(), each = across.numValues();
+    ColumnParts workspace{function, space, shape.parts};
+    Value part = function.blockId();
+    SmallVector<int64_t> slots;
+    int64_t offset = getRowBytes(program, shape);
+    for (Type type : across.getTypes()) {
+      slots.push_back(offset);
+      offset += int64_t(shape.block) * width * slotBytes(type);
+    }
+    // Lanes apart by a block: neighbouring threads on neighbouring banks.
+    auto slotOf = [&](Value owner, Value thread, unsigned lane) {
+      Value at = function.add(function.mul(owner, function.index(shape.threads)), thread);
+      return function.add(at, function.index(int64_t(lane) * shape.block));
+    };
+    Value isFirst = shape.groups() > 1 ? equals(group, 0) : Value();
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      SmallVector<SmallVector<Value>> lanes(width);
+      for (unsigned n = 0; n < width; ++n) {
+        for (Value value : columns.slice(k * each, each)) {
+          lanes[n].push_back(laneOf(value, n));
+        }
+      }
+      if (shape.groups() > 1) {
+        // Behind what the last row, or the last chunk, left there.
+        function.barrier();
+        for (unsigned n = 0; n < width; ++n) {
+          for (auto [i, value] : llvm::enumerate(lanes[n])) {
+            function.storeShared(slots[i], slotOf(group, lane, n), value);
+          }
+        }
+        function.barrier();
+      }
+      function.when(function.both(isFirst, inside[k]), [&] {
+        Value column = function.mul(places[k], function.index(width));
+        for (unsigned n = 0; n < width; ++n) {
+          SmallVector<Value> total = lanes[n];
+          if (shape.groups() > 1) {
+            total = function.loop(
+                function.index(1), function.index(shape.groups()), function.index(1), total,
+                [&](Value other, ValueRange carried) {
+                  SmallVector<Value> theirs;
+                  for (auto [i, type] : llvm::enumerate(across.getTypes())) {
+                    theirs.push_back(function.loadShared(slots[i], slotOf(other, lane, n), type));
+                  }
+                  return across.combine(carried, theirs);
+                });
+          }
+          for (auto [i, value] : llvm::enumerate(total)) {
+            workspace.store(i, part, function.add(column, function.index(n)), value);
+          }
+        }
+      });
+    }
+  }
+
+  Value laneOf(Value value, unsigned lane) {
+    return space.getWidth() == 1
+               ? value
+               : Value(vector::ExtractOp::create(function.getBuilder(), function.getLoc(), value,
+                                                 static_cast<int64_t>(lane)));
+  }
+
+  Value equals(Value a, int64_t b) {
+    return arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq,
+                                 a, function.index(b));
+  }
+
+  GpuFunction &function;
+  const KernelProgram &program;
+  Emitter &emitter;
+  const ChunkSpace &space;
+  const Shape &shape;
+  bool isInPlace;
+  Accumulators across;
+  SmallVector<Store> fullStores, rowStores;
+  SmallVector<unsigned> roots;
+  Value lane, group;
+  /// A thread's chunks, and which of them lie in the row (null: always).
+  SmallVector<Value> places, inside;
+};
+
+} // namespace
+
+LogicalResult mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module,
+                                                const KernelProgram &program, KernelDesc &desc,
+                                                bool isInPlace) {
+  KernelOp kernel = program.getKernel();
+  std::optional<unsigned> lane = program.getLaneDim();
+  if (!lane || *lane < program.numParallel()) {
+    lane = program.getRank() - 1;
+  }
+  unsigned width = chooseWidth(program, *lane);
+  while (width > 1 && program.getDomain()[*lane].getContentDivisor() % width != 0) {
+    width /= 2;
+  }
+  ChunkSpace space(program, program.numParallel(), program.getRank(), *lane, width);
+  auto chunks = space.getChunks().getConstant();
+  if (!chunks || *chunks == 0 || program.numParallel() == 0) {
+    return kernel.emitError("kernel '")
+           << desc.name << "' reduces over rows of " << space.getElements().str()
+           << " elements beside their own reductions; that takes rows of known length, not empty";
+  }
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1),
+           rows = program.getExtent(0, program.numParallel());
+  auto power = [&](StringRef name, int64_t otherwise, uint32_t most) {
+    return static_cast<uint32_t>(
+        std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, name, otherwise)), 1, most));
+  };
+  Shape shape;
+  shape.threads = std::max(power("threads", 256, kMostThreads), 8u);
+  shape.block = std::max(shape.threads * power("rows", 1, kMostThreads / shape.threads), 32u);
+  shape.chunks = (*chunks + shape.threads - 1) / shape.threads;
+  shape.parts =
+      rows.ceilDiv(one * shape.groups()).min(one * getScheduled(kernel, "parts", 1)).max(one);
+  desc.workspaceBytes = ColumnParts::bytes(space, shape.parts, program.getAcross().size());
+
+  std::string entry = addLaunch(desc, getNumberedEntry(desc), shape.parts, shape.block,
+                                SweepKernel::getSharedBytes(program, shape, space.getWidth()));
+  GpuFunction sweep(
+      module, entry, program,
+      {.threads = shape.block, .hasWorkspace = true, .resident = power("resident", 1, 4)});
+  SweepKernel(sweep, space, shape, isInPlace).emit();
+  sweep.finish();
+  emitColumnFold(module, program, desc, space, shape.parts, program.getAcross(),
+                 program.parallelMask());
+  return success();
+}

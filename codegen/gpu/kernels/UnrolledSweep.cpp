@@ -1,0 +1,159 @@
+#include "codegen/gpu/kernels/UnrolledSweep.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+SmallVector<unsigned> mlir::frit::getSweptLoads(const KernelProgram &program,
+                                                ArrayRef<unsigned> roots) {
+  SmallVector<unsigned> loads;
+  std::vector<bool> needed;
+  program.reach(roots, needed);
+  for (unsigned id = 0; id < needed.size(); ++id) {
+    if (needed[id] && program[id].kind == NodeKind::Load &&
+        (program[id].dims & program.reducedMask())) {
+      loads.push_back(id);
+    }
+  }
+  return loads;
+}
+
+namespace {
+
+class SweepEmitter {
+public:
+  SweepEmitter(GpuFunction &function, const UnrolledSweep &sweep, Frame &outer,
+               ArrayRef<unsigned> loads,
+               llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind,
+               llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body)
+      : function(function), sweep(sweep), outer(&outer), loads(loads), bind(bind), body(body),
+        odometer(sweep.odometer && sweep.odometer->divides() ? sweep.odometer : nullptr) {}
+
+  SmallVector<Value> emit(ValueRange carried) {
+    int64_t run = sweep.run();
+    Value first = sweep.thread, distance = function.index(run);
+    if (sweep.parts) {
+      first = function.add(first, function.mul(sweep.part, distance));
+      distance = function.mul(distance, function.size(sweep.parts));
+    }
+    if (sweep.unroll == 1) {
+      SmallVector<Value> start = place(first);
+      return steps(first, function.size(sweep.extent), distance, carried, start, stepOf(distance))
+          .values;
+    }
+    // From step to step of a run, and from its last step to the first of the next run.
+    SmallVector<Value> start = place(first);
+    Value next = function.index(sweep.threads);
+    Step inside = stepOf(next), between = inside;
+    if (sweep.isRolled) {
+      between = sweep.parts ? stepOf(function.sub(distance, function.index(run))) : Step();
+    } else if (sweep.parts) {
+      between = stepOf(function.sub(distance, function.index(run - sweep.threads)));
+    }
+    SizeExpr whole =
+        sweep.extent.floorDiv(SizeExpr::constant(sweep.extent.getContext(), run)) * run;
+    Carried totals = loop(first, function.size(whole), distance,
+                          {SmallVector<Value>(carried), start}, [&](Value step, Carried now) {
+                            now = sweep.isRolled
+                                      ? steps(step, function.add(step, function.index(run)), next,
+                                              now.values, now.place, inside)
+                                      : emitRun(step, std::move(now), inside);
+                            advance(now.place, between);
+                            return now;
+                          });
+    if (whole == sweep.extent) {
+      return totals.values;
+    }
+    Value rest = function.add(function.size(whole), sweep.thread),
+          end = function.size(sweep.extent);
+    if (sweep.parts) {
+      Value last = function.sub(function.size(sweep.parts), function.index(1));
+      Value isLast = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
+                                           arith::CmpIPredicate::eq, sweep.part, last);
+      rest = arith::SelectOp::create(function.getBuilder(), function.getLoc(), isLast, rest, end);
+    }
+    return steps(rest, end, next, totals.values, place(rest), inside).values;
+  }
+
+private:
+  /// What goes from one step to the next: the values of the body, and the place of the step if it
+  /// is carried.
+  struct Carried {
+    SmallVector<Value> values, place;
+  };
+  using Step = std::optional<Odometer::Step>;
+
+  SmallVector<Value> place(Value step) {
+    return odometer ? odometer->find(outer, step) : SmallVector<Value>();
+  }
+  Step stepOf(Value distance) { return odometer ? Step(odometer->getStep(distance)) : Step(); }
+  void advance(SmallVector<Value> &place, const Step &step) {
+    if (odometer && step) {
+      place = odometer->advance(place, *step);
+    }
+  }
+
+  Carried loop(Value first, Value end, Value distance, const Carried &start,
+               llvm::function_ref<Carried(Value, Carried)> each) {
+    size_t count = start.values.size();
+    auto split = [&](ValueRange both) {
+      return Carried{SmallVector<Value>(both.take_front(count)),
+                     SmallVector<Value>(both.drop_front(count))};
+    };
+    auto join = [](const Carried &carried) {
+      return llvm::to_vector(llvm::concat<const Value>(carried.values, carried.place));
+    };
+    return split(function.loop(first, end, distance, join(start), [&](Value step, ValueRange now) {
+      return join(each(step, split(now)));
+    }));
+  }
+
+  Carried steps(Value first, Value end, Value distance, ValueRange values, SmallVector<Value> place,
+                const Step &step) {
+    return loop(first, end, distance, {SmallVector<Value>(values), std::move(place)},
+                [&](Value number, Carried now) {
+                  Frame frame(&outer);
+                  bind(frame, number, now.place);
+                  now.values = body(&frame, now.values);
+                  advance(now.place, step);
+                  return now;
+                });
+  }
+
+  /// The steps of a run one after the other; the place is the last one's.
+  Carried emitRun(Value step, Carried now, const Step &next) {
+    std::vector<std::unique_ptr<Frame>> frames;
+    for (unsigned k = 0; k < sweep.unroll; ++k) {
+      frames.push_back(std::make_unique<Frame>(&outer));
+      if (k) {
+        advance(now.place, next);
+      }
+      bind(*frames.back(), k ? function.add(step, function.index(k * sweep.threads)) : step,
+           now.place);
+      for (unsigned id : loads) {
+        function.getEmitter().value(*frames.back(), id);
+      }
+    }
+    SmallVector<Frame *> run;
+    llvm::transform(frames, std::back_inserter(run), [](const auto &frame) { return frame.get(); });
+    now.values = body(run, now.values);
+    return now;
+  }
+
+  GpuFunction &function;
+  const UnrolledSweep &sweep;
+  /// What all steps share and is found here.
+  Frame outer;
+  ArrayRef<unsigned> loads;
+  llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind;
+  llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body;
+  const Odometer *odometer;
+};
+
+} // namespace
+
+SmallVector<Value> mlir::frit::emitUnrolledSweep(
+    GpuFunction &function, const UnrolledSweep &sweep, Frame &outer, ArrayRef<unsigned> loads,
+    ValueRange carried, llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind,
+    llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
+  return SweepEmitter(function, sweep, outer, loads, bind, body).emit(carried);
+}

@@ -1,0 +1,549 @@
+// From a checked program to a module: symbols, signature, and the graphs in order.
+#include "import/Importer.h"
+#include "import/GraphImporter.h"
+#include "import/SympyText.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+using namespace mlir::frit::exported;
+
+/// Names of the text stand in messages: as one line, and nothing that makes a terminal show it as
+/// another.
+static std::string shown(StringRef message) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (size_t at = 0; at < message.size(); ++at) {
+    auto byte = static_cast<unsigned char>(message[at]);
+    auto last = static_cast<unsigned char>(at + 2 < message.size() ? message[at + 2] : 0);
+    // The marks of direction: U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069.
+    StringRef lead = message.substr(at, 2);
+    bool turns = (lead == "\xe2\x80" &&
+                  ((last >= 0x8e && last <= 0x8f) || (last >= 0xaa && last <= 0xae))) ||
+                 (lead == "\xe2\x81" && last >= 0xa6 && last <= 0xa9);
+    if (turns) {
+      stream << llvm::format("\\u20%02x", (lead.back() == '\x80' ? 0x00 : 0x40) + (last & 0x3f));
+      at += 2;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      stream << llvm::format("\\x%02x", byte);
+    } else {
+      stream << message[at];
+    }
+  }
+  return text;
+}
+
+OwningOpRef<ModuleOp> mlir::frit::importExportedProgram(MLIRContext *context, StringRef json,
+                                                        const ImportOptions &options,
+                                                        exported::Error *error) {
+  context->loadDialect<FritDialect, arith::ArithDialect, math::MathDialect>();
+  exported::Error local;
+  exported::Error &result = error ? *error : local;
+  Location location = UnknownLoc::get(context);
+  std::unique_ptr<Program> program = readProgram(json, result);
+  if (!program) {
+    location = FileLineColLoc::get(context, options.fileName, result.line, result.column);
+  } else {
+    ProgramImporter importer(context, *program, options, result);
+    if (OwningOpRef<ModuleOp> module = importer.run()) {
+      return module;
+    }
+    location = importer.failedAt;
+  }
+  std::string place = program ? "" : (":" + Twine(result.line) + ":" + Twine(result.column)).str();
+  emitError(location) << stringify(result.kind) << " error in " << options.fileName << place << ": "
+                      << shown(result.message);
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+ProgramImporter::ProgramImporter(MLIRContext *context, const Program &program,
+                                 const ImportOptions &options, Error &error)
+    : context(context), program(program), options(options), failedAt(UnknownLoc::get(context)),
+      error(error), facts(context) {
+  for (auto &[name, range] : program.ranges) {
+    ranges.try_emplace(name, range);
+    facts.setRange(name, range.min.value_or(INT64_MIN / 4), range.max);
+  }
+}
+
+LogicalResult ProgramImporter::fail(ErrorKind kind, const Twine &message, Location location) {
+  if (error.message.empty()) {
+    error.kind = kind;
+    error.message = message.str();
+    failedAt = location;
+  }
+  return failure();
+}
+
+FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
+                                          Location location) {
+  if (!value.isExpr) {
+    return SizeExpr::constant(context, value.integer);
+  }
+  SizeExpr &size = sizes[value.expr];
+  if (!size) {
+    std::string reason;
+    bool malformed = false;
+    SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed,
+                                     [&](StringRef text) { return sizeOnHost(text); });
+    if (!parsed) {
+      return malformed ? fail(ErrorKind::Schema,
+                              what + ": " + reason + " in \"" + value.expr.take_front(200) + "\"",
+                              location)
+                       : fail(ErrorKind::Unsupported,
+                              what + " needs " + reason + ": \"" + value.expr.take_front(200) +
+                                  "\"; mark the sizes it depends on as static",
+                              location);
+    }
+    size = facts.simplify(parsed);
+  }
+  if (auto symbol = size.getSymbol(); symbol && value.hint) {
+    hints.try_emplace(*symbol, *value.hint);
+  }
+  return size;
+}
+
+SizeExpr ProgramImporter::sizeIfKnown(const SymValue &value) {
+  if (!value.isExpr) {
+    return SizeExpr::constant(context, value.integer);
+  }
+  std::string reason;
+  bool malformed;
+  SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed,
+                                   [&](StringRef text) { return sizeOnHost(text); });
+  return parsed ? facts.simplify(parsed) : parsed;
+}
+
+SizeExpr ProgramImporter::sizeOnHost(StringRef text) {
+  auto [known, isNew] = hostSizes.try_emplace(text);
+  if (!isNew) {
+    return known->second;
+  }
+  std::optional<HostExpression> expression = parseHostExpression(text);
+  if (!expression || !expression->isInteger()) {
+    return SizeExpr();
+  }
+  std::string name = (kHostSizeName + Twine(hostExpressions.size())).str();
+  // The floats may round, so that nothing but the sign is known.
+  int64_t min = expression->provablyNonNegative(context, facts) ? 0 : INT64_MIN / 4;
+  facts.setRange(name, min, std::nullopt);
+  ranges[name].min = min;
+  hostExpressions[name] = std::move(*expression);
+  return hostSizes[text] = SizeExpr::symbol(context, name);
+}
+
+const HostExpression *ProgramImporter::hostExpression(StringRef symbol) const {
+  auto known = hostExpressions.find(symbol);
+  return known == hostExpressions.end() ? nullptr : &known->second;
+}
+
+const AtenSchema *ProgramImporter::schema(StringRef opName) {
+  auto [it, inserted] = schemas.try_emplace(opName);
+  if (inserted) {
+    it->second = AtenSchema::lookup(opName);
+  }
+  return it->second ? &*it->second : nullptr;
+}
+
+SymbolAttr ProgramImporter::symbol(StringRef name) {
+  unsigned number;
+  bool unbacked = (name.starts_with("u") && !name.drop_front().getAsInteger(10, number)) ||
+                  hostExpression(name);
+  RangeConstraint range = ranges.lookup(name);
+  std::optional<int64_t> hint;
+  if (auto it = hints.find(name); it != hints.end()) {
+    hint = it->second;
+  }
+  // torch gives a size its lower bound; what has none is an integer of any sign. Nothing at all is
+  // said only of sizes.
+  bool isAnyInteger = unbacked || ranges.contains(name);
+  int64_t min = range.min.value_or(isAnyInteger ? INT64_MIN / 4 : 0);
+  return SymbolAttr::get(context, name, min, range.max, hint, 1, unbacked);
+}
+
+FailureOr<GraphOp> ProgramImporter::subgraph(const Argument &argument, Location location) {
+  if (GraphOp known = subgraphs.lookup(argument.graphText)) {
+    return known;
+  }
+  if (subgraphDepth >= 8) {
+    return fail(ErrorKind::Limit, "graphs call graphs deeper than 8", location);
+  }
+  std::string name = argument.text.str();
+  for (unsigned i = 1; module->lookupSymbol(name) || name == options.graphName; ++i) {
+    name = (argument.text + "_" + Twine(i)).str();
+  }
+  ++subgraphDepth;
+  auto graph = GraphImporter(*this, *argument.graph, /*isMain=*/false).run(*module, name);
+  --subgraphDepth;
+  if (succeeded(graph)) {
+    subgraphs[argument.graphText] = *graph;
+  }
+  return graph;
+}
+
+OwningOpRef<ModuleOp> ProgramImporter::run() {
+  Location unknown = UnknownLoc::get(context);
+  for (auto &[name, range] : program.ranges) {
+    if (range.min && range.max && *range.min > *range.max) {
+      (void)fail(ErrorKind::Semantic,
+                 "symbol '" + name + "' has the empty range [" + Twine(*range.min) + ", " +
+                     Twine(*range.max) + "]",
+                 unknown);
+      return nullptr;
+    }
+  }
+  if (program.inputSpecs.size() != program.graph.inputs.size()) {
+    (void)fail(ErrorKind::Semantic,
+               "the signature has " + Twine(program.inputSpecs.size()) + " inputs, the graph " +
+                   Twine(program.graph.inputs.size()),
+               unknown);
+    return nullptr;
+  }
+  if (program.outputSpecs.size() != program.graph.outputs.size()) {
+    (void)fail(ErrorKind::Semantic,
+               "the signature has " + Twine(program.outputSpecs.size()) + " outputs, the graph " +
+                   Twine(program.graph.outputs.size()),
+               unknown);
+    return nullptr;
+  }
+  module = ModuleOp::create(unknown);
+  if (failed(
+          GraphImporter(*this, program.graph, /*isMain=*/true).run(*module, options.graphName))) {
+    return nullptr;
+  }
+  if (failed(verify(*module))) {
+    (void)fail(ErrorKind::Semantic, "the program does not verify", unknown);
+    return nullptr;
+  }
+  return std::move(module);
+}
+
+//===----------------------------------------------------------------------===//
+// One graph: signature
+//===----------------------------------------------------------------------===//
+
+GraphImporter::GraphImporter(ProgramImporter &program, const Graph &graph, bool isMain)
+    : program(program), graph(graph), isMain(isMain), context(program.context),
+      builder(program.context) {}
+
+LogicalResult GraphImporter::fail(ErrorKind kind, const Twine &message) {
+  if (!current) {
+    return program.fail(kind, place + message, builder.getUnknownLoc());
+  }
+  StringRef name = current->name.empty() ? StringRef("<unnamed>") : current->name;
+  return program.fail(kind, "node '" + name + "' (" + current->target + "): " + message, here());
+}
+
+static StringRef kindName(const InputSpec *spec) {
+  if (!spec) {
+    return "user_input";
+  }
+  switch (spec->kind) {
+  case InputSpec::Kind::Parameter:
+    return "parameter";
+  case InputSpec::Kind::Buffer:
+    return "buffer";
+  case InputSpec::Kind::TensorConstant:
+    return "tensor_constant";
+  default:
+    return "user_input";
+  }
+}
+
+LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *spec,
+                                      SmallVectorImpl<Type> &types) {
+  using Kind = Argument::Kind;
+  unsigned position = types.size();
+  if (spec) {
+    if (spec->kind == InputSpec::Kind::Token || spec->kind == InputSpec::Kind::CustomObject) {
+      return fail(ErrorKind::Unsupported, "it is a custom object or an effect token");
+    }
+    bool constant = spec->kind == InputSpec::Kind::ConstantInput;
+    if (!constant && spec->value.isName() && spec->value.text != input.text) {
+      return fail(ErrorKind::Semantic, "it is '" + input.text + "' in the graph and '" +
+                                           spec->value.text + "' in the signature");
+    }
+  }
+  NamedAttrList attrs;
+  ImportedValue value;
+  switch (input.kind) {
+  case Kind::Tensor: {
+    auto info = tensor(input.text);
+    if (failed(info)) {
+      return failure();
+    }
+    types.push_back(info->type);
+    value.dtype = info->dtype;
+    value.layout = info->layout;
+    value.device = info->device;
+    value.storage = StorageAttr::get(context, StorageKind::Argument, position);
+    // A GPU's graph may have CPU scalars among its arguments.
+    if (!mainDevice || mainDevice == "cpu") {
+      mainDevice = info->device;
+    }
+    attrs.append("frit.dtype", info->dtype);
+    attrs.append("frit.layout", info->layout);
+    attrs.append("frit.device", info->device);
+    for (SizeExpr size : getSizes(info->type)) {
+      if (auto symbol = size.getSymbol()) {
+        bound.insert(builder.getStringAttr(*symbol));
+      }
+    }
+    break;
+  }
+  case Kind::SymInt: {
+    types.push_back(builder.getI64Type());
+    value.dtype = DTypeAttr::get(context, DType::I64);
+    auto it = ints.find(input.text);
+    if (it == ints.end()) {
+      return fail(ErrorKind::Semantic,
+                  "integer '" + input.text + "' is not described in sym_int_values");
+    }
+    auto size =
+        program.size(*it->second, ("input '" + input.text + "'").str(), builder.getUnknownLoc());
+    if (failed(size)) {
+      return failure();
+    }
+    noteSymbols(*size);
+    if (auto symbol = size->getSymbol()) {
+      bound.insert(builder.getStringAttr(*symbol));
+    }
+    value.size = *size;
+    attrs.append("frit.size", size->getAttr());
+    break;
+  }
+  case Kind::SymFloat:
+    types.push_back(builder.getF64Type());
+    value.dtype = DTypeAttr::get(context, DType::F64);
+    break;
+  case Kind::SymBool:
+    types.push_back(builder.getI1Type());
+    value.dtype = DTypeAttr::get(context, DType::Bool);
+    break;
+  // A value that torch specialised keeps its place in the call; nothing in the graph reads it.
+  case Kind::None:
+    types.push_back(builder.getNoneType());
+    break;
+  case Kind::Int: {
+    types.push_back(builder.getI64Type());
+    attrs.append("frit.literal", builder.getI64IntegerAttr(input.integer));
+    break;
+  }
+  case Kind::Float:
+    types.push_back(builder.getF64Type());
+    attrs.append("frit.literal", builder.getF64FloatAttr(input.real));
+    break;
+  case Kind::Bool:
+    types.push_back(builder.getI1Type());
+    attrs.append("frit.literal", builder.getBoolAttr(input.integer != 0));
+    break;
+  case Kind::String:
+    types.push_back(builder.getNoneType());
+    attrs.append("frit.literal", builder.getStringAttr(input.text));
+    break;
+  default:
+    return fail(ErrorKind::Unsupported, "it is neither a tensor nor a scalar");
+  }
+  if (input.isName()) {
+    attrs.append("frit.name", builder.getStringAttr(input.text));
+  }
+  attrs.append("frit.kind", builder.getStringAttr(kindName(spec)));
+  if (spec && !spec->target.empty()) {
+    attrs.append("frit.target", builder.getStringAttr(spec->target));
+  }
+  if (spec && spec->kind == InputSpec::Kind::Buffer && !spec->persistent) {
+    attrs.append("frit.transient", builder.getUnitAttr());
+  }
+  if (spec && spec->kind == InputSpec::Kind::TensorConstant) {
+    attrs.append("frit.constant", builder.getUnitAttr());
+  }
+  argumentAttrs.push_back(attrs.getDictionary(context));
+  if (!input.isName()) {
+    return success();
+  }
+  arguments.try_emplace(input.text, position);
+  return define(input.text, value);
+}
+
+LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<Value> &results,
+                                       SmallVectorImpl<Attribute> &attributes) {
+  NamedAttrList attrs;
+  using Kind = Argument::Kind;
+  if (output.kind == Kind::None) {
+    results.push_back(NoneOp::create(builder, builder.getUnknownLoc(), builder.getNoneType()));
+  } else if (output.kind == Kind::Tensor) {
+    auto value = lookup(output);
+    if (failed(value)) {
+      return failure();
+    }
+    // The caller may tell one tensor that is two results from two that are equal.
+    if (auto [first, isNew] = returned.try_emplace(output.text, results.size()); !isNew) {
+      attrs.append("frit.same_as", builder.getI64IntegerAttr(first->second));
+    }
+    results.push_back((*value)->value);
+    attrs.append("frit.device", (*value)->device);
+    attrs.append("frit.dtype", (*value)->dtype);
+    attrs.append("frit.layout", (*value)->layout);
+    attrs.append("frit.storage", (*value)->storage);
+    if ((*value)->base && (*value)->storage.getKind() == StorageKind::Fresh) {
+      attrs.append("frit.base_dtype", (*value)->base);
+    }
+  } else if (output.kind == Kind::String) {
+    return fail(ErrorKind::Unsupported, "it is a string");
+  } else {
+    auto value = scalar(output);
+    if (failed(value)) {
+      return failure();
+    }
+    results.push_back(*value);
+  }
+  attributes.push_back(attrs.getDictionary(context));
+  return success();
+}
+
+LogicalResult GraphImporter::addStore(const OutputSpec &spec, unsigned number) {
+  std::optional<unsigned> position;
+  for (auto [i, input] : llvm::enumerate(program.program.inputSpecs)) {
+    bool user = spec.kind == OutputSpec::Kind::UserInputMutation;
+    if (user ? input.kind == InputSpec::Kind::UserInput && input.value.text == spec.target
+             : input.target == spec.target) {
+      position = i;
+    }
+  }
+  if (!position) {
+    return fail(ErrorKind::Semantic, "it mutates '" + spec.target + "', which is not an input");
+  }
+  auto value = lookup(spec.value);
+  if (failed(value)) {
+    return failure();
+  }
+  if (auto [first, isNew] = writtenBy.try_emplace(*position, number); !isNew) {
+    return fail(ErrorKind::Semantic,
+                "it mutates '" + spec.target + "', and so does output " + Twine(first->second));
+  }
+  Value target = block->getArgument(*position);
+  if ((*value)->value == target) {
+    return success();
+  }
+  if ((*value)->value.getType() != target.getType()) {
+    return fail(ErrorKind::Semantic,
+                "the value written to '" + spec.target + "' has another type than it");
+  }
+  StoreOp::create(builder, builder.getUnknownLoc(), (*value)->value, target);
+  return success();
+}
+
+LogicalResult GraphImporter::addOutputs(GraphOp op) {
+  current = nullptr;
+  SmallVector<Value> results;
+  SmallVector<Attribute> attributes;
+  for (auto [i, output] : llvm::enumerate(graph.outputs)) {
+    const OutputSpec *spec = isMain ? &program.program.outputSpecs[i] : nullptr;
+    place = "output " + std::to_string(i) + ": ";
+    using Kind = OutputSpec::Kind;
+    if (spec && spec->kind == Kind::Token) {
+      return fail(ErrorKind::Unsupported, "it is an effect token");
+    }
+    if (spec && spec->value.isName() && spec->value.text != output.text) {
+      return fail(ErrorKind::Semantic, "it is '" + output.text + "' in the graph and '" +
+                                           spec->value.text + "' in the signature");
+    }
+    bool mutation =
+        spec && (spec->kind == Kind::BufferMutation || spec->kind == Kind::UserInputMutation ||
+                 spec->kind == Kind::ParameterMutation);
+    if (failed(mutation ? addStore(*spec, i) : addResult(output, results, attributes))) {
+      return failure();
+    }
+  }
+  ReturnOp::create(builder, builder.getUnknownLoc(), results);
+  SmallVector<Type> resultTypes(ValueRange(results).getTypes());
+  op.setFunctionType(builder.getFunctionType(block->getArgumentTypes(), resultTypes));
+  op.setArgAttrsAttr(builder.getArrayAttr(argumentAttrs));
+  op.setResAttrsAttr(builder.getArrayAttr(attributes));
+  return success();
+}
+
+/// Each symbol must be known at run time before a size needs it.
+LogicalResult GraphImporter::checkSymbols() {
+  for (auto &[name, location] : symbols) {
+    if (isMain && !bound.contains(name)) {
+      return program.fail(
+          ErrorKind::Unsupported,
+          "size symbol '" + name.getValue() +
+              "' is used, but no argument and no operator's result has it as a size",
+          location);
+    }
+  }
+  return success();
+}
+
+FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
+  if (failed(indexValues())) {
+    return failure();
+  }
+  SmallVector<Type> types;
+  for (auto [i, input] : llvm::enumerate(graph.inputs)) {
+    place = "input " + std::to_string(i) + ": ";
+    if (failed(addInput(input, isMain ? &program.program.inputSpecs[i] : nullptr, types))) {
+      return failure();
+    }
+  }
+  // Built apart: a graph whose import fails must not stay in the module.
+  OperationState state(builder.getUnknownLoc(), GraphOp::getOperationName());
+  GraphOp::build(builder, state, name, builder.getFunctionType(types, {}), {});
+  OwningOpRef<GraphOp> op = cast<GraphOp>(Operation::create(state));
+  block = &op->getBody().front();
+  builder.setInsertionPointToEnd(block);
+  for (auto &[text, position] : arguments) {
+    ImportedValue &value = values[text];
+    value.value = block->getArgument(position);
+    if (value.storage) {
+      storageOf[value.value] = value.storage;
+    }
+    if (auto symbol = floatNames.find(text); symbol != floatNames.end()) {
+      floatSymbols.try_emplace(symbol->second, value.value);
+    }
+  }
+  if (isMain) {
+    bindDerivedSymbols();
+  }
+  // What sizes of arguments are made of.
+  for (const auto &symbol : llvm::to_vector(llvm::make_first_range(symbols))) {
+    computeSymbol(symbol.getValue());
+  }
+  for (auto [i, node] : llvm::enumerate(graph.nodes)) {
+    currentIndex = i;
+    current = &node;
+    if (failed(importNode(node))) {
+      return failure();
+    }
+  }
+  if (failed(addOutputs(*op)) || failed(checkSymbols())) {
+    return failure();
+  }
+  SmallVector<Attribute> symbolAttrs;
+  for (auto &[symbol, location] : symbols) {
+    symbolAttrs.push_back(program.symbol(symbol.getValue()));
+  }
+  op->setSymbolsAttr(builder.getArrayAttr(symbolAttrs));
+  if (mainDevice) {
+    (*op)->setAttr("frit.device", mainDevice);
+  }
+  GraphOp graphOp = op.release();
+  if (isMain) {
+    module.getBody()->push_front(graphOp);
+  } else {
+    module.push_back(graphOp);
+  }
+  return graphOp;
+}

@@ -1,0 +1,407 @@
+// What a finished program can be asked, and the two steps that finish one:
+// collapsing dims that every expression treats as one, and dependence masks.
+#include "kernel/KernelProgram.h"
+
+#include "ir/Planted.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+KernelProgram::KernelProgram(KernelOp kernel) : kernel(kernel), facts(kernel.getSizeFacts()) {}
+
+SizeExpr KernelProgram::getExtent(unsigned begin, unsigned end) const {
+  return product(getContext(), getDomain().slice(begin, end - begin));
+}
+
+unsigned KernelProgram::numPhases() const {
+  unsigned phases = 0;
+  for (unsigned id : reduces) {
+    phases = std::max(phases, getPhase(id));
+  }
+  return phases;
+}
+
+static bool isIntegerDivision(Operation *op) {
+  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
+             arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
+}
+
+bool KernelProgram::canFail() const {
+  return llvm::any_of(nodes, [&](const Node &node) {
+    if (node.kind == NodeKind::Check) {
+      return node.check != IndexCheck::Unchecked;
+    }
+    if (node.kind != NodeKind::Apply || !isIntegerDivision(node.op)) {
+      return false;
+    }
+    const Node &divisor = nodes[node.operands[1]];
+    return divisor.kind != NodeKind::Constant ||
+           cast<IntegerAttr>(divisor.value).getValue().isZero();
+  });
+}
+
+std::optional<SizeExpr> KernelProgram::getStride(SizeExpr expr, unsigned dim) const {
+  std::string name = "d" + std::to_string(dim);
+  if (!expr.contains(name)) {
+    return SizeExpr::constant(getContext(), 0);
+  }
+  auto parts = expr.splitLinear(name);
+  if (!parts) {
+    return std::nullopt;
+  }
+  return parts->first;
+}
+
+std::optional<Group> KernelProgram::getGroup(SizeExpr address, unsigned dim, unsigned tensor,
+                                             bool isResult) const {
+  auto stride = getStride(address, dim);
+  auto size = stride ? stride->getConstant() : std::nullopt;
+  if (!size || *size < 2 || *size > 4) {
+    return std::nullopt;
+  }
+  KernelOp op = kernel;
+  auto type = dyn_cast<RankedTensorType>(isResult ? op.getResultTypes()[tensor]
+                                                  : op.getArgumentTypes()[tensor]);
+  ArrayAttr attributes = isResult ? op.getResAttrsAttr() : op.getArgAttrsAttr();
+  auto strides = getKernelStrides(
+      op, type, attributes ? cast<DictionaryAttr>(attributes[tensor]) : DictionaryAttr());
+  if (strides.empty() || !getSizes(type).back().isConstant(*size) ||
+      !strides.back().isConstant(1)) {
+    return std::nullopt;
+  }
+  auto divides = [&](SizeExpr expr) { return expr.getContentDivisor() % *size == 0; };
+  if (!llvm::all_of(ArrayRef(strides).drop_back(), divides)) {
+    return std::nullopt;
+  }
+  // The members follow from the constant part; everything else steps over whole groups.
+  for (int64_t member = 0; member < *size; ++member) {
+    if (divides(address - member)) {
+      return Group{static_cast<unsigned>(*size), static_cast<unsigned>(member), address - member};
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t KernelProgram::guess(SizeExpr size) const {
+  if (auto constant = size.getConstant()) {
+    return *constant;
+  }
+  auto value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
+    for (auto symbol : getKernel().getSymbols().getAsRange<SymbolAttr>()) {
+      if (symbol.getName() == name) {
+        // Hints count by their power of two: nearby sizes share a kernel.
+        int64_t hint = symbol.getHint().value_or(64);
+        return hint <= 1 ? hint : int64_t(1) << llvm::Log2_64(hint);
+      }
+    }
+    return std::nullopt;
+  });
+  return value.value_or(64);
+}
+
+void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
+  for (AssumptionAttr assumption : more) {
+    assumptions.push_back(assumption);
+    if (assumption.getKind() != GuardKind::Range) {
+      continue;
+    }
+    SizeExpr size = assumption.getSizes()[0];
+    auto low = SizeExpr(assumption.getSizes()[1]).getConstant(),
+         high = SizeExpr(assumption.getSizes()[2]).getConstant();
+    if (auto name = size.getSymbol(); name && low && high) {
+      facts.setRange(*name, std::max(*low, facts.lowerBound(size).value_or(*low)),
+                     std::min(*high, facts.upperBound(size).value_or(*high)));
+    }
+  }
+  // What is known of the dims follows from what is known of the parameters.
+  for (auto [i, size] : llvm::enumerate(domain)) {
+    facts.setExtent("d" + std::to_string(i), size);
+  }
+}
+
+void KernelProgram::assumeRanges() {
+  if (auto ranges = kernel->getAttrOfType<ArrayAttr>("frit.ranges")) {
+    assume(llvm::to_vector(ranges.getAsRange<AssumptionAttr>()));
+  }
+}
+
+std::optional<int64_t> KernelProgram::sharedBound(SizeExpr size) const {
+  return KernelOp(kernel).getSizeFacts().upperBound(size);
+}
+
+std::optional<unsigned> KernelProgram::getLaneDim() const {
+  if (domain.empty()) {
+    return std::nullopt;
+  }
+  SmallVector<double> bytes(domain.size(), 0);
+  auto count = [&](SizeExpr address, uint32_t dims, Type element) {
+    double size = getElementBytes(element);
+    for (unsigned dim = 0; dim < domain.size(); ++dim) {
+      if (dims >> dim & 1) {
+        size *= guess(domain[dim]);
+      }
+    }
+    for (unsigned dim = 0; dim < domain.size(); ++dim) {
+      auto stride = getStride(address, dim);
+      if (stride && stride->isConstant(1)) {
+        bytes[dim] += size;
+      }
+    }
+  };
+  for (const Node &node : nodes) {
+    if (node.kind == NodeKind::Load) {
+      count(node.expr, node.dims, node.type);
+    }
+  }
+  for (const Store &store : stores) {
+    count(store.address, store.dims, nodes[store.node].type);
+  }
+  unsigned best = domain.size() - 1;
+  for (unsigned dim = domain.size(); dim-- > 0;) {
+    if (bytes[dim] > bytes[best]) {
+      best = dim;
+    }
+  }
+  return best;
+}
+
+void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
+  llvm::for_each(operands, visit);
+  for (const Bound &bound : bounds) {
+    for (SizeExpr part : {bound.expr, bound.low, bound.high}) {
+      part.forEachSymbol([&](StringRef name) {
+        unsigned id;
+        if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id)) {
+          visit(id);
+        }
+      });
+    }
+  }
+}
+
+void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed,
+                          ArrayRef<unsigned> known) const {
+  needed.resize(nodes.size());
+  for (unsigned root : roots) {
+    needed[root] = true;
+  }
+  for (unsigned id = nodes.size(); id-- > 0;) {
+    if (needed[id] && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
+      nodes[id].forEachInput([&](unsigned input) { needed[input] = true; });
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Finishing
+//===----------------------------------------------------------------------===//
+
+void KernelProgram::forEachExpr(llvm::function_ref<void(SizeExpr &)> visit) {
+  for (Node &node : nodes) {
+    if (node.expr) {
+      visit(node.expr);
+    }
+    for (Bound &bound : node.bounds) {
+      visit(bound.expr);
+      visit(bound.low);
+      visit(bound.high);
+    }
+  }
+  for (Store &store : stores) {
+    visit(store.address);
+  }
+}
+
+void mlir::frit::forEachQuotient(SizeExpr expr,
+                                 llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) {
+  for (ArrayAttr monomial : expr.getAttr().getMonomials()) {
+    for (Attribute atom : monomial) {
+      if (auto call = dyn_cast<SizeCallAttr>(atom)) {
+        SizeExpr left = call.getLhs(), right = call.getRhs();
+        forEachQuotient(left, visit);
+        forEachQuotient(right, visit);
+        if (call.getFunction() == SizeFunction::FloorDiv) {
+          visit(SizeAttr::get(expr.getContext(), {1}, {ArrayAttr::get(expr.getContext(), {atom})}),
+                left, right);
+        }
+      }
+    }
+  }
+}
+
+void KernelProgram::forEachQuotient(
+    llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) const {
+  const_cast<KernelProgram *>(this)->forEachExpr(
+      [&](SizeExpr &expr) { frit::forEachQuotient(expr, visit); });
+}
+
+void KernelProgram::collapseDims() {
+  MLIRContext *context = getContext();
+  for (unsigned i = 0; i + 1 < domain.size();) {
+    if (i + 1 == numParallel()) {
+      ++i; // the border between parallel and reduced dims
+      continue;
+    }
+    // f(d_i, d_i+1) == f(0, d_i * size + d_i+1) for all f: the pair is one dim.
+    llvm::StringMap<SizeExpr> joined, dropped;
+    std::string outer = "d" + std::to_string(i), inner = "d" + std::to_string(i + 1);
+    SizeExpr zero = SizeExpr::constant(context, 0);
+    joined[outer] = zero;
+    joined[inner] = SizeExpr::dim(context, i) * domain[i + 1] + SizeExpr::dim(context, i + 1);
+    bool one = true;
+    forEachExpr([&](SizeExpr &expr) { one = one && expr.substitute(joined) == expr; });
+    if (!one) {
+      ++i;
+      continue;
+    }
+    dropped[outer] = zero;
+    for (unsigned k = i + 1; k < domain.size(); ++k) {
+      dropped["d" + std::to_string(k)] = SizeExpr::dim(context, k - 1);
+    }
+    forEachExpr([&](SizeExpr &expr) { expr = expr.substitute(dropped); });
+    domain[i + 1] = domain[i] * domain[i + 1];
+    if (i >= numParallel()) {
+      --reducedRank;
+    }
+    domain.erase(domain.begin() + i);
+  }
+  for (auto [i, size] : llvm::enumerate(domain)) {
+    facts.setExtent("d" + std::to_string(i), size);
+  }
+  forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr); });
+}
+
+void KernelProgram::computeDims() {
+  auto dimsOf = [&](SizeExpr expr) {
+    uint32_t dims = 0;
+    expr.forEachSymbol([&](StringRef name) {
+      unsigned position;
+      if (name.drop_front().getAsInteger(10, position)) {
+        return;
+      }
+      if (name[0] == 'd') {
+        dims |= 1u << position;
+      } else if (name[0] == 'v') {
+        assert(nodes[position].kind == NodeKind::Check && "only checked indices have names");
+        dims |= nodes[position].dims;
+      }
+    });
+    return dims;
+  };
+  reduces.clear();
+  across.clear();
+  for (auto [id, node] : llvm::enumerate(nodes)) {
+    node.dims = node.expr ? dimsOf(node.expr) : 0;
+    node.level = 0;
+    for (const Bound &bound : node.bounds) {
+      node.dims |= dimsOf(bound.expr) | dimsOf(bound.low) | dimsOf(bound.high);
+    }
+    node.forEachInput([&, &node = node](unsigned input) {
+      node.dims |= nodes[input].dims;
+      node.level = std::max(node.level, getPhase(input));
+    });
+    if (node.kind == NodeKind::Reduce) {
+      node.dims &= node.isAcross ? reducedMask() : parallelMask();
+      (node.isAcross ? across : reduces).push_back(id);
+    }
+  }
+  llvm::sort(reduces, [&](unsigned a, unsigned b) {
+    return std::pair(nodes[a].level, a) < std::pair(nodes[b].level, b);
+  });
+  for (Store &store : stores) {
+    store.dims = dimsOf(store.address) | nodes[store.node].dims;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+static void printBounds(raw_ostream &os, ArrayRef<Bound> bounds) {
+  for (auto [i, bound] : llvm::enumerate(bounds)) {
+    os << (i ? ", " : " where ") << bound.low.str() << " <= " << bound.expr.str() << " < "
+       << bound.high.str();
+  }
+}
+
+void KernelProgram::print(raw_ostream &os) const {
+  os << "domain [";
+  for (auto [i, size] : llvm::enumerate(domain)) {
+    os << (i == 0 ? "" : i == numParallel() ? " | " : ", ") << size.str();
+  }
+  os << "]\n";
+  for (auto [id, node] : llvm::enumerate(nodes)) {
+    os << '%' << id << " = ";
+    switch (node.kind) {
+    case NodeKind::Constant:
+      os << "constant " << node.value;
+      break;
+    case NodeKind::Scalar:
+      os << "scalar arg" << node.argument;
+      break;
+    case NodeKind::Index:
+      os << "index " << node.expr.str();
+      break;
+    case NodeKind::Random:
+      os << "random at " << node.expr.str();
+      break;
+    case NodeKind::Load:
+      os << "load arg" << node.argument << '[' << node.expr.str() << ']';
+      break;
+    case NodeKind::Check:
+      os << "check " << stringifyIndexCheck(node.check) << " < " << node.expr.str();
+      break;
+    case NodeKind::Apply:
+      os << "apply " << node.op->getName();
+      break;
+    case NodeKind::Select:
+      os << "select";
+      break;
+    case NodeKind::Reduce:
+      os << "reduce " << (node.isAcross ? "across " : "")
+         << stringifyReduceKind(cast<ReduceOp>(node.op).getKind());
+      break;
+    }
+    if (node.kind != NodeKind::Load) {
+      for (auto [i, operand] : llvm::enumerate(node.operands)) {
+        os << (i ? ", %" : " %") << operand;
+      }
+    }
+    printBounds(os, node.bounds);
+    os << " : " << node.type << " dims {";
+    llvm::interleave(llvm::make_filter_range(llvm::seq(0u, getRank()),
+                                             [&](unsigned dim) { return node.dims >> dim & 1; }),
+                     os, ",");
+    os << "} level " << node.level << '\n';
+  }
+  for (const Store &store : stores) {
+    os << "store %" << store.node << " -> result " << store.result << '[' << store.address.str()
+       << "]\n";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+SmallVector<SizeExpr> mlir::frit::getKernelStrides(KernelOp kernel, RankedTensorType type,
+                                                   DictionaryAttr attributes) {
+  if (attributes) {
+    if (auto layout = attributes.getAs<LayoutAttr>("frit.layout")) {
+      bool repeats = llvm::any_of(layout.getStrides(),
+                                  [](SizeAttr stride) { return SizeExpr(stride).isConstant(0); });
+      if ((isPlanted(Mistake::StrideZero) && repeats) ||
+          (isPlanted(Mistake::DynamicStrides) && !type.hasStaticShape())) {
+        return getContiguousStrides(getSizes(type), kernel.getContext());
+      }
+      return llvm::to_vector(
+          llvm::map_range(layout.getStrides(), [](SizeAttr stride) { return SizeExpr(stride); }));
+    }
+  }
+  return getContiguousStrides(getSizes(type), kernel.getContext());
+}
+
+unsigned mlir::frit::getElementBytes(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }

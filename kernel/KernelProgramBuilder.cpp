@@ -1,0 +1,496 @@
+// Nodes for values at indices.
+#include "kernel/KernelProgramBuilder.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+//===----------------------------------------------------------------------===//
+// Index arithmetic
+//===----------------------------------------------------------------------===//
+
+ArrayAttr KernelProgramBuilder::pack(ArrayRef<SizeExpr> exprs) {
+  return ArrayAttr::get(context, llvm::map_to_vector(exprs, [](SizeExpr expr) -> Attribute {
+                          return expr.getAttr();
+                        }));
+}
+
+Exprs KernelProgramBuilder::unpack(ArrayAttr exprs) {
+  return llvm::map_to_vector(exprs, [](Attribute attr) { return SizeExpr(cast<SizeAttr>(attr)); });
+}
+
+SmallVector<Bound> KernelProgramBuilder::unpackGuards(ArrayAttr guards) {
+  return llvm::map_to_vector(guards, [&](Attribute guard) {
+    Exprs parts = unpack(cast<ArrayAttr>(guard));
+    return Bound{parts[0], parts[1], parts[2]};
+  });
+}
+
+ArrayAttr KernelProgramBuilder::addGuards(ArrayAttr guards, ArrayRef<Bound> more) {
+  SmallVector<Attribute> all(guards.begin(), guards.end());
+  for (const Bound &bound : more) {
+    Attribute guard = pack({bound.expr, bound.low, bound.high});
+    if (!llvm::is_contained(all, guard)) {
+      all.push_back(guard);
+    }
+  }
+  return ArrayAttr::get(context, all);
+}
+
+bool KernelProgramBuilder::simplify(SmallVectorImpl<Bound> &bounds) {
+  const SizeFacts &facts = program.facts;
+  bool possible = true;
+  llvm::erase_if(bounds, [&](Bound &bound) {
+    bound = {facts.simplify(bound.expr), facts.simplify(bound.low), facts.simplify(bound.high)};
+    if (facts.provablyLess(bound.expr, bound.low) ||
+        facts.provablyNonNegative(bound.expr - bound.high)) {
+      possible = false;
+    }
+    return facts.provablyNonNegative(bound.expr - bound.low) &&
+           facts.provablyLess(bound.expr, bound.high);
+  });
+  return possible;
+}
+
+SizeExpr KernelProgramBuilder::linearise(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> sizes) {
+  SizeExpr linear = constant(0);
+  for (auto [expr, size] : llvm::zip(index, sizes)) {
+    linear = linear * size + expr;
+  }
+  return program.facts.simplify(linear);
+}
+
+/// Row-major re-expression of an index over sizes `from` as one over `to`:
+/// group by group where partial products agree, so that most dims stay alone.
+Exprs KernelProgramBuilder::reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from,
+                                      ArrayRef<SizeExpr> to) {
+  Exprs result(to.size(), constant(0));
+  size_t i = 0, j = 0;
+  auto skipOnes = [&] {
+    while (i < from.size() && from[i].isConstant(1)) {
+      ++i;
+    }
+    while (j < to.size() && to[j].isConstant(1)) {
+      ++j;
+    }
+  };
+  for (skipOnes(); i < from.size() && j < to.size(); skipOnes()) {
+    size_t iEnd = i + 1, jEnd = j + 1;
+    SizeExpr left = from[i], right = to[j];
+    while (left != right && (iEnd < from.size() || jEnd < to.size())) {
+      bool growLeft = iEnd < from.size() && right.divideExactly(left).has_value();
+      bool growRight = !growLeft && jEnd < to.size() && left.divideExactly(right).has_value();
+      if (!growLeft && !growRight) {
+        // Neither divides the other: join whatever is left on the shorter side.
+        growLeft = iEnd < from.size() && (jEnd >= to.size() || iEnd - i <= jEnd - j);
+      }
+      if (growLeft) {
+        left = left * from[iEnd++];
+      } else {
+        right = right * to[jEnd++];
+      }
+    }
+    SizeExpr linear = linearise(index.slice(i, iEnd - i), from.slice(i, iEnd - i));
+    for (size_t k = jEnd; k-- > j;) {
+      bool last = k == j;
+      result[k] = last ? linear : program.facts.simplify(linear.mod(to[k]));
+      if (!last) {
+        linear = program.facts.simplify(linear.floorDiv(to[k]));
+      }
+    }
+    i = iEnd;
+    j = jEnd;
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+FailureOr<unsigned> KernelProgramBuilder::pull(Request root) {
+  auto keyOf = [](const Request &request) {
+    return Key{request.value, {request.index, request.guards}};
+  };
+  stack.push_back(root);
+  while (!stack.empty()) {
+    Request request = stack.back();
+    if (memo.contains(keyOf(request))) {
+      stack.pop_back();
+      continue;
+    }
+    missing = false;
+    auto node = make(request);
+    if (failed(node)) {
+      return failure();
+    }
+    if (*node) {
+      memo[keyOf(request)] = **node;
+      stack.pop_back();
+    }
+  }
+  return memo[keyOf(root)];
+}
+
+std::optional<unsigned> KernelProgramBuilder::need(Value value, ArrayRef<SizeExpr> index,
+                                                   ArrayAttr guards) {
+  ArrayAttr packed = pack(index);
+  auto it = memo.find(Key{value, {packed, guards}});
+  if (it != memo.end()) {
+    return it->second;
+  }
+  stack.push_back({value, packed, guards});
+  missing = true;
+  return std::nullopt;
+}
+
+FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &request) {
+  auto Result = [](std::optional<unsigned> node) {
+    return FailureOr<std::optional<unsigned>>(node);
+  };
+  if (auto argument = dyn_cast<BlockArgument>(request.value)) {
+    return Result(makeLoad(request, argument));
+  }
+  Operation *op = request.value.getDefiningOp();
+  Location loc = op->getLoc();
+  if (auto constantOp = dyn_cast<arith::ConstantOp>(op)) {
+    TypedAttr value = constantOp.getValue();
+    if (auto elements = dyn_cast<DenseElementsAttr>(value)) {
+      if (!elements.isSplat()) {
+        op->emitError("constant of several values inside a kernel; pass it as an operand");
+        return failure();
+      }
+      value = cast<TypedAttr>(elements.getSplatValue<Attribute>());
+    }
+    return Result(addConstant(loc, value));
+  }
+  if (auto reindex = dyn_cast<ReindexOp>(op)) {
+    return Result(makeReindex(request, reindex));
+  }
+  if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+    return Result(
+        need(reshape.getOperand(),
+             reexpress(unpack(request.index), getSizes(cast<RankedTensorType>(reshape.getType())),
+                       getSizes(cast<RankedTensorType>(reshape.getOperand().getType()))),
+             request.guards));
+  }
+  if (auto concat = dyn_cast<ConcatOp>(op)) {
+    return Result(makeConcat(request, concat));
+  }
+  if (auto gather = dyn_cast<GatherOp>(op)) {
+    return Result(makeGather(request, gather));
+  }
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    return makeReduce(request, reduce);
+  }
+  if (isa<IotaOp, SizeOp>(op)) {
+    Node node(loc);
+    node.kind = NodeKind::Index;
+    node.type = IntegerType::get(context, 64);
+    auto iota = dyn_cast<IotaOp>(op);
+    SizeExpr expr = iota ? SizeExpr(iota.getExpr()) : SizeExpr(cast<SizeOp>(op).getSize());
+    node.expr = program.facts.simplify(expr.substituteDims(unpack(request.index)));
+    addIndexOperands(node);
+    return Result(add(std::move(node)));
+  }
+  if (auto random = dyn_cast<RandomOp>(op)) {
+    return Result(makeRandom(request, random));
+  }
+  if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
+    if (elements.getElements().size() == 1) {
+      return Result(need(elements.getElements()[0], {}, request.guards));
+    }
+  }
+  if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+      op->getNumResults() == 1) {
+    return Result(makeApply(request, op));
+  }
+  op->emitError("no element form of '") << op->getName() << "' inside a kernel";
+  return failure();
+}
+
+/// Values that were read and take part in the node's expression.
+void KernelProgramBuilder::addIndexOperands(Node &node) {
+  node.expr.forEachSymbol([&](StringRef name) {
+    unsigned id;
+    if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id) &&
+        !llvm::is_contained(node.operands, id)) {
+      node.operands.push_back(id);
+    }
+  });
+}
+
+unsigned KernelProgramBuilder::addConstant(Location loc, TypedAttr value) {
+  Node node(loc);
+  node.kind = NodeKind::Constant;
+  node.type = value.getType();
+  node.value = value;
+  return add(std::move(node));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeLoad(const Request &request,
+                                                       BlockArgument argument) {
+  Node node(argument.getLoc());
+  node.argument = argument.getArgNumber();
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  node.type = type ? type.getElementType() : argument.getType();
+  if (!type) {
+    node.kind = NodeKind::Scalar;
+    return add(std::move(node));
+  }
+  node.kind = NodeKind::Load;
+  auto strides =
+      getKernelStrides(kernel, type,
+                       kernel.getArgAttrsAttr()
+                           ? cast<DictionaryAttr>(kernel.getArgAttrsAttr()[argument.getArgNumber()])
+                           : DictionaryAttr());
+  SizeExpr address = constant(0);
+  for (auto [expr, stride] : llvm::zip(unpack(request.index), strides)) {
+    address = address + expr * stride;
+  }
+  node.expr = program.facts.simplify(address);
+  node.bounds = unpackGuards(request.guards);
+  addIndexOperands(node);
+  return add(std::move(node));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeRandom(const Request &request, RandomOp op) {
+  // Seed and stream are there at every point, whatever bounds the bits are read in.
+  ArrayAttr everywhere = ArrayAttr::get(context, {});
+  auto seed = need(op.getSeed(), {}, everywhere), stream = need(op.getStream(), {}, everywhere);
+  if (missing) {
+    return std::nullopt;
+  }
+  auto type = cast<RankedTensorType>(op.getType());
+  Node node(op.getLoc());
+  node.kind = NodeKind::Random;
+  node.type = type.getElementType();
+  node.op = op;
+  node.operands = {*seed, *stream};
+  node.expr = linearise(unpack(request.index), getSizes(type));
+  addIndexOperands(node);
+  return add(std::move(node));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeReindex(const Request &request, ReindexOp op) {
+  MapAttr map = op.getMap();
+  Exprs index = unpack(request.index), inner;
+  for (SizeAttr result : map.getResults()) {
+    inner.push_back(program.facts.simplify(SizeExpr(result).substituteDims(index)));
+  }
+  SmallVector<Bound> bounds;
+  for (auto [expr, low, high] :
+       llvm::zip(map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs())) {
+    bounds.push_back({SizeExpr(expr).substituteDims(index), SizeExpr(low).substituteDims(index),
+                      SizeExpr(high).substituteDims(index)});
+  }
+  bool possible = simplify(bounds);
+  if (!possible) {
+    return addConstant(op.getLoc(), cast<TypedAttr>(op.getFillAttr()));
+  }
+  if (bounds.empty()) {
+    return need(op.getOperand(), inner, request.guards);
+  }
+  auto operand = need(op.getOperand(), inner, addGuards(request.guards, bounds));
+  if (!operand) {
+    return std::nullopt;
+  }
+  Node node(op.getLoc());
+  node.kind = NodeKind::Select;
+  node.type = cast<RankedTensorType>(op.getType()).getElementType();
+  node.operands = {*operand, addConstant(op.getLoc(), cast<TypedAttr>(op.getFillAttr()))};
+  node.bounds.assign(bounds.begin(), bounds.end());
+  return add(std::move(node));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request, ConcatOp op) {
+  Exprs index = unpack(request.index);
+  SizeExpr at = index[op.getDim()], begin = constant(0);
+  struct Piece {
+    unsigned node;
+    SmallVector<Bound> bounds;
+  };
+  SmallVector<Piece> pieces;
+  for (Value operand : op.getOperands()) {
+    SizeExpr size = getSizes(cast<RankedTensorType>(operand.getType()))[op.getDim()];
+    SizeExpr local = program.facts.simplify(at - begin);
+    SmallVector<Bound> bounds{{local, constant(0), size}};
+    begin = begin + size;
+    if (!simplify(bounds) || size.isConstant(0)) {
+      continue;
+    }
+    Exprs inner = index;
+    inner[op.getDim()] = local;
+    if (auto node = need(operand, inner, addGuards(request.guards, bounds))) {
+      pieces.push_back({*node, bounds});
+    }
+    if (bounds.empty()) {
+      break; // always this piece
+    }
+  }
+  if (missing) {
+    return std::nullopt;
+  }
+  if (pieces.empty()) {
+    return addConstant(op.getLoc(), cast<TypedAttr>(Builder(context).getZeroAttr(
+                                        cast<RankedTensorType>(op.getType()).getElementType())));
+  }
+  // Where the earlier pieces do not lie, the last one does.
+  unsigned result = pieces.back().node;
+  for (const Piece &piece : llvm::reverse(ArrayRef(pieces).drop_back())) {
+    Node node(op.getLoc());
+    node.kind = NodeKind::Select;
+    node.type = program.nodes[result].type;
+    node.operands = {piece.node, result};
+    node.bounds.assign(piece.bounds.begin(), piece.bounds.end());
+    result = add(std::move(node));
+  }
+  return result;
+}
+
+/// Which of eager's errors the check of a gather stands for.
+static ErrorCode getIndexError(Operation *op) {
+  auto raises = op ? op->getAttrOfType<StringAttr>("frit.raises") : StringAttr();
+  return llvm::StringSwitch<ErrorCode>(raises ? raises.getValue() : "")
+      .Case("embedding", ErrorCode::EmbeddingIndexOutOfRange)
+      .Case("gather", ErrorCode::GatherIndexOutOfRange)
+      .Case("target", ErrorCode::TargetOutOfRange)
+      .Case("index_select", ErrorCode::SelectedIndexOutOfRange)
+      .Default(ErrorCode::IndexOutOfRange);
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request, GatherOp op) {
+  Exprs index = unpack(request.index);
+  auto sizes = getSizes(cast<RankedTensorType>(op.getSource().getType()));
+  SmallVector<unsigned> loaded;
+  for (Value value : op.getIndices()) {
+    if (auto node = need(value, index, request.guards)) {
+      loaded.push_back(*node);
+    }
+  }
+  if (missing) {
+    return std::nullopt;
+  }
+  // One check a loaded index, found again when the source has been pulled.
+  Exprs values;
+  for (auto [i, node] : llvm::enumerate(loaded)) {
+    unsigned dimension = 0;
+    for (auto [k, result] : llvm::enumerate(op.getMap().getResults())) {
+      if (SizeExpr(result) == SizeExpr::value(context, i)) {
+        dimension = k;
+      }
+    }
+    std::optional<unsigned> known;
+    auto key = std::tuple(op.getOperation(), i, request.index.getAsOpaquePointer(),
+                          request.guards.getAsOpaquePointer());
+    if (auto it = checks.find(key); it != checks.end()) {
+      known = it->second;
+    }
+    if (!known) {
+      Node check(op.getLoc());
+      check.kind = NodeKind::Check;
+      check.type = IntegerType::get(context, 64);
+      check.operands = {node};
+      check.op = op;
+      check.expr = sizes[dimension];
+      check.check = op.getCheck();
+      check.error = getIndexError(op);
+      // Indexing by tensors counts its index tensors, other operators the source's dims.
+      auto told = op->getAttrOfType<IntegerAttr>("frit.dimension");
+      check.dimension = told ? told.getInt() : op.getCheck() == IndexCheck::Wrap ? i : dimension;
+      check.bounds = unpackGuards(request.guards);
+      known = checks[key] = add(std::move(check));
+      program.facts.setExtent("v" + std::to_string(*known), sizes[dimension]);
+    }
+    values.push_back(SizeExpr::value(context, *known));
+  }
+  Exprs inner;
+  for (SizeAttr result : op.getMap().getResults()) {
+    inner.push_back(program.facts.simplify(SizeExpr(result).substituteDims(index, values)));
+  }
+  return need(op.getSource(), inner, request.guards);
+}
+
+FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Request &request,
+                                                                    ReduceOp op) {
+  auto Result = [](std::optional<unsigned> node) {
+    return FailureOr<std::optional<unsigned>>(node);
+  };
+  Exprs at = unpack(request.index);
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  if (tracing) {
+    if (!reached) {
+      reached.emplace(op, at);
+    }
+    return Result(addConstant(op.getLoc(), Builder(context).getZeroAttr(element)));
+  }
+  auto kept = getSizes(cast<RankedTensorType>(op.getType()));
+  auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
+  bool isAcross = op->hasAttr(kAcrossAttr);
+  const Exprs &keptIndex = isAcross ? reducedIndex : parallelIndex,
+              &sweptIndex = isAcross ? parallelIndex : reducedIndex;
+  const Exprs &keptSizes = isAcross ? reducedSizes : parallelSizes,
+              &sweptSizes = isAcross ? parallelSizes : reducedSizes;
+  Exprs row = reexpress(keptIndex, keptSizes, kept);
+  if (at != row && linearise(at, kept) != linearise(row, kept)) {
+    op->emitError("reduction is read at another row than it is computed in; its reader belongs "
+                  "into another kernel");
+    return failure();
+  }
+  if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
+    return Result(it->second);
+  }
+  Exprs reduced;
+  for (int64_t dim : op.getDims()) {
+    reduced.push_back(full[dim]);
+  }
+  if (product(context, kept) != product(context, keptSizes) ||
+      product(context, reduced) != product(context, sweptSizes)) {
+    op->emitError("reduces ") << product(context, reduced).str() << " elements a row in "
+                              << product(context, kept).str() << " rows, the kernel's domain has "
+                              << product(context, sweptSizes).str() << " in "
+                              << product(context, keptSizes).str();
+    return failure();
+  }
+  Exprs column = reexpress(sweptIndex, sweptSizes, reduced), index;
+  auto nextRow = row.begin(), nextColumn = column.begin();
+  for (unsigned i = 0; i < full.size(); ++i) {
+    index.push_back(llvm::is_contained(op.getDims(), i) ? *nextColumn++ : *nextRow++);
+  }
+  auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
+  if (!operand) {
+    return Result(std::nullopt);
+  }
+  Node node(op.getLoc());
+  node.kind = NodeKind::Reduce;
+  node.isAcross = isAcross;
+  node.type = element;
+  node.op = op;
+  node.operands = {*operand};
+  return Result(reduceNodes[op] = add(std::move(node)));
+}
+
+std::optional<unsigned> KernelProgramBuilder::makeApply(const Request &request, Operation *op) {
+  Exprs index = unpack(request.index);
+  Node node(op->getLoc());
+  for (Value operand : op->getOperands()) {
+    bool tensor = isa<RankedTensorType>(operand.getType());
+    if (auto id = need(operand, tensor ? ArrayRef<SizeExpr>(index) : ArrayRef<SizeExpr>(),
+                       request.guards)) {
+      node.operands.push_back(*id);
+    }
+  }
+  if (missing) {
+    return std::nullopt;
+  }
+  node.kind = NodeKind::Apply;
+  node.type = getElementTypeOrSelf(op->getResult(0).getType());
+  node.op = op;
+  node.bounds = unpackGuards(request.guards);
+  return add(std::move(node));
+}
+
+FailureOr<KernelProgram> KernelProgram::build(KernelOp kernel, bool joinReads) {
+  return KernelProgramBuilder(kernel, joinReads).build();
+}

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "kernel/KernelProgram.h"
+#include "kernel/RowsAndColumns.h"
+
+#include <map>
+#include <tuple>
+
+/// From tensor algebra to a flat program, by demand: a value is asked for at an
+/// index, and asks its operands at theirs. Requests are memoised on (value,
+/// index, bounds in force), worked off on an explicit stack, and simplified with
+/// the extents of the domain, so that a chain of views costs nothing.
+namespace mlir::frit {
+
+using Exprs = SmallVector<SizeExpr>;
+
+class KernelProgramBuilder {
+public:
+  explicit KernelProgramBuilder(KernelOp kernel, bool joinReads = false)
+      : program(kernel), kernel(kernel), context(kernel.getContext()), joinReads(joinReads) {}
+
+  FailureOr<KernelProgram> build();
+
+private:
+  struct Request {
+    Value value;
+    ArrayAttr index, guards;
+    bool operator==(const Request &other) const = default;
+  };
+  using Key = std::pair<Value, std::pair<Attribute, Attribute>>;
+
+  SizeExpr constant(int64_t value) { return SizeExpr::constant(context, value); }
+  LogicalResult chooseDomain();
+  FailureOr<Exprs> resultIndex(Value value);
+  /// Where `value` reads its operands, by argument, at its own index.
+  std::map<unsigned, SizeExpr> addressesOf(Value value);
+  std::optional<Exprs> followFirst(Value value, Value first, ArrayRef<SizeExpr> index);
+  bool isStacked(Value value);
+  LogicalResult addStore(unsigned result, Value value, ArrayRef<SizeExpr> strides,
+                         SizeExpr address);
+  Exprs reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from, ArrayRef<SizeExpr> to);
+  SizeExpr linearise(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> sizes);
+
+  FailureOr<unsigned> pull(Request root);
+  FailureOr<std::optional<unsigned>> make(const Request &request);
+  std::optional<unsigned> need(Value value, ArrayRef<SizeExpr> index, ArrayAttr guards);
+  unsigned add(Node node) {
+    program.nodes.push_back(std::move(node));
+    return program.nodes.size() - 1;
+  }
+  unsigned addConstant(Location loc, TypedAttr value);
+  void addIndexOperands(Node &node);
+  ArrayAttr pack(ArrayRef<SizeExpr> exprs);
+  Exprs unpack(ArrayAttr exprs);
+  SmallVector<Bound> unpackGuards(ArrayAttr guards);
+  ArrayAttr addGuards(ArrayAttr guards, ArrayRef<Bound> more);
+  /// Drops what always holds; false if one bound never does.
+  bool simplify(SmallVectorImpl<Bound> &bounds);
+
+  std::optional<unsigned> makeLoad(const Request &request, BlockArgument argument);
+  std::optional<unsigned> makeRandom(const Request &request, RandomOp op);
+  std::optional<unsigned> makeReindex(const Request &request, ReindexOp op);
+  std::optional<unsigned> makeConcat(const Request &request, ConcatOp op);
+  std::optional<unsigned> makeGather(const Request &request, GatherOp op);
+  FailureOr<std::optional<unsigned>> makeReduce(const Request &request, ReduceOp op);
+  std::optional<unsigned> makeApply(const Request &request, Operation *op);
+
+  KernelProgram program;
+  KernelOp kernel;
+  MLIRContext *context;
+  bool joinReads;
+  /// The domain as derived, and the index of its dims (0 for size 1).
+  Exprs parallelSizes, reducedSizes, parallelIndex, reducedIndex;
+  ReduceOp firstReduce;
+  llvm::DenseMap<Key, unsigned> memo;
+  llvm::DenseMap<Operation *, unsigned> reduceNodes;
+  std::map<std::tuple<Operation *, size_t, const void *, const void *>, unsigned> checks;
+  std::vector<Request> stack;
+  bool missing = false;
+  /// While results are traced, dims stand for the result's own index.
+  bool tracing = false;
+  std::optional<std::pair<ReduceOp, Exprs>> reached;
+};
+
+} // namespace mlir::frit
