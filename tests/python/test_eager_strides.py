@@ -151,6 +151,19 @@ def count(function, inputs):
     return len(result) if isinstance(result, (tuple, list)) else 1
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_strides_of_dims_of_size_1_are_promised_too(dynamic):
+    def function(x):
+        total = x.sum(0, keepdim=True)
+        return total, x.amax(1, keepdim=True), x.mean((0, 1), keepdim=True), (x + 1)[:1], (x * 2)[:, None], total
+
+    x = torch.randn(4, 3).t()
+    actual = torch.compile(function, backend="frit", dynamic=dynamic, options={"strict": True})(x)
+    expected = function(x)
+    assert [a.stride() for a in actual] == [e.stride() for e in expected]
+    assert actual[0] is actual[-1] and all(torch.allclose(a, e) for a, e in zip(actual, expected, strict=True))
+
+
 def test_a_named_tuple_of_results_may_be_laid_anew():
     x = torch.randn(4, 3).t()
 
