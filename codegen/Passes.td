@@ -51,6 +51,36 @@ def GenerateCpuKernelsPass : Pass<"frit-generate-cpu-kernels", "::mlir::ModuleOp
   let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
 }
 
+def PrintKernelProgramsPass : Pass<"frit-print-kernel-programs", "::mlir::ModuleOp"> {
+  let summary = "print the flat program of every frit.kernel";
+  let description = [{
+    Code generators do not read the body of a kernel, but its flat program: the
+    iteration domain (parallel dims, then reduced ones), a line for each load,
+    operation and reduction with the dims that it depends on and the number of
+    reductions before it (`level`), and the stores. The pass prints it to `output`
+    (`-` is the standard output) and leaves the module as it is.
+
+    ```mlir
+    frit.kernel @double(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = arith.addf %x, %x : tensor<8xf32>
+      frit.yield %0 : tensor<8xf32>
+    }
+    ```
+
+    prints
+
+    ```
+    kernel double
+    domain [8]
+    %0 = load arg0[d0] : f32 dims {0} level 0
+    %1 = apply arith.addf %0, %0 : f32 dims {0} level 0
+    store %1 -> result 0[d0]
+    ```
+  }];
+  let options = [Option<"output", "output", "std::string", "\"-\"", "file to write">];
+  let statistics = [Statistic<"numKernels", "kernels", "kernels printed">];
+}
+
 def EmitPtxPass : Pass<"frit-emit-ptx", "::mlir::ModuleOp"> {
   let summary = "print the PTX of every gpu.module in place of it";
   let description = [{
