@@ -15,13 +15,26 @@ struct Moments {
 };
 } // namespace
 
-/// Mean, x - mean and the biased variance over `dims`, which stay with size 1.
-static Moments moments(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
+/// Mean, x - mean and the biased variance over `dims`, which stay with size 1. On CPUs the sweep of
+/// the squares also sums the differences: a mean that was rounded leaves some, by which mean and
+/// variance are corrected. Equal values then have no deviation, as in ATen (Chan, Golub, LeVeque,
+/// 1983, formula 1.7).
+static Moments moments(AtenCall &call, Tensor x, ArrayRef<int64_t> dims) {
+  TensorBuilder &b = call.build();
   Tensor count = b.sizeValue(b.extent(x, dims), x.dtype);
+  auto mean = [&](Tensor value) {
+    return b.div(b.reduce(ReduceKind::Sum, value, dims, /*keep=*/true), count);
+  };
   Moments m;
-  m.mean = b.div(b.reduce(ReduceKind::Sum, x, dims, /*keep=*/true), count);
+  m.mean = mean(x);
   m.centred = b.sub(x, m.mean);
-  m.variance = b.div(b.reduce(ReduceKind::Sum, b.square(m.centred), dims, true), count);
+  m.variance = mean(b.square(m.centred));
+  if (x.dtype == DType::F32 && !call.isForGpu()) {
+    Tensor rest = mean(m.centred);
+    m.mean = b.add(m.mean, rest);
+    m.centred = b.sub(x, m.mean);
+    m.variance = b.maximum(b.sub(m.variance, b.square(rest)), b.constant(x.dtype, 0));
+  }
   return m;
 }
 
@@ -89,7 +102,7 @@ static Values layerNorm(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(b, x, dims);
+  Moments m = moments(call, x, dims);
   Tensor rstd = inverseDeviation(b, m.variance, call.number(4));
   Tensor y = affine(b, b.mul(m.centred, rstd), call.optionalTensor(2), call.optionalTensor(3));
   return finishAll(call, {y, m.mean, rstd});
@@ -166,7 +179,7 @@ static Values groupNorm(AtenCall &call) {
     return call.refuse("statistics over no elements");
   }
   Tensor x = b.reshape(b.toMath(input), {samples, groups, *perGroup, pixels});
-  Moments m = moments(b, x, {2, 3});
+  Moments m = moments(call, x, {2, 3});
   Tensor rstd = inverseDeviation(b, m.variance, call.number(7));
   auto perChannel = [&](Tensor value) {
     return value.value ? b.reshape(value, {groups, *perGroup, b.size(1)}) : value;
@@ -234,7 +247,7 @@ static Values batchNormTraining(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(b, x, dims);
+  Moments m = moments(call, x, dims);
   Tensor invstd = inverseDeviation(b, m.variance, call.number(7));
   Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
                     asChannels(b, call.optionalTensor(2), x.rank()));
@@ -265,7 +278,7 @@ static Values batchNormWithoutStatistics(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(b, x, dims);
+  Moments m = moments(call, x, dims);
   Tensor invstd = inverseDeviation(b, m.variance, call.number(5));
   Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
                     asChannels(b, call.optionalTensor(2), x.rank()));
@@ -286,7 +299,7 @@ static Values instanceNorm(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(b, x, dims);
+  Moments m = moments(call, x, dims);
   Tensor y = b.mul(m.centred, inverseDeviation(b, m.variance, call.number(7)));
   return finishAll(call, {affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
                                  asChannels(b, call.optionalTensor(2), x.rank()))});

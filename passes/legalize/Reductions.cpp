@@ -32,11 +32,18 @@ Tensor mlir::frit::meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, 
   return b.div(sumOver(b, x, dims, keep), count);
 }
 
-Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale) {
+Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale,
+                     bool corrects) {
   Tensor mean = meanOver(b, x, dims, /*keep=*/true);
   Tensor centered = b.sub(x, mean);
-  Tensor squared = b.square(scale.value ? b.mul(centered, scale) : centered);
-  return {mean, sumOver(b, squared, dims, /*keep=*/true), centered};
+  Tensor scaled = scale.value ? b.mul(centered, scale) : centered;
+  Tensor squares = sumOver(b, b.square(scaled), dims, /*keep=*/true);
+  if (corrects) {
+    Tensor rest = b.square(sumOver(b, scaled, dims, /*keep=*/true));
+    rest = b.div(rest, countOf(b, x, dims, x.dtype));
+    squares = b.maximum(b.sub(squares, rest), b.constant(x.dtype, 0));
+  }
+  return {mean, squares, centered};
 }
 
 Tensor mlir::frit::varianceOf(TensorBuilder &b, const Moments &moments, Tensor x,
@@ -190,7 +197,7 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
     bool keep = call.boolean(3);
     bool scales = x.dtype == DType::F32 && call.tensor(0).dtype != DType::F16 && !call.isForGpu();
     Scale scale = scales ? Scale::get(b, x, dims) : Scale();
-    Moments moments = Moments::get(b, x, dims, scale.to);
+    Moments moments = Moments::get(b, x, dims, scale.to, scales);
     Tensor value = varianceOf(b, moments, x, dims, correction);
     value = root ? b.math<math::SqrtOp>(value) : value;
     for (int powers = scales ? (root ? 1 : 2) : 0; powers > 0; --powers) {

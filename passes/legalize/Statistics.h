@@ -17,8 +17,10 @@ struct Moments {
   Tensor mean, squares, centered;
 
   /// Differences from the mean are multiplied by `scale`, if it has a value, before they are
-  /// squared.
-  static Moments get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale = {});
+  /// squared. `corrects`: the squares are corrected by what a mean that was rounded leaves of the
+  /// differences (Chan, Golub, LeVeque, 1983, formula 1.7).
+  static Moments get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale = {},
+                     bool corrects = false);
 };
 /// squares / max(count - correction, 0).
 Tensor varianceOf(TensorBuilder &b, const Moments &moments, Tensor x, ArrayRef<int64_t> dims,
