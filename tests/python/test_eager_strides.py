@@ -172,3 +172,25 @@ def test_a_named_tuple_of_results_may_be_laid_anew():
 
     actual, expected = torch.compile(function, backend="frit", options={"strict": True})(x), function(x)
     assert all(torch.equal(a, b) and a.stride() == b.stride() for a, b in zip(actual, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    "function, operands",
+    [
+        (lambda x: F.channel_shuffle(x, 2), [channels_last(2, 4, 6, 5)]),
+        (lambda x: F.glu(x, 1), [channels_last(2, 4, 3, 4)]),
+        (lambda x: F.glu(x, 0), [torch.randn(2, 6, 5, 4).permute(0, 3, 1, 2)]),
+        (lambda x: F.softmax(x, 0), [torch.randn(3, 2).t()]),
+        (F.cross_entropy, [torch.randn(3, 2).t(), torch.rand(3, 2).t()]),
+    ],
+    ids=["channel_shuffle", "glu", "glu of a permutation", "softmax", "cross_entropy of probabilities"],
+)
+def test_strides_of_results_and_gradients_are_those_of_aot_eager(function, operands):
+    def strides(backend):
+        x, *rest = operands
+        x = x.clone().requires_grad_()
+        result = torch.compile(function, backend=backend)(x, *rest)
+        (gradient,) = torch.autograd.grad(result.square().sum(), x)
+        return result.stride(), gradient.stride()
+
+    assert strides("frit") == strides("aot_eager")

@@ -66,3 +66,18 @@ def test_points_between_tensors_are_rounded_as_eagers(name, dtype):
     arguments = torch.tensor(-0.9375 if dtype.is_floating_point else 1.0), torch.tensor(2.125)
     for actual, expected in zip(torch.compile(function, backend="frit")(*arguments), function(*arguments), strict=True):
         assert torch.equal(actual, expected)
+
+
+@pytest.mark.parametrize("value", [1234.567, -8.4784, 0.1, 7.7e5])
+@pytest.mark.parametrize("size", [5, 17, 768, 3000])
+def test_equal_values_have_no_deviation(value, size):
+    """The mean of equal values is often rounded to a neighbour of the value; eager's Welford is exact."""
+
+    def function(x):
+        normal = F.layer_norm(x, x.shape[1:]), F.group_norm(x[None], x.shape[0]), F.batch_norm(x.t(), None, None, training=True)
+        return *normal, F.instance_norm(x[None]), x.std(1)
+
+    *normal, deviation = torch.compile(function, backend="frit")(torch.full((3, size), value))
+    assert not any(result.any() for result in normal)
+    # The correction is as exact as a sum of a few roundings of the value: the root of what is left is far below one of them.
+    assert deviation.max() <= 2**-28 * abs(value)

@@ -83,6 +83,8 @@ def _padded(x, pad, value=0):
 
 # operator -> a function of its arguments whose (first) result has eager's strides
 EAGER_LAYOUT = {
+    aten._log_softmax_backward_data.default: _contiguous,
+    aten._softmax_backward_data.default: _contiguous,
     aten.angle.default: _angle,
     aten.constant_pad_nd.default: _padded,
     aten.index.Tensor: _indexed,
@@ -116,6 +118,9 @@ SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backwar
 # As EAGER_LAYOUT, for operators that are decomposed.
 EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
+    aten.channel_shuffle.default: lambda x, _: _suggested(x),
+    aten.native_channel_shuffle.default: lambda x, _: _suggested(x),
+    aten.glu_backward.default: _contiguous,
     aten.huber_loss_backward.default: _contiguous,
     aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
     aten.masked_fill.Scalar: _filled,
