@@ -116,7 +116,7 @@ void ColumnReduction::chooseTile() {
   if (!rowDim && states <= 2) {
     blockVectors = 4;
   }
-  once = isLongBody(f, program, roots, lane);
+  once = isLongBody(f, program, roots, lane, {}, program.reducedMask());
   if (once) {
     // Long code hides its latencies by itself.
     blockRows = blockVectors = 1;

@@ -285,14 +285,14 @@ static unsigned lengthOf(const Node &node) {
 }
 
 bool mlir::frit::isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
-                            unsigned lane, ArrayRef<unsigned> known) {
+                            unsigned lane, ArrayRef<unsigned> known, uint32_t along) {
   constexpr unsigned kLong = 20;
   std::vector<bool> needed;
   program.reach(roots, needed, known);
   unsigned length = 0;
   bool narrow = false;
   for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-    if (needed[id] && (node.dims >> lane & 1)) {
+    if (needed[id] && (node.dims >> lane & 1) && (node.dims & along)) {
       length += llvm::is_contained(known, id) ? 2 : lengthOf(node);
       narrow |= node.kind == NodeKind::Load && getElementBytes(node.type) < 4;
     }

@@ -61,9 +61,10 @@ sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values>
 void hoistProducts(func::FuncOp function);
 
 /// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it
-/// had better be emitted once, and may be: every access under a mask.
+/// had better be emitted once, and may be: every access under a mask. Only what depends on one of
+/// the dims `along` too, a mask, is part of the body; the rest is computed beside the loop.
 bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
-                unsigned lane, ArrayRef<unsigned> known = {});
+                unsigned lane, ArrayRef<unsigned> known = {}, uint32_t along = ~0u);
 
 /// Whether no result of the whole domain depends on the last phase's reductions. Nothing
 /// sweeps the domain after it then, so the results may be written in that sweep, even
