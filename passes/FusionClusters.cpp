@@ -25,6 +25,9 @@ FusionClusters::FusionClusters(GraphOp graph, const LoopNests &nests)
     units.emplace_back();
     units.back().first = units.back().last = number;
     NestRole role = nests.getRole(&op);
+    if (auto bind = dyn_cast<BindOp>(op)) {
+      binds[bind.getSymbol()] = number;
+    }
     if (role == NestRole::Opaque) {
       addOpaque(&op, number);
     } else if (role == NestRole::Loop) {
@@ -86,6 +89,24 @@ void FusionClusters::addOpaque(Operation *op, unsigned number) {
   }
 }
 
+void FusionClusters::addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors) {
+  if (binds.empty()) {
+    return;
+  }
+  AttrTypeWalker walker;
+  walker.addWalk([&](SizeAttr size) {
+    SizeExpr(size).forEachSymbol([&](StringRef name) {
+      if (auto bind = binds.find(name); bind != binds.end()) {
+        predecessors.push_back(bind->second);
+      }
+    });
+  });
+  walker.walk(op->getAttrDictionary());
+  for (Type type : op->getResultTypes()) {
+    walker.walk(type);
+  }
+}
+
 /// Follows a nest's operands through everything that is computed inside of it.
 void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
                                  unsigned &operations) {
@@ -100,6 +121,7 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
   auto visitOperands = [&](Operation *op, const ReadPlace &place) {
     if (counted.insert(op).second) {
       ++operations;
+      addBindsOf(op, units[numbers.lookup(loop)].predecessors);
     }
     for (OpOperand &operand : op->getOpOperands()) {
       // The nest itself, if a stack, runs over the places of its pieces.

@@ -3,6 +3,8 @@
 #include "passes/FusionRules.h"
 #include "passes/LoopNests.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <array>
 
 /// Groups of loop nests that become one kernel each.
@@ -51,6 +53,9 @@ private:
   void addOpaque(Operation *op, unsigned number);
   void addLoop(Operation *op, unsigned number);
   void gatherReads(Operation *loop, SmallVectorImpl<Read> &reads, unsigned &operations);
+  /// An operation whose sizes name a symbol needs the frit.bind that defines it, as it needs an
+  /// operand.
+  void addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors);
   /// Whether `from` needs `on` by way of a third unit (or, if `directly` counts,
   /// at all).
   bool depends(unsigned from, unsigned on, bool directly = true) const;
@@ -81,6 +86,7 @@ private:
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> argumentReaders;
   llvm::DenseMap<Value, SmallVector<unsigned, 1>> argumentStores;
   std::optional<unsigned> lastEffect;
+  llvm::StringMap<unsigned> binds;
   std::array<unsigned, 16> refusals{};
 };
 

@@ -160,6 +160,26 @@ frit.graph @no_fuse_cycle(%x: !t, %w: !t) -> !t {
 
 // -----
 
+// What is multiplied has a size that the host reads from the largest index: the symbol is needed as
+// an operand is.
+// CHECK-LABEL: @no_fuse_cycle_by_symbol
+// CHECK: frit.region
+// CHECK: frit.aten "aten._local_scalar_dense.default"
+// CHECK: frit.bind "u0"
+// CHECK: frit.region
+// CHECK-NOT: frit.region
+frit.graph @no_fuse_cycle_by_symbol(%x: tensor<8xf32>) -> (tensor<i64>, tensor<?xf32, #frit.dims<[u0]>>)
+    attributes {symbols = [#frit.symbol<"u0", min = 0, max = 8, unbacked>]} {
+  %i = frit.reduce <argmax> %x dims [0] : tensor<8xf32> -> tensor<i64>
+  %n = frit.aten "aten._local_scalar_dense.default"(%i) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<i64>) -> i64
+  frit.bind "u0" = %n : i64
+  %c = frit.reindex %x <(d0) -> (d0)> : tensor<8xf32> -> tensor<?xf32, #frit.dims<[u0]>>
+  %y = arith.mulf %c, %c : tensor<?xf32, #frit.dims<[u0]>>
+  frit.return %i, %y : tensor<i64>, tensor<?xf32, #frit.dims<[u0]>>
+}
+
+// -----
+
 // A transpose that only a matrix product reads stays strides.
 // CHECK-LABEL: @view_for_product
 // CHECK-NOT: frit.region

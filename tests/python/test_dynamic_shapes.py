@@ -145,3 +145,19 @@ def test_unbacked_sizes():
         compiled = torch.compile(function, backend="frit", fullgraph=True)
         for x in (torch.tensor([1.0, -1.0, 2.0]), torch.ones(5), -torch.ones(4), torch.randn(33)):
             checker.check(function, x, compiled=compiled)
+
+
+def test_an_index_that_the_host_reads_orders_kernels():
+    """What writes at the index needs the kernel that finds it, though no operand says so."""
+
+    def function(x):
+        index = x.argmax().item()
+        torch._check(index >= 0)
+        torch._check(index < x.numel())
+        x[index] = 0
+        return x * 2
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        x = torch.tensor([1.0, 3.0, 2.0])
+        result = torch.compile(function, backend="frit", fullgraph=True, options={"strict": True})(x)
+    assert x.tolist() == [1, 0, 2] and result.tolist() == [2, 0, 4]
