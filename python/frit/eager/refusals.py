@@ -5,6 +5,7 @@ Written by scripts/generate-eager-refusals.py.
 
 REFUSED = {
     "aten._prelu_kernel.default": (True, "bool uint8 int8 int16 int32 int64"),
+    "aten._softmax_backward_data.default": (True, "bool uint8 int8 int16 int32 int64"),
     "aten._upsample_nearest_exact1d.default": (True, "bool int8 int16 int32 int64"),
     "aten.addcdiv.default": (True, "bool uint8 int8 int16 int32 int64"),
     "aten.addcmul.default": (True, "bool"),
