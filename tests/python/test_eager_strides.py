@@ -194,3 +194,19 @@ def test_strides_of_results_and_gradients_are_those_of_aot_eager(function, opera
         return result.stride(), gradient.stride()
 
     assert strides("frit") == strides("aot_eager")
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_losses_of_images_in_other_layouts_are_eagers(reduction):
+    target = torch.randint(0, 3, (2, 4, 4))
+
+    def outcome(backend, x):
+        x = x.clone().requires_grad_()
+        result = torch.compile(F.nll_loss, backend=backend)(x, target, reduction=reduction)
+        try:
+            return result.stride(), torch.autograd.grad(result.sum(), x)[0].stride()
+        except RuntimeError as error:
+            return result.stride(), str(error)
+
+    for x in (channels_last(2, 3, 4, 4), torch.randn(4, 3, 4, 2).transpose(0, 3), torch.randn(2, 3, 4, 4)):
+        assert outcome("frit", x) == outcome("aot_eager", x)

@@ -298,12 +298,18 @@ def _tensors(values):
     return [x for x in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(x, torch.Tensor)]
 
 
+#: Eager takes some layouts, lays results anew in others and refuses the rest: its own kernels say which.
+WHOLE_UNLESS_CONTIGUOUS = {aten.nll_loss2d_forward.default, aten.nll_loss2d_backward.default}
+
+
 def _keeping(op, rule, layout, /, *args, **kwargs):
     """The operator by its decomposition, or as it is where it has none, with eager's strides; NotImplemented where it has to stay whole."""
     if getattr(_nested, "active", False):
         return rule(*args, **kwargs) if rule is not None else NotImplemented
     if all(is_contiguous_or_false(x) for value in (*args, *kwargs.values()) for x in _tensors(value)):
         return rule(*args, **kwargs) if rule is not None else NotImplemented
+    if op in WHOLE_UNLESS_CONTIGUOUS:
+        return NotImplemented
     _nested.active = True
     try:
         with disable_proxy_modes_tracing():
