@@ -119,13 +119,7 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
       layout = withOffset(layout, tensors.find(self)->second.layout.getOffset());
     }
     format::Dtype dtype = dtypeOf(cast<DTypeAttr>(op.getResultDtypes()[number]).getValue());
-    bool isNew = true;
-    for (SizeExpr size : getSizes(tensor)) {
-      bool defined = true;
-      size.forEachSymbol([&](StringRef name) { defined &= symbolRegisters.contains(name); });
-      isNew &= defined;
-    }
-    if (isNew) {
+    if (areSizesKnown(result)) {
       auto value = valueOf(ValueKind::Tensor, newTensor(result, dtype, layout, result));
       value->integer = keptOf(result, layout);
       return value;

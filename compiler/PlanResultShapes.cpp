@@ -17,16 +17,17 @@ void PlanWriter::checkLater(Value result) {
   }
 }
 
+bool PlanWriter::areSizesKnown(Value tensor) const {
+  bool known = true;
+  for (SizeExpr size : getSizes(cast<RankedTensorType>(tensor.getType()))) {
+    size.forEachSymbol([&](StringRef name) { known &= symbolRegisters.contains(name); });
+  }
+  return known;
+}
+
 void PlanWriter::checkKnownShapes() {
-  auto isKnown = [&](Value result) {
-    bool known = true;
-    for (SizeExpr size : getSizes(cast<RankedTensorType>(result.getType()))) {
-      size.forEachSymbol([&](StringRef name) { known &= symbolRegisters.contains(name); });
-    }
-    return known;
-  };
   llvm::erase_if(unchecked, [&](Value result) {
-    if (!isKnown(result)) {
+    if (!areSizesKnown(result)) {
       return false;
     }
     TensorValue call = tensors.find(result)->second;

@@ -134,6 +134,8 @@ private:
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
                      mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
   // PlanResultShapes.cpp: results whose shapes only their calls know.
+  /// Whether all symbols of its sizes are bound by now.
+  bool areSizesKnown(mlir::Value tensor) const;
   void checkLater(mlir::Value result);
   void checkKnownShapes();
   static mlir::Operation *lastCheck(mlir::Block &block);

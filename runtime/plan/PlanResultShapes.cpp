@@ -32,20 +32,21 @@ Status PlanExecutor::checkShape(const RunState &state, uint32_t shaped, uint32_t
   size_t rank = type.sizes.size();
   bool hasSizes = found.dtype == type.dtype && static_cast<size_t>(found.rank) == rank;
   bool hasStrides = true, isEmpty = false;
-  std::string sizes, expected;
-  for (int64_t dim = 0; dim < found.rank; ++dim) {
-    sizes += (dim ? ", " : "") + std::to_string(found.sizes[dim]);
-    isEmpty |= found.sizes[dim] == 0;
-  }
-  for (size_t dim = 0; dim < rank; ++dim) {
+  for (size_t dim = 0; hasSizes && dim < rank; ++dim) {
     int64_t size = state.ints[type.sizes[dim]];
-    expected += (dim ? ", " : "") + std::to_string(size);
-    hasSizes = hasSizes && found.sizes[dim] == size;
-    hasStrides = hasStrides && hasSizes &&
-                 (size == 1 || found.strides[dim] == state.ints[type.strides[dim]]);
+    hasSizes = found.sizes[dim] == size;
+    hasStrides &= size == 1 || found.strides[dim] == state.ints[type.strides[dim]];
+    isEmpty |= size == 0;
   }
   if (hasSizes && (hasStrides || isEmpty)) {
     return Status::ok();
+  }
+  std::string sizes, expected;
+  for (int64_t dim = 0; dim < found.rank; ++dim) {
+    sizes += (dim ? ", " : "") + std::to_string(found.sizes[dim]);
+  }
+  for (size_t dim = 0; dim < rank; ++dim) {
+    expected += (dim ? ", " : "") + std::to_string(state.ints[type.sizes[dim]]);
   }
   return Status::error(
       ErrorKind::Disagreement,

@@ -118,8 +118,8 @@ SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backwar
 # As EAGER_LAYOUT, for operators that are decomposed.
 EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
-    aten.channel_shuffle.default: lambda x, _: _suggested(x),
-    aten.native_channel_shuffle.default: lambda x, _: _suggested(x),
+    aten.channel_shuffle.default: _suggested,
+    aten.native_channel_shuffle.default: _suggested,
     aten.glu_backward.default: _contiguous,
     aten.huber_loss_backward.default: _contiguous,
     aten.log_sigmoid_backward.default: lambda grad, *_: torch.empty_like(grad),
