@@ -18,9 +18,9 @@ static Tensor layerNorm(AtenCall &call, TensorBuilder &b) {
   for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
     dims.push_back(i);
   }
-  Moments moments = Moments::get(b, x, dims);
-  Tensor variance = varianceOf(b, moments, x, dims, 0);
-  Tensor y = b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(variance, call.number(4))));
+  Moments moments = Moments::get(call, x, dims);
+  Tensor y =
+      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number(4))));
   if (!call.isNone(2)) {
     y = b.mul(y, b.toMath(call.tensor(2)));
   }
@@ -58,9 +58,9 @@ static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
   }
   SizeExpr pixels = product(b.getContext(), ArrayRef(sizes).drop_front(2));
   Tensor grouped = b.reshape(x, {sizes[0], groups, *channels, pixels});
-  Moments moments = Moments::get(b, grouped, {2, 3});
-  Tensor variance = varianceOf(b, moments, grouped, {2, 3}, 0);
-  Tensor y = b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(variance, call.number(4))));
+  Moments moments = Moments::get(call, grouped, {2, 3});
+  Tensor y =
+      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number(4))));
   SmallVector<SizeExpr> perChannel = {groups, *channels, b.size(1)};
   if (!call.isNone(2)) {
     y = b.mul(y, b.reshape(b.toMath(call.tensor(2)), perChannel));

@@ -2,41 +2,12 @@
 // two-pass (mean, then the mean square about it), accumulated in f32 or wider; a
 // schedule keeps the row at hand, so the second pass reads no memory.
 #include "passes/Layouts.h"
-#include "passes/legalize/AtenCall.h"
+#include "passes/legalize/Statistics.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::frit;
-
-namespace {
-struct Moments {
-  Tensor mean, centred, variance;
-};
-} // namespace
-
-/// Mean, x - mean and the biased variance over `dims`, which stay with size 1. On CPUs the sweep of
-/// the squares also sums the differences: a mean that was rounded leaves some, by which mean and
-/// variance are corrected. Equal values then have no deviation, as in ATen (Chan, Golub, LeVeque,
-/// 1983, formula 1.7).
-static Moments moments(AtenCall &call, Tensor x, ArrayRef<int64_t> dims) {
-  TensorBuilder &b = call.build();
-  Tensor count = b.sizeValue(b.extent(x, dims), x.dtype);
-  auto mean = [&](Tensor value) {
-    return b.div(b.reduce(ReduceKind::Sum, value, dims, /*keep=*/true), count);
-  };
-  Moments m;
-  m.mean = mean(x);
-  m.centred = b.sub(x, m.mean);
-  m.variance = mean(b.square(m.centred));
-  if (x.dtype == DType::F32 && !call.isForGpu()) {
-    Tensor rest = mean(m.centred);
-    m.mean = b.add(m.mean, rest);
-    m.centred = b.sub(x, m.mean);
-    m.variance = b.maximum(b.sub(m.variance, b.square(rest)), b.constant(x.dtype, 0));
-  }
-  return m;
-}
 
 static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
   return b.math<math::RsqrtOp>(b.add(variance, eps));
@@ -102,9 +73,9 @@ static Values layerNorm(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(call, x, dims);
+  Moments m = Moments::get(call, x, dims);
   Tensor rstd = inverseDeviation(b, m.variance, call.number(4));
-  Tensor y = affine(b, b.mul(m.centred, rstd), call.optionalTensor(2), call.optionalTensor(3));
+  Tensor y = affine(b, b.mul(m.centered, rstd), call.optionalTensor(2), call.optionalTensor(3));
   return finishAll(call, {y, m.mean, rstd});
 }
 
@@ -179,12 +150,12 @@ static Values groupNorm(AtenCall &call) {
     return call.refuse("statistics over no elements");
   }
   Tensor x = b.reshape(b.toMath(input), {samples, groups, *perGroup, pixels});
-  Moments m = moments(call, x, {2, 3});
+  Moments m = Moments::get(call, x, {2, 3});
   Tensor rstd = inverseDeviation(b, m.variance, call.number(7));
   auto perChannel = [&](Tensor value) {
     return value.value ? b.reshape(value, {groups, *perGroup, b.size(1)}) : value;
   };
-  Tensor y = affine(b, b.mul(m.centred, rstd), perChannel(call.optionalTensor(1)),
+  Tensor y = affine(b, b.mul(m.centered, rstd), perChannel(call.optionalTensor(1)),
                     perChannel(call.optionalTensor(2)));
   return finishAll(call, {b.reshape(y, call.resultSizes(0)), b.reshape(m.mean, call.resultSizes(1)),
                           b.reshape(rstd, call.resultSizes(2))});
@@ -247,9 +218,9 @@ static Values batchNormTraining(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(call, x, dims);
+  Moments m = Moments::get(call, x, dims);
   Tensor invstd = inverseDeviation(b, m.variance, call.number(7));
-  Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
+  Tensor y = affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
                     asChannels(b, call.optionalTensor(2), x.rank()));
   SizeExpr count = b.extent(x, dims);
   // The running variance is the unbiased one.
@@ -278,9 +249,9 @@ static Values batchNormWithoutStatistics(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(call, x, dims);
+  Moments m = Moments::get(call, x, dims);
   Tensor invstd = inverseDeviation(b, m.variance, call.number(5));
-  Tensor y = affine(b, b.mul(m.centred, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
+  Tensor y = affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
                     asChannels(b, call.optionalTensor(2), x.rank()));
   return finishAll(call, {y, asVector(b, m.mean), asVector(b, invstd)});
 }
@@ -299,8 +270,8 @@ static Values instanceNorm(AtenCall &call) {
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
-  Moments m = moments(call, x, dims);
-  Tensor y = b.mul(m.centred, inverseDeviation(b, m.variance, call.number(7)));
+  Moments m = Moments::get(call, x, dims);
+  Tensor y = b.mul(m.centered, inverseDeviation(b, m.variance, call.number(7)));
   return finishAll(call, {affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
                                  asChannels(b, call.optionalTensor(2), x.rank()))});
 }

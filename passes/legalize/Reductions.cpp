@@ -13,51 +13,6 @@ using Compare = TensorBuilder::Compare;
 using Dims = SmallVector<int64_t>;
 
 //===----------------------------------------------------------------------===//
-// Moments
-//===----------------------------------------------------------------------===//
-
-Tensor mlir::frit::countOf(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, DType dtype) {
-  return b.sizeValue(b.extent(x, dims), dtype);
-}
-
-Tensor mlir::frit::sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep) {
-  return b.reduce(ReduceKind::Sum, x, dims, keep);
-}
-
-Tensor mlir::frit::meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep) {
-  Tensor count = countOf(b, x, dims, x.dtype);
-  if (isPlanted(Mistake::EmptyMean)) {
-    count = b.maximum(count, b.constant(x.dtype, 1));
-  }
-  return b.div(sumOver(b, x, dims, keep), count);
-}
-
-Moments Moments::get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale,
-                     bool corrects) {
-  Tensor mean = meanOver(b, x, dims, /*keep=*/true);
-  Tensor centered = b.sub(x, mean);
-  Tensor scaled = scale.value ? b.mul(centered, scale) : centered;
-  Tensor squares = sumOver(b, b.square(scaled), dims, /*keep=*/true);
-  if (corrects) {
-    Tensor rest = b.square(sumOver(b, scaled, dims, /*keep=*/true));
-    rest = b.div(rest, countOf(b, x, dims, x.dtype));
-    squares = b.maximum(b.sub(squares, rest), b.constant(x.dtype, 0));
-  }
-  return {mean, squares, centered};
-}
-
-Tensor mlir::frit::varianceOf(TensorBuilder &b, const Moments &moments, Tensor x,
-                              ArrayRef<int64_t> dims, double correction) {
-  Tensor divisor = b.sub(countOf(b, x, dims, x.dtype), correction);
-  if (auto count = b.extent(x, dims).getConstant()) {
-    divisor = b.constant(x.dtype, std::max(static_cast<double>(*count) - correction, 0.0));
-  } else {
-    divisor = b.maximum(divisor, b.constant(x.dtype, 0));
-  }
-  return b.div(moments.squares, divisor);
-}
-
-//===----------------------------------------------------------------------===//
 // Rules
 //===----------------------------------------------------------------------===//
 
@@ -182,6 +137,30 @@ struct Scale {
 };
 } // namespace
 
+/// The sum of ((x - mean) * scale)^2 over `dims`, which stay with size 1; no scale is 1.
+/// `corrects`: less what the rounding of the mean adds (Chan, Golub, LeVeque, 1983, formula 1.7).
+static Tensor squaresAbout(TensorBuilder &b, Tensor x, Tensor mean, ArrayRef<int64_t> dims,
+                           Tensor scale, bool corrects) {
+  Tensor centered = b.sub(x, mean);
+  centered = scale.value ? b.mul(centered, scale) : centered;
+  Tensor squares = sumOver(b, b.square(centered), dims, /*keep=*/true);
+  if (!corrects) {
+    return squares;
+  }
+  Tensor rest = b.square(sumOver(b, centered, dims, /*keep=*/true));
+  rest = b.div(rest, countOf(b, x, dims, x.dtype));
+  return b.maximum(b.sub(squares, rest), b.constant(x.dtype, 0));
+}
+
+/// max(count - correction, 0)
+static Tensor degreesOfFreedom(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims,
+                               double correction) {
+  if (auto count = b.extent(x, dims).getConstant()) {
+    return b.constant(x.dtype, std::max(static_cast<double>(*count) - correction, 0.0));
+  }
+  return b.maximum(b.sub(countOf(b, x, dims, x.dtype), correction), b.constant(x.dtype, 0));
+}
+
 /// var(self, dim, correction, keepdim); the older overloads give `unbiased`.
 static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
   return [=](AtenCall &call) -> Values {
@@ -197,8 +176,9 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
     bool keep = call.boolean(3);
     bool scales = x.dtype == DType::F32 && call.tensor(0).dtype != DType::F16 && !call.isForGpu();
     Scale scale = scales ? Scale::get(b, x, dims) : Scale();
-    Moments moments = Moments::get(b, x, dims, scale.to, scales);
-    Tensor value = varianceOf(b, moments, x, dims, correction);
+    Tensor mean = meanOver(b, x, dims, /*keep=*/true);
+    Tensor squares = squaresAbout(b, x, mean, dims, scale.to, /*corrects=*/scales);
+    Tensor value = b.div(squares, degreesOfFreedom(b, x, dims, correction));
     value = root ? b.math<math::SqrtOp>(value) : value;
     for (int powers = scales ? (root ? 1 : 2) : 0; powers > 0; --powers) {
       value = b.mul(value, scale.back);
@@ -208,7 +188,7 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
     };
     SmallVector<Tensor> results = {shaped(value, 0)};
     if (withMean) {
-      results.push_back(shaped(moments.mean, 1));
+      results.push_back(shaped(mean, 1));
     }
     return results;
   };

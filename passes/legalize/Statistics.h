@@ -11,19 +11,14 @@ Tensor sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
 /// `x` is in a floating math dtype.
 Tensor meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
 
-/// Mean and sum of squares about it, both with the dims kept as ones: two sweeps, as
-/// exact as the data allows.
+/// Mean, x - mean and the biased variance over `dims` of `x` (in a math dtype); mean and variance
+/// keep the dims with size 1. On CPUs f32 statistics are corrected by the mean of x - mean, which
+/// is not 0 where the mean was rounded: equal values then have variance 0, as in ATen (Chan, Golub,
+/// LeVeque, 1983, formula 1.7).
 struct Moments {
-  Tensor mean, squares, centered;
+  Tensor mean, centered, variance;
 
-  /// Differences from the mean are multiplied by `scale`, if it has a value, before they are
-  /// squared. `corrects`: the squares are corrected by what a mean that was rounded leaves of the
-  /// differences (Chan, Golub, LeVeque, 1983, formula 1.7).
-  static Moments get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale = {},
-                     bool corrects = false);
+  static Moments get(AtenCall &call, Tensor x, ArrayRef<int64_t> dims);
 };
-/// squares / max(count - correction, 0).
-Tensor varianceOf(TensorBuilder &b, const Moments &moments, Tensor x, ArrayRef<int64_t> dims,
-                  double correction);
 
 } // namespace mlir::frit
