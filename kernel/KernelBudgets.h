@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/FritOps.h"
+#include "kernel/ReductionAlgebra.h"
 
 /// What a thread and a block of a GPU hold: schedules are chosen by it (passes/Schedule.cpp), and
 /// kernels are shaped by it (codegen/gpu/kernels/KernelShapes.cpp).
@@ -22,10 +22,9 @@ inline bool keepsChunks(int64_t chunks, int64_t width, int64_t operands,
 template <typename Range> unsigned getSlotBytes(Range &&reduces) {
   bool takesTiles = false, isNarrow = true;
   for (ReduceOp reduce : reduces) {
-    bool isArg = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
     takesTiles |= reduce.getKind() == ReduceKind::Deviations;
-    isNarrow &=
-        !isArg && getElementTypeOrSelf(reduce.getOperand().getType()).getIntOrFloatBitWidth() <= 32;
+    isNarrow &= !isArgReduction(reduce.getKind()) &&
+                getElementTypeOrSelf(reduce.getOperand().getType()).getIntOrFloatBitWidth() <= 32;
   }
   return takesTiles && isNarrow ? 4 : 8;
 }

@@ -358,16 +358,15 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     summary.carriedValues = summary.carriedRegisters = 0;
     for (ReduceOp reduce : body.getOps<ReduceOp>()) {
       tracer.trace(reduce);
+      summary.carriedValues += countCarried(reduce.getKind());
       // A position beside the value.
-      bool isArg = reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
+      bool isArg = isArgReduction(reduce.getKind());
       unsigned registers = getStoredBytes(reduce.getOperand()) > 4 ? 2 : 1;
       if (reduce.getKind() == ReduceKind::Deviations) {
         // Squares, a distance and what it is from; and a count for all lanes.
-        summary.carriedValues += 4;
         summary.carriedRegisters += 3 * registers;
         continue;
       }
-      summary.carriedValues += isArg ? 2 : 1;
       summary.carriedRegisters += registers + (isArg ? 2 : 0);
     }
     summary.slotBytes = getSlotBytes(body.getOps<ReduceOp>());

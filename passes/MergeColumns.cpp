@@ -89,9 +89,7 @@ private:
     llvm::DenseSet<Value> behind = behindReductions(body);
     for (Operation &op : body.without_terminator()) {
       if (auto reduce = dyn_cast<ReduceOp>(op)) {
-        bool isPosition =
-            reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
-        if (isPosition || reduce.getKind() == ReduceKind::Deviations ||
+        if (isArgReduction(reduce.getKind()) || reduce.getKind() == ReduceKind::Deviations ||
             behind.contains(reduce.getOperand())) {
           return false;
         }

@@ -1,11 +1,8 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/Emitter.h"
 #include "codegen/cpu/CpuFunction.h"
-#include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -15,9 +12,7 @@ Combine::Combine(const KernelProgram &program, unsigned node)
   auto op = cast<ReduceOp>(program[node].op);
   kind = op.getKind();
   isUnsigned = op.getIsUnsigned();
-  positions = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   element = program[program[node].operands[0]].type;
-  isUnsigned |= element.isInteger(1);
 }
 
 bool Combine::canBeNarrow() const {
@@ -80,26 +75,10 @@ static Value splatConstant(OpBuilder &b, Location loc, TypedAttr attr, unsigned 
 }
 
 SmallVector<Value> Combine::identity(OpBuilder &b, unsigned lanes) const {
-  bool smallest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
-  TypedAttr attr;
-  if (kind == ReduceKind::Sum || kind == ReduceKind::Any) {
-    // +0.0, as in eager: a sum of negative zeros is +0.0 there too.
-    attr = b.getZeroAttr(element);
-  } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
-    attr = b.getOneAttr(element);
-  } else if (auto type = dyn_cast<FloatType>(element)) {
-    attr = FloatAttr::get(element, APFloat::getInf(type.getFloatSemantics(), smallest));
-  } else {
-    unsigned width = element.getIntOrFloatBitWidth();
-    APInt value = isUnsigned ? (smallest ? APInt::getZero(width) : APInt::getAllOnes(width))
-                  : smallest ? APInt::getSignedMinValue(width)
-                             : APInt::getSignedMaxValue(width);
-    attr = IntegerAttr::get(element, value);
-  }
-  Values state{splatConstant(b, loc, attr, lanes)};
-  if (positions) {
-    state.push_back(
-        splatConstant(b, loc, b.getI64IntegerAttr(std::numeric_limits<int64_t>::max()), lanes));
+  ReductionAlgebra algebra = getAlgebra();
+  Values state;
+  for (unsigned part = 0; part < stateSize(); ++part) {
+    state.push_back(splatConstant(b, loc, algebra.identity(part), lanes));
   }
   return state;
 }
@@ -110,68 +89,14 @@ SmallVector<Value> Combine::lift(OpBuilder &b, Value value, Value position) cons
     return {arith::ExtUIOp::create(b, loc, getLanesType(element, vector ? vector.getDimSize(0) : 1),
                                    value)};
   }
-  return positions ? Values{value, position} : Values{value};
-}
-
-Value Combine::combineOne(OpBuilder &b, Value x, Value y) const {
-  bool isFloat = isa<FloatType>(element);
-  switch (kind) {
-  case ReduceKind::Sum:
-    return isFloat ? Value(arith::AddFOp::create(b, loc, x, y))
-                   : Value(arith::AddIOp::create(b, loc, x, y));
-  case ReduceKind::Prod:
-    return isFloat ? Value(arith::MulFOp::create(b, loc, x, y))
-                   : Value(arith::MulIOp::create(b, loc, x, y));
-  case ReduceKind::Any:
-    return arith::OrIOp::create(b, loc, x, y);
-  case ReduceKind::All:
-    return arith::AndIOp::create(b, loc, x, y);
-  case ReduceKind::Max:
-    if (isFloat) {
-      return emitMaximum(b, loc, y, x, false);
-    }
-    return isUnsigned ? Value(arith::MaxUIOp::create(b, loc, x, y))
-                      : Value(arith::MaxSIOp::create(b, loc, x, y));
-  case ReduceKind::Min:
-    if (isFloat) {
-      return emitMaximum(b, loc, y, x, true);
-    }
-    return isUnsigned ? Value(arith::MinUIOp::create(b, loc, x, y))
-                      : Value(arith::MinSIOp::create(b, loc, x, y));
-  default:
-    break;
-  }
-  llvm_unreachable("a position reduction combines pairs");
+  return needsPosition() ? Values{value, position} : Values{value};
 }
 
 SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) const {
-  if (!positions) {
-    return {combineOne(b, x[0], y[0])};
-  }
-  // y is taken if it is better, or as good and earlier.
-  bool most = kind == ReduceKind::ArgMax;
-  auto before =
-      isPlanted(Mistake::LastOfTies) ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt;
-  Value earlier = arith::CmpIOp::create(b, loc, before, y[1], x[1]);
-  Value better, tie;
-  if (isa<FloatType>(element)) {
-    auto order = most ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
-    Value greater = arith::CmpFOp::create(b, loc, order, y[0], x[0]);
-    Value equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, y[0], x[0]);
-    Value yNan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, y[0], y[0]);
-    Value xNan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x[0], x[0]);
-    Value xNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, x[0], x[0]);
-    Value firstNan = arith::AndIOp::create(b, loc, yNan, xNumber);
-    better = arith::OrIOp::create(b, loc, greater, firstNan);
-    tie = arith::OrIOp::create(b, loc, equal, arith::AndIOp::create(b, loc, yNan, xNan));
-  } else {
-    auto order = isUnsigned ? (most ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::ult)
-                            : (most ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::slt);
-    better = arith::CmpIOp::create(b, loc, order, y[0], x[0]);
-    tie = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y[0], x[0]);
-  }
-  Value take = arith::OrIOp::create(b, loc, better, arith::AndIOp::create(b, loc, tie, earlier));
-  return select(b, take, y, x);
+  // The operand that `emitMaximum` takes first costs no move where it was just computed.
+  return getAlgebra().combine(b, loc, x, y, [&](Value old, Value next, bool isMinimum) {
+    return emitMaximum(b, loc, next, old, isMinimum);
+  });
 }
 
 SmallVector<Value> Combine::select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const {

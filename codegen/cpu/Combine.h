@@ -1,11 +1,11 @@
 #pragma once
 
 #include "kernel/KernelProgram.h"
+#include "kernel/ReductionAlgebra.h"
 
 #include "mlir/IR/Builders.h"
 
-/// How one reduction combines: its state (one value, or value and position for
-/// argmax and argmin), identity, and combination, on scalars and vectors alike.
+/// One reduction of a CPU kernel: its algebra, and the types that it is accumulated in.
 namespace mlir::frit {
 
 class Combine {
@@ -35,8 +35,8 @@ public:
   Values toWide(OpBuilder &b, ValueRange state) const;
   Values fromWide(OpBuilder &b, ValueRange state) const;
   bool isFloatSum() const { return kind == ReduceKind::Sum && isa<FloatType>(element); }
-  bool needsPosition() const { return positions; }
-  unsigned stateSize() const { return positions ? 2 : 1; }
+  bool needsPosition() const { return isArgReduction(kind); }
+  unsigned stateSize() const { return countCarried(kind); }
   Type stateType(unsigned part) const;
 
   Values identity(OpBuilder &b, unsigned lanes) const;
@@ -53,11 +53,11 @@ private:
   unsigned input;
   bool narrow = false, precise = false;
   const KernelProgram *program;
-  Value combineOne(OpBuilder &b, Value x, Value y) const;
+  ReductionAlgebra getAlgebra() const { return {kind, element, isUnsigned}; }
 
   unsigned node;
   ReduceKind kind;
-  bool isUnsigned, positions;
+  bool isUnsigned;
   /// Element type of the operand.
   Type element;
   Location loc;

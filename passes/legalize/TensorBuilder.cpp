@@ -3,6 +3,7 @@
 
 #include "ir/Planted.h"
 #include "ir/SourceLines.h"
+#include "kernel/ReductionAlgebra.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -247,7 +248,7 @@ Tensor TensorBuilder::reduce(ReduceKind kind, Tensor x, ArrayRef<int64_t> dims, 
       kept.push_back(extent);
     }
   }
-  bool positions = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
+  bool positions = isArgReduction(kind);
   bool ordered = positions || kind == ReduceKind::Max || kind == ReduceKind::Min;
   DType dtype = positions ? DType::I64 : x.dtype;
   if (x.rank() == 0 && isPlanted(Mistake::RankZero)) {

@@ -7,15 +7,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-static bool isArgReduction(ReduceOp op) {
-  return op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
-}
-
 static bool isDeviations(ReduceOp op) { return op.getKind() == ReduceKind::Deviations; }
-
-static unsigned countCarried(ReduceOp op) {
-  return isDeviations(op) ? unsigned(Welford::NumValues) : isArgReduction(op) ? 2 : 1;
-}
 
 static SmallVector<unsigned> reducesOf(const KernelProgram &program, unsigned level) {
   SmallVector<unsigned> nodes;
@@ -50,7 +42,7 @@ unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels
 unsigned Accumulators::countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes) {
   unsigned count = 0;
   for (unsigned id : nodes) {
-    count += countCarried(cast<ReduceOp>(program[id].op));
+    count += countCarried(cast<ReduceOp>(program[id].op).getKind());
   }
   return count;
 }
@@ -77,8 +69,8 @@ void Accumulators::add(ArrayRef<unsigned> nodes) {
   const KernelProgram &program = function.getProgram();
   for (unsigned id : nodes) {
     auto op = cast<ReduceOp>(program[id].op);
-    Reduce reduce{id, static_cast<unsigned>(types.size()), countCarried(op), op,
-                  isArgReduction(op)};
+    Reduce reduce{id, static_cast<unsigned>(types.size()), countCarried(op.getKind()), op,
+                  isArgReduction(op.getKind())};
     for (unsigned which = 0; which < reduce.count; ++which) {
       types.push_back(reduce.isArg && which == 1 ? builder.getI64Type()
                                                  : program[program[id].operands[0]].type);
@@ -87,38 +79,16 @@ void Accumulators::add(ArrayRef<unsigned> nodes) {
   }
 }
 
+static ReductionAlgebra getAlgebra(ReduceOp op, Type element) {
+  return {op.getKind(), element, op.getIsUnsigned()};
+}
+
 /// The neutral scalar of value `which` of a reduction.
 Value Accumulators::startOf(const Reduce &reduce, unsigned which) {
-  Type type = types[reduce.first + which];
-  if (reduce.isArg && which == 1) {
-    // No position yet: later than any.
-    return arith::ConstantOp::create(
-        builder, loc, builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()));
-  }
-  ReduceKind kind = reduce.op.getKind();
-  bool lowest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
-  bool highest = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
-  TypedAttr attr;
-  if (auto floating = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floating.getFloatSemantics();
-    llvm::APFloat value = lowest || highest ? llvm::APFloat::getInf(semantics, /*Negative=*/lowest)
-                          : kind == ReduceKind::Prod ? llvm::APFloat::getOne(semantics)
-                                                     : llvm::APFloat::getZero(semantics);
-    attr = FloatAttr::get(type, value);
-  } else {
-    unsigned width = type.getIntOrFloatBitWidth();
-    bool isUnsigned = reduce.op.getIsUnsigned() || width == 1;
-    llvm::APInt value(width, 0);
-    if (lowest) {
-      value = isUnsigned ? llvm::APInt::getMinValue(width) : llvm::APInt::getSignedMinValue(width);
-    } else if (highest) {
-      value = isUnsigned ? llvm::APInt::getMaxValue(width) : llvm::APInt::getSignedMaxValue(width);
-    } else if (kind == ReduceKind::Prod || kind == ReduceKind::All) {
-      value = llvm::APInt(width, 1);
-    }
-    attr = IntegerAttr::get(type, value);
-  }
-  return arith::ConstantOp::create(builder, loc, attr);
+  // All values of a deviation start at zero.
+  unsigned part = reduce.isArg ? which : 0;
+  return arith::ConstantOp::create(builder, loc,
+                                   getAlgebra(reduce.op, types[reduce.first]).identity(part));
 }
 
 SmallVector<Value> Accumulators::identity(unsigned lanes) {
@@ -228,61 +198,14 @@ SmallVector<Value> Accumulators::accumulateOne(Frame &frame, ValueRange carried,
 }
 
 SmallVector<Value> Accumulators::combineOne(const Reduce &reduce, ValueRange a, ValueRange b) {
-  Type element = types[reduce.first];
-  bool isFloat = isa<FloatType>(element);
-  bool isUnsigned = reduce.op.getIsUnsigned() || element.isInteger(1);
-  auto make = [&](auto tag) -> SmallVector<Value> {
-    return {decltype(tag)::create(builder, loc, a[0], b[0])};
-  };
-  switch (reduce.op.getKind()) {
-  case ReduceKind::Sum:
-    return isFloat ? make(arith::AddFOp()) : make(arith::AddIOp());
-  case ReduceKind::Prod:
-    return isFloat ? make(arith::MulFOp()) : make(arith::MulIOp());
-  case ReduceKind::Max:
-    return isFloat      ? make(arith::MaximumFOp())
-           : isUnsigned ? make(arith::MaxUIOp())
-                        : make(arith::MaxSIOp());
-  case ReduceKind::Min:
-    return isFloat      ? make(arith::MinimumFOp())
-           : isUnsigned ? make(arith::MinUIOp())
-                        : make(arith::MinSIOp());
-  case ReduceKind::Any:
-    return make(arith::OrIOp());
-  case ReduceKind::All:
-    return make(arith::AndIOp());
-  case ReduceKind::ArgMax:
-  case ReduceKind::ArgMin:
-    break;
-  case ReduceKind::Deviations:
+  if (isDeviations(reduce.op)) {
     return deviationsOf(reduce).combine(a, b);
   }
-  // b wins over a: NaN over numbers, then the greater (smaller), then the earlier.
-  bool max = reduce.op.getKind() == ReduceKind::ArgMax;
-  Value better, same;
-  if (isFloat) {
-    auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
-      return arith::CmpFOp::create(builder, loc, predicate, x, y);
-    };
-    Value aNan = compare(arith::CmpFPredicate::UNO, a[0], a[0]);
-    Value bNan = compare(arith::CmpFPredicate::UNO, b[0], b[0]);
-    Value beats = compare(max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT, b[0], a[0]);
-    Value equal = compare(arith::CmpFPredicate::OEQ, a[0], b[0]);
-    Value notA = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, aNan, bNan);
-    better = arith::OrIOp::create(builder, loc, beats, notA);
-    same =
-        arith::OrIOp::create(builder, loc, equal, arith::AndIOp::create(builder, loc, aNan, bNan));
-  } else {
-    using P = arith::CmpIPredicate;
-    P predicate = max ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt);
-    better = arith::CmpIOp::create(builder, loc, predicate, b[0], a[0]);
-    same = arith::CmpIOp::create(builder, loc, P::eq, a[0], b[0]);
-  }
-  Value earlier = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, b[1], a[1]);
-  Value wins = arith::OrIOp::create(builder, loc, better,
-                                    arith::AndIOp::create(builder, loc, same, earlier));
-  return {arith::SelectOp::create(builder, loc, wins, b[0], a[0]),
-          arith::SelectOp::create(builder, loc, wins, b[1], a[1])};
+  return getAlgebra(reduce.op, types[reduce.first])
+      .combine(builder, loc, a, b, [&](Value x, Value y, bool isMinimum) -> Value {
+        return isMinimum ? Value(arith::MinimumFOp::create(builder, loc, x, y))
+                         : Value(arith::MaximumFOp::create(builder, loc, x, y));
+      });
 }
 
 SmallVector<Value> Accumulators::combine(ValueRange a, ValueRange b) {

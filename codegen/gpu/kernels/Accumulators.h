@@ -2,6 +2,7 @@
 
 #include "codegen/gpu/emit/GpuFunction.h"
 #include "codegen/gpu/kernels/Welford.h"
+#include "kernel/ReductionAlgebra.h"
 
 /// The running values of all reductions of one phase, flattened: one value for a
 /// sum, two (value, position) for an arg-reduction, four for the squares around a mean (Welford.h).

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen/Emitter.h"
+#include "kernel/ReductionAlgebra.h"
 
 /// Single-pass variance (Welford), combined by the formula of Chan, Golub and LeVeque.
 ///
@@ -19,6 +20,7 @@ class Welford {
 public:
   /// Of `Distance` a sweep carries the sum over the elements, and leaves the mean.
   enum { Squares, Count, Distance, First, NumValues };
+  static_assert(NumValues == kDeviationValues);
 
   Welford(Emitter &emitter, Location loc, Type element)
       : emitter(emitter), builder(emitter.getBuilder()), loc(loc), element(element) {}
