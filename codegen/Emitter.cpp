@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -181,25 +182,23 @@ Value Emitter::value(Frame &frame, unsigned root) {
 Value Emitter::lanes(Frame &frame, unsigned node) { return splat(frame, value(frame, node)); }
 
 void Emitter::hoist(Frame &frame, ArrayRef<unsigned> roots) {
-  std::vector<bool> needed;
-  program.reach(roots, needed);
   uint32_t bound = 0;
   for (Frame *f = &frame; f; f = f->outer) {
     bound |= f->bound;
   }
-  std::vector<bool> ready(needed.size());
-  for (unsigned id = 0; id < needed.size(); ++id) {
+  llvm::BitVector ready(program.getNodes().size());
+  for (unsigned id : program.reach(roots)) {
     const Node &node = program[id];
-    if (!needed[id] || (node.dims & ~bound)) {
+    if (node.dims & ~bound) {
       continue;
     }
     if (find(frame, id)) {
-      ready[id] = true;
+      ready.set(id);
       continue;
     }
-    ready[id] = node.kind != NodeKind::Reduce &&
-                llvm::all_of(node.operands, [&](unsigned operand) { return ready[operand]; });
-    if (ready[id]) {
+    if (node.kind != NodeKind::Reduce &&
+        llvm::all_of(node.operands, [&](unsigned operand) { return ready.test(operand); })) {
+      ready.set(id);
       value(frame, id);
     }
   }

@@ -288,16 +288,21 @@ private:
         bool isLast = llvm::all_of(
             targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
-        if (!isOutlined && !runPasses(*form->second, [&](OpPassManager &passes) {
-              buildTargetPipeline(passes, family,
-                                  {.relay = options.relay && options.numerics != "eager",
-                                   .relayWeights = allCpu,
-                                   .firstKept = options.firstKept,
-                                   .channelsLastInputs = options.channelsLastInputs,
-                                   .arch = oldestArchitecture(options),
-                                   .schedules = options.scheduleChoices,
-                                   .ranges = options.symbolRanges,
-                                   .reuse = options.reuse});
+        const LayoutOptions layouts = {.relay = options.relay && options.numerics != "eager",
+                                       .relayWeights = allCpu,
+                                       .firstKept = options.firstKept,
+                                       .channelsLastInputs = options.channelsLastInputs,
+                                       .arch = oldestArchitecture(options),
+                                       .cpuLevel = lowestCpuLevel(options),
+                                       .schedules = options.scheduleChoices,
+                                       .ranges = options.symbolRanges,
+                                       .reuse = options.reuse};
+        if (!runPasses(*form->second, [&](OpPassManager &passes) {
+              if (!isOutlined) {
+                buildTargetPipeline(passes, family, layouts);
+              } else if (family == Family::Cpu) {
+                buildCpuSchedulePipeline(passes, layouts);
+              }
             })) {
           return finish();
         }

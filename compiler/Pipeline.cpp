@@ -71,7 +71,9 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   ChooseSchedulesPassOptions schedules;
   schedules.target = family == Family::Gpu ? "gpu" : "cpu";
   schedules.arch = options.arch;
-  schedules.choices = options.schedules;
+  if (family == Family::Gpu) {
+    schedules.choices = options.schedules;
+  }
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
   if (family == Family::Gpu) {
     passes.addNestedPass<GraphOp>(createMergeColumnsPass({.arch = options.arch}));
@@ -85,7 +87,15 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
 
   passes.addPass(createOutlineRegionsPass());
+  if (family == Family::Cpu) {
+    buildCpuSchedulePipeline(passes, options);
+  }
   passes.addPass(createVerifyOutlinedFormPass());
+}
+
+void buildCpuSchedulePipeline(mlir::OpPassManager &passes, const LayoutOptions &options) {
+  passes.addPass(
+      createScheduleCpuKernelsPass({.level = options.cpuLevel, .choices = options.schedules}));
 }
 
 namespace {

@@ -60,7 +60,10 @@ struct LayoutOptions {
   std::vector<int64_t> channelsLastInputs;
   /// The oldest GPU architecture that is compiled for.
   unsigned arch = 80;
-  /// Which schedule of which region, as `choose-schedules` takes it.
+  /// The lowest level of the CPUs that are compiled for.
+  std::string cpuLevel = "x86-64-v4";
+  /// Which schedule of which region, as `choose-schedules` takes it, or, on CPUs, of which kernel,
+  /// as `schedule-cpu-kernels` does.
   std::string schedules;
   /// Sizes that are known to stay within a range, as `narrow-sizes` takes them.
   std::string ranges;
@@ -71,6 +74,9 @@ struct LayoutOptions {
 /// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family,
                          const LayoutOptions &options = {});
+
+/// Schedules of kernels that are outlined already; part of the target pipeline.
+void buildCpuSchedulePipeline(mlir::OpPassManager &passes, const LayoutOptions &options);
 
 /// `--frit-graph-pipeline[=target=gpu eager-numerics fusion=false]` for frit-opt: both.
 void registerPipelines();

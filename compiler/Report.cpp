@@ -6,6 +6,7 @@
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
 #include "passes/ShapeGuards.h"
+#include "passes/schedule/DescribeSchedule.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -36,7 +37,7 @@ static void writeEntries(llvm::json::OStream &json, const format::KernelT &kerne
 }
 
 static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &artifact,
-                         const format::PlanT &plan) {
+                         mlir::ModuleOp module, const format::PlanT &plan) {
   std::vector<unsigned> uses(plan.kernels.size()), items(plan.kernels.size());
   for (const auto &step : plan.steps) {
     if (const auto *launch = step->action.AsLaunch()) {
@@ -51,6 +52,9 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
       json.attribute("launches", uses[i]);
       // Uses of the kernel; those of a list share a launch.
       json.attribute("uses", items[i]);
+      if (auto op = module.lookupSymbol<mlir::frit::KernelOp>(kernel.name)) {
+        json.attribute("schedule", mlir::frit::describeSchedule(op));
+      }
       json.attributeArray("ops", [&] {
         for (const std::string &name : kernel.operators) {
           json.value(name);
@@ -271,7 +275,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
   json.object([&] {
     json.attribute("graph", artifact.graph);
     const format::PlanT &plan = *artifact.plans.front();
-    json.attributeArray("kernels", [&] { writeKernels(json, artifact, plan); });
+    json.attributeArray("kernels", [&] { writeKernels(json, artifact, module, plan); });
     json.attribute("needs_libtorch", llvm::any_of(artifact.plans, [](const auto &one) {
                      return llvm::any_of(one->steps, [](const auto &step) {
                        return step->action.AsAten() != nullptr;

@@ -59,6 +59,11 @@ static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
   return cpus;
 }
 
+std::string lowestCpuLevel(const CompileOptions &options) {
+  std::vector<CpuTarget> cpus = cpusOf(options);
+  return (cpus.empty() ? CpuTarget() : cpus.back()).levelName().str();
+}
+
 /// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
 static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind,
                                  TargetCode &code) {

@@ -10,6 +10,8 @@ namespace frit {
 /// The oldest GPU architecture among the targets; the emulation alone is of a device with clusters
 /// of blocks.
 unsigned oldestArchitecture(const CompileOptions &options);
+/// The lowest level of the CPUs among the targets, x86-64-v4 where there is none.
+std::string lowestCpuLevel(const CompileOptions &options);
 
 /// What one plan of an artifact is for.
 struct PlanTarget {

@@ -38,6 +38,78 @@ LogicalResult ComplexAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitE
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Schedules of CPU kernels
+//===----------------------------------------------------------------------===//
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+static LogicalResult checkAtLeast(EmitError emitError, StringRef field, int64_t value,
+                                  int64_t least) {
+  return value >= least
+             ? success()
+             : emitError() << field << " is " << value << ", at least " << least << " is expected";
+}
+
+LogicalResult CpuPointwiseAttr::verify(EmitError emitError, bool, std::optional<unsigned> lane,
+                                       std::optional<unsigned> tileDim, int64_t tileRows,
+                                       int64_t stretch, int64_t unroll, bool, bool, int64_t grain) {
+  if (tileDim && (!lane || tileDim == lane)) {
+    return emitError() << "tileDim is a dim beside the lane dim";
+  }
+  if (!tileDim && tileRows != 1) {
+    return emitError() << "tileRows is " << tileRows << " without a tileDim";
+  }
+  if (stretch < 64 || stretch % 64 != 0) {
+    return emitError() << "stretch is " << stretch
+                       << ", a multiple of 64 is expected: whole vectors";
+  }
+  return success(succeeded(checkAtLeast(emitError, "tileRows", tileRows, 1)) &&
+                 succeeded(checkAtLeast(emitError, "unroll", unroll, 1)) &&
+                 succeeded(checkAtLeast(emitError, "grain", grain, 1)));
+}
+
+LogicalResult CpuRowsAttr::verify(EmitError emitError, bool, unsigned, DenseI64ArrayAttr unroll,
+                                  DenseBoolArrayAttr once, int64_t keep, bool, bool, bool,
+                                  int64_t splitElements, int64_t mostParts, int64_t grain) {
+  if (unroll.empty() || unroll.size() != once.size()) {
+    return emitError() << "unroll and once have one entry for each round of reductions, not "
+                       << unroll.size() << " and " << once.size();
+  }
+  for (int64_t accumulators : unroll.asArrayRef()) {
+    // They are combined in pairs.
+    if (accumulators < 1 || !llvm::isPowerOf2_64(accumulators)) {
+      return emitError() << "unroll is " << accumulators << ", a power of two is expected";
+    }
+  }
+  if (splitElements > 0 && unroll.size() > 1) {
+    return emitError() << "a row that is split has one round of reductions";
+  }
+  return success(
+      succeeded(checkAtLeast(emitError, "keep", keep, 0)) &&
+      succeeded(checkAtLeast(emitError, "splitElements", splitElements, 0)) &&
+      succeeded(checkAtLeast(emitError, "mostParts", mostParts, splitElements > 0 ? 1 : 0)) &&
+      succeeded(checkAtLeast(emitError, "grain", grain, 1)));
+}
+
+LogicalResult CpuColumnsAttr::verify(EmitError emitError, bool, unsigned lane,
+                                     std::optional<unsigned> rowDim, int64_t rows, int64_t vectors,
+                                     int64_t unitRows, bool packs, bool once, int64_t grain) {
+  if (rowDim == lane) {
+    return emitError() << "rowDim is a dim beside the lane dim";
+  }
+  if (!rowDim && (rows != 1 || unitRows != 1 || packs)) {
+    return emitError() << "rows, unitRows and packs need a rowDim";
+  }
+  if (once && (rows != 1 || vectors != 1)) {
+    return emitError() << "a tile that is emitted once is one vector";
+  }
+  return success(succeeded(checkAtLeast(emitError, "rows", rows, 1)) &&
+                 succeeded(checkAtLeast(emitError, "vectors", vectors, 1)) &&
+                 succeeded(checkAtLeast(emitError, "unitRows", unitRows, rows)) &&
+                 succeeded(checkAtLeast(emitError, "grain", grain, 1)));
+}
+
 static ParseResult parseSizeList(AsmParser &parser, SmallVectorImpl<SizeAttr> &sizes,
                                  AsmParser::Delimiter delimiter) {
   return parser.parseCommaSeparatedList(delimiter, [&]() -> ParseResult {

@@ -244,6 +244,80 @@ def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
       "`<` $kind `,` $domain `,` `reduced` $reducedRank `,` $parameters `>`";
 }
 
+def Frit_CpuPointwiseAttr : Frit_Attr<"CpuPointwise", "cpu_pointwise"> {
+  let summary = "how a CPU runs a kernel without reductions";
+  let description = [{
+    Dims are those of the kernel's flat program (kernel/KernelProgram.h), after the innermost one was
+    unrolled where `unrollMembers` is set. Vectors run along `lane`; without it the domain is one
+    point. A unit of work is `stretch` elements along the lane dim, times `tileRows` elements of
+    `tileDim` where an operand is contiguous along that one (a transpose). A step takes `unroll`
+    vectors. `once`: the body is emitted once, every access under a mask; otherwise whole vectors
+    have a loop of their own. `streams`: stores bypass the cache if the tensors exceed it. `grain`:
+    units that are worth a thread.
+
+    ```mlir
+    #frit.cpu_pointwise<unrollMembers = false, lane = 1, stretch = 4096, unroll = 1, once = false,
+                        streams = true, grain = 24>
+    ```
+  }];
+  let parameters = (ins "bool":$unrollMembers,
+                        OptionalParameter<"std::optional<unsigned>">:$lane,
+                        OptionalParameter<"std::optional<unsigned>">:$tileDim,
+                        DefaultValuedParameter<"int64_t", "1">:$tileRows,
+                        "int64_t":$stretch, "int64_t":$unroll, "bool":$once, "bool":$streams,
+                        "int64_t":$grain);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_CpuRowsAttr : Frit_Attr<"CpuRows", "cpu_rows"> {
+  let summary = "how a CPU runs a reduction along its vectors";
+  let description = [{
+    The lane dim is reduced: a unit of work is a row. `unroll` and `once` have one entry for each
+    round of reductions: vector accumulators side by side, and whether the body is emitted once under
+    masks. Up to `keep` values that cost more to compute than to load (exp, division) wait in scratch
+    memory for later sweeps of the row. `writeOnce` and `recomputeOnce` are `once` for the last
+    sweep, which writes results of the whole domain from kept values, or computes them again where
+    the row was too long to keep. `splitElements` > 0: the kernel is one row, shared out among at
+    most `mostParts` units of at least so many elements; a second launch combines them in order.
+
+    ```mlir
+    #frit.cpu_rows<unrollMembers = false, lane = 1, unroll = array<i64: 4>,
+                   once = array<i1: false>, keep = 4, writeOnce = false, recomputeOnce = false,
+                   streams = true, grain = 3>
+    ```
+  }];
+  let parameters = (ins "bool":$unrollMembers, "unsigned":$lane, "::mlir::DenseI64ArrayAttr":$unroll,
+                        "::mlir::DenseBoolArrayAttr":$once, "int64_t":$keep, "bool":$writeOnce,
+                        "bool":$recomputeOnce, "bool":$streams,
+                        DefaultValuedParameter<"int64_t", "0">:$splitElements,
+                        DefaultValuedParameter<"int64_t", "0">:$mostParts, "int64_t":$grain);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
+  let summary = "how a CPU runs a reduction across its vectors";
+  let description = [{
+    The lane dim is parallel: each lane has accumulators of its own, and the reduced dims are walked
+    in order. A tile is `vectors` vectors by `rows` values of `rowDim`, another parallel dim; what is
+    broadcast along either is loaded once a tile. A unit of work is `unitRows` values of the row dim
+    by the tile's lanes. `packs`: operands with a stride along the lanes are copied into lane order
+    once a unit. `once`: tiles are one vector, emitted once under masks.
+
+    ```mlir
+    #frit.cpu_columns<unrollMembers = false, lane = 1, rowDim = 0, rows = 4, vectors = 2,
+                      unitRows = 32, packs = false, once = false, grain = 1>
+    ```
+  }];
+  let parameters = (ins "bool":$unrollMembers, "unsigned":$lane,
+                        OptionalParameter<"std::optional<unsigned>">:$rowDim,
+                        "int64_t":$rows, "int64_t":$vectors, "int64_t":$unitRows, "bool":$packs,
+                        "bool":$once, "int64_t":$grain);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Assumptions
 //===----------------------------------------------------------------------===//

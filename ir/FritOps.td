@@ -453,7 +453,7 @@ def Frit_KernelOp : Frit_Op<"kernel", [
     are the same kernel whatever graph they come from. Argument attributes:
     `frit.layout` (strides; the offset is applied by the caller), `frit.dtype`.
     Result attributes: `frit.layout`, `frit.dtype`. Created by
-    `outline-regions`.
+    `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`.
 
     ```mlir
     frit.kernel @frit_add_1a2b3c4d(%a: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
@@ -464,6 +464,8 @@ def Frit_KernelOp : Frit_Op<"kernel", [
                        TypeAttrOf<FunctionType>:$function_type,
                        ArrayAttr:$symbols,
                        OptionalAttr<Frit_ScheduleAttr>:$schedule,
+                       OptionalAttr<AnyAttrOf<[Frit_CpuPointwiseAttr, Frit_CpuRowsAttr,
+                                               Frit_CpuColumnsAttr]>>:$cpu_schedule,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);

@@ -2,8 +2,9 @@
 
 #include "kernel/ReductionAlgebra.h"
 
-/// What a thread and a block of a GPU hold: schedules are chosen by it (passes/Schedule.cpp), and
-/// kernels are shaped by it (codegen/gpu/kernels/KernelShapes.cpp).
+/// What a thread and a block of a GPU hold: schedules are chosen by it
+/// (passes/schedule/Schedule.cpp), and kernels are shaped by it
+/// (codegen/gpu/kernels/KernelShapes.cpp).
 namespace mlir::frit {
 
 /// Threads of a block that takes a row, and blocks of a cluster that do.

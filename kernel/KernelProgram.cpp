@@ -4,6 +4,7 @@
 
 #include "ir/Planted.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -182,17 +183,18 @@ void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
   }
 }
 
-void KernelProgram::reach(ArrayRef<unsigned> roots, std::vector<bool> &needed,
-                          ArrayRef<unsigned> known) const {
-  needed.resize(nodes.size());
+SmallVector<unsigned> KernelProgram::reach(ArrayRef<unsigned> roots,
+                                           ArrayRef<unsigned> known) const {
+  llvm::BitVector needed(nodes.size());
   for (unsigned root : roots) {
-    needed[root] = true;
+    needed.set(root);
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
-    if (needed[id] && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
-      nodes[id].forEachInput([&](unsigned input) { needed[input] = true; });
+    if (needed.test(id) && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
+      nodes[id].forEachInput([&](unsigned input) { needed.set(input); });
     }
   }
+  return SmallVector<unsigned>(needed.set_bits());
 }
 
 //===----------------------------------------------------------------------===//

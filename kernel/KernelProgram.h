@@ -214,10 +214,9 @@ public:
   /// each of its values, stores included. Other dims move up.
   void unrollDim(unsigned dim);
 
-  /// Marks in `needed` every node reachable from `roots` without entering the
-  /// operands of a Reduce, or of what is `known`.
-  void reach(ArrayRef<unsigned> roots, std::vector<bool> &needed,
-             ArrayRef<unsigned> known = {}) const;
+  /// Every node reachable from `roots` without entering the operands of a Reduce, or of what is
+  /// `known`, in order.
+  SmallVector<unsigned> reach(ArrayRef<unsigned> roots, ArrayRef<unsigned> known = {}) const;
 
   /// One line a node; for tests and logs.
   void print(llvm::raw_ostream &os) const;

@@ -7,7 +7,7 @@
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
-#include "passes/Schedule.h"
+#include "passes/schedule/Schedule.h"
 
 #include "kernel/RowsAndColumns.h"
 

@@ -339,14 +339,15 @@ def OrderStoresPass : Pass<"frit-order-stores", "::mlir::frit::GraphOp"> {
 def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp"> {
   let summary = "give every region its family of kernels and their numbers";
   let description = [{
-    Measures a region (rows, columns, where its reads are contiguous) and takes
-    the first candidate of `listSchedules`, or the one that `choices` names:
-    `2=1;5=1` is candidate 1 for regions 2 and 5, in the order of the graph.
-    With choices, or where they are `list`, the graph says in
+    Measures a region (rows, columns, where its reads are contiguous). For a CPU
+    it gets its family alone: `schedule-cpu-kernels` chooses the rest when it is a
+    kernel. For a GPU it takes the first candidate of `listSchedules`, or the one
+    that `choices` names: `2=1;5=1` is candidate 1 for regions 2 and 5, in the
+    order of the graph. With choices, or where they are `list`, the graph says in
     `frit.schedule_candidates` how many each region has.
 
     ```mlir
-    frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {unroll = 4 : i64}>}
+    frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {threads = 32 : i64}>}
     ```
   }];
   let options = [
@@ -359,6 +360,39 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"rowReductions", "row-reductions", "row reductions">,
     Statistic<"columnReductions", "column-reductions", "column reductions">,
     Statistic<"fullReductions", "full-reductions", "full reductions">
+  ];
+}
+
+def ScheduleCpuKernelsPass : Pass<"frit-schedule-cpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "give every kernel its schedule on a CPU";
+  let description = [{
+    Measures the flat program of each kernel (kernel/KernelProgram.h) and takes the
+    first candidate of `listCpuSchedules`, or the one that `choices` names:
+    `2=1;5=1` is candidate 1 for kernels 2 and 5, in the order of the module. With
+    choices, or where they are `list`, each graph says in
+    `frit.schedule_candidates` how many each kernel of the module has. A kernel
+    that has a schedule keeps it.
+
+    ```mlir
+    frit.kernel @add(%a: tensor<64xf32>) -> tensor<64xf32> attributes {symbols = []} {...}
+    ```
+
+    becomes
+
+    ```mlir
+    frit.kernel @add(%a: tensor<64xf32>) -> tensor<64xf32>
+        attributes {cpu_schedule = #frit.cpu_pointwise<...>, symbols = []} {...}
+    ```
+  }];
+  let options = [
+    Option<"level", "level", "std::string", "\"x86-64-v4\"",
+           "the lowest level that is compiled for: x86-64-v3 (AVX2) or x86-64-v4 (AVX-512)">,
+    Option<"choices", "choices", "std::string", "", "candidates of single kernels, or list">
+  ];
+  let statistics = [
+    Statistic<"pointwise", "pointwise", "pointwise kernels">,
+    Statistic<"rows", "rows", "kernels that reduce along their vectors">,
+    Statistic<"columns", "columns", "kernels that reduce across their vectors">
   ];
 }
 

@@ -7,7 +7,7 @@
 #include "passes/FusionRules.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
-#include "passes/Schedule.h"
+#include "passes/schedule/Schedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

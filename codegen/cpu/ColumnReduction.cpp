@@ -2,16 +2,14 @@
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/Packing.h"
+#include "kernel/KernelCosts.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Steps of a reduction whose strided operands are packed at once: 64 KB with two vectors of f32.
-/// Also a multiple of every lane count, and a stretch of kBlockSteps.
-static constexpr int64_t kPackedSteps = 512;
-
 /// Terms of a sum that are added one by one; see RowReduction.
 static constexpr int64_t kBlockSteps[] = {16, 512};
+static_assert(kPackedSteps % kBlockSteps[1] == 0);
 
 namespace {
 
@@ -20,11 +18,13 @@ namespace {
 /// dims.
 class ColumnReduction {
 public:
-  explicit ColumnReduction(const CpuKernel &kernel)
-      : kernel(kernel), program(kernel.program),
+  ColumnReduction(const CpuKernel &kernel, CpuColumnsAttr schedule)
+      : kernel(kernel), program(kernel.program), schedule(schedule),
         f(kernel.module, kernel.entryName(), program, kernel.cpu),
-        emitter(program, f, f.getBuilder()), lane(*chooseLaneDim(program)),
-        lanes(f.getShape().lanes()) {}
+        emitter(program, f, f.getBuilder()), lane(schedule.getLane()), lanes(f.getShape().lanes()),
+        rowDim(schedule.getRowDim()), blockRows(schedule.getRows()),
+        blockVectors(schedule.getVectors()), once(schedule.getOnce()),
+        unitRows(schedule.getUnitRows()) {}
 
   void emit();
 
@@ -41,7 +41,6 @@ private:
     Value low, high, isFirst, isLast;
   };
 
-  void chooseTile();
   void emitTile(Frame &unit, const Tile &tile);
   Values loopReduced(Frame &outer, Values carried,
                      llvm::function_ref<Values(Frame &, ValueRange)> body);
@@ -53,7 +52,7 @@ private:
                              llvm::function_ref<Values(Frame &, ValueRange)> body);
   /// Few terms, over all reduced dims.
   bool isShort() const;
-  void choosePacked();
+  void pack();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
   void storeCarried(const Tile &tile, ValueRange states);
   Value carriedAddress(const Tile &tile, size_t number, size_t states, Type element);
@@ -70,14 +69,16 @@ private:
 
   const CpuKernel &kernel;
   const KernelProgram &program;
+  CpuColumnsAttr schedule;
   CpuFunction f;
   Emitter emitter;
   unsigned lane, lanes;
-  /// The parallel dim along which rows of a tile lie, if blocking pays.
+  /// The parallel dim along which rows of a tile lie.
   std::optional<unsigned> rowDim;
-  unsigned blockRows = 1, blockVectors = 1;
+  unsigned blockRows, blockVectors;
   /// Only one tile is emitted, of one masked vector.
-  bool once = false;
+  bool once;
+  int64_t unitRows;
   SmallVector<unsigned> outerDims;
   SmallVector<unsigned> roots;
   std::optional<Packing> packing;
@@ -88,40 +89,9 @@ private:
   SmallVector<Value> carried;
   /// The unit's first lane and row.
   Value unitColumn, unitRow;
-  int64_t unitRows = 1;
 };
 
 } // namespace
-
-/// Blocks over rows where some load of the reduction does not depend on a second
-/// parallel dim: it is then read once for all rows of a tile.
-void ColumnReduction::chooseTile() {
-  uint32_t reuse = 0, strided = 0;
-  unsigned states = 0;
-  for (const Node &node : program.getNodes()) {
-    if (node.kind == NodeKind::Load && (node.dims & program.reducedMask())) {
-      uint32_t missing = program.parallelMask() & ~node.dims & ~(1u << lane);
-      reuse |= missing;
-      strided |= isStrided(program, node, lane) ? missing : 0;
-    }
-    states += node.kind == NodeKind::Reduce;
-  }
-  reuse = strided ? strided : reuse;
-  if (reuse && program.numPhases() == 1) {
-    // The innermost such dim, of loads that are best packed if there are any.
-    rowDim = llvm::Log2_32(reuse);
-    blockRows = states == 1 ? 4 : 2;
-  }
-  blockVectors = states <= 2 ? 2 : 1;
-  if (!rowDim && states <= 2) {
-    blockVectors = 4;
-  }
-  once = isLongBody(f, program, roots, lane, {}, program.reducedMask());
-  if (once) {
-    // Long code hides its latencies by itself.
-    blockRows = blockVectors = 1;
-  }
-}
 
 void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
                                  SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared) {
@@ -266,20 +236,11 @@ Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> comb
 
 /// Loads with a stride along the lanes that rows of a tile share are brought into lane
 /// order once a unit and stretch.
-void ColumnReduction::choosePacked() {
+void ColumnReduction::pack() {
   auto bound = program.getFacts().upperBound(program.getDomain().back());
-  bool oneStretch = bound && *bound <= kPackedSteps;
-  bool full = llvm::any_of(program.getStores(),
-                           [&](const Store &store) { return store.dims & program.reducedMask(); });
-  if (!rowDim || program.numReduced() != 1 || (!oneStretch && full)) {
-    return;
-  }
+  inStretches = !bound || *bound > kPackedSteps;
   packing.emplace(program, f, emitter, lane, blockVectors);
-  if (!packing->choose(*rowDim, oneStretch ? *bound : kPackedSteps)) {
-    packing.reset();
-    return;
-  }
-  inStretches = !oneStretch;
+  packing->choose(*rowDim, inStretches ? kPackedSteps : *bound);
 }
 
 /// Where state `number` of a tile waits.
@@ -488,8 +449,9 @@ void ColumnReduction::emit() {
   for (unsigned id : program.getReduces()) {
     roots.push_back(program[id].operands[0]);
   }
-  chooseTile();
-  choosePacked();
+  if (schedule.getPacks()) {
+    pack();
+  }
   SizeExpr one = SizeExpr::constant(context, 1);
   SizeExpr rows = one;
   for (unsigned dim = 0; dim < program.numParallel(); ++dim) {
@@ -499,8 +461,7 @@ void ColumnReduction::emit() {
     }
   }
   // A unit: `chunk` rows of the row dim by one tile's lanes.
-  int64_t chunk = !rowDim ? 1 : packing ? 128 : 32, wide = lanes * blockVectors;
-  unitRows = chunk;
+  int64_t chunk = unitRows, wide = lanes * blockVectors;
   SizeExpr laneSize = program.getDomain()[lane];
   SizeExpr columns = laneSize.ceilDiv(SizeExpr::constant(context, wide));
   SizeExpr rowSize = rowDim ? program.getDomain()[*rowDim] : one;
@@ -576,9 +537,9 @@ void ColumnReduction::emit() {
     });
   });
   f.finish();
-  int64_t elements =
-      program.guess(program.getExtent(program.numParallel(), program.getRank())) * chunk * wide;
-  kernel.addLaunch(kernel.entryName(), rows * chunks * columns, chooseGrain(program, elements));
+  kernel.addLaunch(kernel.entryName(), rows * chunks * columns, schedule.getGrain());
 }
 
-void mlir::frit::emitColumnReduction(const CpuKernel &kernel) { ColumnReduction(kernel).emit(); }
+void mlir::frit::emitColumnReduction(const CpuKernel &kernel, CpuColumnsAttr schedule) {
+  ColumnReduction(kernel, schedule).emit();
+}

@@ -358,7 +358,6 @@ Value CpuFunction::isStreaming(unsigned result) {
       }
     }
   }
-  auto lane = chooseLaneDim(program);
   SmallVector<SizeExpr> strides;
   for (const Store &store : program.getStores()) {
     if (store.result != result) {
@@ -368,7 +367,7 @@ Value CpuFunction::isStreaming(unsigned result) {
     llvm::StringMap<SizeExpr> start;
     for (unsigned dim = 0; dim < program.getRank(); ++dim) {
       start["d" + std::to_string(dim)] = SizeExpr::constant(context, 0);
-      if (dim != *lane) {
+      if (dim != *streamingLane) {
         auto stride = program.getStride(store.address, dim);
         strides.push_back(stride ? *stride * elementBytes : SizeExpr::constant(context, 1));
       }
@@ -394,7 +393,7 @@ Value CpuFunction::isStreaming(unsigned result) {
 
 /// The same for one access, null if it can never be.
 Value CpuFunction::isStreaming(const Access &access) {
-  if (!streaming || (access.mask && !access.whole)) {
+  if (!streamingLane || (access.mask && !access.whole)) {
     return Value();
   }
   Value allowed = isStreaming(access.tensor);

@@ -43,9 +43,9 @@ public:
   /// Uninitialised memory of this function's frame.
   Value scratch(Type element, int64_t count);
 
-  /// From here on contiguous full-vector stores bypass the cache if the kernel's
+  /// From here on contiguous full-vector stores along `lane` bypass the cache if the kernel's
   /// tensors together exceed it.
-  void allowStreaming(bool allow) { streaming = allow; }
+  void allowStreaming(unsigned lane) { streamingLane = lane; }
 
   // EmitterTarget
   Type getIndexType() override { return builder.getI64Type(); }
@@ -100,7 +100,7 @@ private:
   SmallVector<Value> streamingResults;
   /// Divisors that all lanes share: their reciprocals, and whether those serve.
   llvm::DenseMap<Value, std::pair<Value, Value>> reciprocals;
-  bool streaming = false;
+  std::optional<unsigned> streamingLane;
   /// Where entry-level values are inserted: before the first loop.
   Operation *entryEnd = nullptr;
   /// What finish() sets the control word back to, under the mistake that flushes denormals.

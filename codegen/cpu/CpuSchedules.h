@@ -17,27 +17,27 @@ struct CpuKernel {
   void addLaunch(StringRef entry, SizeExpr units, int64_t grain) const;
 };
 
-/// The dim along which vectors run; none if the domain has no dims.
-std::optional<unsigned> chooseLaneDim(const KernelProgram &program);
+/// An error at the kernel where its schedule does not fit its program: a dim that is not there,
+/// another number of rounds, masks that the CPU does not have.
+LogicalResult checkSchedule(const KernelProgram &program, const CpuTarget &cpu, Attribute schedule);
 
-/// No reductions: every unit is a stretch of up to 4096 elements along the lane dim.
-void emitPointwise(const CpuKernel &kernel);
+/// No reductions: every unit is a stretch along the lane dim.
+void emitPointwise(const CpuKernel &kernel, CpuPointwiseAttr schedule);
 
 /// The lane dim is reduced: a unit is a row. Phase k sweeps the row once for all
 /// reductions of level k in several vector accumulators, the last sweep writes the
 /// full results. Values that cost more to compute than to keep (exp, division) stay
 /// in a scratch row.
-void emitRowReduction(const CpuKernel &kernel);
+void emitRowReduction(const CpuKernel &kernel, CpuRowsAttr schedule);
 
 /// The lane dim is parallel: every lane owns its rows' accumulators, the reduced
 /// dims are walked in order. A unit is a tile of several vectors by several rows of a
 /// second parallel dim, so that operands broadcast along either are read once a
 /// tile.
-void emitColumnReduction(const CpuKernel &kernel);
+void emitColumnReduction(const CpuKernel &kernel, CpuColumnsAttr schedule);
 
-/// One row, one phase, no full results, any length: parts of the row write partial
-/// accumulators to the workspace, a second launch combines them in order.
-bool isSplitReduction(const KernelProgram &program);
-void emitSplitReduction(const CpuKernel &kernel);
+/// One row that is shared out: parts of the row write partial accumulators to the workspace, a
+/// second launch combines them in order.
+void emitSplitReduction(const CpuKernel &kernel, CpuRowsAttr schedule);
 
 } // namespace mlir::frit

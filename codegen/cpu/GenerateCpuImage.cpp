@@ -7,40 +7,25 @@
 #include "codegen/cpu/JoinImages.h"
 #include "codegen/cpu/ObjectImage.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
-/// The largest innermost dim that is taken apart, and the most nodes it may make.
-static constexpr int64_t kMembers = 4;
-static constexpr size_t kUnrolledNodes = 1200;
-
-/// Boxes, colours, complex numbers: a vector along the few members would be mostly empty
-/// or, if the members are computed apart, compute each for all. With the dim taken apart
-/// the lanes run over whole structures, whose members come and go in groups.
-static void takeMembersApart(KernelProgram &program) {
-  program.splitDims();
-  if (!program.numParallel() || program.getRank() < 2) {
-    return;
-  }
-  unsigned last = program.numParallel() - 1;
-  auto size = program.getDomain()[last].getConstant();
-  if (size && *size <= kMembers && program.getNodes().size() * *size <= kUnrolledNodes &&
-      (!program.numReduced() || chooseLaneDim(program) == last)) {
-    program.unrollDim(last);
-  }
+static void emitKernel(const CpuKernel &kernel, Attribute schedule) {
+  llvm::TypeSwitch<Attribute>(schedule)
+      .Case([&](CpuPointwiseAttr pointwise) { emitPointwise(kernel, pointwise); })
+      .Case([&](CpuRowsAttr rows) {
+        rows.getSplitElements() > 0 ? emitSplitReduction(kernel, rows)
+                                    : emitRowReduction(kernel, rows);
+      })
+      .Case([&](CpuColumnsAttr columns) { emitColumnReduction(kernel, columns); });
 }
 
-static void emitKernel(const CpuKernel &kernel) {
-  const KernelProgram &program = kernel.program;
-  if (!program.numReduced()) {
-    emitPointwise(kernel);
-  } else if (isSplitReduction(program)) {
-    emitSplitReduction(kernel);
-  } else if (*chooseLaneDim(program) >= program.numParallel()) {
-    emitRowReduction(kernel);
-  } else {
-    emitColumnReduction(kernel);
-  }
+static bool unrollsMembers(Attribute schedule) {
+  return schedule && llvm::TypeSwitch<Attribute, bool>(schedule)
+                         .Case<CpuPointwiseAttr, CpuRowsAttr, CpuColumnsAttr>(
+                             [](auto one) { return one.getUnrollMembers(); });
 }
 
 static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, ModuleOp out,
@@ -60,11 +45,18 @@ static LogicalResult emitKernel(KernelOp kernel, const CpuTarget &target, Module
              << kernel.getSymName() << "' uses a single-pass variance, which only the GPU supports";
     }
   }
-  takeMembersApart(*program);
+  Attribute schedule = kernel.getCpuScheduleAttr();
+  program->splitDims();
+  if (unrollsMembers(schedule) && program->numParallel() > 0) {
+    program->unrollDim(program->numParallel() - 1);
+  }
   program->assumeRanges();
+  if (failed(checkSchedule(*program, target, schedule))) {
+    return failure();
+  }
   desc.name = kernel.getSymName().str();
   desc.workspaceBytes = SizeExpr::constant(kernel.getContext(), 0);
-  emitKernel({out, *program, target, desc});
+  emitKernel({out, *program, target, desc}, schedule);
   return success();
 }
 

@@ -60,18 +60,4 @@ sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values>
 /// are not known. Sums stay: they fold into addresses.
 void hoistProducts(func::FuncOp function);
 
-/// Whether the code that computes `roots` along `lane`, from what is `known` on, is so long that it
-/// had better be emitted once, and may be: every access under a mask. Only what depends on one of
-/// the dims `along` too, a mask, is part of the body; the rest is computed beside the loop.
-bool isLongBody(CpuFunction &f, const KernelProgram &program, ArrayRef<unsigned> roots,
-                unsigned lane, ArrayRef<unsigned> known = {}, uint32_t along = ~0u);
-
-/// Whether no result of the whole domain depends on the last phase's reductions. Nothing
-/// sweeps the domain after it then, so the results may be written in that sweep, even
-/// over the operands.
-bool areStoresEarly(const KernelProgram &program);
-
-/// Elements worth one thread's while, spread over units of about `elements`.
-int64_t chooseGrain(const KernelProgram &program, int64_t elements);
-
 } // namespace mlir::frit

@@ -1,22 +1,18 @@
 #include "codegen/cpu/Packing.h"
 #include "codegen/cpu/Loops.h"
+#include "kernel/KernelCosts.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-bool mlir::frit::isStrided(const KernelProgram &program, const Node &node, unsigned lane) {
-  auto stride = program.getStride(node.expr, lane);
-  return (node.dims >> lane & 1) && (!stride || !stride->isConstant(1));
-}
-
 Packing::Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane,
                  unsigned vectors)
     : program(program), f(f), emitter(emitter), lane(lane), reduced(program.numParallel()),
       lanes(f.getShape().lanes()), wide(lanes * vectors) {}
 
-bool Packing::choose(unsigned rowDim, int64_t steps) {
+void Packing::choose(unsigned rowDim, int64_t steps) {
   for (auto [id, node] : llvm::enumerate(program.getNodes())) {
     if (node.kind != NodeKind::Load || !(node.dims >> reduced & 1) || (node.dims >> rowDim & 1) ||
         !isStrided(program, node, lane)) {
@@ -30,7 +26,6 @@ bool Packing::choose(unsigned rowDim, int64_t steps) {
     operands.push_back({static_cast<unsigned>(id),
                         f.scratch(node.type, llvm::alignTo(steps, lanes) * wide), isTurned});
   }
-  return !operands.empty();
 }
 
 Value Packing::address(const Packed &operand, Value at) {

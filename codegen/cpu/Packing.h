@@ -11,18 +11,14 @@
 /// costs nothing.
 namespace mlir::frit {
 
-/// Whether a load's lanes lie apart.
-bool isStrided(const KernelProgram &program, const Node &node, unsigned lane);
-
 class Packing {
 public:
   /// For kernels with one reduced dim, and units of `vectors` vectors.
   Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane,
           unsigned vectors);
 
-  /// Takes the loads that do not depend on `rowDim`, in stretches of at most `steps`; false if
-  /// there are none.
-  bool choose(unsigned rowDim, int64_t steps);
+  /// Takes the loads that do not depend on `rowDim`, in stretches of at most `steps`.
+  void choose(unsigned rowDim, int64_t steps);
   /// Copies [low, high) of the reduced dim of the lanes from `column` on; lanes from `laneCount` on
   /// hold anything.
   void emit(Frame &unit, Value column, Value laneCount, Value low, Value high);

@@ -6,31 +6,6 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Stretches are long enough to hide a unit's start and a multiple of every lane
-/// count and cache line.
-static constexpr int64_t kStretch = 4096;
-
-/// Rows of a tile that transposes: with 16 of them every line that a gather touches
-/// is used whole before it leaves the cache.
-static constexpr int64_t kTileRows = 16;
-
-/// A dim along which an operand is contiguous that is not contiguous along the lanes.
-static std::optional<unsigned> chooseTileDim(const KernelProgram &program, unsigned lane) {
-  for (const Node &node : program.getNodes()) {
-    auto along = node.kind == NodeKind::Load ? program.getStride(node.expr, lane) : std::nullopt;
-    if (!along || along->isConstant(0) || along->isConstant(1)) {
-      continue;
-    }
-    for (unsigned dim = 0; dim < program.getRank(); ++dim) {
-      auto stride = program.getStride(node.expr, dim);
-      if (dim != lane && stride && stride->isConstant(1)) {
-        return dim;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const {
   LaunchDesc launch;
   launch.entry = entry.str();
@@ -39,7 +14,7 @@ void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const 
   desc.launches.push_back(std::move(launch));
 }
 
-void mlir::frit::emitPointwise(const CpuKernel &kernel) {
+void mlir::frit::emitPointwise(const CpuKernel &kernel, CpuPointwiseAttr schedule) {
   const KernelProgram &program = kernel.program;
   MLIRContext *context = program.getContext();
   CpuFunction f(kernel.module, kernel.entryName(), program, kernel.cpu);
@@ -54,7 +29,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     kernel.addLaunch(kernel.entryName(), SizeExpr::constant(context, 0), 1);
     return;
   }
-  auto lane = chooseLaneDim(program);
+  std::optional<unsigned> lane = schedule.getLane(), tileDim = schedule.getTileDim();
   if (!lane) {
     Frame frame;
     write(frame);
@@ -62,13 +37,15 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     kernel.addLaunch(kernel.entryName(), one, 1);
     return;
   }
-  f.allowStreaming(true);
+  if (schedule.getStreams()) {
+    f.allowStreaming(*lane);
+  }
+  int64_t stretch = schedule.getStretch(), tileRows = schedule.getTileRows();
   SizeExpr length = program.getDomain()[*lane];
   SmallVector<unsigned> outer;
   SizeExpr rows = one;
-  auto tileDim = chooseTileDim(program, *lane);
   SizeExpr tileSize = tileDim ? program.getDomain()[*tileDim] : one;
-  SizeExpr tiles = tileSize.ceilDiv(SizeExpr::constant(context, kTileRows));
+  SizeExpr tiles = tileSize.ceilDiv(SizeExpr::constant(context, tileRows));
   for (unsigned dim = 0; dim < program.getRank(); ++dim) {
     if (dim != *lane && tileDim != dim) {
       outer.push_back(dim);
@@ -77,7 +54,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
   }
   auto bound = program.getFacts().upperBound(length);
   SizeExpr stretches =
-      bound && *bound <= kStretch ? one : length.ceilDiv(SizeExpr::constant(context, kStretch));
+      bound && *bound <= stretch ? one : length.ceilDiv(SizeExpr::constant(context, stretch));
   Frame entry;
   emitter.hoist(entry, roots);
   auto places = llvm::map_to_vector(outer, [&](unsigned dim) { return program.getDomain()[dim]; });
@@ -92,13 +69,13 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     }
     Value low = f.i64(0), high = f.size(length);
     if (!stretches.isConstant(1)) {
-      low = mul(f, place.back(), f.i64(kStretch));
-      high = minimum(f, high, add(f, low, kStretch));
+      low = mul(f, place.back(), f.i64(stretch));
+      high = minimum(f, high, add(f, low, stretch));
     }
     Value firstRow, lastRow;
     if (tileDim) {
-      firstRow = mul(f, place[outer.size()], f.i64(kTileRows));
-      lastRow = minimum(f, add(f, firstRow, kTileRows), f.size(tileSize));
+      firstRow = mul(f, place[outer.size()], f.i64(tileRows));
+      lastRow = minimum(f, add(f, firstRow, tileRows), f.size(tileSize));
     }
     emitter.hoist(row, roots);
     // Stretches are whole vectors: only the last may have a rest.
@@ -106,9 +83,9 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
                 low,
                 high,
                 f.getShape().lanes(),
-                std::gcd(length.getContentDivisor(), kStretch),
-                isLongBody(f, program, roots, *lane)};
-    sweepLanes(f, row, sweep, 1, [&](MutableArrayRef<Frame> frames) {
+                std::gcd(length.getContentDivisor(), stretch),
+                schedule.getOnce()};
+    sweepLanes(f, row, sweep, schedule.getUnroll(), [&](MutableArrayRef<Frame> frames) {
       for (Frame &frame : frames) {
         if (!tileDim) {
           write(frame);
@@ -124,6 +101,5 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel) {
     });
   });
   f.finish();
-  int64_t elements = std::min(program.guess(length), kStretch) * (tileDim ? kTileRows : 1);
-  kernel.addLaunch(kernel.entryName(), rows * tiles * stretches, chooseGrain(program, elements));
+  kernel.addLaunch(kernel.entryName(), rows * tiles * stretches, schedule.getGrain());
 }

@@ -2,6 +2,7 @@
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
 #include "ir/Planted.h"
+#include "kernel/KernelCosts.h"
 
 #include <numeric>
 
@@ -17,26 +18,19 @@ static constexpr int64_t kBlockVectors = 64;
 /// Parts of a row begin at multiples of this.
 static constexpr int64_t kPartLine = 64;
 
-/// What one part of a whole-tensor reduction has at least to do.
-static constexpr int64_t kSplitElements = 16384;
-
 namespace {
 
-/// A value computed in one sweep and read again in later ones, whose numbers are bits of `readers`.
-struct Kept {
-  unsigned node;
-  unsigned phase;
-  uint32_t readers;
+struct Kept : KeptValue {
   Value buffer;
 };
 
 class RowReduction {
 public:
-  explicit RowReduction(const CpuKernel &kernel, StringRef suffix = "")
-      : kernel(kernel), program(kernel.program),
+  RowReduction(const CpuKernel &kernel, CpuRowsAttr schedule, StringRef suffix = "")
+      : kernel(kernel), program(kernel.program), schedule(schedule),
         f(kernel.module, kernel.entryName(suffix), program, kernel.cpu),
-        emitter(program, f, f.getBuilder()), lane(*chooseLaneDim(program)),
-        lanes(f.getShape().lanes()) {}
+        emitter(program, f, f.getBuilder()), lane(schedule.getLane()), lanes(f.getShape().lanes()) {
+  }
 
   void emit();
   void emitParts(SizeExpr parts);
@@ -71,10 +65,10 @@ private:
   void sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body);
   void writeFull(Frame &frame) { emitter.storeAll(frame, fullStores); }
   Value positionOf(Frame &frame);
-  unsigned weightOf(ArrayRef<unsigned> roots);
 
   const CpuKernel &kernel;
   const KernelProgram &program;
+  CpuRowsAttr schedule;
   CpuFunction f;
   Emitter emitter;
   unsigned lane, lanes;
@@ -93,12 +87,6 @@ private:
 
 } // namespace
 
-static bool isCostly(const Node &node) {
-  return node.kind == NodeKind::Apply &&
-         isa<math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, math::LogOp, math::PowFOp,
-             math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op, math::Log1pOp>(node.op);
-}
-
 /// Costly values of the lane dim that a later sweep reads again lie in a row of scratch. Where the
 /// row may be longer, a later sweep asks whether it was.
 void RowReduction::chooseKept() {
@@ -111,38 +99,10 @@ void RowReduction::chooseKept() {
     fits = arith::CmpIOp::create(f.getBuilder(), program.getKernel().getLoc(),
                                  arith::CmpIPredicate::sle, length, f.i64(kScratchElements));
   }
-  unsigned phases = program.numPhases();
-  std::vector<std::vector<bool>> needed(phases + 1);
-  for (unsigned id : program.getReduces()) {
-    program.reach({program[id].operands[0]}, needed[program[id].level]);
-  }
-  for (const Store &store : fullStores) {
-    program.reach({store.node}, needed[phases - (writesEarly ? 1 : 0)]);
-  }
-  for (auto &set : needed) {
-    set.resize(program.getNodes().size());
-  }
-  for (unsigned id = program.getNodes().size(); id-- > 0 && kept.size() < 4;) {
-    if (!isCostly(program[id]) || !(program[id].dims >> lane & 1)) {
-      continue;
-    }
-    // Values below an already kept one come with it.
-    bool covered = llvm::any_of(kept, [&](const Kept &k) {
-      std::vector<bool> below;
-      program.reach({k.node}, below);
-      return below[id];
-    });
-    uint32_t readers = 0;
-    for (unsigned phase = 0; phase <= phases; ++phase) {
-      readers |= needed[phase][id] ? 1u << phase : 0;
-    }
-    if (!covered && llvm::popcount(readers) > 1) {
-      Type element = program[id].type;
-      // Whole vectors are kept, whatever the row's length.
-      int64_t whole = llvm::alignTo(*bound, lanes);
-      kept.push_back({id, static_cast<unsigned>(llvm::countr_zero(readers)), readers,
-                      f.scratch(element, whole)});
-    }
+  for (const KeptValue &value : findKeptValues(program, lane, schedule.getKeep())) {
+    // Whole vectors are kept, whatever the row's length.
+    int64_t whole = llvm::alignTo(*bound, lanes);
+    kept.push_back({value, f.scratch(program[value.node].type, whole)});
   }
 }
 
@@ -212,18 +172,6 @@ void RowReduction::reuse(Frame &frame, unsigned phase) {
   }
 }
 
-unsigned RowReduction::weightOf(ArrayRef<unsigned> from) {
-  std::vector<bool> needed;
-  program.reach(from, needed);
-  unsigned weight = 0;
-  for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-    if (needed[id] && (node.dims >> lane & 1)) {
-      weight += isCostly(node) ? 8 : 1;
-    }
-  }
-  return weight;
-}
-
 /// Reduced dims other than the lane dim, as one loop around the sweep.
 void RowReduction::sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body) {
   if (otherReduced.empty()) {
@@ -267,8 +215,8 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
                                                   ArrayRef<unsigned> inputs, unsigned phase,
                                                   Value low, Value high, int64_t multiple) {
   OpBuilder &b = f.getBuilder();
-  Sweep sweep{lane, low, high, lanes, multiple, isLongBody(f, program, inputs, lane)};
-  unsigned unroll = sweep.once || (weightOf(inputs) <= 12 && combines.size() <= 2) ? 4 : 2;
+  Sweep sweep{lane, low, high, lanes, multiple, schedule.getOnce()[phase]};
+  unsigned unroll = schedule.getUnroll()[phase];
   Values identity;
   for (const Combine &combine : combines) {
     llvm::append_range(identity, combine.identity(b, lanes));
@@ -508,13 +456,10 @@ void RowReduction::emitCombination(SizeExpr parts) {
 /// The last sweep: one for rows that were kept, and one that computes everything again where rows
 /// may be too long.
 void RowReduction::writeRow(Frame &row) {
-  SmallVector<unsigned> written =
-      llvm::map_to_vector(fullStores, [](const Store &store) { return store.node; });
   auto sweepFrom = [&](ArrayRef<Kept> read) {
-    SmallVector<unsigned> known = llvm::map_to_vector(read, [](const Kept &k) { return k.node; });
     sweepOuter(row, [&](Frame &outer) {
-      Sweep sweep{lane,  f.i64(0), length,
-                  lanes, divisor,  isLongBody(f, program, written, lane, known)};
+      bool once = read.empty() ? schedule.getRecomputeOnce() : schedule.getWriteOnce();
+      Sweep sweep{lane, f.i64(0), length, lanes, divisor, once};
       sweepLanes(f, outer, sweep, 1, [&](MutableArrayRef<Frame> frames) {
         for (Frame &frame : frames) {
           reuse(frame, read);
@@ -534,7 +479,9 @@ void RowReduction::writeRow(Frame &row) {
 void RowReduction::emit() {
   prepare();
   chooseKept();
-  f.allowStreaming(true);
+  if (schedule.getStreams()) {
+    f.allowStreaming(lane);
+  }
   Frame entry;
   emitter.hoist(entry, roots);
   forUnits(f, ArrayRef(program.getDomain()).take_front(program.numParallel()),
@@ -557,28 +504,21 @@ void RowReduction::emit() {
              }
            });
   f.finish();
-  int64_t elements = program.guess(program.getExtent(program.numParallel(), program.getRank()));
   kernel.addLaunch(kernel.entryName(), program.getExtent(0, program.numParallel()),
-                   chooseGrain(program, elements));
+                   schedule.getGrain());
 }
 
-void mlir::frit::emitSplitReduction(const CpuKernel &kernel) {
+void mlir::frit::emitSplitReduction(const CpuKernel &kernel, CpuRowsAttr schedule) {
   MLIRContext *context = kernel.program.getContext();
   SizeExpr length = kernel.program.getDomain().back();
   auto constant = [&](int64_t value) { return SizeExpr::constant(context, value); };
-  SizeExpr parts = length.ceilDiv(constant(kSplitElements)).min(constant(64)).max(constant(1));
-  RowReduction(kernel, "_parts").emitParts(parts);
-  RowReduction(kernel).emitCombination(parts);
+  SizeExpr parts = length.ceilDiv(constant(schedule.getSplitElements()))
+                       .min(constant(schedule.getMostParts()))
+                       .max(constant(1));
+  RowReduction(kernel, schedule, "_parts").emitParts(parts);
+  RowReduction(kernel, schedule).emitCombination(parts);
 }
 
-bool mlir::frit::isSplitReduction(const KernelProgram &program) {
-  if (program.numParallel() != 0 || program.numReduced() != 1 || program.numPhases() != 1) {
-    return false;
-  }
-  auto bound = program.sharedBound(program.getDomain().back());
-  bool full = llvm::any_of(program.getStores(),
-                           [&](const Store &store) { return store.dims & program.reducedMask(); });
-  return !full && (!bound || *bound > 2 * kSplitElements);
+void mlir::frit::emitRowReduction(const CpuKernel &kernel, CpuRowsAttr schedule) {
+  RowReduction(kernel, schedule).emit();
 }
-
-void mlir::frit::emitRowReduction(const CpuKernel &kernel) { RowReduction(kernel).emit(); }

@@ -1,7 +1,7 @@
 // What the CPU's schedules emit: wide loads where memory is contiguous, masks only where a rest is, no gather
 // but for what lies scattered.
-// RUN: frit-opt %s --frit-generate-cpu-kernels --split-input-file | FileCheck %s --check-prefixes=CHECK,V4
-// RUN: frit-opt %s --frit-generate-cpu-kernels=level=x86-64-v3 --split-input-file | FileCheck %s --check-prefixes=CHECK,V3
+// RUN: frit-opt %s --frit-schedule-cpu-kernels --frit-generate-cpu-kernels --split-input-file | FileCheck %s --check-prefixes=CHECK,V4
+// RUN: frit-opt %s --frit-schedule-cpu-kernels=level=x86-64-v3 --frit-generate-cpu-kernels=level=x86-64-v3 --split-input-file | FileCheck %s --check-prefixes=CHECK,V3
 // RUN: not frit-opt %s --frit-generate-cpu-kernels=level=pentium --split-input-file 2>&1 | FileCheck %s --check-prefix=LEVEL
 // LEVEL: level 'pentium' is neither x86-64-v3 nor x86-64-v4
 

@@ -2,7 +2,7 @@
 // RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-generate-gpu-kernels | FileCheck %s
 // RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 // RUN: not frit-opt %s --frit-generate-gpu-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
-// RUN: not frit-opt %S/Inputs/row-column-kernels.mlir --frit-generate-cpu-kernels 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not frit-opt %S/Inputs/row-column-kernels.mlir --frit-schedule-cpu-kernels --frit-generate-cpu-kernels 2>&1 | FileCheck %s --check-prefix=CPU
 
 // The weight once, in front of the loop over rows; in it two tensors once each, in two vectors; partial results behind it.
 // CHECK-LABEL: gpu.func @norm_block_0(

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-/// What a kernel decides beyond its region's schedule (passes/Schedule.h), when it is known which
-/// accesses are left and what divides what: pure functions of numbers, so that a table of cases
-/// holds each decision (tests/unit/codegen/KernelShapes.cpp).
+/// What a kernel decides beyond its region's schedule (passes/schedule/Schedule.h), when it is
+/// known which accesses are left and what divides what: pure functions of numbers, so that a table
+/// of cases holds each decision (tests/unit/codegen/KernelShapes.cpp).
 namespace mlir::frit {
 
 /// Accesses that are contiguous along the lanes.

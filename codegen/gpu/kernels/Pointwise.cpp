@@ -70,10 +70,8 @@ static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stor
 static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<Store> stores) {
   SmallVector<unsigned> roots, loads;
   llvm::transform(stores, std::back_inserter(roots), [](const Store &store) { return store.node; });
-  std::vector<bool> needed;
-  program.reach(roots, needed);
-  for (unsigned id = 0; id < needed.size(); ++id) {
-    if (needed[id] && program[id].kind == NodeKind::Load && program[id].dims) {
+  for (unsigned id : program.reach(roots)) {
+    if (program[id].kind == NodeKind::Load && program[id].dims) {
       loads.push_back(id);
     }
   }

@@ -86,10 +86,8 @@ unsigned countWaiting(const KernelProgram &program) {
         roots.push_back(store.node);
       }
     }
-    std::vector<bool> needed;
-    program.reach(roots, needed, {});
-    for (unsigned id = 0; id < needed.size(); ++id) {
-      if (needed[id] && computed[id] > phases) {
+    for (unsigned id : program.reach(roots)) {
+      if (computed[id] > phases) {
         computed[id] = phase;
         for (unsigned operand : program[id].operands) {
           used[operand] = phase;

@@ -16,12 +16,12 @@
 // first: same input, same bits.
 //
 // Registers of a thread: its share of a row for every operand that is swept, for every reduction
-// over rows and for every operand that is common to the rows (passes/Schedule.cpp holds it to its
-// budget and says how many threads and blocks; the assembler is told how many of them a processor
-// is to hold, `resident`, or it would take a few registers more and leave room for one). Rows are
-// of known length, their chunks whole. Shared memory: what the exchanges of a row take, and behind
-// them block x width x bytes of all reductions over rows where a block has several groups.
-// Workspace: 8 bytes a reduction over rows, column and block.
+// over rows and for every operand that is common to the rows (passes/schedule/Schedule.cpp holds it
+// to its budget and says how many threads and blocks; the assembler is told how many of them a
+// processor is to hold, `resident`, or it would take a few registers more and leave room for one).
+// Rows are of known length, their chunks whole. Shared memory: what the exchanges of a row take,
+// and behind them block x width x bytes of all reductions over rows where a block has several
+// groups. Workspace: 8 bytes a reduction over rows, column and block.
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"

@@ -6,11 +6,8 @@ using namespace mlir::frit;
 SmallVector<unsigned> mlir::frit::getSweptLoads(const KernelProgram &program,
                                                 ArrayRef<unsigned> roots) {
   SmallVector<unsigned> loads;
-  std::vector<bool> needed;
-  program.reach(roots, needed);
-  for (unsigned id = 0; id < needed.size(); ++id) {
-    if (needed[id] && program[id].kind == NodeKind::Load &&
-        (program[id].dims & program.reducedMask())) {
+  for (unsigned id : program.reach(roots)) {
+    if (program[id].kind == NodeKind::Load && (program[id].dims & program.reducedMask())) {
       loads.push_back(id);
     }
   }

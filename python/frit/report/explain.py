@@ -58,6 +58,8 @@ class Explanation:
                 lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
             for kernel in graph["kernels"]:
                 lines.append(f"  kernel {kernel['name']}: {', '.join(kernel.get('ops', ()))}")
+                if kernel.get("schedule"):
+                    lines.append(f"    schedule {kernel['schedule']}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
             for call in graph["aten_calls"]:
                 lines.append(f"  aten {call['op']}: {call.get('reason', '')}".rstrip(": "))

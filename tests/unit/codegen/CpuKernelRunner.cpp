@@ -2,10 +2,12 @@
 
 #include "codegen/cpu/LowerToLlvm.h"
 #include "ir/FritOps.h"
+#include "passes/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 
 #include <chrono>
 #include <cmath>
@@ -28,14 +30,23 @@ static MLIRContext &getContext() {
   return *context;
 }
 
-CpuKernelRunner::CpuKernelRunner(StringRef text, CpuLevel level) {
+LogicalResult mlir::frit::test::scheduleCpuKernels(ModuleOp module, CpuLevel level,
+                                                   StringRef choices) {
+  PassManager passes(module.getContext());
+  passes.addPass(createScheduleCpuKernelsPass(
+      {.level = CpuTarget{level}.levelName().str(), .choices = choices.str()}));
+  return passes.run(module);
+}
+
+CpuKernelRunner::CpuKernelRunner(StringRef text, CpuLevel level, StringRef choices) {
   auto module = parseSourceString<ModuleOp>(text, &getContext());
   if (!module) {
     ADD_FAILURE() << "kernel does not parse";
     return;
   }
   auto begin = std::chrono::steady_clock::now();
-  if (failed(generateCpuImage(*module, CpuTarget{level}, image))) {
+  if (failed(scheduleCpuKernels(*module, level, choices)) ||
+      failed(generateCpuImage(*module, CpuTarget{level}, image))) {
     ADD_FAILURE() << "kernel does not compile";
     return;
   }

@@ -13,9 +13,12 @@
 /// calls it over a partition of its units, so that tests compare numbers.
 namespace mlir::frit::test {
 
+/// Gives every kernel its schedule for a CPU of this level, as the compiler does. `choices`: as the
+/// pass takes them.
+LogicalResult scheduleCpuKernels(ModuleOp module, CpuLevel level, StringRef choices = "");
 class CpuKernelRunner {
 public:
-  CpuKernelRunner(StringRef text, CpuLevel level);
+  CpuKernelRunner(StringRef text, CpuLevel level, StringRef choices = "");
   ~CpuKernelRunner();
 
   bool isValid() const { return base != nullptr; }

@@ -2,6 +2,7 @@
 #include "codegen/Codegen.h"
 #include "codegen/cpu/LowerToLlvm.h"
 #include "ir/FritOps.h"
+#include "tests/unit/codegen/CpuKernelRunner.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,6 +51,7 @@ static CpuImage generate(const std::string &text, unsigned threads) {
   CpuImage image;
   EXPECT_TRUE(module);
   mlir::frit::forgetKernels();
+  EXPECT_TRUE(succeeded(test::scheduleCpuKernels(*module, CpuLevel::X86_64_V3)));
   EXPECT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
   EXPECT_EQ(context.isMultithreadingEnabled(), threads != 0)
       << "a context gets its threads for as long as it needs them";
@@ -93,6 +95,7 @@ TEST(ParallelImage, KernelsCompiledBeforeAreTakenAsTheyAre) {
     auto module = parseSourceString<ModuleOp>(kernels(4), &context);
     ASSERT_TRUE(module);
     CpuImage image;
+    ASSERT_TRUE(succeeded(test::scheduleCpuKernels(*module, CpuLevel::X86_64_V3)));
     ASSERT_TRUE(succeeded(generateCpuImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image)));
     EXPECT_EQ(image.counts.reused, round == 1 ? 4u : 0u);
     EXPECT_EQ(image.counts.compiled, round == 1 ? 0u : 4u);

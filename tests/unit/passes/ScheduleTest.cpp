@@ -1,5 +1,5 @@
 // Every decision of listSchedules over a grid of regions.
-#include "passes/Schedule.h"
+#include "passes/schedule/Schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ RegionSummary reduction(double rows, double columns) {
 }
 
 TEST(Schedule, NeverEmptyAndAlwaysPositive) {
-  for (ScheduleTarget target : {ScheduleTarget::Cpu, ScheduleTarget::Gpu}) {
+  {
     for (double rows : {1.0, 2.0, 7.0, 64.0, 4096.0, 1e7}) {
       for (double columns : {1.0, 3.0, 32.0, 1000.0, 65536.0, 1e8}) {
         for (int flags = 0; flags < 8; ++flags) {
@@ -29,19 +29,17 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
           region.bytesAlongParallel = flags & 4 ? 16 : 0;
           for (unsigned bytes : {1u, 2u, 4u, 8u}) {
             region.widestBytes = region.narrowestBytes = bytes;
-            auto list = listSchedules(region, target);
+            auto list = listSchedules(region);
             ASSERT_FALSE(list.empty());
             for (const ScheduleCandidate &candidate : list) {
               EXPECT_EQ(candidate.kind == ScheduleKind::Pointwise, !region.reduces);
               for (const auto &[name, value] : candidate.parameters) {
                 EXPECT_GT(value, 0) << name.str();
               }
-              if (target == ScheduleTarget::Gpu) {
-                EXPECT_LE(candidate.get("threads"), 1024);
-                EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")),
-                          4096);
-                EXPECT_LE(candidate.get("unroll"), 8);
-              }
+              EXPECT_LE(candidate.get("threads"), 1024);
+              EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")),
+                        4096);
+              EXPECT_LE(candidate.get("unroll"), 8);
             }
           }
         }
@@ -62,7 +60,7 @@ TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
             region.keptOperands = operands;
             region.hasEpilogue = true;
             region.widestBytes = region.narrowestBytes = bytes;
-            auto list = listSchedules(region, ScheduleTarget::Gpu, {arch});
+            auto list = listSchedules(region, {arch});
             for (const ScheduleCandidate &candidate : list) {
               int64_t blocks = candidate.get("cluster"), vector = candidate.get("vector");
               EXPECT_LE(blocks, arch >= 90 ? 8 : 0);
@@ -90,7 +88,7 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
     region.keptOperands = operands;
     region.hasEpilogue = true;
     region.widestBytes = region.narrowestBytes = bytes;
-    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+    return listSchedules(region, {arch}).front();
   };
   EXPECT_EQ(first(4096, 32768, 90).get("cluster"), 0);
   EXPECT_EQ(first(4096, 65536, 90).get("cluster"), 2);
@@ -111,7 +109,7 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
   // Read once, whatever the length.
   RegionSummary sum = reduction(4096, 131072);
   sum.knownColumns = 131072;
-  EXPECT_EQ(listSchedules(sum, ScheduleTarget::Gpu, {90}).front().get("cluster"), 0);
+  EXPECT_EQ(listSchedules(sum, {90}).front().get("cluster"), 0);
 }
 
 TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
@@ -123,7 +121,7 @@ TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
     return summary;
   };
   auto split = [&](double rows, int64_t columns, unsigned arch) {
-    return listSchedules(region(rows, columns), ScheduleTarget::Gpu, {arch}).front().get("split");
+    return listSchedules(region(rows, columns), {arch}).front().get("split");
   };
   for (unsigned arch : {80u, 90u, 100u}) {
     EXPECT_TRUE(keepsRows(region(64, 0), {arch}));
@@ -150,7 +148,7 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
     region.streamedBytes = bytes;
     region.weight = weight;
     region.widestBytes = region.narrowestBytes = bytes ? bytes : 4;
-    auto list = listSchedules(region, ScheduleTarget::Gpu, {arch});
+    auto list = listSchedules(region, {arch});
     // The other way is worth a try.
     if (elements >= 1 << 20) {
       EXPECT_EQ(std::max<int64_t>(list[0].get("unroll"), 1) +
@@ -181,28 +179,27 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
 TEST(Schedule, SeveralAreWorthATryOnADevice) {
   RegionSummary region = reduction(4096, 4096);
   region.reduces = false;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).size(), 3u);
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu)[1].get("unroll"), 2);
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).size(), 1u);
+  EXPECT_EQ(listSchedules(region).size(), 3u);
+  EXPECT_EQ(listSchedules(region)[1].get("unroll"), 2);
   region.rows = 1;
   region.columns = 100;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).size(), 1u);
+  EXPECT_EQ(listSchedules(region).size(), 1u);
   RegionSummary rows = reduction(4096, 4096);
   rows.knownColumns = 4096;
   rows.hasEpilogue = true;
-  auto list = listSchedules(rows, ScheduleTarget::Gpu, {90});
+  auto list = listSchedules(rows, {90});
   ASSERT_EQ(list.size(), 3u);
   EXPECT_NE(list[1].get("lanes"), list[2].get("lanes"));
   rows.knownColumns = 131072;
   rows.columns = 131072;
-  list = listSchedules(rows, ScheduleTarget::Gpu, {90});
+  list = listSchedules(rows, {90});
   ASSERT_GE(list.size(), 3u);
   EXPECT_EQ(list[0].get("cluster"), 4);
   EXPECT_EQ(list[1].get("cluster"), 8);
   EXPECT_EQ(list[2].get("cluster"), 0);
   RegionSummary columns = reduction(64, 100000);
   columns.bytesAlongParallel = 8;
-  list = listSchedules(columns, ScheduleTarget::Gpu);
+  list = listSchedules(columns);
   ASSERT_EQ(list.size(), 3u);
   EXPECT_GT(list[0].get("split"), 1);
   EXPECT_EQ(list[1].get("split"), 1);
@@ -210,43 +207,34 @@ TEST(Schedule, SeveralAreWorthATryOnADevice) {
 
 TEST(Schedule, ContiguityDecidesBetweenRowsAndColumns) {
   RegionSummary region = reduction(2000, 256);
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::RowReduction);
+  EXPECT_EQ(chooseFamily(region), ScheduleKind::RowReduction);
   region.bytesAlongParallel = 8;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::ColumnReduction);
+  EXPECT_EQ(chooseFamily(region), ScheduleKind::ColumnReduction);
 }
 
 TEST(Schedule, FewLongRowsAreSplitOnADevice) {
-  EXPECT_GT(listSchedules(reduction(16, 1 << 20), ScheduleTarget::Gpu).front().get("split"), 1);
-  EXPECT_EQ(listSchedules(reduction(16, 4096), ScheduleTarget::Gpu).front().get("split"), 0);
-  EXPECT_EQ(listSchedules(reduction(4096, 1 << 20), ScheduleTarget::Gpu).front().get("split"), 0);
-  EXPECT_EQ(listSchedules(reduction(16, 1 << 20), ScheduleTarget::Cpu).front().get("split"), 0);
+  EXPECT_GT(listSchedules(reduction(16, 1 << 20)).front().get("split"), 1);
+  EXPECT_EQ(listSchedules(reduction(16, 4096)).front().get("split"), 0);
+  EXPECT_EQ(listSchedules(reduction(4096, 1 << 20)).front().get("split"), 0);
   // Who needs the row again keeps it in the registers of one block as long as it fits.
   RegionSummary region = reduction(16, 16384);
-  EXPECT_GT(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 1);
+  EXPECT_GT(listSchedules(region).front().get("split"), 1);
   region.hasEpilogue = true;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 0);
+  EXPECT_EQ(listSchedules(region).front().get("split"), 0);
   region.columns = 1 << 17;
-  EXPECT_GT(listSchedules(region, ScheduleTarget::Gpu).front().get("split"), 1);
+  EXPECT_GT(listSchedules(region).front().get("split"), 1);
 }
 
 TEST(Schedule, OneRowIsAFullReductionUnlessSomethingFollows) {
   RegionSummary region = reduction(1, 1e6);
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::FullReduction);
+  EXPECT_EQ(chooseFamily(region), ScheduleKind::FullReduction);
   region.hasEpilogue = true;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().kind, ScheduleKind::RowReduction);
+  EXPECT_EQ(chooseFamily(region), ScheduleKind::RowReduction);
 }
 
 TEST(Schedule, LongRowsTakeABlockShortOnesAWarp) {
-  EXPECT_EQ(listSchedules(reduction(4096, 512), ScheduleTarget::Gpu).front().get("threads"), 32);
-  EXPECT_GE(listSchedules(reduction(4096, 8192), ScheduleTarget::Gpu).front().get("threads"), 128);
-}
-
-TEST(Schedule, FewColumnsSplitTheSweep) {
-  RegionSummary region = reduction(64, 100000);
-  region.bytesAlongParallel = 8;
-  EXPECT_GT(listSchedules(region, ScheduleTarget::Cpu).front().get("split"), 1);
-  region.rows = 100000;
-  EXPECT_EQ(listSchedules(region, ScheduleTarget::Cpu).front().get("split"), 1);
+  EXPECT_EQ(listSchedules(reduction(4096, 512)).front().get("threads"), 32);
+  EXPECT_GE(listSchedules(reduction(4096, 8192)).front().get("threads"), 128);
 }
 
 /// `width` columns of `depth` rows, of which the length alone is an estimate or not.
@@ -276,8 +264,7 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
         for (unsigned bytes : {1u, 2u, 4u, 8u}) {
           for (unsigned values : {1u, 2u, 5u, 12u}) {
             RegionSummary region = columnsOf(width, depth, bytes, values);
-            for (const ScheduleCandidate &schedule :
-                 listSchedules(region, ScheduleTarget::Gpu, {arch})) {
+            for (const ScheduleCandidate &schedule : listSchedules(region, {arch})) {
               if (schedule.kind != ScheduleKind::ColumnReduction) {
                 continue;
               }
@@ -310,7 +297,7 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
 
 TEST(Schedule, ColumnsFillADevice) {
   auto first = [](const RegionSummary &region, unsigned arch) {
-    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+    return listSchedules(region, {arch}).front();
   };
   for (unsigned arch : {80u, 90u, 100u}) {
     for (double width : {64.0, 100.0, 768.0, 4096.0, 8192.0, 16384.0}) {
@@ -359,7 +346,7 @@ TEST(Schedule, ColumnsFillADevice) {
 
 TEST(Schedule, FullReductionsFillADevice) {
   auto first = [](const RegionSummary &region, unsigned arch) {
-    return listSchedules(region, ScheduleTarget::Gpu, {arch}).front();
+    return listSchedules(region, {arch}).front();
   };
   for (unsigned arch : {80u, 90u, 100u}) {
     int64_t processors = ScheduleDevice{arch}.processors();

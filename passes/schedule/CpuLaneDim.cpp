@@ -1,5 +1,5 @@
 // Along which dim the vectors of a CPU kernel run.
-#include "codegen/cpu/CpuSchedules.h"
+#include "passes/schedule/CpuSchedule.h"
 
 using namespace mlir;
 using namespace mlir::frit;

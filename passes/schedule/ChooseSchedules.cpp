@@ -4,14 +4,13 @@
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
-#include "passes/Schedule.h"
+#include "passes/schedule/Schedule.h"
+#include "passes/schedule/ScheduleChoices.h"
 
 #include "kernel/RowsAndColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
-
-#include <map>
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_CHOOSESCHEDULESPASS
@@ -185,57 +184,37 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
   void runOnOperation() override {
     GraphOp graph = getOperation();
     SizeEstimate estimate(graph);
-    ScheduleTarget on = target == "gpu" ? ScheduleTarget::Gpu : ScheduleTarget::Cpu;
+    bool isForGpu = target == "gpu";
     if (target != "gpu" && target != "cpu") {
       graph.emitError("unknown schedule target '") << target << "': expected cpu or gpu";
       return signalPassFailure();
     }
-    std::map<unsigned, unsigned> asked;
-    if (failed(readChoices(graph, asked))) {
+    auto asked = ScheduleChoices::parse(graph, choices);
+    if (failed(asked)) {
       return signalPassFailure();
     }
     SmallVector<int64_t> candidates;
     for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
-      auto own = asked.find(candidates.size());
-      unsigned number = own == asked.end() ? 0 : own->second;
-      candidates.push_back(choose(region, estimate, on, number));
+      unsigned number = asked->of(candidates.size());
+      candidates.push_back(choose(region, estimate, isForGpu, number));
       if (number >= candidates.back()) {
-        region.emitError("schedule ") << number << " was asked for region " << candidates.size() - 1
-                                      << ", which has " << candidates.back();
+        region.emitError("schedule ")
+            << number << " was chosen for region " << candidates.size() - 1 << ", which has "
+            << candidates.back();
         return signalPassFailure();
       }
     }
-    if (!asked.empty() && asked.rbegin()->first >= candidates.size()) {
-      graph.emitError("a schedule was asked for region ")
-          << asked.rbegin()->first << ", there are " << candidates.size();
+    if (failed(asked->checkCount(graph, "region", candidates.size()))) {
       return signalPassFailure();
     }
-    if (!choices.empty()) {
+    if (asked->areCounted()) {
       graph->setAttr("frit.schedule_candidates", DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 
-  /// `2=1;5=1`, or `list`.
-  LogicalResult readChoices(GraphOp graph, std::map<unsigned, unsigned> &asked) {
-    SmallVector<llvm::StringRef> entries;
-    if (choices != "list") {
-      llvm::StringRef(choices).split(entries, ';', -1, /*KeepEmpty=*/false);
-    }
-    for (llvm::StringRef entry : entries) {
-      auto [region, number] = entry.split('=');
-      unsigned first, second;
-      if (region.getAsInteger(10, first) || number.getAsInteger(10, second)) {
-        return graph.emitError("schedule choice '") << entry << "': expected region=candidate";
-      }
-      asked[first] = second;
-    }
-    return success();
-  }
-
   /// How many schedules the region has; it gets one of them, the first where there is no such
   /// number.
-  unsigned choose(RegionOp region, const SizeEstimate &estimate, ScheduleTarget on,
-                  unsigned number) {
+  unsigned choose(RegionOp region, const SizeEstimate &estimate, bool isForGpu, unsigned number) {
     MLIRContext *context = &getContext();
     RegionDomain domain(region);
     RegionSummary summary;
@@ -256,7 +235,12 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       summary.knownWidth = domain.width.getConstant().value_or(0);
     }
     measure(region, domain, estimate, summary);
-    SmallVector<ScheduleCandidate, 2> candidates = listSchedules(summary, on, ScheduleDevice{arch});
+    SmallVector<ScheduleCandidate, 2> candidates;
+    if (isForGpu) {
+      candidates = listSchedules(summary, ScheduleDevice{arch});
+    } else {
+      candidates = {{chooseFamily(summary), {}}};
+    }
     ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
     SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
     sizes.append(domain.reduced.begin(), domain.reduced.end());
@@ -272,7 +256,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     }
     region.setScheduleAttr(ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes),
                                              reducedRank, builder.getDictionaryAttr(parameters)));
-    if (number > 0 && on == ScheduleTarget::Gpu) {
+    if (number > 0) {
       region->setAttr(kAskedAttr, builder.getUnitAttr());
     }
     switch (best.kind) {

@@ -11,8 +11,6 @@
 /// No IR is looked at here, so a table of cases can hold every decision.
 namespace mlir::frit {
 
-enum class ScheduleTarget { Cpu, Gpu };
-
 /// The device that schedules are chosen for: the oldest that is compiled for.
 struct ScheduleDevice {
   unsigned arch = 80;
@@ -83,8 +81,12 @@ struct ScheduleCandidate {
   }
 };
 
-/// Best first; never empty.
-SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region, ScheduleTarget target,
+/// Which way a region's loops run. On a CPU later passes need no more than this of a region; the
+/// schedules of its kernels are in CpuSchedule.h.
+ScheduleKind chooseFamily(const RegionSummary &region);
+
+/// The schedules of a region on a GPU, best first; never empty.
+SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
                                                 ScheduleDevice device = {});
 
 /// Whether a region that reads its rows again after a reduction finds them where a block or a

@@ -1,5 +1,5 @@
 // Which family, then its numbers.
-#include "passes/Schedule.h"
+#include "passes/schedule/Schedule.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -61,12 +61,8 @@ static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64
   return region.rows * region.columns >= rounds * ofRound ? most : 1;
 }
 
-/// GPU: so many vectors a thread; the other way, and fewer threads a block, are worth a try.
-static Candidates pointwise(const RegionSummary &region, ScheduleTarget target,
-                            ScheduleDevice device) {
-  if (target == ScheduleTarget::Cpu) {
-    return {{ScheduleKind::Pointwise, {{"unroll", region.weight > 64 ? 1 : 4}}}};
-  }
+/// So many vectors a thread; the other way, and fewer threads a block, are worth a try.
+static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = vectorWidth(region), unroll = vectorsAtOnce(region, 256, vector, device);
   ScheduleCandidate one = {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}};
   ScheduleCandidate two = {ScheduleKind::Pointwise,
@@ -222,10 +218,7 @@ static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kin
 
 /// A row to a warp while it is short, to a block when it is long; several short
 /// rows to a block.
-static Candidates rows(const RegionSummary &region, ScheduleTarget target, ScheduleDevice device) {
-  if (target == ScheduleTarget::Cpu) {
-    return {{ScheduleKind::RowReduction, {{"unroll", 4}}}};
-  }
+static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = vectorWidth(region);
   double perThread = vector * 4.0;
   Candidates list = clusters(region, device);
@@ -280,15 +273,8 @@ static int64_t chooseLanes(double chunks) {
 
 /// Blocks of 256 threads, some of them side by side, that share the rows until they fill the
 /// device; see codegen/gpu/kernels/ColumnReduction.cpp.
-static Candidates columns(const RegionSummary &region, ScheduleTarget target,
-                          ScheduleDevice device) {
+static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   double width = std::max(1.0, region.rows);
-  if (target == ScheduleTarget::Cpu) {
-    // Few columns and many of what is reduced: split the sweep.
-    int64_t split =
-        width < 4096 && region.columns > 1024 ? powerOfTwo(region.columns / 256, 1, 64) : 1;
-    return {{ScheduleKind::ColumnReduction, {{"split", split}}}};
-  }
   constexpr int64_t threads = 256, warps = threads / 32;
   int64_t vector = chunkWidth(region);
   while (vector > 1 && region.knownWidth % vector != 0) {
@@ -332,29 +318,33 @@ static Candidates columns(const RegionSummary &region, ScheduleTarget target,
   return list;
 }
 
-static ScheduleCandidate full(const RegionSummary &region, ScheduleTarget target,
-                              ScheduleDevice device) {
-  if (target == ScheduleTarget::Cpu) {
-    return {ScheduleKind::FullReduction, {{"unroll", 4}}};
+ScheduleKind mlir::frit::chooseFamily(const RegionSummary &region) {
+  if (!region.reduces) {
+    return ScheduleKind::Pointwise;
   }
-  return sharedRow(region, ScheduleKind::FullReduction, 1, device);
+  if (region.hasEpilogue) {
+    return ScheduleKind::RowReduction;
+  }
+  return region.singleRow                                       ? ScheduleKind::FullReduction
+         : region.bytesAlongParallel > region.bytesAlongReduced ? ScheduleKind::ColumnReduction
+                                                                : ScheduleKind::RowReduction;
 }
 
-Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleTarget target,
-                                     ScheduleDevice device) {
-  if (!region.reduces) {
-    return pointwise(region, target, device);
-  }
+Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleDevice device) {
   Candidates list;
-  if (region.singleRow && !region.hasEpilogue) {
-    list = {full(region, target, device)};
-  } else if (region.bytesAlongParallel > region.bytesAlongReduced && !region.singleRow &&
-             !region.hasEpilogue) {
-    list = columns(region, target, device);
-  } else {
-    return rows(region, target, device);
+  switch (chooseFamily(region)) {
+  case ScheduleKind::Pointwise:
+    return pointwise(region, device);
+  case ScheduleKind::RowReduction:
+    return rows(region, device);
+  case ScheduleKind::ColumnReduction:
+    list = columns(region, device);
+    break;
+  case ScheduleKind::FullReduction:
+    list = {sharedRow(region, ScheduleKind::FullReduction, 1, device)};
+    break;
   }
-  list.push_back(rows(region, target, device).front());
+  list.push_back(rows(region, device).front());
   return list;
 }
 

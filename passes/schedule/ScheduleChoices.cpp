@@ -1,0 +1,32 @@
+#include "passes/schedule/ScheduleChoices.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+FailureOr<ScheduleChoices> ScheduleChoices::parse(Operation *place, StringRef text) {
+  ScheduleChoices choices;
+  choices.counted = !text.empty();
+  SmallVector<StringRef> entries;
+  if (text != "list") {
+    text.split(entries, ';', -1, /*KeepEmpty=*/false);
+  }
+  for (StringRef entry : entries) {
+    auto [number, candidate] = entry.split('=');
+    unsigned first, second;
+    if (number.getAsInteger(10, first) || candidate.getAsInteger(10, second)) {
+      return place->emitError("schedule choice '") << entry << "': expected number=candidate";
+    }
+    choices.chosen[first] = second;
+  }
+  return choices;
+}
+
+LogicalResult ScheduleChoices::checkCount(Operation *place, StringRef what, unsigned count) const {
+  if (!chosen.empty() && chosen.rbegin()->first >= count) {
+    return place->emitError("a schedule was chosen for ")
+           << what << " " << chosen.rbegin()->first << ", there are " << count;
+  }
+  return success();
+}
