@@ -53,8 +53,8 @@ private:
   void addOpaque(Operation *op, unsigned number);
   void addLoop(Operation *op, unsigned number);
   void gatherReads(Operation *loop, SmallVectorImpl<Read> &reads, unsigned &operations);
-  /// An operation whose sizes name a symbol needs the frit.bind that defines it, as it needs an
-  /// operand.
+  /// Adds the frit.binds that define symbols in the operation's sizes to its predecessors: it needs
+  /// them as it needs operands.
   void addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors);
   /// Whether `from` needs `on` by way of a third unit (or, if `directly` counts,
   /// at all).
@@ -81,7 +81,7 @@ private:
   llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> readers;
   /// What a loop nest reads of other loop nests.
   llvm::DenseMap<Operation *, SmallVector<Read, 2>> linkedReads;
-  /// Values from outside of all kernels, or of other kernels, and who reads them.
+  /// Values from outside of all kernels, or from other kernels, and the loop nests that read them.
   llvm::MapVector<Value, SmallVector<unsigned, 4>> sharedInputs;
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> argumentReaders;
   llvm::DenseMap<Value, SmallVector<unsigned, 1>> argumentStores;

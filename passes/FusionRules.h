@@ -19,7 +19,7 @@ namespace mlir::frit {
 
 /// What a loop nest runs over.
 struct LoopShape {
-  /// As the operation has them; refined to fit its partners when fused.
+  /// The operation's own sizes; refined to a common shape when it is fused.
   SmallVector<SizeExpr> sizes;
   SizeExpr total;
   /// Without reduction: `parallel` is everything and `reduced` is empty.
@@ -40,7 +40,7 @@ struct LinkedRead {
   ReadPlace place;
 };
 
-/// Closed list; each has its statistic.
+/// Closed list; each refusal has a statistic.
 enum class FusionRefusal {
   None,
   DomainsDiffer,
@@ -92,7 +92,7 @@ public:
   FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                      const LinkedRead &read) const;
 
-  /// Few long rows: their reductions are kernels of their own.
+  /// Whether there are so few and so long rows that their reduction is split over threads.
   bool splitsRows(const LoopShape &shape) const;
 
 private:
