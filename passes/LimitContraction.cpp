@@ -1,5 +1,5 @@
-// A product that is fused with the sum that reads it is not rounded. This pass decides where that
-// may be: what is equal in the program has to stay equal.
+// A product that is contracted with the sum that reads it (a fused multiply-add) is not rounded.
+// This pass decides where that is allowed, so that values that are equal in the program stay equal.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

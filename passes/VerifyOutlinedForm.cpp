@@ -44,7 +44,7 @@ static LogicalResult verifyOutside(Operation &op) {
   return success();
 }
 
-/// Everybody takes a tensor for the same dtype: the plan's register has one.
+/// All readers must take a tensor for the same dtype, since a register of a plan has only one.
 static LogicalResult verifyDtypes(Value value) {
   if (!isDtypeAmbiguous(value)) {
     return success();
