@@ -16,8 +16,8 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Beyond so many pairs of a written argument and another one they are not listed. The executor
-/// separates all written arguments from all others, listed or not.
+/// The most pairs of a written argument and another one that are listed. The executor checks that
+/// all written arguments are disjoint from all others, listed or not.
 static constexpr size_t kMostPairs = 64;
 
 namespace {

@@ -93,7 +93,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
   }
 
-  /// What a kernel over lists has to serve, over all groups of its formula.
+  /// The largest capacity and the fewest elements of all groups of a formula: one kernel over lists
+  /// serves them all.
   struct List {
     int64_t capacity = 0;
     double elements = 0;

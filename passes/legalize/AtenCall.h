@@ -20,8 +20,8 @@ public:
 
   AtenOp getOp() const { return op; }
   TensorBuilder &build() { return builder; }
-  /// Whether GPUs alone run it, whose ATen kernels accumulate f32 in f32 where those of a CPU do in
-  /// f64.
+  /// Whether the graph runs on GPUs only: their ATen kernels accumulate f32 in f32, those of a CPU
+  /// in f64.
   bool isForGpu() const { return gpu; }
 
   //===--- arguments ------------------------------------------------------===//
@@ -55,9 +55,10 @@ public:
   int64_t resultRank(unsigned i = 0) const { return resultSizes(i).size(); }
   /// `x`, rounded or converted to the dtype of result `i` and broadcast to its sizes.
   Tensor finish(Tensor x, unsigned i = 0);
-  /// The layout the trace saw for operand-tensor argument `i`, or null.
+  /// The layout that the trace saw for tensor argument `i`, or null.
   LayoutAttr operandLayout(unsigned i) const;
   //===--- refusal --------------------------------------------------------===//
+  /// Refuses the call for this reason; the first reason counts. Returns what a rule returns then.
   std::nullopt_t refuse(const Twine &why);
   bool refused() const { return !reason.empty(); }
   const std::string &getReason() const { return reason; }
@@ -92,7 +93,7 @@ public:
   /// The result is converted to the result's dtype and broadcast to its sizes.
   void addSingle(std::initializer_list<StringRef> names, SingleRule rule);
   const Rule *find(StringRef name) const;
-  /// An operator with a rule whose name begins so, or empty.
+  /// The name of an operator that has a rule and begins with `prefix`; empty if there is none.
   std::string findOverload(StringRef prefix) const;
   /// All operators with a rule, sorted.
   std::vector<std::string> getNames() const;

@@ -1,5 +1,5 @@
-// Negative log-likelihood over class scores [N, C] or [C], forward and backward.
-// Rows whose target is `ignore_index` weigh nothing and read class 0.
+// Negative log-likelihood over class scores [N, C] or [C], forward and backward. Rows whose target
+// is `ignore_index` have weight 0 and read class 0.
 #include "passes/legalize/AtenCall.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -44,7 +44,7 @@ static Tensor total(TensorBuilder &b, Tensor x) {
   return x.rank() == 0 ? x : b.reduce(ReduceKind::Sum, x, {0}, false);
 }
 
-/// Loss and total weight of scores that are logarithms, with the arguments of
+/// The loss and the total weight for scores that are logarithms. The call has the arguments of
 /// nll_loss_forward(self, target, weight, reduction, ignore_index).
 static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor scores) {
   TensorBuilder &b = call.build();

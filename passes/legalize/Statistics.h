@@ -5,20 +5,21 @@
 /// Sums and moments over dims, in an accumulator dtype.
 namespace mlir::frit {
 
-/// The number of elements of `dims` as a rank-0 tensor.
+/// The number of elements along `dims` as a rank-0 tensor.
 Tensor countOf(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, DType dtype);
+/// The sum over dims, which stay with size 1 if `keep`.
 Tensor sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
-/// `x` is in a floating math dtype.
+/// The mean over dims, which stay with size 1 if `keep`. `x` must be in a floating math dtype.
 Tensor meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
 
-/// Mean and sum of squares about it, both with the dims kept as ones: two sweeps, as
-/// exact as the data allows.
+/// The mean and the sum of squares about it, both with the dims kept with size 1. Two passes, for
+/// accuracy.
 struct Moments {
   Tensor mean, squares, centered;
 
-  /// Differences from the mean are multiplied by `scale`, if it has a value, before they are
-  /// squared. `corrects`: the squares are corrected by what a mean that was rounded leaves of the
-  /// differences (Chan, Golub, LeVeque, 1983, formula 1.7).
+  /// `scale`, if it has a value, multiplies the differences from the mean before they are squared.
+  /// `corrects`: the squares are corrected for the rounding of the mean (Chan, Golub, LeVeque,
+  /// 1983, formula 1.7).
   static Moments get(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, Tensor scale = {},
                      bool corrects = false);
 };
