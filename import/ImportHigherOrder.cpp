@@ -1,6 +1,6 @@
 // Operators that take graphs or operators. Calls of graphs become frit.call; functionalised
-// mutation becomes a plain call whose extra results are the mutated operands; the rest cannot be
-// run without Python and says so.
+// mutation becomes a plain call whose extra results are the mutated operands; the rest cannot run
+// without Python and is an error.
 #include "import/GraphImporter.h"
 
 using namespace mlir;
@@ -13,7 +13,7 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
     return name == "invoke_subgraph" ? importCall(node, 0, 2) : importCall(node, 1, 2);
   }
   if (name == "wrap_with_autocast") {
-    // (device, dtype, enabled, cached, graph, operands...); what is inside of another one never
+    // (device, dtype, enabled, cached, graph, operands...). One that is nested in another one never
     // gets here.
     if (node.inputs.size() > 2 && node.inputs[2].value.kind == Argument::Kind::Bool &&
         node.inputs[2].value.integer == 0) {
