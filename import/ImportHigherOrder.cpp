@@ -76,7 +76,7 @@ LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t
                 "operands and results do not have the types of the graph that is called");
   }
   auto op = CallOp::create(builder, here(), types, graph->getSymName(), call.operands);
-  // A result the callee takes from an argument lives where the caller's operand lives.
+  // A result in the storage of the callee's argument is in the storage of the caller's operand.
   for (auto [i, result] : llvm::enumerate(results)) {
     auto attrs = cast<DictionaryAttr>(graph->getResAttrsAttr()[i]);
     auto storage = dyn_cast_or_null<StorageAttr>(attrs.get("frit.storage"));
@@ -97,7 +97,7 @@ LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t
 // auto_functionalized
 //===----------------------------------------------------------------------===//
 
-/// How a mutated argument lies in its base (torch's ViewInfo).
+/// How a mutated argument is a view of its base (torch's ViewInfo).
 struct GraphImporter::View {
   enum class Kind { Absent, Whole, Slice, Strided } kind = Kind::Absent;
   size_t base = 0;

@@ -346,7 +346,7 @@ LogicalResult GraphImporter::addResults(ArrayRef<Argument> outputs,
   return success();
 }
 
-/// Storage of the operand at a place of the argument list, if it is a tensor.
+/// The operand that an argument, or an item of its list, refers to; null if it is none.
 static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
   if (auto list = dyn_cast<ArrayAttr>(argument)) {
     size_t at = item.value_or(0);
@@ -461,8 +461,8 @@ LogicalResult GraphImporter::defineResults(ArrayRef<CallResult> results, ValueRa
 // Nodes
 //===----------------------------------------------------------------------===//
 
-/// `copy_` to a placeholder whose storage nobody reads afterwards, as AOTAutograd writes mutated
-/// inputs back.
+/// Whether the node is a `copy_` to a placeholder whose storage is not read afterwards: AOTAutograd
+/// writes mutated inputs back in this way.
 bool GraphImporter::isFinalStore(const Node &node) {
   if (node.target != "torch.ops.aten.copy_.default" || node.inputs.size() < 2 ||
       node.inputs[0].value.kind != Argument::Kind::Tensor ||

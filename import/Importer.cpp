@@ -498,7 +498,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
       return failure();
     }
   }
-  // Built apart: a graph whose import fails must not stay in the module.
+  // Built outside of the module: a graph whose import fails must not stay in it.
   OperationState state(builder.getUnknownLoc(), GraphOp::getOperationName());
   GraphOp::build(builder, state, name, builder.getFunctionType(types, {}), {});
   OwningOpRef<GraphOp> op = cast<GraphOp>(Operation::create(state));

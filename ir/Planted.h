@@ -51,7 +51,7 @@ enum class Mistake : unsigned {
   DynamicStrides = 20,
   /// Results are promised contiguous.
   ResultStrides = 21,
-  /// as_strided counts places in the storage that the compiler chose.
+  /// as_strided addresses the storage that the compiler chose, not the program's.
   PlacesOfOthers = 22,
   /// Vectors are loaded as if they began at multiples of their size.
   AlignedLoads = 23,
@@ -61,7 +61,7 @@ enum class Mistake : unsigned {
   SharedClone = 25,
   /// A buffer is free after the first operation that reads it, not the last.
   EarlyReuse = 26,
-  /// No barrier between what the warps of a block write to shared memory and what they read.
+  /// No barrier separates writes to shared memory from the reads of other warps of the block.
   Barrier = 27,
   /// Indices are not checked.
   IndexChecks = 28,

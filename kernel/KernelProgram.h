@@ -85,7 +85,7 @@ struct Node {
   unsigned dimension = 0;
   ErrorCode error = ErrorCode::IndexOutOfRange;
   /// Reduce: over the parallel dims, so its value belongs to a column (the gradient of a norm's
-  /// weight beside that of its input). Only stores of columns read it.
+  /// weight beside that of its input). Only values of columns depend on it.
   bool isAcross = false;
   /// The domain dims that the value depends on, as a bit mask.
   uint32_t dims = 0;

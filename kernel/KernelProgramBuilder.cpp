@@ -61,8 +61,8 @@ SizeExpr KernelProgramBuilder::linearise(ArrayRef<SizeExpr> index, ArrayRef<Size
   return program.facts.simplify(linear);
 }
 
-/// Row-major re-expression of an index over sizes `from` as one over `to`:
-/// group by group where partial products agree, so that most dims stay alone.
+/// Converts a row-major index over sizes `from` to one over sizes `to`, group by group where
+/// partial products agree, so that most dims are not merged with others.
 Exprs KernelProgramBuilder::reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from,
                                       ArrayRef<SizeExpr> to) {
   Exprs result(to.size(), constant(0));

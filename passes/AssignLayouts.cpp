@@ -1,5 +1,5 @@
-// Gives every tensor outside of regions strides and an offset, and puts a
-// copying region where a reader's demand cannot be met by strides alone.
+// Gives every tensor outside of regions strides and an offset, and inserts a copying region where
+// strides alone cannot meet a reader's demand.
 #include "ir/InPlaceStores.h"
 #include "passes/AtenAliases.h"
 #include "passes/Copies.h"

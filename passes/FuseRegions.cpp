@@ -1,5 +1,5 @@
-// Puts every group of loop nests into a frit.region and the graph's operations
-// into an order in which each region stands before its first reader.
+// Puts every group of loop nests into a frit.region, and orders the operations of the graph so that
+// each region precedes its first reader.
 #include "passes/FusionClusters.h"
 #include "passes/Layouts.h"
 #include "passes/NormalForm.h"

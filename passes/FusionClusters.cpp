@@ -60,7 +60,7 @@ void FusionClusters::addOpaque(Operation *op, unsigned number) {
   Unit &unit = units[number];
   for (Value operand : op->getOperands()) {
     Value base = operand;
-    // Up to the first view that is a kernel of its own.
+    // Look through views up to the first one that is a loop nest of its own.
     while (Operation *def = base.getDefiningOp()) {
       if (!isView(def) || nests.getRole(def) == NestRole::Loop) {
         unit.predecessors.push_back(numbers.lookup(def));
@@ -124,7 +124,7 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
       addBindsOf(op, units[numbers.lookup(loop)].predecessors);
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      // The nest itself, if a stack, runs over the places of its pieces.
+      // A stacked concatenation runs over the places of its pieces.
       ReadPlace at = op == loop && isStacked(op) ? place : place.through(operand);
       Value value = operand.get();
       SmallVector<ReadPlace, 1> &places = seen[value];

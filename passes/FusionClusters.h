@@ -56,8 +56,7 @@ private:
   /// Adds the frit.binds that define symbols in the operation's sizes to its predecessors: it needs
   /// them as it needs operands.
   void addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors);
-  /// Whether `from` needs `on` by way of a third unit (or, if `directly` counts,
-  /// at all).
+  /// Whether `from` depends on `on`: through a third unit or, if `directly`, in any way.
   bool depends(unsigned from, unsigned on, bool directly = true) const;
   FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopShape &shape) const;
   bool tryMerge(unsigned into, unsigned from);

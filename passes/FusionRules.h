@@ -68,7 +68,7 @@ struct FusionLimits {
 struct FusionVerdict {
   FusionRefusal refusal = FusionRefusal::None;
   LoopLevel level = LoopLevel::Full;
-  /// The kernel's shape with the newcomer in it.
+  /// The kernel's shape after the nest has joined.
   LoopShape shape;
 
   explicit operator bool() const { return refusal == FusionRefusal::None; }
@@ -82,13 +82,13 @@ public:
 
   const FusionLimits &getLimits() const { return limits; }
 
-  /// May a nest that reads these values of the kernel join it?
+  /// Whether a nest that reads these values of the kernel may join it.
   FusionVerdict join(const LoopShape &kernel, const LoopShape &nest,
                      ArrayRef<LinkedRead> reads) const;
-  /// May two kernels become one, as far as their domains go?
+  /// Whether two kernels may become one, as far as their domains go.
   FusionVerdict merge(const LoopShape &a, const LoopShape &b) const;
-  /// May a nest (its sizes; `row` if it only runs over P) of a kernel of this
-  /// shape read that value of the same kernel?
+  /// Whether a nest of a kernel of this shape (the nest's sizes; `row` if it only runs over P) may
+  /// read that value of the same kernel.
   FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                      const LinkedRead &read) const;
 

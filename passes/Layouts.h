@@ -41,8 +41,8 @@ std::optional<LayoutAttr> getViewLayout(ReshapeOp view, LayoutAttr operand);
 /// The same for either view; nullopt for any other operation.
 std::optional<LayoutAttr> getViewLayout(Operation *view, LayoutAttr operand);
 
-/// The layout that an argument of a graph or a result of an operator call
-/// arrives with (contiguous where nothing is said).
+/// The layout that an argument of a graph or a result of an operator call arrives with (contiguous
+/// if none is declared).
 LayoutAttr getArgumentLayout(GraphOp graph, unsigned argument);
 LayoutAttr getCallResultLayout(Operation *call, unsigned result);
 

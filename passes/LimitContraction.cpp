@@ -12,8 +12,8 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether code generators see their operand through this: views, changes of sign, and roundings
-/// that `frit-elide-half-rounding` may take away.
+/// Whether code generators look through this operation to its operand: views, changes of sign, and
+/// roundings that `frit-elide-half-rounding` may remove.
 static bool isSeenThrough(Operation *op) {
   if (isa_and_nonnull<arith::TruncFOp>(op)) {
     return op->hasAttr("frit.implicit");

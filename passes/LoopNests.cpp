@@ -131,9 +131,9 @@ bool LoopNests::isReadByOtherOperator(Operation *op) const {
   return false;
 }
 
-/// Layouts as they will be if no view is copied: strided views of arguments and
-/// of calls, row-major results of kernels. Also which rank-0 operations only
-/// combine constants and host scalars, and how deep cheap operations stack.
+/// Computes the layouts that values have if no view is copied: strided views of arguments and of
+/// calls, row-major results of kernels. Also finds the rank-0 operations that only combine
+/// constants and host scalars, and how deep cheap operations are stacked.
 void LoopNests::computeLayouts() {
   for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
     if (isa<RankedTensorType>(argument.getType())) {

@@ -88,8 +88,8 @@ static Value permute(OpBuilder &builder, Location loc, Value value, ArrayRef<uns
                            TypedAttr());
 }
 
-/// reshape(permute(x)) -> permute(reshape(permute(x))) with x's innermost dim
-/// innermost in the reshape, where that dim is a group of its own.
+/// reshape(permute(x)) -> permute(reshape(permute(x))), so that x's innermost dim stays innermost
+/// in the reshape. Only if that dim is not merged with others.
 static bool permuteBehind(ReshapeOp reshape) {
   auto view = reshape.getOperand().getDefiningOp<ReindexOp>();
   auto permutation = view ? getPermutation(view) : std::optional<SmallVector<unsigned>>();

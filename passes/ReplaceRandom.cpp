@@ -180,7 +180,7 @@ Values bernoulli(AtenCall &call, Draws &draws) {
              : asResult(call, isBelow(call, draws, call.resultSizes(), p));
 }
 
-/// uniform(self, from, to): what rounds to `to` is `from`, as in eager.
+/// uniform(self, from, to): a value that rounds to `to` becomes `from`, as in eager.
 Values uniformBetween(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
   double from = call.number(1), to = call.number(2);

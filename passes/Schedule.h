@@ -6,9 +6,9 @@
 
 #include <utility>
 
-/// The schedule of a region as a pure function of numbers: what the region
-/// computes and on what it runs go in, an ordered list of candidates comes out.
-/// No IR is looked at here, so a table of cases can hold every decision.
+/// The schedule of a region as a pure function of numbers: it takes what the region computes and on
+/// what it runs, and returns an ordered list of candidates. It does not see the IR, so that a table
+/// of cases can test every decision.
 namespace mlir::frit {
 
 enum class ScheduleTarget { Cpu, Gpu };

@@ -108,7 +108,7 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
         once->setAttr("frit.operator", which);
       }
       reduce.replaceAllUsesWith(once.getResult());
-      // The squares go with their last reader; the differences may have others.
+      // The squares are erased with their last reader; the differences may have other readers.
       Value unused = reduce.getOperand();
       reduce.erase();
       while (Operation *def = unused.getDefiningOp()) {

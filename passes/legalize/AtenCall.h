@@ -6,11 +6,10 @@
 
 #include <functional>
 
-/// One `frit.aten` as its rule sees it: arguments by their place in the schema,
-/// results by number. A rule says `call.refuse(why)` when it cannot keep eager's
-/// meaning; so does every accessor that finds another kind of argument than the
-/// rule asked for (and then returns something harmless). The pass throws away
-/// what a refused rule has built and keeps the operator with the reason.
+/// One `frit.aten` as its rule sees it: arguments by their place in the schema, results by number.
+/// A rule calls `refuse(why)` if it cannot keep eager's meaning, and so does every accessor that
+/// finds another kind of argument than the rule asked for (it then returns something harmless). The
+/// pass erases what a refused rule has built and keeps the operator, with the reason.
 namespace mlir::frit {
 
 class AtenCall {
@@ -80,7 +79,7 @@ private:
 /// The size expression a run-time integer is known to equal, or null.
 SizeExpr getSizeExpr(Value integer);
 
-/// One tensor per result; null for a result that is none. Empty optional: refused.
+/// One tensor per result, null for a result of none type; nullopt if the rule refused.
 using Values = std::optional<SmallVector<Tensor>>;
 using Rule = std::function<Values(AtenCall &)>;
 /// A rule with one result, finished by the table.

@@ -66,8 +66,8 @@ static Tensor gather(AtenCall &call, TensorBuilder &b) {
   return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative, "gather");
 }
 
-// index(self, indices): index tensors broadcast together and stand where the first of
-// them is, or in front if another dim lies between them.
+// index(self, indices): index tensors are broadcast together and take the place of the first of
+// them, or come first if another dim is between them.
 static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
   Tensor source = call.tensor(0);
   SmallVector<Tensor> indices = call.tensorList(1), present;

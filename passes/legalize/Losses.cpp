@@ -10,7 +10,8 @@ using namespace mlir::frit;
 namespace {
 enum Reduction { None = 0, Mean = 1, Sum = 2 };
 
-/// What forward and backward share: the target made safe, and each row's weight.
+/// Shared by forward and backward: which rows count, the target with class 0 for all others, and
+/// the weight of each row.
 struct Target {
   Tensor valid, safe, weight;
 };

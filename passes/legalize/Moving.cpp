@@ -93,7 +93,7 @@ static Tensor selectOne(AtenCall &call, TensorBuilder &b) {
   return b.reindex(piece, results, sizes);
 }
 
-/// Consecutive pieces along a dim; their lengths are the results'.
+/// Consecutive pieces along a dim; their lengths come from the results.
 static Values split(AtenCall &call, int64_t dimPlace) {
   TensorBuilder &b = call.build();
   Tensor x = call.tensor(0);
