@@ -17,8 +17,9 @@ inline bool keepsChunks(int64_t chunks, int64_t width, int64_t operands,
   return chunks <= kMostKeptChunks && chunks * width * operands <= mostElements;
 }
 
-/// Bytes of shared memory per value of a column reduction. Deviations carry four values, for which
-/// 8 bytes each would exceed what the resident threads of a multiprocessor have.
+/// Bytes of shared memory per value of a column reduction: 8, but 4 for narrow values where there
+/// are deviations. These carry four values, and 8 bytes for each would be more shared memory than
+/// the resident threads of a multiprocessor have.
 template <typename Range> unsigned getSlotBytes(Range &&reduces) {
   bool takesTiles = false, isNarrow = true;
   for (ReduceOp reduce : reduces) {

@@ -21,9 +21,9 @@ inline constexpr unsigned kMaxBuckets = 64;
 
 using BucketList = llvm::SmallVector<int64_t>;
 
-/// The default list: powers of two to 64, then eight steps per octave, which waste less than 12.5
-/// %. Entries are multiples of `divisor` and at least `min`; `max`, if given, ends the list. At
-/// most `count` entries.
+/// The default list: powers of two to 64, then eight steps per octave, which waste less than 12.5%.
+/// Entries are multiples of `divisor` and at least `min`; `max`, if given, ends the list. At most
+/// `count` entries.
 BucketList rampBuckets(int64_t min, std::optional<int64_t> max, int64_t divisor, unsigned count);
 
 /// A user's list for sizes in [min, max]: rounds entries up to multiples of `divisor`, drops those
