@@ -59,12 +59,12 @@ struct Argument {
     Tensor,
     SymInt,
     SymFloat,
-    SymBool, // by name
+    SymBool, // Tensor to SymBool: by name
     Int,
     Float,
     Bool,
     String,
-    Complex, // literals
+    Complex, // Int to Complex: literals
     ScalarType,
     MemoryFormat,
     Layout,
@@ -96,7 +96,7 @@ struct Node {
   llvm::StringRef name, target;
   std::vector<NamedArgument> inputs;
   std::vector<Argument> outputs;
-  /// metadata "source", else "stack_trace"
+  /// The metadata "source", else the "stack_trace".
   llvm::StringRef source, stackTrace;
 };
 
@@ -156,7 +156,7 @@ struct Program {
   llvm::BumpPtrAllocator storage;
 };
 
-/// Reads the JSON of a program. Null and `error` if the text is not one.
+/// Reads the JSON of a program. Returns null and sets `error` if the text is not one.
 std::unique_ptr<Program> readProgram(llvm::StringRef json, Error &error);
 
 } // namespace mlir::frit::exported

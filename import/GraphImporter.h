@@ -27,7 +27,7 @@ struct ImportedValue {
   StringAttr device;
   /// Integers only, if known: then uses become `frit.size` or a literal.
   SizeExpr size;
-  /// Views only: the dtype of the tensor that autograd calls their base, where it is not theirs.
+  /// Views only: the dtype of what autograd calls their base, if it differs from theirs.
   DTypeAttr base;
 
   bool isTensor() const { return value && isa<RankedTensorType>(value.getType()); }
@@ -49,14 +49,15 @@ public:
 
   /// Records the first error; `location` is where the diagnostic will point.
   LogicalResult fail(ErrorKind kind, const Twine &message, Location location);
+  /// The size that a value stands for, or an error.
   FailureOr<SizeExpr> size(const SymValue &value, StringRef what, Location location);
   /// Null, without an error, if the text is not a size.
   SizeExpr sizeIfKnown(const SymValue &value);
   const AtenSchema *schema(StringRef opName);
-  /// The graph of an argument; a text seen before gives the graph made then.
+  /// Imports the graph of an argument. A text seen before gives the graph made then.
   FailureOr<GraphOp> subgraph(const Argument &argument, Location location);
   SymbolAttr symbol(StringRef name);
-  /// What a symbol stands for that the host computes; null for others.
+  /// The expression of a symbol that the host computes; null for other symbols.
   const HostExpression *hostExpression(StringRef symbol) const;
 
   MLIRContext *context;
@@ -65,7 +66,8 @@ public:
   Location failedAt;
 
 private:
-  /// The symbol for a size that only the host can compute; null where it cannot either.
+  /// The symbol for a size that only the host can compute; null if the host cannot compute it
+  /// either.
   SizeExpr sizeOnHost(StringRef text);
 
   Error &error;
@@ -155,7 +157,7 @@ private:
   // Scalars (ImportScalars.cpp)
   LogicalResult importScalar(const Node &node, StringRef function);
   FailureOr<Value> emitScalar(StringRef function, SmallVectorImpl<Value> &operands);
-  /// Null where a symbol in it has no value yet.
+  /// Null if a symbol in the expression has no value yet.
   Value emitHostExpression(const HostExpression &expression);
   Value emitHostCall(const HostExpression &expression);
   /// Defines a symbol that the host computes, unless it has a value or cannot have one yet.
@@ -185,9 +187,9 @@ private:
   OpBuilder builder;
   Block *block = nullptr;
   const Node *current = nullptr;
-  /// Where there is no node: "input 3: ".
+  /// Where there is no node, the beginning of messages: "input 3: ".
   std::string place;
-  /// The output that mutates an input.
+  /// By mutated input, the output that holds its new value.
   llvm::DenseMap<unsigned, unsigned> writtenBy;
   size_t currentIndex = 0;
   unsigned freshCount = 0;
@@ -205,7 +207,7 @@ private:
   llvm::DenseMap<int64_t, SmallVector<StringRef>> namesOfArgument;
   llvm::DenseMap<SizeAttr, Value> sizeValues;
   llvm::StringMap<Value> floatSymbols;
-  /// By name of a tensor that is a result: the number of the first one.
+  /// By name of a returned tensor: the number of its first result.
   llvm::StringMap<unsigned> returned;
   SmallVector<Attribute> argumentAttrs;
   llvm::MapVector<StringAttr, Location> symbols; // first use

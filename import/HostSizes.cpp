@@ -10,7 +10,7 @@ using namespace mlir::frit;
 namespace {
 enum class Result { Unknown, Integer, Real, AsOperands };
 
-/// What a function gives.
+/// The type of a function's result.
 Result resultOf(StringRef function) {
   return llvm::StringSwitch<Result>(function)
       .Cases({"TruncToInt", "FloorToInt", "CeilToInt", "RoundToInt", "floor", "ceiling"},
@@ -117,7 +117,7 @@ std::optional<HostExpression> mlir::frit::parseHostExpression(StringRef text) {
 
 bool HostExpression::isInteger() const {
   if (kind != Kind::Call) {
-    // Symbols of floats begin so.
+    // Names of float symbols begin with "z".
     return kind == Kind::Integer || (kind == Kind::Symbol && !StringRef(name).starts_with("z"));
   }
   Result result = resultOf(name);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/// Sizes that no SizeExpr says, because a float stands between the integers: `round(n / 2)`, `int(n
-/// * 0.7)`, `sqrt(n)`. The host computes them as Python does, and to everybody else they are
+/// Sizes that no SizeExpr can express, because a float stands between the integers: `round(n / 2)`,
+/// `int(n * 0.7)`, `sqrt(n)`. The host computes them as Python does, and everything else sees
 /// symbols of their own.
 namespace mlir::frit {
 
@@ -17,20 +17,21 @@ struct HostExpression {
   Kind kind = Kind::Integer;
   int64_t integer = 0;
   double real = 0;
-  /// Of a symbol, or of a function.
+  /// The name of a symbol or of a function.
   std::string name;
   std::vector<HostExpression> operands;
 
   bool isInteger() const;
-  /// Where all that goes into it is so, and no function takes it below zero.
+  /// True if all operands are provably non-negative and the function cannot give a negative result.
   bool provablyNonNegative(MLIRContext *context, const SizeFacts &facts) const;
 };
 
-/// Reads srepr text. Nothing if it is none, is deeper than 64, or has a function that the host does
-/// not know.
+/// Reads srepr text. nullopt if the text is malformed, nested deeper than 64, or has a function
+/// that the host does not know.
 std::optional<HostExpression> parseHostExpression(llvm::StringRef text);
 
-/// What these symbols are called: this and a number. No symbol of a program may be.
+/// The prefix of these symbols' names, which a number follows. No symbol of a program may have such
+/// a name.
 inline constexpr llvm::StringLiteral kHostSizeName = "computed";
 
 } // namespace mlir::frit

@@ -1,6 +1,6 @@
 // Operators that take graphs or operators. Calls of graphs become frit.call; functionalised
-// mutation becomes a plain call whose extra results are the mutated operands; the rest cannot be
-// run without Python and says so.
+// mutation becomes a plain call whose extra results are the mutated operands; the rest cannot run
+// without Python and is an error.
 #include "import/GraphImporter.h"
 
 using namespace mlir;
@@ -13,7 +13,7 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
     return name == "invoke_subgraph" ? importCall(node, 0, 2) : importCall(node, 1, 2);
   }
   if (name == "wrap_with_autocast") {
-    // (device, dtype, enabled, cached, graph, operands...); what is inside of another one never
+    // (device, dtype, enabled, cached, graph, operands...). One that is nested in another one never
     // gets here.
     if (node.inputs.size() > 2 && node.inputs[2].value.kind == Argument::Kind::Bool &&
         node.inputs[2].value.integer == 0) {
@@ -76,7 +76,7 @@ LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t
                 "operands and results do not have the types of the graph that is called");
   }
   auto op = CallOp::create(builder, here(), types, graph->getSymName(), call.operands);
-  // A result the callee takes from an argument lives where the caller's operand lives.
+  // A result in the storage of the callee's argument is in the storage of the caller's operand.
   for (auto [i, result] : llvm::enumerate(results)) {
     auto attrs = cast<DictionaryAttr>(graph->getResAttrsAttr()[i]);
     auto storage = dyn_cast_or_null<StorageAttr>(attrs.get("frit.storage"));
@@ -97,7 +97,7 @@ LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t
 // auto_functionalized
 //===----------------------------------------------------------------------===//
 
-/// How a mutated argument lies in its base (torch's ViewInfo).
+/// How a mutated argument is a view of its base (torch's ViewInfo).
 struct GraphImporter::View {
   enum class Kind { Absent, Whole, Slice, Strided } kind = Kind::Absent;
   size_t base = 0;

@@ -85,8 +85,8 @@ FailureOr<Attribute> GraphImporter::literal(const Argument &value, const AtenArg
   }
 }
 
-/// Literals in the wrong place are caught here; what torch's own parser would convert is let
-/// through.
+/// Whether an argument may be passed for a type: rejects literals in the wrong place, but not what
+/// torch's own parser would convert.
 static bool mayStandFor(const Argument &value, StringRef element) {
   using Kind = Argument::Kind;
   bool number = value.kind == Kind::Int || value.kind == Kind::Float || value.kind == Kind::Bool ||
@@ -346,7 +346,7 @@ LogicalResult GraphImporter::addResults(ArrayRef<Argument> outputs,
   return success();
 }
 
-/// Storage of the operand at a place of the argument list, if it is a tensor.
+/// The operand that an argument, or an item of its list, refers to; null if it is none.
 static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
   if (auto list = dyn_cast<ArrayAttr>(argument)) {
     size_t at = item.value_or(0);
@@ -388,7 +388,7 @@ void GraphImporter::setStorage(StringRef opName, const AtenSchema &schema,
           result.storage =
               view ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex())
                    : known;
-          // To autograd the tensor that view(dtype) returns is no view.
+          // For autograd, the tensor that view(dtype) returns is not a view.
           if (Value source = call.operands[operand.getIndex()]; opName != "aten.view.dtype") {
             DTypeAttr base = baseOf.lookup(source),
                       own = cast<DTypeAttr>(call.dtypes[operand.getIndex()]);
@@ -406,7 +406,7 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
   SmallVector<Type> types;
   SmallVector<Attribute> dtypes, layouts, storage, devices;
   bool otherDevice = false;
-  // Classes of new storage are numbered within the call, so that equal calls are equal; a result in
+  // Classes of new storage are numbered within the call, so that equal calls are equal. A result in
   // the storage of an operand has none.
   auto storageClass = [&](size_t number) -> Attribute {
     StorageAttr own = results[number].storage;
@@ -461,8 +461,8 @@ LogicalResult GraphImporter::defineResults(ArrayRef<CallResult> results, ValueRa
 // Nodes
 //===----------------------------------------------------------------------===//
 
-/// `copy_` to a placeholder whose storage nobody reads afterwards, as AOTAutograd writes mutated
-/// inputs back.
+/// Whether the node is a `copy_` to a placeholder whose storage is not read afterwards: AOTAutograd
+/// writes mutated inputs back in this way.
 bool GraphImporter::isFinalStore(const Node &node) {
   if (node.target != "torch.ops.aten.copy_.default" || node.inputs.size() < 2 ||
       node.inputs[0].value.kind != Argument::Kind::Tensor ||
@@ -499,7 +499,7 @@ LogicalResult GraphImporter::importOperator(const Node &node, StringRef opName) 
   if (failed(addResults(node.outputs, results, lists))) {
     return failure();
   }
-  // Facts about shapes are sizes already.
+  // A call that only computes known sizes is not needed.
   AtenEffects effects = schema ? schema->effects : AtenEffects{.ordered = true};
   bool sizesOnly = !results.empty() && llvm::all_of(results, [&](const CallResult &result) {
     return result.size && isBound(result.size);

@@ -481,8 +481,8 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
                           : Type(builder.getI1Type());
   result.dtype = DTypeAttr::get(context, isInt ? DType::I64 : isFloat ? DType::F64 : DType::Bool);
   if (size && size.getSymbol()) {
-    // A new symbol, bound right here. If the host computes it, it is this node that says how: sympy
-    // has reordered the floats in its name.
+    // A new symbol is bound here. If the host computes it, this node says how: sympy has reordered
+    // the floats in its expression.
     symbols.insert({builder.getStringAttr(*size.getSymbol()), here()});
     result.size = size;
   }

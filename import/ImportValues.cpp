@@ -376,8 +376,8 @@ void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultV
   }
 }
 
-/// Where a view begins that an operator made by the value of another tensor is known when it has
-/// run.
+/// Binds the symbol of a view's offset that depends on the value of another tensor, and so is known
+/// only after the operator has run.
 void GraphImporter::bindOffset(const CallResult &result, Value value) {
   auto symbol = result.layout ? SizeExpr(result.layout.getOffset()).getSymbol() : std::nullopt;
   if (!symbol || bound.contains(builder.getStringAttr(*symbol))) {

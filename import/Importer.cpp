@@ -14,15 +14,15 @@ using namespace mlir;
 using namespace mlir::frit;
 using namespace mlir::frit::exported;
 
-/// Names of the text stand in messages: as one line, and nothing that makes a terminal show it as
-/// another.
+/// Escapes names of the text for messages, so that a message is one line without anything that
+/// makes a terminal show it differently.
 static std::string shown(StringRef message) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   for (size_t at = 0; at < message.size(); ++at) {
     auto byte = static_cast<unsigned char>(message[at]);
     auto last = static_cast<unsigned char>(at + 2 < message.size() ? message[at + 2] : 0);
-    // The marks of direction: U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069.
+    // Direction marks: U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069.
     StringRef lead = message.substr(at, 2);
     bool turns = (lead == "\xe2\x80" &&
                   ((last >= 0x8e && last <= 0x8f) || (last >= 0xaa && last <= 0xae))) ||
@@ -134,7 +134,7 @@ SizeExpr ProgramImporter::sizeOnHost(StringRef text) {
     return SizeExpr();
   }
   std::string name = (kHostSizeName + Twine(hostExpressions.size())).str();
-  // The floats may round, so that nothing but the sign is known.
+  // The floats may round, so only the sign is known.
   int64_t min = expression->provablyNonNegative(context, facts) ? 0 : INT64_MIN / 4;
   facts.setRange(name, min, std::nullopt);
   ranges[name].min = min;
@@ -164,8 +164,8 @@ SymbolAttr ProgramImporter::symbol(StringRef name) {
   if (auto it = hints.find(name); it != hints.end()) {
     hint = it->second;
   }
-  // torch gives a size its lower bound; what has none is an integer of any sign. Nothing at all is
-  // said only of sizes.
+  // torch gives every size a lower bound, so a range without one belongs to an integer of any sign.
+  // Only sizes have no range at all.
   bool isAnyInteger = unbacked || ranges.contains(name);
   int64_t min = range.min.value_or(isAnyInteger ? INT64_MIN / 4 : 0);
   return SymbolAttr::get(context, name, min, range.max, hint, 1, unbacked);
@@ -386,7 +386,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (failed(value)) {
       return failure();
     }
-    // The caller may tell one tensor that is two results from two that are equal.
+    // The caller can tell one tensor that is returned twice from two equal tensors.
     if (auto [first, isNew] = returned.try_emplace(output.text, results.size()); !isNew) {
       attrs.append("frit.same_as", builder.getI64IntegerAttr(first->second));
     }
@@ -498,7 +498,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
       return failure();
     }
   }
-  // Built apart: a graph whose import fails must not stay in the module.
+  // Built outside of the module: a graph whose import fails must not stay in it.
   OperationState state(builder.getUnknownLoc(), GraphOp::getOperationName());
   GraphOp::build(builder, state, name, builder.getFunctionType(types, {}), {});
   OwningOpRef<GraphOp> op = cast<GraphOp>(Operation::create(state));
@@ -517,7 +517,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
   if (isMain) {
     bindDerivedSymbols();
   }
-  // What sizes of arguments are made of.
+  // Symbols that occur in the sizes of arguments.
   for (const auto &symbol : llvm::to_vector(llvm::make_first_range(symbols))) {
     computeSymbol(symbol.getValue());
   }

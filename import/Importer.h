@@ -21,12 +21,12 @@ namespace mlir::frit {
 struct ImportOptions {
   /// Symbol of the main graph.
   std::string graphName = "main";
-  /// What diagnostics about the text call it.
+  /// The name of the text in diagnostics.
   std::string fileName = "<json>";
 };
 
-/// Emits one error through the context on failure and, if asked, says what kind
-/// it was: only `Unsupported` is a reason to run the program without frit.
+/// Returns null after emitting one error through the context. `error`, if given, tells what kind it
+/// was: only `Unsupported` is a reason to run the program without frit.
 OwningOpRef<ModuleOp> importExportedProgram(MLIRContext *context, llvm::StringRef json,
                                             const ImportOptions &options = {},
                                             exported::Error *error = nullptr);

@@ -49,7 +49,7 @@ void JsonReader::space() {
   }
 }
 
-/// What stands at the current place, for messages.
+/// A description of what comes next, for messages.
 static std::string shown(StringRef text, size_t position) {
   if (position >= text.size()) {
     return "the end of the text";
@@ -80,7 +80,7 @@ bool JsonReader::expect(char c, StringRef what) {
   }
   space();
   if (position >= text.size() || text[position] != c) {
-    // A well-formed value of another kind is the schema's matter.
+    // A well-formed value of another kind is an error of the schema.
     bool kind = StringRef("{[\"").contains(c) && position < text.size() &&
                 StringRef("{[\"tfn-0123456789").contains(text[position]);
     return fail(kind ? ErrorKind::Schema : ErrorKind::Syntax,
@@ -339,7 +339,7 @@ bool JsonReader::consumeNull() {
 }
 
 bool JsonReader::skip() {
-  // `open` holds the brackets that wait for their end; nothing recurses.
+  // `open` holds the brackets that are still to be closed; nothing recurses.
   llvm::SmallString<64> open;
   do {
     space();

@@ -4,10 +4,10 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-/// A pull reader of JSON: the caller asks for what the schema says comes next,
-/// so a value of the wrong kind is an error where it stands, no tree is built,
-/// and text without escapes is not copied. Nesting is capped, values nobody
-/// asked for are skipped without recursion, and every failure is the first one.
+/// A pull reader of JSON: the caller asks for what the schema says comes next, so a value of the
+/// wrong kind is an error where it stands, no tree is built, and text without escapes is not
+/// copied. Nesting is limited, values that are not needed are skipped without recursion, and only
+/// the first failure is reported.
 namespace mlir::frit::exported {
 
 class JsonReader {
@@ -24,10 +24,11 @@ public:
   /// A number, or the schema's strings for special ones.
   bool real(double &value);
   bool boolean(bool &value);
-  /// Consumes `null` if it comes next.
+  /// Consumes `null` if it comes next, and tells whether it did.
   bool consumeNull();
+  /// Skips one value of any kind.
   bool skip();
-  /// Nothing but white space may be left.
+  /// False unless only white space is left.
   bool atEnd();
 
   bool fail(ErrorKind kind, const llvm::Twine &message);

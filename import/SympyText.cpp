@@ -110,7 +110,7 @@ private:
     return term.numerator.floorDiv(term.denominator);
   }
 
-  /// Symbol('s0', integer=True, ...): assumptions carry nothing that ranges do not.
+  /// Symbol('s0', integer=True, ...): the assumptions say nothing that ranges do not.
   bool parseSymbol(Term &out) {
     skip();
     char quote = position < text.size() ? text[position] : 0;
@@ -186,7 +186,7 @@ private:
     return !malformed && onHost && computeOnHost(start, out);
   }
 
-  /// The end of the call that begins at `start`, quotes aside.
+  /// The end of the call that begins at `start`; brackets in quotes do not count.
   size_t endOfCall(size_t start) const {
     unsigned open = 0;
     for (size_t at = start; at < text.size(); ++at) {
@@ -201,7 +201,7 @@ private:
     return StringRef::npos;
   }
 
-  /// The call in place of which sizes have a symbol.
+  /// Replaces the call by a symbol that the host computes; false if it cannot.
   bool computeOnHost(size_t start, Term &out) {
     size_t end = endOfCall(start);
     SizeExpr symbol = end == StringRef::npos ? SizeExpr() : onHost(text.slice(start, end).trim());
@@ -306,7 +306,7 @@ private:
       if (term.isFloat && !rounds) {
         return reject("arithmetic on a true division");
       }
-      // Only sums, products and rounding know fractions.
+      // Only sums, products and rounding can take fractions.
       if (!rounds && op != Add && op != Mul) {
         if (term.numerator.getConstant() &&
             *term.numerator.getConstant() % *term.denominator.getConstant() != 0) {

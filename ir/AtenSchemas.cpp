@@ -1,4 +1,5 @@
-// The table is text in order of names: a call of an operator that nobody asks about costs nothing.
+// The table is text sorted by name that is searched and parsed on demand: operators that nobody
+// asks about cost nothing.
 #include "ir/AtenSchemas.h"
 
 using namespace mlir::frit;

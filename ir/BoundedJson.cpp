@@ -1,3 +1,4 @@
+// Bounds the nesting of JSON before LLVM's recursive parser sees it.
 #include "ir/BoundedJson.h"
 
 namespace mlir::frit {

@@ -5,7 +5,7 @@
 
 namespace mlir::frit {
 
-/// llvm::json::parse for text that others wrote: it descends by recursion, so nesting beyond 64
+/// llvm::json::parse for untrusted text. Because it recurses, text that is nested deeper than 64
 /// levels is an error before it is called.
 llvm::Expected<llvm::json::Value> parseBoundedJson(llvm::StringRef text);
 

@@ -1,3 +1,4 @@
+// Sizes from which a symbol can be computed, such as the derived dims of torch.export (2 * n + 1).
 #include "ir/DerivedSizes.h"
 
 namespace mlir::frit {

@@ -1,4 +1,4 @@
-// Text forms of the attributes, and what maps can answer about themselves.
+// Text forms of the attributes, and queries of indexing maps.
 #include "ir/FritOps.h"
 #include "ir/SizeText.h"
 

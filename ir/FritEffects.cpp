@@ -1,6 +1,6 @@
-// What an operator call does to the world, from its schema. A call of a pure operator may be
-// merged, moved or dropped like arithmetic; anything random, mutating, asserting, collective or
-// unknown keeps its place.
+// Memory effects of operator calls, from their schemas. A call of a pure operator may be merged,
+// moved or dropped like arithmetic; anything random, mutating, asserting, collective or unknown
+// keeps its place.
 #include "ir/AtenSchemas.h"
 #include "ir/FritOps.h"
 #include "ir/Planted.h"

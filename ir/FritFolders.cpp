@@ -1,6 +1,5 @@
-// Every fold and canonicalisation of the dialect. Views meet here: what torch writes as a chain of
-// unsqueeze, expand, permute and slice becomes one map, so that later passes see what is read and
-// nothing else.
+// Every fold and canonicalisation of the dialect. What torch writes as a chain of unsqueeze,
+// expand, permute and slice becomes one map, so that later passes see only what is read.
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
 
@@ -14,7 +13,7 @@ using namespace mlir::frit;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// What is known about sizes where `op` stands.
+/// What is known about sizes in the graph or kernel of `op`.
 static SizeFacts factsAt(Operation *op) {
   if (auto graph = op->getParentOfType<GraphOp>()) {
     return graph.getSizeFacts();
@@ -29,7 +28,7 @@ static SizeFacts factsAt(Operation *op) {
 // Maps
 //===----------------------------------------------------------------------===//
 
-/// First `outer`, then `inner`: bounds of both must hold.
+/// The map of `outer` applied to the result of `inner`. Bounds of both must hold.
 static MapAttr compose(MapAttr outer, MapAttr inner) {
   SmallVector<SizeExpr> through(outer.getResults().begin(), outer.getResults().end());
   auto rewrite = [&](ArrayRef<SizeAttr> exprs, SmallVectorImpl<SizeAttr> &out) {
@@ -168,7 +167,7 @@ struct ComposeReindex : OpRewritePattern<ReindexOp> {
   }
 };
 
-/// reindex(reshape(x)) where the reshape only has other dimensions of size 1.
+/// reindex(reshape(x)) where the reshape only adds or removes dimensions of size 1.
 struct ReindexOfUnitDims : OpRewritePattern<ReindexOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -184,7 +183,7 @@ struct ReindexOfUnitDims : OpRewritePattern<ReindexOp> {
   }
 };
 
-/// reshape(reindex(x)), the same the other way round.
+/// reshape(reindex(x)) where the reshape only adds or removes dimensions of size 1.
 struct UnitDimsOfReindex : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -200,7 +199,8 @@ struct UnitDimsOfReindex : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// Bounds that always hold go, and with the last one the fill; ranges simplify what is read.
+/// Removes bounds that always hold, and the fill with the last of them; simplifies indices by
+/// ranges.
 struct SimplifyReindex : OpRewritePattern<ReindexOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -248,7 +248,7 @@ struct SimplifyReindex : OpRewritePattern<ReindexOp> {
   }
 };
 
-/// A view of equal elements is the one element broadcast: constants are rank 0.
+/// A view of a splat constant becomes a broadcast of its element, as constants are rank 0.
 template <typename OpTy> struct ViewOfSplat : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -275,7 +275,7 @@ template <typename OpTy> struct ViewOfSplat : OpRewritePattern<OpTy> {
   }
 };
 
-/// Pieces without elements, and nested joins along the same dimension.
+/// Removes pieces without elements, and flattens nested concatenations along the same dimension.
 struct FlattenConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -166,7 +166,7 @@ LogicalResult ReindexOp::verify() {
   return success();
 }
 
-/// `larger` may hold `smaller` in its low corner: what constants tell.
+/// Checks that `smaller` fits into the low corner of `larger`, as far as constant sizes tell.
 static LogicalResult checkCorner(Operation *op, RankedTensorType smaller, RankedTensorType larger) {
   if (failed(checkSameElement(op, smaller, larger))) {
     return failure();
@@ -220,7 +220,8 @@ LogicalResult ReshapeOp::verify() {
     return failure();
   }
   SizeExpr from = getNumElements(operand), to = getNumElements(result);
-  // Two constants decide; symbolic products that differ (floordiv forms) were proved by torch.
+  // Only constants can be compared. Symbolic products that differ here (floordiv forms) have been
+  // proved equal by torch.
   if (from.getConstant() && to.getConstant() && from != to) {
     return emitOpError("changes the number of elements from ") << from.str() << " to " << to.str();
   }

@@ -2,11 +2,11 @@
 
 #include "ir/FritOps.h"
 
-/// Stores of what lies in its target already.
+/// Stores whose value lies in its target already.
 ///
-/// Where a kernel or a call is given the argument to write to, the `frit.store` that follows it has
-/// nothing left to do. It stays, marked, and says what the argument holds from there on: the
-/// outlined graph means the same with and without.
+/// A kernel or a call may write directly into an argument. The `frit.store` behind it then has
+/// nothing left to do, but it stays, marked, to say what the argument holds from there on. The
+/// outlined graph means the same with and without the mark.
 namespace mlir::frit {
 
 inline constexpr llvm::StringLiteral kInPlaceAttr = "frit.in_place";

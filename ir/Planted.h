@@ -2,20 +2,20 @@
 
 #include <cstdlib>
 
-/// Mistakes on purpose, one of each class of silent errors (tests/README.md): FRIT_PLANT=n makes
-/// the n-th, to see whether the tests of that class fail. `scripts/planted` runs all. The number is
-/// part of the compiler's identity, and so of every cache key; what is compiled says so in its
-/// report.
+/// Mistakes on purpose, one for each class of silent errors (tests/README.md). FRIT_PLANT=n plants
+/// the n-th, to see whether the tests of that class fail; `scripts/planted` runs all. The number is
+/// part of the compiler's identity, and so of every cache key, and is named in the report of what
+/// is compiled.
 namespace mlir::frit {
 
-/// The classes of which a mistake is the compiler's; those of the others are
-/// python/frit/planted.py's.
+/// The classes whose mistake is planted in the compiler. Those of the others are in
+/// python/frit/planted.py.
 enum class Mistake : unsigned {
   /// Addresses are computed in 32 bits.
   Index32 = 1,
   /// Sums and products of int64 are accumulated in 32 bits.
   Value32 = 2,
-  /// Additions of signed integers are said not to overflow.
+  /// Additions of signed integers are marked as not overflowing.
   SignedOverflow = 3,
   /// A small integer that is widened is computed wide from the start, so that it does not wrap.
   LateWrap = 4,
@@ -27,7 +27,7 @@ enum class Mistake : unsigned {
   AddedZero = 7,
   /// The larger of a number and a NaN may be the number.
   NanIgnored = 8,
-  /// Of equal elements the last one's place is the result.
+  /// An arg-reduction gives the place of the last of several equal elements.
   LastOfTies = 9,
   /// Casts of the program that round are elided as those of half types' arithmetic are.
   ElidedCasts = 10,
@@ -51,33 +51,33 @@ enum class Mistake : unsigned {
   DynamicStrides = 20,
   /// Results are promised contiguous.
   ResultStrides = 21,
-  /// as_strided counts places in the storage that the compiler chose.
+  /// as_strided addresses the storage that the compiler chose, not the program's.
   PlacesOfOthers = 22,
   /// Vectors are loaded as if they began at multiples of their size.
   AlignedLoads = 23,
-  /// Stores to arguments stay where they are, whoever reads the argument behind them.
+  /// Stores to arguments are not moved behind the readers of the argument.
   StoreOrder = 24,
   /// A clone shares the storage of its operand.
   SharedClone = 25,
-  /// A buffer is free behind the first operation that reads it, not the last.
+  /// A buffer is free after the first operation that reads it, not the last.
   EarlyReuse = 26,
-  /// No barrier between what the warps of a block write to shared memory and what they read.
+  /// No barrier separates writes to shared memory from the reads of other warps of the block.
   Barrier = 27,
-  /// Indices are not looked at.
+  /// Indices are not checked.
   IndexChecks = 28,
   /// Kernels run over the sizes that the graph was traced with, and nothing checks those of a call.
   StaleSizes = 29,
-  /// Lanes behind the end of a row take part in its reduction.
+  /// Lanes beyond the end of a row take part in its reduction.
   Padding = 30,
-  /// Draws of random numbers are operators like others: equal ones are one.
+  /// Random operators count as pure: equal ones are merged.
   PureDraws = 31,
   /// The gradient of relu passes at 0.
   GradientAtTie = 32,
-  /// A conjugated view is read as its memory lies.
+  /// A conjugated view is read as if it were not conjugated.
   ConjugateBit = 33,
-  /// Two views that become one lose the value outside of the bounds.
+  /// Two views that are composed lose the fill outside of the bounds.
   LostFill = 34,
-  /// The graph is verified again behind each operator.
+  /// The graph is verified again after each operator.
   Quadratic = 36,
 };
 

@@ -1,3 +1,4 @@
+// Measures sizes without printing or walking them whole.
 #include "ir/SizeBudget.h"
 
 namespace mlir::frit {
@@ -13,8 +14,8 @@ bool SizeBudget::admitsProduct(SizeExpr lhs, SizeExpr rhs) {
   return lhs.getAttr().getMonomials().size() * rhs.getAttr().getMonomials().size() <= 16 * maxTerms;
 }
 
-/// Symbols as they would be printed; what a function stands for is counted once and remembered.
-/// Saturates above the limit.
+/// The number of symbols that would be printed. Counts of functions are remembered; above the limit
+/// the count saturates.
 size_t SizeBudget::countAtoms(SizeAttr size) {
   if (auto known = counts.find(size); known != counts.end()) {
     return known->second;

@@ -131,7 +131,7 @@ static ArrayAttr multiplyMonomials(MLIRContext *context, ArrayAttr lhs, ArrayAtt
   return ArrayAttr::get(context, atoms);
 }
 
-/// Whether b divides a; the quotient of INT64_MIN and -1 is not one.
+/// Whether b divides a with a quotient that fits into 64 bits (INT64_MIN / -1 does not).
 static bool divides(int64_t b, int64_t a) {
   return b != -1 && b != 0 ? a % b == 0 : b == -1 && a != INT64_MIN;
 }
@@ -226,7 +226,7 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
     return std::nullopt;
   }
   if (divisor.getMonomials().size() > 1) {
-    // A multiple of a sum: the quotient of the leading terms decides.
+    // Division by a sum: the leading terms give the leading term of the quotient.
     if (attr.getMonomials().empty()) {
       return *this;
     }
@@ -261,7 +261,7 @@ std::optional<SizeExpr> SizeExpr::divideExactly(SizeExpr other) const {
 SizeExpr SizeExpr::floorDiv(SizeExpr other) const {
   MLIRContext *context = getContext();
   auto lhs = getConstant(), rhs = other.getConstant();
-  // Without a value: stays as it is, and evaluates to nothing.
+  // Division by these numbers stays opaque.
   if (rhs && (*rhs == 0 || *rhs == INT64_MIN)) {
     return makeCall(SizeFunction::FloorDiv, *this, other);
   }
@@ -277,7 +277,7 @@ SizeExpr SizeExpr::floorDiv(SizeExpr other) const {
   if (rhs && *rhs < 0) {
     return (-*this).floorDiv(constant(context, -*rhs));
   }
-  // Terms that divide exactly leave the division.
+  // Terms that divide exactly are taken out of the division.
   Polynomial exact(context), rest(context);
   bool split = false;
   if (other.attr.getMonomials().size() == 1) {

@@ -118,8 +118,10 @@ public:
   /// 0 <= symbol < extent.
   void setExtent(llvm::StringRef symbol, SizeExpr extent);
 
+  /// Constant bounds that hold under all facts; nullopt if there is none.
   std::optional<int64_t> lowerBound(SizeExpr expr) const;
   std::optional<int64_t> upperBound(SizeExpr expr) const;
+  /// False if the facts do not prove it.
   bool provablyNonNegative(SizeExpr expr) const;
   bool provablyLess(SizeExpr lhs, SizeExpr rhs) const { return provablyNonNegative(rhs - lhs - 1); }
   /// Rewrites floordiv, mod, max and min that the facts decide. Values are

@@ -45,7 +45,7 @@ void mlir::frit::printSize(llvm::raw_ostream &os, SizeExpr size) {
     } else if (i != 0) {
       os << " + ";
     }
-    // The magnitude of the minimum is no number that can be read: it is written as two terms.
+    // The magnitude of INT64_MIN cannot be read back, so it is written as two terms.
     bool isMinimum = magnitude == uint64_t(1) << 63;
     printTerm(os, magnitude - isMinimum, monomial);
     if (isMinimum) {

@@ -20,7 +20,7 @@ public:
   SizeGrammar(Lexer &lexer, MLIRContext *context) : lexer(lexer), context(context) {}
 
   SizeExpr parseSum() {
-    // Text is input: nesting is bounded before the stack is.
+    // The text is untrusted: nesting is limited before the stack overflows.
     if (++depth > maxDepth) {
       return lexer.fail("size expression is nested deeper than 64");
     }
@@ -129,7 +129,7 @@ private:
 } // namespace mlir::frit::detail
 
 namespace mlir::frit {
-/// Inside an attribute or type: parses a size expression, prints one.
+/// Parses a size expression inside an attribute or type, and prints one.
 FailureOr<SizeExpr> parseSize(AsmParser &parser);
 void printSize(llvm::raw_ostream &os, SizeExpr size);
 } // namespace mlir::frit

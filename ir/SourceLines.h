@@ -10,11 +10,12 @@
 /// line ("file.py:12 in fn: code"); IR read from a file has positions instead.
 namespace mlir::frit {
 
-/// All lines a location names, each once: fused locations name several.
+/// Collects all lines that a location names, each once: fused locations name several.
 void collectSourceLines(Location location, llvm::SmallVectorImpl<std::string> &lines);
 
-/// Who an operation is to the user: "aten.mm.default (model.py:7 in f: a @ b)". A region is its
-/// first operation that is no view; an operation without a line is its name alone.
+/// How messages name an operation: "aten.mm.default (model.py:7 in f: a @ b)". A region is named
+/// after its first operation that is no view and no constant; without a line there is only the
+/// name.
 std::string originOf(Operation *op);
 
 } // namespace mlir::frit

@@ -2,24 +2,25 @@
 
 #include "kernel/ReductionAlgebra.h"
 
-/// What a thread and a block of a GPU hold: schedules are chosen by it
-/// (passes/schedule/Schedule.cpp), and kernels are shaped by it
-/// (codegen/gpu/kernels/KernelShapes.cpp).
+/// How much a thread and a block of a GPU can keep. Schedules are chosen
+/// (passes/schedule/Schedule.cpp) and kernels are shaped (codegen/gpu/kernels/KernelShapes.cpp) by
+/// the same numbers.
 namespace mlir::frit {
 
-/// Threads of a block that takes a row, and blocks of a cluster that do.
+/// The most threads of a block that shares a row, and blocks of a cluster that does.
 inline constexpr uint32_t kMostRowThreads = 512, kMostRowBlocks = 8;
-/// Chunks of a row that a thread keeps of each operand, and elements of all operands.
+/// The most chunks of a row that a thread keeps per operand, and elements over all operands.
 inline constexpr int64_t kMostKeptChunks = 16, kMostKeptElements = 64;
 
-/// Whether a thread keeps so many chunks of so many operands.
+/// Whether a thread can keep this many chunks of `width` elements of each operand.
 inline bool keepsChunks(int64_t chunks, int64_t width, int64_t operands,
                         int64_t mostElements = kMostKeptElements) {
   return chunks <= kMostKeptChunks && chunks * width * operands <= mostElements;
 }
 
-/// Bytes of shared memory that column reductions take for a value: those of squares around a mean
-/// are four values, which would take more of it than the threads of a processor have.
+/// Bytes of shared memory per value of a column reduction: 8, but 4 for narrow values where there
+/// are deviations. These carry four values, and 8 bytes for each would be more shared memory than
+/// the resident threads of a multiprocessor have.
 template <typename Range> unsigned getSlotBytes(Range &&reduces) {
   bool takesTiles = false, isNarrow = true;
   for (ReduceOp reduce : reduces) {

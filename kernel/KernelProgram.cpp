@@ -1,5 +1,5 @@
-// What a finished program can be asked, and the two steps that finish one:
-// collapsing dims that every expression treats as one, and dependence masks.
+// Queries of a finished program, and the two steps that finish one: collapsing dims that every
+// expression treats as one, and dependence masks.
 #include "kernel/KernelProgram.h"
 
 #include "ir/Planted.h"
@@ -77,7 +77,7 @@ std::optional<Group> KernelProgram::getGroup(SizeExpr address, unsigned dim, uns
   if (!llvm::all_of(ArrayRef(strides).drop_back(), divides)) {
     return std::nullopt;
   }
-  // The members follow from the constant part; everything else steps over whole groups.
+  // The constant part of the address selects the member; everything else steps over whole groups.
   for (int64_t member = 0; member < *size; ++member) {
     if (divides(address - member)) {
       return Group{static_cast<unsigned>(*size), static_cast<unsigned>(member), address - member};
@@ -117,7 +117,7 @@ void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
                      std::min(*high, facts.upperBound(size).value_or(*high)));
     }
   }
-  // What is known of the dims follows from what is known of the parameters.
+  // The extents of dims follow from what is known about the parameters.
   for (auto [i, size] : llvm::enumerate(domain)) {
     facts.setExtent("d" + std::to_string(i), size);
   }

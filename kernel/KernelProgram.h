@@ -7,17 +7,15 @@
 
 /// A `frit.kernel` as a flat program over one iteration domain.
 ///
-/// The body of a kernel is tensor algebra: values with maps between them. A
-/// kernel of a machine is the opposite: for each point of a domain, loads at
-/// addresses, scalar operations, stores. `KernelProgram::build` turns one into
-/// the other, once, for all targets: views, broadcasts, slices, reshapes and
-/// concatenations disappear into address polynomials and bounds, and what
-/// remains is a list of nodes in topological order that a schedule may emit in
-/// any loop nest.
+/// The body of a kernel is tensor algebra: values with maps between them. Machine code needs the
+/// opposite: for each point of a domain, loads at addresses, scalar operations, stores.
+/// `KernelProgram::build` turns one into the other, once, for all targets: views, broadcasts,
+/// slices, reshapes and concatenations disappear into address polynomials and bounds, and what
+/// remains is a list of nodes in topological order that a schedule may emit in any loop nest.
 ///
-/// The domain is (P, R): `numParallel()` parallel dims d0.., then the reduced
-/// ones. Dims that every address treats as one are collapsed, dims of size 1 are
-/// gone. All expressions are over d0.. and the kernel's parameters p0...
+/// The domain is (P, R): `numParallel()` parallel dims d0.., then the reduced ones. Dims that every
+/// address treats as one are collapsed, and dims of size 1 are dropped. All expressions are over
+/// d0.. and the kernel's parameters p0...
 ///
 ///   y[i,j] = exp(x[i,j] - max_j x)     domain [p0 | p1]
 ///     %0 = load arg0[d0 * p1 + d1]         dims {0,1} level 0
@@ -87,12 +85,12 @@ struct Node {
   unsigned dimension = 0;
   ErrorCode error = ErrorCode::IndexOutOfRange;
   /// Reduce: over the parallel dims, so its value belongs to a column (the gradient of a norm's
-  /// weight beside that of its input). Nothing but stores of columns reads it.
+  /// weight beside that of its input). Only values of columns depend on it.
   bool isAcross = false;
   /// The domain dims that the value depends on, as a bit mask.
   uint32_t dims = 0;
-  /// How many rounds of reductions lie before the value: a Reduce of level k is
-  /// accumulated in phase k, its readers are of level k + 1.
+  /// How many rounds of reductions precede the value: a Reduce of level k is accumulated in phase
+  /// k, its readers are of level k + 1.
   unsigned level = 0;
   Location loc;
 
@@ -103,10 +101,9 @@ struct Node {
   void forEachInput(llvm::function_ref<void(unsigned)> visit) const;
 };
 
-/// One result, or one piece of a result that is a concatenation of equal ones:
-/// `node` written at `address` (in elements) of result `result`.
-/// `dims` are those the address depends on; a store without reduced dims is
-/// done once a row.
+/// One result, or one piece of a result that is a concatenation of equal ones: `node` is written at
+/// `address` (in elements) of result `result`. `dims` are those that the address depends on; a
+/// store without reduced dims happens once per row.
 struct Store {
   unsigned result;
   unsigned node;
@@ -114,28 +111,28 @@ struct Store {
   uint32_t dims;
 };
 
-/// Lanes that read or write one member each of `size` neighbours in memory: an array of
-/// structures. The members lie at `base` + 0 .. size - 1, all of them in the tensor.
+/// An access to an array of structures: each lane reads or writes one of `size` adjacent members.
+/// The members lie at `base` + 0 .. size - 1, all of them in the tensor.
 struct Group {
   unsigned size, member;
   SizeExpr base;
 };
 
-/// What code may take for granted of the addresses it is given.
+/// What code may assume about the alignment of the addresses it is given.
 enum class PointerAlignment {
-  /// Nothing: it looks for itself whether vectors can be used.
+  /// Nothing: it tests at run time whether vectors can be used.
   Tested,
-  /// They are what vectors need.
+  /// They are aligned for vectors.
   Aligned,
-  /// They are not, so that it has no vectors.
+  /// They are not aligned, so it uses no vectors.
   Any
 };
 
 class KernelProgram {
 public:
-  /// Analyses a kernel. Diagnoses, at the operation's location, what does not
-  /// live on one domain. With `joinReads` results of a pointwise kernel that read an operand in
-  /// different orders lie so that it is read once, and are written in different orders instead. Not
+  /// Builds the program of a kernel, or emits an error at the operation that does not fit on one
+  /// domain. With `joinReads`, results of a pointwise kernel that read an operand in different
+  /// orders are placed so that it is read once, and are written in different orders instead. Not
   /// for kernels that write over an operand: that was decided for the order of elements.
   static FailureOr<KernelProgram> build(KernelOp kernel, bool joinReads = false);
 
@@ -160,26 +157,27 @@ public:
   ArrayRef<unsigned> getAcross() const { return across; }
   /// One more than the highest level of a reduction; 0 without reductions.
   unsigned numPhases() const;
-  /// How many phases of reductions come before the node's value is there.
+  /// How many phases of reductions must be complete before the node's value is known.
   unsigned getPhase(unsigned node) const {
     return nodes[node].level + (nodes[node].kind == NodeKind::Reduce ? 1 : 0);
   }
   /// Facts about parameters and, as extents, the domain's dims.
   const SizeFacts &getFacts() const { return facts; }
 
-  /// The size if it is constant, otherwise what the hints of the parameters make of it.
+  /// The size if it is constant, otherwise an estimate from the hints of the parameters.
   int64_t guess(SizeExpr size) const;
 
-  /// What a variant may rely on beside the facts; a range of a parameter becomes a fact.
+  /// Adds assumptions that a variant may rely on; a range of a parameter becomes a fact.
   void assume(ArrayRef<AssumptionAttr> more);
   ArrayRef<AssumptionAttr> getAssumptions() const { return assumptions; }
   void setPointers(PointerAlignment alignment) { pointers = alignment; }
   PointerAlignment getPointers() const { return pointers; }
-  /// Assumes the ranges of sizes that the kernel is only run for (`frit.ranges`). After everything
-  /// that rewrites expressions: the operations stay those of the kernel for all sizes.
+  /// Assumes the ranges of sizes that the kernel is made for (`frit.ranges`). Must come after
+  /// everything that rewrites expressions, so that the operations are those of the kernel for all
+  /// sizes.
   void assumeRanges();
-  /// The most a size can be in any kernel made of the same region, whatever is assumed in this one:
-  /// decides about the order of additions.
+  /// The upper bound of a size in every kernel made from the same region, whatever is assumed in
+  /// this one. Only this bound may decide about the order of additions.
   std::optional<int64_t> sharedBound(SizeExpr size) const;
 
   /// Whether anything can fail at run time (index checks, integer division).
@@ -189,8 +187,8 @@ public:
   /// polynomial without that dim), else nullopt.
   std::optional<SizeExpr> getStride(SizeExpr expr, unsigned dim) const;
 
-  /// How the lanes along `dim` of an access to an operand (or a result) at `address` are
-  /// grouped, if they are.
+  /// The group of an access at `address` to an operand (or a result) with lanes along `dim`;
+  /// nullopt if it is no array of structures.
   std::optional<Group> getGroup(SizeExpr address, unsigned dim, unsigned tensor,
                                 bool isResult) const;
 
@@ -201,31 +199,31 @@ public:
   /// Calls `visit(quotient, left, right)` for every quotient in an index, an address or a bound.
   void forEachQuotient(llvm::function_ref<void(SizeExpr, SizeExpr, SizeExpr)> visit) const;
 
-  /// Parts parallel dims whose index is divided by a small constant (48 coordinates read as
-  /// 12 boxes of 4) in two, so that no address divides any more.
+  /// Splits parallel dims whose index is divided by a small constant (48 coordinates read as 12
+  /// boxes of 4) in two, so that no address divides any more.
   void splitDims();
 
-  /// Parts dims whose index is divided by a size that is not known, and which it divides: rows that
-  /// were flattened into one dim, copies of them. The lane dim is parted only if more comes in
-  /// whole lines then.
+  /// Splits dims whose index is divided by an unknown size that divides the dim: rows that were
+  /// flattened into one dim, or repeated. The lane dim is split only if more accesses then cover
+  /// whole lines.
   void splitUnknownDims();
 
-  /// Takes a parallel dim of constant size apart: one copy of what depends on it for
-  /// each of its values, stores included. Other dims move up.
+  /// Unrolls a parallel dim of constant size: everything that depends on it, stores included, is
+  /// copied for each of its values. Later dims move up.
   void unrollDim(unsigned dim);
 
   /// Every node reachable from `roots` without entering the operands of a Reduce, or of what is
   /// `known`, in order.
   SmallVector<unsigned> reach(ArrayRef<unsigned> roots, ArrayRef<unsigned> known = {}) const;
 
-  /// One line a node; for tests and logs.
+  /// Prints one line per node; for tests and logs.
   void print(llvm::raw_ostream &os) const;
 
 private:
   friend class KernelProgramBuilder;
   explicit KernelProgram(KernelOp kernel);
   void collapseDims();
-  /// Two dims in the place of one, the inner one of `inner`; false if it does not divide the dim.
+  /// Replaces a dim by two, the inner one of size `inner`; false if that does not divide the dim.
   bool splitDim(unsigned dim, SizeExpr inner);
   /// Visits every expression that may mention dims.
   void forEachExpr(llvm::function_ref<void(SizeExpr &)> visit);

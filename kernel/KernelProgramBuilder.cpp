@@ -1,4 +1,4 @@
-// Nodes for values at indices.
+// Makes the nodes for values at indices.
 #include "kernel/KernelProgramBuilder.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -61,8 +61,8 @@ SizeExpr KernelProgramBuilder::linearise(ArrayRef<SizeExpr> index, ArrayRef<Size
   return program.facts.simplify(linear);
 }
 
-/// Row-major re-expression of an index over sizes `from` as one over `to`:
-/// group by group where partial products agree, so that most dims stay alone.
+/// Converts a row-major index over sizes `from` to one over sizes `to`, group by group where
+/// partial products agree, so that most dims are not merged with others.
 Exprs KernelProgramBuilder::reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from,
                                       ArrayRef<SizeExpr> to) {
   Exprs result(to.size(), constant(0));
@@ -210,7 +210,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
   return failure();
 }
 
-/// Values that were read and take part in the node's expression.
+/// Adds the checked indices (`v<k>`) in the node's expression to its operands.
 void KernelProgramBuilder::addIndexOperands(Node &node) {
   node.expr.forEachSymbol([&](StringRef name) {
     unsigned id;
@@ -256,7 +256,7 @@ std::optional<unsigned> KernelProgramBuilder::makeLoad(const Request &request,
 }
 
 std::optional<unsigned> KernelProgramBuilder::makeRandom(const Request &request, RandomOp op) {
-  // Seed and stream are there at every point, whatever bounds the bits are read in.
+  // Seed and stream are read at every point, whatever bounds the bits are read in.
   ArrayAttr everywhere = ArrayAttr::get(context, {});
   auto seed = need(op.getSeed(), {}, everywhere), stream = need(op.getStream(), {}, everywhere);
   if (missing) {
@@ -336,7 +336,7 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
     return addConstant(op.getLoc(), cast<TypedAttr>(Builder(context).getZeroAttr(
                                         cast<RankedTensorType>(op.getType()).getElementType())));
   }
-  // Where the earlier pieces do not lie, the last one does.
+  // The last piece covers what the earlier ones do not.
   unsigned result = pieces.back().node;
   for (const Piece &piece : llvm::reverse(ArrayRef(pieces).drop_back())) {
     Node node(op.getLoc());
@@ -349,7 +349,7 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
   return result;
 }
 
-/// Which of eager's errors the check of a gather stands for.
+/// Which of eager's errors the check of a gather reports.
 static ErrorCode getIndexError(Operation *op) {
   auto raises = op ? op->getAttrOfType<StringAttr>("frit.raises") : StringAttr();
   return llvm::StringSwitch<ErrorCode>(raises ? raises.getValue() : "")
@@ -372,7 +372,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
   if (missing) {
     return std::nullopt;
   }
-  // One check a loaded index, found again when the source has been pulled.
+  // One check per loaded index, which is found again after the source has been pulled.
   Exprs values;
   for (auto [i, node] : llvm::enumerate(loaded)) {
     unsigned dimension = 0;
@@ -396,7 +396,8 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       check.expr = sizes[dimension];
       check.check = op.getCheck();
       check.error = getIndexError(op);
-      // Indexing by tensors counts its index tensors, other operators the source's dims.
+      // Errors of indexing by tensors number the index tensors, those of other operators the
+      // source's dims.
       auto told = op->getAttrOfType<IntegerAttr>("frit.dimension");
       check.dimension = told ? told.getInt() : op.getCheck() == IndexCheck::Wrap ? i : dimension;
       check.bounds = unpackGuards(request.guards);

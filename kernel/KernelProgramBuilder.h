@@ -6,10 +6,10 @@
 #include <map>
 #include <tuple>
 
-/// From tensor algebra to a flat program, by demand: a value is asked for at an
-/// index, and asks its operands at theirs. Requests are memoised on (value,
-/// index, bounds in force), worked off on an explicit stack, and simplified with
-/// the extents of the domain, so that a chain of views costs nothing.
+/// Turns tensor algebra into a flat program on demand: a value is requested at an index, and
+/// requests its operands at theirs. Requests are memoised on (value, index, bounds in force),
+/// processed on an explicit stack, and simplified with the extents of the domain, so that a chain
+/// of views costs nothing.
 namespace mlir::frit {
 
 using Exprs = SmallVector<SizeExpr>;
@@ -32,7 +32,7 @@ private:
   SizeExpr constant(int64_t value) { return SizeExpr::constant(context, value); }
   LogicalResult chooseDomain();
   FailureOr<Exprs> resultIndex(Value value);
-  /// Where `value` reads its operands, by argument, at its own index.
+  /// By argument: the address that `value` reads at its own index.
   std::map<unsigned, SizeExpr> addressesOf(Value value);
   std::optional<Exprs> followFirst(Value value, Value first, ArrayRef<SizeExpr> index);
   bool isStacked(Value value);
@@ -54,7 +54,7 @@ private:
   Exprs unpack(ArrayAttr exprs);
   SmallVector<Bound> unpackGuards(ArrayAttr guards);
   ArrayAttr addGuards(ArrayAttr guards, ArrayRef<Bound> more);
-  /// Drops what always holds; false if one bound never does.
+  /// Drops bounds that always hold; false if one never holds.
   bool simplify(SmallVectorImpl<Bound> &bounds);
 
   std::optional<unsigned> makeLoad(const Request &request, BlockArgument argument);

@@ -81,9 +81,9 @@ std::map<unsigned, SizeExpr> KernelProgramBuilder::addressesOf(Value value) {
   return addresses;
 }
 
-/// The index of a result at a point at which the first result lies at `first`, such that both read
-/// their common operands at the same places: x and its transpose. None where that is so in the
-/// order of the elements, or where no order of the dims makes it so.
+/// The index of result `value` at the point where the first result is at `index`, such that both
+/// read a common operand at the same address (x and its transpose). nullopt if they do so in the
+/// order of elements already, or if no permutation of the dims achieves it.
 std::optional<Exprs> KernelProgramBuilder::followFirst(Value value, Value first,
                                                        ArrayRef<SizeExpr> index) {
   auto sizes = getSizes(cast<RankedTensorType>(value.getType())),
@@ -113,7 +113,7 @@ std::optional<Exprs> KernelProgramBuilder::followFirst(Value value, Value first,
     if (other == firsts.end()) {
       continue;
     }
-    // Dims are known by their stride in the operand.
+    // Dims are matched by their strides in the operand.
     std::vector<bool> taken(firstSizes.size());
     Exprs turned(sizes.size(), constant(0)), result(sizes.size(), constant(0));
     bool found = true;
@@ -159,7 +159,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
     }
     return reexpress(parallelIndex, parallelSizes, sizes);
   }
-  // Ask the value at its own index which row of a reduction it reads.
+  // Trace which row of a reduction the value reads at its own index.
   KernelProgramBuilder tracer(kernel);
   tracer.tracing = true;
   Exprs own;

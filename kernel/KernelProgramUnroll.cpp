@@ -1,6 +1,5 @@
-// Taking a small dim apart: nodes are copied for each of its values, in which bounds
-// are decided and selects between pieces disappear. And parting a dim in two, of which
-// one may be small.
+// Unrolls a small dim: nodes are copied for each of its values, for which bounds are decided and
+// selects between pieces disappear. Also splits a dim in two, one of which may be small.
 #include "kernel/KernelProgram.h"
 
 #include <map>
@@ -8,14 +7,14 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Domains of more dims are not parted further.
+/// Domains of so many dims are not split further.
 static constexpr size_t kMostSplitDims = 8;
-/// Elements that are worth a loop of their own.
+/// The fewest elements that are worth a loop of their own.
 static constexpr int64_t kLine = 32;
 
 namespace {
 
-/// Equal parts make equal nodes, whatever value of the dim they were copied for.
+/// Nodes with equal keys are one node, whatever value of the dim they were copied for.
 using NodeKey = std::tuple<NodeKind, const void *, const void *, const void *, unsigned, unsigned,
                            std::vector<unsigned>, std::vector<const void *>>;
 
@@ -81,8 +80,8 @@ void KernelProgram::splitDims() {
   }
 }
 
-/// How many accesses come in whole lines: they are contiguous along the lane dim or, where nothing
-/// is reduced and a tile can be turned, vary along it and are contiguous along another.
+/// How many accesses cover whole lines: they are contiguous along the lane dim or, where nothing is
+/// reduced and a tile can be transposed, vary along it and are contiguous along another one.
 static unsigned countLines(const KernelProgram &program) {
   auto lane = program.getLaneDim();
   if (!lane) {
@@ -110,8 +109,8 @@ static unsigned countLines(const KernelProgram &program) {
 }
 
 void KernelProgram::splitUnknownDims() {
-  // A dim, and what it is divided by; of two divisors the one that the other divides, whose parts
-  // divide by the other.
+  // Dims and what they are divided by. Of two divisors, the one that is a multiple of the other:
+  // its parts can then be split by the other.
   SmallVector<std::pair<unsigned, SizeExpr>> wanted;
   auto collect = [&] {
     wanted.clear();
@@ -140,8 +139,8 @@ void KernelProgram::splitUnknownDims() {
       }
       split.collapseDims();
       split.computeDims();
-      // Along the lane dim a vector has to end where the inner dim does: worth it where more is
-      // read in lines, and not of a few elements.
+      // Vectors along the lane dim must end where the inner dim does. That pays if more accesses
+      // cover whole lines and the inner dim is not short.
       if (getLaneDim() != dim || (guess(inner) >= kLine && countLines(split) > countLines(*this))) {
         *this = std::move(split);
         isSplit = true;
@@ -237,7 +236,7 @@ void KernelProgram::unrollDim(unsigned dim) {
   computeDims();
 }
 
-/// Sides of selects that were never taken.
+/// Drops nodes that no store needs any more, such as the sides of selects that were decided.
 void KernelProgram::dropDeadNodes() {
   std::vector<bool> live(nodes.size());
   for (const Store &store : stores) {

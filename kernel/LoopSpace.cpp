@@ -101,7 +101,7 @@ public:
       } else if (j && (!productB || (productA && divides(productB, productA)))) {
         takeB();
       } else if (!productA || !productB) {
-        // One side is used up: what the other still has must be a 1.
+        // One side is used up: the rest of the other must be 1.
         SizeExpr left = productA ? productA : productB;
         if (!left.isConstant(1)) {
           return false;

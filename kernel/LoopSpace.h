@@ -7,22 +7,20 @@
 
 /// Where a loop nest reads a value.
 ///
-/// A loop nest runs over the elements of one shape in row-major order; call its
-/// linear counter L. A dimension of a value that the nest reads is a digit of L:
-/// it is `floordiv(L, stride) mod extent`. Such a pair is a `Digit`, and a value
-/// read through broadcasts, permutes and reshapes is a list of digits, one a
-/// dimension.
+/// A loop nest runs over the elements of one shape in row-major order; call its linear counter L. A
+/// dimension of a value that the nest reads is a digit of L: it is `floordiv(L, stride) mod
+/// extent`. Such a pair is a `Digit`, and a value read through broadcasts, permutes and reshapes is
+/// a list of digits, one per dimension.
 ///
 ///   over [B, T, C]:   x[b, t, c]         (T*C, B) (C, T) (1, C)
 ///                     mean[b, t]         (T*C, B) (C, T)
 ///                     y.view(B*T, C)     (C, B*T) (1, C)
 ///                     w[c]               (1, C)
 ///
-/// Digits that continue each other merge ((T*C, B) (C, T) is (C, B*T)) and
-/// digits of extent 1 say nothing; what remains is the signature. Two values
-/// with equal signatures are read at the same place whatever their shapes, so
-/// "may these two run in one loop?" becomes equality of short lists. Slices,
-/// flips and data-dependent reads are not digits; they are `elsewhere`.
+/// Digits that continue each other merge ((T*C, B) (C, T) is (C, B*T)), and digits of extent 1 are
+/// dropped; what remains is the signature. Two values with equal signatures are read at the same
+/// place whatever their shapes, so "may these two run in one loop?" becomes equality of short
+/// lists. Slices, flips and data-dependent reads are not digits; they are `elsewhere`.
 namespace mlir::frit {
 
 struct Digit {
@@ -60,8 +58,8 @@ private:
   SmallVector<Digit, 4> digits;
 };
 
-/// The digits of a reshape to `sizes`: dims that a group of old dims becomes must
-/// continue each other. Also the rule for strides: a stride is a digit's.
+/// The digits of a reshape to `sizes`. Fails if dims that have to merge do not continue each other.
+/// Memory strides follow the same rule, as strides of digits.
 FailureOr<SmallVector<Digit>> splitDigits(ArrayRef<Digit> digits, ArrayRef<SizeExpr> sizes,
                                           MLIRContext *context);
 

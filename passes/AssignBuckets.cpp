@@ -1,4 +1,5 @@
-// Gives sizes that vary a second number: the bucket.
+// Gives each dynamic size a second number, its bucket: how much memory is allocated for it, and to
+// what size library calls are padded.
 #include "passes/BucketPolicy.h"
 #include "passes/Passes.h"
 
@@ -16,16 +17,16 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// One symbol and what becomes of it.
+/// One symbol and the buckets chosen for it.
 struct Choice {
   SymbolAttr symbol;
-  /// Where the user meets it: "x[0]".
+  /// The names that users know it by, such as "x[0]".
   SmallVector<std::string> names;
   std::string policy = "off";
   BucketList sizes;
-  /// Somebody asked: it is used and counted whether or not time is gained.
+  /// The user asked for its buckets: they are used and counted whether or not they save time.
   bool isAsked = false;
-  /// The key that decided.
+  /// The user's key that set the policy; empty if there was none.
   std::string key;
 };
 
@@ -147,7 +148,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     return error << "; known: " << llvm::join(known, ", ");
   }
 
-  /// Ramps share what the lists leave of the entries; those nobody asked for come last.
+  /// Ramps share the entries that lists leave over; ramps that nobody asked for come last.
   LogicalResult fillRamps(GraphOp graph, SmallVectorImpl<Choice> &choices) {
     for (Choice &choice : choices) {
       if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 &&
@@ -177,7 +178,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
           needed.push_back(entriesNeeded(choice.symbol, whole.back()));
         }
       }
-      // First what reaches a few times the size seen, then the rest of each.
+      // First the entries up to a few times the hint, then the rest of each ramp.
       std::vector<unsigned> shares = shareBuckets(needed, available);
       for (auto [ramp, share] : llvm::zip(whole, shares)) {
         available -= share;
@@ -187,7 +188,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       for (size_t i = 0; i != ramps.size(); ++i) {
         available -= further[i];
         unsigned share = shares[i] + further[i];
-        // Too few for all sizes below: those about the size seen.
+        // With too few entries, keep those around the hint and skip the smallest.
         unsigned skipped = share < needed[i] ? needed[i] - share : 0;
         ramps[i]->sizes.assign(whole[i].begin() + skipped, whole[i].begin() + skipped + share);
       }
@@ -195,11 +196,11 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     return success();
   }
 
-  /// More entries than any graph gets.
+  /// Longer than the ramp of any graph can get.
   static constexpr unsigned kLongestRamp = 200;
 
-  /// Entries up to eight times the power of two in the size seen: a hint matters no further than in
-  /// a schedule.
+  /// How many ramp entries lie at or below eight times the hint's power of two. As for schedules,
+  /// only this power of the hint counts.
   static unsigned entriesNeeded(SymbolAttr symbol, ArrayRef<int64_t> ramp) {
     auto seen = static_cast<uint64_t>(std::max<int64_t>(symbol.getHint().value_or(16), 16));
     auto far =

@@ -1,5 +1,5 @@
-// Gives every tensor outside of regions strides and an offset, and puts a
-// copying region where a reader's demand cannot be met by strides alone.
+// Gives every tensor outside of regions strides and an offset, and inserts a copying region where
+// strides alone cannot meet a reader's demand.
 #include "ir/InPlaceStores.h"
 #include "passes/AtenAliases.h"
 #include "passes/Copies.h"
@@ -21,12 +21,12 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   using AssignLayoutsPassBase::AssignLayoutsPassBase;
 
   llvm::DenseMap<Value, LayoutAttr> layouts;
-  /// The value whose storage another one looks at: itself for all but views.
+  /// The value that owns the storage of another one: itself for all but views.
   llvm::DenseMap<Value, Value> bases;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
-  /// As the statistic `copies`, which may be compiled out.
+  /// The same as the statistic `copies`, which may be compiled out.
   int64_t numCopies = 0;
-  /// Stores of what a call has written to the argument already.
+  /// Stores whose value a call has written into the argument already.
   SmallVector<StoreOp> doneStores;
 
   void runOnOperation() override {
@@ -61,14 +61,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         op.erase();
       }
     }
-    // Nothing silent: the report says how many kernels only change strides.
+    // For the report: how many kernels only change strides.
     if (numCopies > 0) {
       graph->setAttr("frit.copies",
                      IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
     }
   }
 
-  /// Layouts of an operation's results.
+  /// Assigns layouts to an operation's results.
   void assign(Operation *op) {
     if (auto region = dyn_cast<RegionOp>(op)) {
       return assignRegion(region);
@@ -97,7 +97,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     annotate(op);
   }
 
-  /// The operand in whose storage an operator's result lies, as far as its schema and the trace
+  /// The operand whose storage an operator's result shares, as far as its schema and the trace
   /// tell.
   static Value getViewedOperand(OpResult result) {
     auto call = dyn_cast<AtenOp>(result.getOwner());
@@ -113,11 +113,11 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
                : Value();
   }
 
-  /// Its offset counts from where the base begins.
+  /// The layout of an alias; its offset counts from where the base begins.
   LayoutAttr layoutOfAlias(AliasOp alias) {
     SizeExpr start = layouts.lookup(alias.getBase()).getOffset();
     int64_t from = getStoredBytes(alias.getBase().getType()), to = getStoredBytes(alias.getType());
-    // meetDemands has seen to it that a start in other elements is 0.
+    // meetDemands has made sure that a base with other element sizes begins at 0.
     SizeExpr offset = SizeExpr(alias.getLayout().getOffset()) + (from == to ? start : start * 0);
     return LayoutAttr::get(&getContext(), alias.getLayout().getStrides(), offset);
   }
@@ -139,7 +139,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// A region writes what its strictest direct reader wants.
+  /// Gives a region's results the layouts that their strictest direct readers demand.
   void assignRegion(RegionOp region) {
     SmallVector<Attribute> all;
     bool given = false;
@@ -173,7 +173,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     annotate(region);
   }
 
-  /// Between channels-last tensors a region keeps the order where no reader has a wish.
+  /// Whether a region without demanding readers keeps the channels-last order of its operands.
   bool isChannelsLastInAndOut(RegionOp region, OpResult result) {
     auto type = cast<RankedTensorType>(result.getType());
     if (type.getRank() != 4) {
@@ -189,7 +189,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
            });
   }
 
-  /// What the graph keeps for its backward is promised as it lies, if it is channels-last.
+  /// Results that only the backward graph reads promise the layout they have, if it is
+  /// channels-last.
   void promiseKeptResults(GraphOp graph, ReturnOp op) {
     SmallVector<int64_t> relaid;
     for (OpOperand &use : op->getOpOperands()) {
@@ -209,7 +210,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// Copies operands that do not lie as the operation wants.
+  /// Copies operands whose layout the operation does not accept.
   void meetDemands(Operation *op) {
     for (OpOperand &use : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(use.get().getType());
@@ -229,13 +230,13 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// Whether an operator looks at the operand: its result lies as the operand does.
+  /// Whether the operator's result is a view of the operand: it then lies as the operand does.
   static bool isViewed(OpOperand &use) {
     auto call = dyn_cast<AtenOp>(use.getOwner());
     return call && getAccess(call).views == use.getOperandNumber();
   }
 
-  /// Whether the operation reads the operand's memory by places, gaps included, and not its
+  /// Whether the operation addresses the operand's storage, gaps included, instead of reading its
   /// elements.
   static bool readsStorage(OpOperand &use) {
     if (use.getOperandNumber() != 0) {
@@ -246,14 +247,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
            (call && (call->hasAttr(kPlacedAttr) || call.getOpName() == "aten.as_strided.default"));
   }
 
-  /// Whether elements have a place in common.
+  /// Whether elements share memory: a dim of another size than 1 has stride 0.
   static bool repeats(LayoutAttr layout, RankedTensorType type) {
     return llvm::any_of(llvm::zip(layout.getStrides(), getSizes(type)), [](auto entry) {
       return SizeExpr(std::get<0>(entry)).isConstant(0) && !std::get<1>(entry).isConstant(1);
     });
   }
 
-  /// Whether an operand whose memory is read by places begins where these are counted from.
+  /// Whether an operand whose storage is addressed begins where the operation counts from.
   bool startsRight(OpOperand &use, LayoutAttr layout, const LayoutDemand &demand) {
     if (!readsStorage(use)) {
       return true;
@@ -263,14 +264,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
              SizeExpr(layout.getOffset()).isConstant(0);
     }
     if (isBorrowed(bases.lookup(use.get()))) {
-      // Where the caller's storage begins is known at the call, to ATen.
+      // Where an argument begins in the caller's storage is known only at the call, to ATen.
       return !use.getOwner()->hasAttr(kPlacedAttr);
     }
     return demand.layout && layout.getOffset() == demand.layout.getOffset();
   }
 
-  /// Storage that is not the graph's own: an argument's, or what a call gave as a
-  /// view of an operand.
+  /// Whether the storage is not the graph's own: an argument's, or that of a call's result that may
+  /// be a view of an operand.
   static bool isBorrowed(Value base) {
     auto call = base.getDefiningOp<AtenOp>();
     if (!call) {
@@ -283,9 +284,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return storage && storage.getKind() != StorageKind::Fresh;
   }
 
-  /// A call that writes to an operand gets a tensor that nobody else looks at:
-  /// a value of the graph that ends here, the argument that the program wants
-  /// written, or else a copy.
+  /// A call that writes to an operand gets a tensor that nothing else reads afterwards: a value
+  /// whose last use this is, the argument that the program wants written, or else a copy.
   void ownMutatedOperands(AtenOp call) {
     if (!call.getMutatedOperands()) {
       return;
@@ -309,7 +309,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         if (store) {
           doneStores.push_back(store);
         }
-        // A copy that is written from here on is no copy of its source for those who ask later.
+        // A copy that is written here no longer equals its source: later requests need another one.
         for (auto &[of, made] : copiesMade) {
           if (made && bases.lookup(made) == base) {
             made = Value();
@@ -323,7 +323,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// The store that writes `result`, as it is, back to an argument.
+  /// The store that writes `result` itself back to the argument.
   static StoreOp storeOf(Value result, Value argument) {
     for (Operation *user : result.getUsers()) {
       auto store = dyn_cast<StoreOp>(user);
@@ -347,8 +347,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return known && known.getKind() == StorageKind::Fresh;
   }
 
-  /// Whether the call reads `base` through this operand alone and nothing looks
-  /// at it afterwards but by way of the call's result.
+  /// Whether the call reads `base` through this operand alone and all later reads of it go through
+  /// the call's result.
   static bool isLastReader(AtenOp call, unsigned operand, Value base, StoreOp store) {
     SmallVector<Value> aliases{base};
     while (!aliases.empty()) {
@@ -383,8 +383,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return true;
   }
 
-  /// The last place at which an argument's storage holds what `value` means: stores come later, and
-  /// kernels that may write in their place.
+  /// The insertion point for a copy of `value` while its storage still holds it: before the first
+  /// later store to an argument, and before the producer of the stored value, which may write in
+  /// place. Moves late views of `value` before the stores.
   static Operation *beforeWrites(ReturnOp op, Value value) {
     Operation *first = op;
     for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
@@ -408,8 +409,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   }
 
   /// Results of distinct storage classes never share storage, and a fresh one never lies in
-  /// borrowed storage, nor in a padded one. Those of one class share it: what they look at is
-  /// copied once.
+  /// borrowed or padded storage. Results of one class share theirs, so their base is copied once.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
     llvm::DenseMap<std::tuple<Attribute, Value, Attribute>, Value> made;
@@ -467,7 +467,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return made;
   }
 
-  /// A view that strides cannot express becomes a region that copies.
+  /// Replaces a view that strides cannot express by a region that copies.
   void materialise(Operation *view) {
     OpBuilder builder(view);
     Value operand = view->getOperand(0);

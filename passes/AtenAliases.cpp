@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Operators that may return their operand itself and do not say so.
+/// Operators that may return their operand itself although their schema does not say so.
 static bool isHiddenView(StringRef name) {
   return name == "aten.type_as.default" || name == "aten.dropout.default" ||
          name == "aten.feature_dropout.default" || name == "aten.alpha_dropout.default";

@@ -10,39 +10,43 @@
 /// schema and what the trace saw.
 namespace mlir::frit {
 
-/// On a call that counts from the start of the storage of its first operand: the trace saw storage
-/// of the graph's own there, so it may not be an argument's, and begins where the trace saw it.
+/// Marks a call (`as_strided` and the like) whose offset counts from the start of its first
+/// operand's storage. The trace saw storage of the graph's own there, so the operand must not lie
+/// in an argument's storage and must begin at the traced offset.
 inline constexpr llvm::StringLiteral kPlacedAttr = "frit.placed";
 
 struct Access {
   SmallVector<unsigned> writes;  // operand numbers
-  bool writesList = false;       // as `_foreach_add_` does
+  bool writesList = false;       // from a tensor list, as of `_foreach_add_`
   std::optional<unsigned> views; // the operand whose storage the results share
 };
 
+/// Which operands the call writes, and which one its results are views of. Nothing for operators
+/// without a schema.
 Access getAccess(AtenOp op);
 
 /// Whether the results share the storage of what they are views of.
 enum class Sharing { Always, Never, Unknown };
 
-/// Some operators return operand `viewed` or a copy of it, depending on layout and dtype.
+/// Whether the result is a view of operand `viewed` or a copy of it: some operators decide this by
+/// layout and dtype.
 Sharing getSharing(AtenOp op, unsigned viewed);
 
-/// Where a value lies as the trace saw it: in the storage of `root`, which no view made.
+/// Where a value lies according to the trace: in the storage of `root`, which is not a view.
 struct Place {
   Value root;
-  /// Of the value; its offset counts from the start of the storage, in elements of `dtype`.
+  /// The value's layout; its offset counts from the start of the storage, in elements of `dtype`.
   LayoutAttr layout;
   DTypeAttr dtype;
 };
 
-/// The places of a graph's tensors in the imported form. What the annotations leave open has none,
-/// nor has a view of it.
+/// The places of a graph's tensors in the imported form. A value whose place does not follow from
+/// the annotations has none, and neither have views of it.
 class TracedPlaces {
 public:
-  /// Knows the arguments.
+  /// Begins with the places of the arguments.
   explicit TracedPlaces(GraphOp graph);
-  /// Takes note of a call's results, after those of all calls that it reads.
+  /// Records the places of a call's results. Calls must be added in the order of the graph.
   void add(AtenOp op);
   void note(Value value, const Place &place) { places[value] = place; }
   void forget(mlir::Value value) { places.erase(value); }
@@ -52,17 +56,18 @@ private:
   llvm::DenseMap<Value, Place> places;
 };
 
-/// The alias of `root` that lies as `place` says; null where that is no number of its elements from
-/// the start of `root`.
+/// Creates an alias of `root` that lies at `place`. Null if the dtypes differ and `root` does not
+/// begin at offset 0, since the distance may then not be a whole number of elements.
 Value createAlias(OpBuilder &builder, Location loc, const Place &root, const Place &place,
                   RankedTensorType type);
 
-/// The operand whose whole storage the operator copies, to change the copy: its result lies in it
-/// as the operand does in its own. Null for any other operator.
+/// The operand whose whole storage the operator clones before it changes a part of the clone
+/// (`copy`, `slice_scatter` ...). The result lies in the clone as the operand lies in its own
+/// storage. Null for any other operator.
 Value copiesStorageOf(AtenOp op);
 
-/// Puts an alias of the operand into the place of an `as_strided` of storage of the graph's own.
-/// False for any other call.
+/// Replaces an `as_strided` that has `kPlacedAttr` by an alias of its operand. False for any other
+/// call.
 bool readAsAlias(AtenOp op);
 
 } // namespace mlir::frit

@@ -63,12 +63,13 @@ std::vector<unsigned> shareBuckets(llvm::ArrayRef<unsigned> wanted, unsigned ava
 }
 
 namespace {
-/// Costs are sums of size times count: two 64-bit numbers.
+/// Sums of size times count, which may exceed 64 bits.
 using Cost = unsigned __int128;
 
-/// One more bucket over distinct ascending sizes: best[j] is the cost of the first j sizes with the
-/// buckets so far, the last of which is sizes[j - 1]. The best place of the bucket before grows
-/// with j, so halves of the range need halves of the candidates.
+/// One step of the dynamic program, which adds a bucket. The sizes are distinct and ascending;
+/// best[j] is the least cost of the first j of them if sizes[j - 1] is the last bucket. The best
+/// previous bucket grows with j, so that divide and conquer halves the candidates along with the
+/// range.
 struct NextBucket {
   llvm::ArrayRef<int64_t> sizes;
   llvm::ArrayRef<uint64_t> upTo;

@@ -39,7 +39,7 @@ DType mlir::frit::dtypeOfElement(Type element) {
                                             : DType::F32;
 }
 
-/// What the maker of a value says; null for regions.
+/// The dtype that the producer of a value declares; null for regions.
 static DTypeAttr dtypeOfMaker(Value value) {
   while (Operation *def = value.getDefiningOp()) {
     if (auto call = dyn_cast<AtenOp>(def)) {

@@ -4,31 +4,31 @@
 
 #include "mlir/IR/Builders.h"
 
-/// Copies of tensors outside of regions, for who needs one in storage of its own.
+/// Copies of tensors outside of regions into storage of their own, and the dtypes that copies need.
 namespace mlir::frit {
 
-/// Whether kernels compute with elements of this type. What they do not is copied by the
-/// dispatcher.
+/// Whether kernels can compute with elements of this type. The dispatcher copies tensors of other
+/// types.
 bool isKernelElement(Type element);
 
-/// What an element says of its dtype; integers are taken for signed ones.
+/// The dtype of an element type; integers count as signed.
 DType dtypeOfElement(Type element);
 
-/// Whether elements of several dtypes have the type of these: signed and unsigned integers of one
-/// width.
+/// Whether several dtypes have the element type of `value`: signed and unsigned integers of one
+/// width share it.
 bool isDtypeAmbiguous(Value value);
 
-/// The dtype that an operator, a store or the caller takes an operand for; null for views, kernels
-/// and other operations.
+/// The dtype that an operator, a store or the caller assumes for an operand; null for views,
+/// kernels and other operations.
 DTypeAttr getDtypeOfUse(OpOperand &use);
 
-/// torch's dtype of a tensor: from what made it, else from who reads it. `frit-separate-dtypes`
-/// lets all who read it agree.
+/// The torch dtype of a tensor: from its producer, else from its readers, which all agree after
+/// `frit-separate-dtypes`.
 DTypeAttr getTorchDtype(Value value);
 
-/// A copy of `value` that lies as `layout` says, from the start of storage of its own: a region, or
-/// a call of `aten.clone` where no kernel can write it. Its layout is recorded as assign-layouts
-/// does.
+/// Copies `value` to storage of its own, with the strides of `layout` and offset 0. The copy is a
+/// region, or a call of `aten.clone` where no kernel can write the result. Records its layout as
+/// assign-layouts does.
 Value createCopy(OpBuilder &builder, Value value, LayoutAttr layout);
 
 } // namespace mlir::frit

@@ -1,6 +1,5 @@
-// Half types compute in f32 inside of a region: roundings that legalisation
-// wrote between two operations go, those that a program or a result asks for
-// stay.
+// Half types compute in f32 inside of a region. Roundings that legalisation inserted between two
+// operations are removed; those that the program or a result asks for stay.
 #include "ir/Planted.h"
 #include "passes/Passes.h"
 
@@ -17,8 +16,8 @@ using namespace mlir::frit;
 
 namespace {
 struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRoundingPass> {
-  /// Whether the rounded value leaves the region, itself or through views: then
-  /// everybody sees the rounded one.
+  /// Whether the rounded value leaves the region, directly or through views: then all readers take
+  /// the rounded value.
   static bool escapes(Value rounded) {
     SmallVector<Value> stack{rounded};
     while (!stack.empty()) {
@@ -51,8 +50,8 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     });
   }
 
-  /// Whether a value next to `value` may be on either side of it: a finite constant is a threshold.
-  /// Infinity is a value that a number is rounded to.
+  /// Whether `value` is a finite constant, that is a threshold: on which side of it a close operand
+  /// falls may depend on rounding. Infinity is not a threshold, as numbers round to it.
   static bool isThreshold(Value value) {
     Operation *def = value.getDefiningOp();
     while (isa_and_nonnull<ReindexOp, ReshapeOp>(def)) {
@@ -64,11 +63,11 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     return elements && elements.isSplat() && elements.getSplatValue<APFloat>().isFinite();
   }
 
-  /// Whether an operation that jumps reads this, also through views and changes of sign: it needs
-  /// the rounded value. What is equal when both are rounded has to stay equal, although one of them
-  /// may be rounded as a result or in another region, and 3.9999 that is rounded to 4 is a 4 to
-  /// floor and to a cast. Only an order against a threshold, and a value against itself, do not
-  /// ask.
+  /// Whether a discontinuous operation reads this, also through views and changes of sign: it needs
+  /// the rounded value. Values that are equal when both are rounded have to stay equal, although
+  /// one of them may be rounded as a result or in another region, and 3.9999 that rounds to 4 is a
+  /// 4 for floor and for a cast. Exempt are order comparisons with a threshold, and of a value with
+  /// itself.
   static bool isReadByJump(OpOperand &use) {
     SmallVector<OpOperand *> stack{&use};
     while (!stack.empty()) {
@@ -97,14 +96,14 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
                               predicate);
   }
 
-  /// Readers that widen `rounded` take `exact` instead, but for comparisons; views are repeated on
-  /// it.
+  /// Lets readers that widen `rounded` take `exact` instead, except discontinuous operations. Views
+  /// are rebuilt on `exact`.
   void elide(Value rounded, Value exact) {
     for (OpOperand &use : llvm::make_early_inc_range(rounded.getUses())) {
       Operation *user = use.getOwner();
       if (auto widen = dyn_cast<arith::ExtFOp>(user); widen && widen.getType() == exact.getType()) {
-        // Asked before any is replaced: a comparison of the value with itself takes the same on
-        // both sides.
+        // Collected before any is replaced: both operands of a comparison of the value with itself
+        // are to be the same.
         SmallVector<OpOperand *> readers;
         for (OpOperand &reader : widen->getUses()) {
           if (!isReadByJump(reader)) {

@@ -1,4 +1,4 @@
-// The formula of a region as text, without shapes, and the rewriting to one dim.
+// The formula of a region as text without shapes, and the rewriting of its body to one dim.
 #include "passes/FlatRegions.h"
 
 #include "ir/KernelLists.h"
@@ -16,7 +16,7 @@ static bool isContiguous(Value value) {
          getContiguousLayout(cast<RankedTensorType>(value.getType())).getStrides();
 }
 
-/// A scalar read at every element.
+/// A scalar that is broadcast to every element.
 static bool isSplat(Operation *op) {
   auto view = dyn_cast<ReindexOp>(op);
   return view && !view.getMap().hasBounds() &&
@@ -55,7 +55,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   for (Operation &op : body.without_terminator()) {
     bool scalar = isa<tensor::FromElementsOp>(op);
     bool math = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
-    // Random bits follow from the linear index, which stays.
+    // Random bits depend on the linear index, which flattening keeps.
     if ((!scalar && !math && !isSplat(&op) && !isa<RandomOp>(op)) || op.getNumResults() != 1 ||
         !fits(op.getResult(0).getType())) {
       return std::nullopt;

@@ -8,25 +8,24 @@
 
 /// Regions of one formula over tensors of different shapes.
 ///
-/// An optimizer's step is the same formula for every parameter, and a region
-/// that only goes through memory in order does not care for shapes: it runs over
-/// a number of elements. Where several such regions of a module differ in their
-/// shapes alone they are rewritten to run over one dim of `flat` elements; the
-/// number becomes a parameter, and outlining makes one kernel of all. A region
-/// that is alone in its formula keeps its sizes, which makes a better kernel,
-/// unless it shares a launch with others (ir/KernelLists.h).
+/// An optimizer's step is the same formula for every parameter, and a region that only traverses
+/// memory in order does not depend on shapes: it runs over a number of elements. Where several such
+/// regions of a module differ only in their shapes, they are rewritten to run over one dim of
+/// `flat` elements. The number becomes a parameter, and outlining makes one kernel of all. A region
+/// whose formula occurs once keeps its sizes, which makes a better kernel, unless it shares a
+/// launch with others (ir/KernelLists.h).
 namespace mlir::frit {
 
 class FlatRegions {
 public:
   struct Formula {
     std::string text;
-    /// The sizes up to the names of symbols: what tells kernels apart.
+    /// The sizes up to renaming of symbols: regions that differ here would be different kernels.
     std::string shape;
     SizeExpr size;
   };
-  /// nullopt where the region does more than go through memory in order. One over tensors of rank 0
-  /// has a formula too; it has no dim to run over and stays as it is.
+  /// The formula of a region; nullopt if it does more than traverse memory in order. A region over
+  /// rank-0 tensors has a formula but no dim to run over, so it is not flattened.
   static std::optional<Formula> getFormula(RegionOp region);
 
   void add(RegionOp region);

@@ -1,7 +1,6 @@
-// An exported program may mutate: `add_`, `copy_` into a slice, `fill_` of a view of an
-// argument. This pass gives every such write a value. It walks the graph once and
-// keeps, for each tensor, what it is a view of, and for each root (a tensor that is no
-// view) its present value:
+// An exported program may mutate: `add_`, `copy_` into a slice, `fill_` of a view of an argument.
+// This pass turns every such write into a value. It walks the graph once and keeps, for each
+// tensor, what it is a view of, and for each root (a tensor that is no view) its present value:
 //
 //   %v = slice(%x, 0, 0, 2)      %v is a slice of the root %x
 //   add_(%v, 1)                  %w = add(%v, 1);  %x is now slice_scatter(%x, %w, 0, 0, 2)
@@ -9,8 +8,8 @@
 //
 // A root that is an argument of the graph is written back by `frit.store` at the end.
 //
-// Batch normalisation in training updates its running statistics, though its schema calls them
-// inputs: it becomes the operator that returns them.
+// Batch normalisation in training updates its running statistics, although they are plain inputs in
+// its schema. It becomes the operator that returns them.
 #include "passes/Passes.h"
 
 #include "ir/AtenSchemas.h"
@@ -29,8 +28,8 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Arguments 3 and 4 of these are the running mean and variance, argument 5 says whether they are
-/// updated.
+/// Arguments 3 and 4 of batch normalisation are the running mean and variance; argument 5 says
+/// whether they are updated.
 static constexpr unsigned kRunningMean = 3, kRunningVariance = 4, kTraining = 5;
 
 static bool updatesStatistics(AtenOp op) {
@@ -69,8 +68,7 @@ static std::string getValueForm(StringRef name) {
   return AtenSchema::lookup(form) ? form : std::string();
 }
 
-/// Changes what the tensor looks like and not what it holds: from then on the program uses the
-/// result.
+/// Changes the shape of the tensor and not its elements: from then on the program uses the result.
 static bool isInPlaceView(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"aten.unsqueeze_.default", "aten.squeeze_.default", "aten.squeeze_.dim",
@@ -82,7 +80,7 @@ static bool isInPlaceView(StringRef name) {
       .Default(false);
 }
 
-/// The operator that puts a changed view back into what it is a view of.
+/// The operator that writes a changed view back into its base.
 static StringRef getInverse(StringRef view) {
   return llvm::StringSwitch<StringRef>(view)
       .Cases({"aten.slice.Tensor", "aten.narrow.default", "aten.chunk.default", "aten.split.Tensor",
@@ -176,7 +174,7 @@ private:
     Value parent;
   };
 
-  /// An in-place operator's result is its target.
+  /// The tensor that a value stands for: the result of an in-place operator is its target.
   Value resolve(Value value) const {
     while (Value target = targets.lookup(value)) {
       value = target;
@@ -238,7 +236,7 @@ private:
     return op.getOperand(cast<OperandAttr>(op.getArguments()[place]).getIndex());
   }
 
-  /// The normalisation as the operator whose last results are the statistics after it.
+  /// Replaces the normalisation by the operator whose last results are the updated statistics.
   LogicalResult updateStatistics(AtenOp op, Value mean, Value variance) {
     if (op.getOpName() == "aten.instance_norm.default") {
       return op.emitError("'")
@@ -253,8 +251,8 @@ private:
     SmallVector<Attribute> dtypes(op.getResultDtypes().getValue());
     Attribute dtype =
         op.getOperandDtypes()[cast<OperandAttr>(op.getArguments()[kRunningMean]).getIndex()];
-    // Behind the result: the batch's own statistics, which the composite form keeps to itself, and
-    // the running ones.
+    // Results after the first: the statistics of the batch, which the composite form does not
+    // return, and the running ones.
     while (types.size() < 5) {
       types.push_back(mean.getType());
       dtypes.push_back(dtype);
@@ -287,7 +285,7 @@ private:
     return success();
   }
 
-  /// Whether a changed value of this tensor can be put back into all it is a view of.
+  /// Whether a new value of this tensor can be written back through all views down to its root.
   LogicalResult checkWritable(AtenOp op, Value target) {
     for (Value value = target; views.count(value); value = views[value].parent) {
       AtenOp view = views[value].op;
@@ -327,7 +325,7 @@ private:
     return cast<AtenOp>(builder.create(state));
   }
 
-  /// The tensor has this value from now on; so has all it is a view of.
+  /// Makes `value` the present value of the tensor, and updates the root it is a view of.
   void setValue(Value tensor, Value value, Attribute dtype) {
     for (auto it = views.find(tensor); it != views.end(); it = views.find(tensor)) {
       Value parent = it->second.parent;
@@ -348,7 +346,7 @@ private:
     return dim < 0 ? dim + rank : dim;
   }
 
-  /// Where a narrowed piece begins; null if that is known at run time only.
+  /// Where a narrowed piece begins; null if that is known only at run time.
   static SizeExpr startOf(AtenOp narrow, SizeExpr extent) {
     Attribute attr = narrow.getArguments()[2];
     if (auto literal = dyn_cast<IntegerAttr>(attr)) {
@@ -363,7 +361,7 @@ private:
            startOf(view, SizeExpr::constant(view.getContext(), 0));
   }
 
-  /// The parent's value once result `number` of a view of it has this one.
+  /// The parent's value after result `number` of a view of it has become `value`.
   Value putBack(AtenOp view, unsigned number, Value parent, Value value, Attribute dtype) {
     StringRef name = view.getOpName(), inverse = getInverse(name);
     int64_t rank = cast<RankedTensorType>(parent.getType()).getRank();
@@ -444,7 +442,7 @@ private:
 
   void finish(ReturnOp op) {
     for (OpOperand &operand : op->getOpOperands()) {
-      // An argument that is returned is itself, written back by then.
+      // A returned argument stays the argument itself, which has been written back by then.
       Value value = resolve(operand.get());
       operand.set(isa<BlockArgument>(value) ? value : read(value));
     }

@@ -1,5 +1,5 @@
-// Puts every group of loop nests into a frit.region and the graph's operations
-// into an order in which each region stands before its first reader.
+// Puts every group of loop nests into a frit.region, and orders the operations of the graph so that
+// each region precedes its first reader.
 #include "passes/FusionClusters.h"
 #include "passes/Layouts.h"
 #include "passes/NormalForm.h"
@@ -41,7 +41,7 @@ public:
         return failure();
       }
     }
-    // Free views that operators read moved with their readers; the rest is dead.
+    // Free views that operators read have moved with their readers; the rest is dead.
     for (Operation *op : llvm::reverse(original)) {
       if (nests.getRole(op) != NestRole::Opaque && !moved.contains(op)) {
         op->dropAllUses();
@@ -54,9 +54,9 @@ public:
   unsigned numRegions = 0, numKernelOps = 0;
 
 private:
-  /// A kernel that leaves less in memory than it reads runs as soon as the
-  /// program has it (a gradient is summed and dropped), any other one just before
-  /// its first reader.
+  /// Whether to emit the kernel of this operation now. A kernel that leaves less in memory than it
+  /// reads runs as early as in the program (a gradient is summed and dropped), any other just
+  /// before its first reader.
   bool isDue(Operation *op) {
     if (nests.getRole(op) == NestRole::Opaque) {
       return true;
@@ -134,7 +134,7 @@ private:
     }
   }
 
-  /// A free operation that an operator reads goes to just before its reader.
+  /// Moves a free operation that an operator reads to just before its reader.
   void moveView(Operation *def) {
     SmallVector<Operation *> chain;
     while (def && order.contains(def) && nests.getRole(def) == NestRole::Free &&
@@ -147,9 +147,8 @@ private:
     }
   }
 
-  /// Everything that is computed inside, operands before users, in the order in
-  /// which the results ask for it: equal computations get equal bodies wherever
-  /// in the graph their operations stood.
+  /// Everything that is computed inside, operands before users, in the order in which the results
+  /// need it: equal computations get equal bodies wherever in the graph their operations stood.
   SmallVector<Operation *> orderBody(ArrayRef<Operation *> loops, ArrayRef<Value> results) {
     llvm::SmallPtrSet<Operation *, 32> ours(loops.begin(), loops.end());
     auto isInside = [&](Operation *op) {

@@ -1,4 +1,4 @@
-// Vertical fusion, then siblings.
+// Vertical fusion, then fusion of siblings.
 #include "passes/FusionClusters.h"
 
 #include "passes/Layouts.h"
@@ -12,7 +12,7 @@ using namespace mlir::frit;
 
 /// Steps of one search for a cycle before the answer is "perhaps".
 static constexpr unsigned maxSearchSteps = 2048;
-/// Readers of one value that are tried as partners of the next.
+/// How many earlier readers of a value are tried as fusion partners of the next one.
 static constexpr size_t siblingReach = 3;
 
 FusionClusters::FusionClusters(GraphOp graph, const LoopNests &nests)
@@ -60,7 +60,7 @@ void FusionClusters::addOpaque(Operation *op, unsigned number) {
   Unit &unit = units[number];
   for (Value operand : op->getOperands()) {
     Value base = operand;
-    // Up to the first view that is a kernel of its own.
+    // Look through views up to the first one that is a loop nest of its own.
     while (Operation *def = base.getDefiningOp()) {
       if (!isView(def) || nests.getRole(def) == NestRole::Loop) {
         unit.predecessors.push_back(numbers.lookup(def));
@@ -124,7 +124,7 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
       addBindsOf(op, units[numbers.lookup(loop)].predecessors);
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      // The nest itself, if a stack, runs over the places of its pieces.
+      // A stacked concatenation runs over the places of its pieces.
       ReadPlace at = op == loop && isStacked(op) ? place : place.through(operand);
       Value value = operand.get();
       SmallVector<ReadPlace, 1> &places = seen[value];
@@ -251,7 +251,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
       kernels.insert(find(numbers.lookup(def)));
     }
   }
-  // Latest first: it is the one most of the others lead to.
+  // Latest first: most of the other kernels are its predecessors.
   SmallVector<unsigned> candidates(kernels.begin(), kernels.end());
   llvm::sort(candidates, [&](unsigned a, unsigned b) { return units[a].last > units[b].last; });
   for (unsigned kernel : candidates) {
@@ -261,7 +261,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
       continue;
     }
     if (current != number) {
-      // Already in a kernel: the others that it reads from may follow.
+      // The nest has joined a kernel already: try to merge its other producers into that one.
       tryMerge(current, kernel);
       continue;
     }
@@ -355,7 +355,7 @@ bool FusionClusters::areTwins(Value shared, const Unit &a, const Unit &b) {
 void FusionClusters::mergeSiblings() {
   for (auto &[value, loops] : sharedInputs) {
     for (size_t i = 1; i < loops.size(); ++i) {
-      // A few of the readers before this one: of q, k and v the outer two may be alike.
+      // Try several earlier readers: of q, k and v only the first and the last may match.
       for (size_t back = 1; back <= std::min(i, siblingReach); ++back) {
         unsigned a = find(loops[i - back]), b = find(loops[i]);
         if (a == b || areTwins(value, units[a], units[b]) || tryMerge(a, b)) {

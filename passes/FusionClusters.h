@@ -53,11 +53,10 @@ private:
   void addOpaque(Operation *op, unsigned number);
   void addLoop(Operation *op, unsigned number);
   void gatherReads(Operation *loop, SmallVectorImpl<Read> &reads, unsigned &operations);
-  /// An operation whose sizes name a symbol needs the frit.bind that defines it, as it needs an
-  /// operand.
+  /// Adds the frit.binds that define symbols in the operation's sizes to its predecessors: it needs
+  /// them as it needs operands.
   void addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors);
-  /// Whether `from` needs `on` by way of a third unit (or, if `directly` counts,
-  /// at all).
+  /// Whether `from` depends on `on`: through a third unit or, if `directly`, in any way.
   bool depends(unsigned from, unsigned on, bool directly = true) const;
   FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopShape &shape) const;
   bool tryMerge(unsigned into, unsigned from);
@@ -81,7 +80,7 @@ private:
   llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> readers;
   /// What a loop nest reads of other loop nests.
   llvm::DenseMap<Operation *, SmallVector<Read, 2>> linkedReads;
-  /// Values from outside of all kernels, or of other kernels, and who reads them.
+  /// Values from outside of all kernels, or from other kernels, and the loop nests that read them.
   llvm::MapVector<Value, SmallVector<unsigned, 4>> sharedInputs;
   llvm::DenseMap<Value, SmallVector<unsigned, 4>> argumentReaders;
   llvm::DenseMap<Value, SmallVector<unsigned, 1>> argumentStores;

@@ -1,4 +1,5 @@
-// Domains decide, then limits.
+// Compares domains and read places. Limits on operations and pointers are checked in
+// FusionClusters.
 #include "passes/FusionRules.h"
 
 using namespace mlir;
@@ -135,8 +136,8 @@ FusionVerdict FusionRules::merge(const LoopShape &a, const LoopShape &b) const {
   if (a.reduces && b.reduces && (a.parallel != b.parallel || a.reduced != b.reduced)) {
     return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
   }
-  // Rows that are split over threads or swept by columns have no place for full
-  // results of strangers.
+  // A kernel that splits rows over threads or sweeps columns cannot also compute unrelated results
+  // over the full domain.
   for (const auto &[one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (one->reduces && !other->reduces && (one->isColumn() || splitsRows(*one))) {
       return FusionVerdict::no(FusionRefusal::ColumnEpilogue);

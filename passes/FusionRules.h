@@ -19,7 +19,7 @@ namespace mlir::frit {
 
 /// What a loop nest runs over.
 struct LoopShape {
-  /// As the operation has them; refined to fit its partners when fused.
+  /// The operation's own sizes; refined to a common shape when it is fused.
   SmallVector<SizeExpr> sizes;
   SizeExpr total;
   /// Without reduction: `parallel` is everything and `reduced` is empty.
@@ -40,7 +40,7 @@ struct LinkedRead {
   ReadPlace place;
 };
 
-/// Closed list; each has its statistic.
+/// Closed list; each refusal has a statistic.
 enum class FusionRefusal {
   None,
   DomainsDiffer,
@@ -68,7 +68,7 @@ struct FusionLimits {
 struct FusionVerdict {
   FusionRefusal refusal = FusionRefusal::None;
   LoopLevel level = LoopLevel::Full;
-  /// The kernel's shape with the newcomer in it.
+  /// The kernel's shape after the nest has joined.
   LoopShape shape;
 
   explicit operator bool() const { return refusal == FusionRefusal::None; }
@@ -82,17 +82,17 @@ public:
 
   const FusionLimits &getLimits() const { return limits; }
 
-  /// May a nest that reads these values of the kernel join it?
+  /// Whether a nest that reads these values of the kernel may join it.
   FusionVerdict join(const LoopShape &kernel, const LoopShape &nest,
                      ArrayRef<LinkedRead> reads) const;
-  /// May two kernels become one, as far as their domains go?
+  /// Whether two kernels may become one, as far as their domains go.
   FusionVerdict merge(const LoopShape &a, const LoopShape &b) const;
-  /// May a nest (its sizes; `row` if it only runs over P) of a kernel of this
-  /// shape read that value of the same kernel?
+  /// Whether a nest of a kernel of this shape (the nest's sizes; `row` if it only runs over P) may
+  /// read that value of the same kernel.
   FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                      const LinkedRead &read) const;
 
-  /// Few long rows: their reductions are kernels of their own.
+  /// Whether there are so few and so long rows that their reduction is split over threads.
   bool splitsRows(const LoopShape &shape) const;
 
 private:

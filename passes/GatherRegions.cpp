@@ -1,9 +1,9 @@
-// Which regions share a launch: those of one formula that need nothing of each other, found by a
-// walk that keeps them back until nothing else can run.
+// Groups independent regions of one formula so that each group shares a launch. A list scheduler
+// holds such regions back until nothing else can run.
 //
 // An optimizer's step is one formula for each of hundreds of parameters, most of them small: a
-// launch each would cost more than their work. Regions move only inside of a stretch of regions,
-// views and scalar arithmetic; operator calls and stores bound it.
+// launch each would cost more than their work. Regions move only within a stretch of regions, views
+// and scalar arithmetic; operator calls and stores bound it.
 #include "ir/KernelLists.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
@@ -26,7 +26,7 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// A temporary that may live a little longer.
+/// Bytes of temporaries whose lifetime a delayed region may extend.
 static constexpr double kSmallTemporary = 64 << 10;
 
 static bool mayMove(Operation &op) {
@@ -34,7 +34,7 @@ static bool mayMove(Operation &op) {
          isView(&op) || isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
 }
 
-/// Storage that lives on anyway: an argument's, a result's, or what is written back.
+/// Storage that lives on anyway: an argument's, a result's, or that of a value that is stored.
 static bool isKept(Value value) {
   while (Operation *def = value.getDefiningOp()) {
     if (llvm::any_of(value.getUsers(),
@@ -50,15 +50,15 @@ static bool isKept(Value value) {
 }
 
 namespace {
-/// The operations of a stretch in a new order.
+/// Reorders the operations of one stretch.
 class Stretch {
 public:
   Stretch(ArrayRef<Operation *> ops, const SizeEstimate &estimate) : ops(ops), keys(ops.size()) {
     for (auto [i, op] : llvm::enumerate(ops)) {
       numbers[op] = i;
       auto region = dyn_cast<RegionOp>(op);
-      // In a kernel over a list elements are counted from where a block begins, not from their
-      // tensor's first.
+      // Random numbers depend on the index in the whole tensor, but a kernel over a list counts
+      // from the start of its block.
       if (region && region.getBody().getOps<RandomOp>().empty() && mayWait(region, estimate)) {
         if (auto formula = FlatRegions::getFormula(region)) {
           llvm::raw_string_ostream os(keys[i] = formula->text);
@@ -71,7 +71,8 @@ public:
     }
   }
 
-  /// Whether any two could share a launch; then `groups` holds all of them and `order` everything.
+  /// Reorders the stretch if any two regions can share a launch: then `groups` holds all groups,
+  /// `order` all operations. Otherwise returns false.
   bool schedule() {
     for (std::string &key : keys) {
       if (!key.empty() && remaining.lookup(key) < 2) {
@@ -141,7 +142,7 @@ private:
     }
   }
 
-  /// A formula all of whose regions can run, else the one with most that can.
+  /// Takes a formula all of whose regions are ready, else the one with the most ready regions.
   void takeGroup() {
     auto best = ready.begin();
     for (auto it = ready.begin(); it != ready.end(); ++it) {
@@ -169,7 +170,7 @@ private:
   }
 
   ArrayRef<Operation *> ops;
-  /// The formula of a region that may wait for others.
+  /// The formula of each region that may wait for others, else empty.
   std::vector<std::string> keys;
   llvm::StringMap<size_t> remaining;
   llvm::DenseMap<Operation *, unsigned> numbers;

@@ -1,4 +1,4 @@
-// In a graph on a GPU a 0-d tensor on the CPU is a number that the host knows: kernels get it as an
+// In a graph on a GPU the host knows the value of a 0-d CPU tensor: kernels get it as a scalar
 // argument.
 #include "passes/Passes.h"
 
@@ -37,7 +37,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
     }
   }
 
-  /// Operators of the dispatcher, stores and results keep the tensor.
+  /// Passes the tensor by value to all readers but operator calls, stores and results.
   void replace(Value number, Attribute device) {
     auto type = dyn_cast<RankedTensorType>(number.getType());
     auto name = dyn_cast_or_null<StringAttr>(device);
@@ -48,7 +48,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
       return isa<arith::ArithDialect, math::MathDialect>(use.getOwner()->getDialect()) ||
              isa<ReindexOp, ReshapeOp, ConcatOp, ReduceOp, GatherOp>(use.getOwner());
     };
-    // A number that the graph overwrites has no one value.
+    // A tensor that the graph overwrites does not have a single value.
     bool isWritten =
         llvm::any_of(number.getUsers(), [](Operation *user) { return isa<StoreOp>(user); });
     if (isWritten || llvm::none_of(number.getUses(), computes)) {

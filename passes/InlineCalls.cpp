@@ -1,6 +1,5 @@
-// A called graph (an invoke_subgraph) becomes part of its caller, its symbols
-// replaced by the caller's sizes; equal regions of repeated calls are one
-// kernel again after outlining.
+// Inlines called graphs (invoke_subgraph) into their callers and replaces their symbols by the
+// caller's sizes. Equal regions of repeated calls become one kernel again in outlining.
 #include "passes/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -51,7 +50,7 @@ struct InlineCallsPass : frit::impl::InlineCallsPassBase<InlineCallsPass> {
         }
       }
     }
-    // The first graph is the entry; those that were called are gone now.
+    // The first graph is the entry; the graphs that were called are erased.
     bool entry = true;
     for (GraphOp graph : llvm::make_early_inc_range(module.getOps<GraphOp>())) {
       if (callees.contains(graph) && !entry) {
@@ -62,9 +61,9 @@ struct InlineCallsPass : frit::impl::InlineCallsPassBase<InlineCallsPass> {
   }
 
   void inlineCall(CallOp call, GraphOp callee) {
-    // Symbols of the callee in terms of the caller's: from equal places in the
-    // types of arguments. What stays unbound keeps its name (torch numbers the
-    // symbols of one program once).
+    // Express symbols of the callee by the caller's sizes at the same places in the types of
+    // arguments. Unbound symbols keep their names, as torch numbers the symbols of a program only
+    // once.
     llvm::StringMap<SizeExpr> renaming;
     for (auto [operand, argument] :
          llvm::zip_equal(call.getOperands(), callee.getBody().getArguments())) {

@@ -1,4 +1,4 @@
-// Writes down what a graph and the kernels of its regions take for granted about sizes and memory.
+// Records what a graph and the kernels of its regions assume about sizes and memory.
 #include "ir/KernelLists.h"
 #include "ir/SourceLines.h"
 #include "passes/Layouts.h"
@@ -16,8 +16,8 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Pairs of a written argument and another one beyond which they are not listed: the executor
-/// separates all written arguments from all others, listed or not.
+/// The most pairs of a written argument and another one that are listed. The executor checks that
+/// all written arguments are disjoint from all others, listed or not.
 static constexpr size_t kMostPairs = 64;
 
 namespace {
@@ -99,7 +99,7 @@ private:
     }
     std::string origin = originOf(reader);
     graph.setArgAttr(number, "frit.origin", StringAttr::get(context, origin));
-    // The dispatcher takes any strides.
+    // ATen takes any strides, so arguments that only it reads need no guard.
     bool onlyCalled = llvm::all_of(argument.getUsers(),
                                    [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
     if (type.getRank() && !onlyCalled) {
@@ -175,8 +175,8 @@ private:
     }
   }
 
-  /// The least and the greatest value of `index` over `sizes`, of which none is 0; nullopt where
-  /// the sign of a step is not known.
+  /// The least and the greatest value of `index` over nonempty `sizes`; nullopt if the sign of a
+  /// step is not known.
   std::optional<std::pair<SizeExpr, SizeExpr>> endsOf(SizeExpr index, ArrayRef<SizeExpr> sizes) {
     SizeExpr least = index, most = index;
     for (auto [dim, extent] : llvm::enumerate(sizes)) {
@@ -195,8 +195,8 @@ private:
     return std::pair(least, most);
   }
 
-  /// Every index a view reads lies in its operand. Ranges prove most; what they leave is a
-  /// guard on the last index.
+  /// Checks that every index of a view lies within its operand. Ranges prove most; the rest becomes
+  /// a guard on the last index.
   void assumeInside(ReindexOp view) {
     auto from = cast<RankedTensorType>(view.getOperand().getType());
     if (from.hasStaticShape() && cast<RankedTensorType>(view.getType()).hasStaticShape()) {
@@ -234,7 +234,7 @@ private:
 
   //===--- variants -------------------------------------------------------===//
 
-  /// Elements from the first to the last of a tensor in memory.
+  /// The distance in memory from the first to the last element, plus one, in elements.
   SizeExpr spanOf(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     LayoutAttr layout = getAssignedLayout(value);
@@ -248,12 +248,12 @@ private:
     return last;
   }
 
-  /// A GPU divides 32-bit numbers three times as fast as 64-bit ones, and addresses take half
-  /// the registers. What a block rounds up beyond the last element fits too: half of the range
-  /// is left to it.
+  /// Proposes a variant with 32-bit indices: a GPU divides 32-bit numbers three times as fast as
+  /// 64-bit ones, and addresses take half the registers. Half of the range is left to sizes that
+  /// are rounded up to whole blocks.
   void proposeNarrowIndices(RegionOp region) {
     ScheduleAttr schedule = region.getScheduleAttr();
-    // A kernel over a list counts inside of what a block takes.
+    // A kernel over a list counts only within a block's share.
     if (!schedule || region->hasAttr(kGroupAttr)) {
       return;
     }
@@ -266,7 +266,7 @@ private:
     };
     llvm::for_each(region.getOperands(), span);
     llvm::for_each(region.getResults(), span);
-    // What counts in steps reaches farther than any tensor.
+    // An iota with a step reaches beyond the size of any tensor.
     for (auto iota : region.getBody().getOps<IotaOp>()) {
       if (auto ends = endsOf(iota.getExpr(), getSizes(cast<RankedTensorType>(iota.getType())))) {
         extents.push_back(ends->second);
@@ -292,7 +292,7 @@ private:
     }
   }
 
-  /// The region's own schedule with one more parameter, where the assumptions hold.
+  /// Proposes the region's own schedule with one more parameter, valid where the assumptions hold.
   void propose(RegionOp region, StringRef parameter, int64_t value,
                ArrayRef<AssumptionAttr> assumptions) {
     ScheduleAttr schedule = region.getScheduleAttr();

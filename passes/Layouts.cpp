@@ -27,8 +27,7 @@ LayoutAttr mlir::frit::getChannelsLastLayout(RankedTensorType type) {
   return LayoutAttr::get(type.getContext(), strides, SizeExpr::constant(type.getContext(), 0));
 }
 
-/// Matrix products take transposed operands as they are; operand numbers of
-/// their two matrices.
+/// Whether the operand is one of the two matrices of a product, which BLAS also takes transposed.
 static bool isMatrixOperand(StringRef name, unsigned operand) {
   unsigned first = llvm::StringSwitch<unsigned>(name)
                        .Cases({"aten.mm.default", "aten.bmm.default"}, 0)
@@ -148,14 +147,14 @@ std::optional<LayoutAttr> mlir::frit::getViewLayout(ReindexOp view, LayoutAttr o
       unsigned position;
       product |= symbol[0] == 'd' && !symbol.drop_front().getAsInteger(10, position);
     });
-    // A negative stride (a flip) is not a tensor in torch.
+    // torch has no negative strides, so a flip is not a view there.
     if (product || (split->first.getConstant() && *split->first.getConstant() < 0)) {
       return std::nullopt;
     }
     strides.push_back(split->first);
     address = split->second;
   }
-  // Flips of symbolic stride: the coefficient of one monomial is negative.
+  // A flip with a symbolic stride shows as a monomial with a negative coefficient.
   for (SizeAttr stride : strides) {
     if (llvm::any_of(stride.getCoefficients(), [](int64_t c) { return c < 0; })) {
       return std::nullopt;
@@ -284,7 +283,7 @@ Value mlir::frit::getMutatedOperand(Value result) {
 bool mlir::frit::mayAliasOperands(AtenOp call) {
   ArrayAttr storage = call.getResultStorageAttr();
   if (!storage) {
-    // Nothing known: operators outside of ATen may return what they got.
+    // Nothing is known: operators outside of ATen may return their operands.
     return !call.getOpName().starts_with("aten.") && !call.getOpName().starts_with("prims.");
   }
   return llvm::any_of(call->getResults(), [&](OpResult result) {

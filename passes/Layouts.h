@@ -27,7 +27,7 @@ LayoutAttr getContiguousLayout(RankedTensorType type);
 /// The order (batch, rows, columns, channels) of a tensor (batch, channels, rows, columns).
 LayoutAttr getChannelsLastLayout(RankedTensorType type);
 
-/// What the user of an operand wants of it.
+/// The layout that the user of an operand requires.
 LayoutDemand getLayoutDemand(OpOperand &use);
 
 /// Whether a tensor of this type and layout is what the demand asks for. Strides
@@ -41,8 +41,8 @@ std::optional<LayoutAttr> getViewLayout(ReshapeOp view, LayoutAttr operand);
 /// The same for either view; nullopt for any other operation.
 std::optional<LayoutAttr> getViewLayout(Operation *view, LayoutAttr operand);
 
-/// The layout that an argument of a graph or a result of an operator call
-/// arrives with (contiguous where nothing is said).
+/// The layout that an argument of a graph or a result of an operator call arrives with (contiguous
+/// if none is declared).
 LayoutAttr getArgumentLayout(GraphOp graph, unsigned argument);
 LayoutAttr getCallResultLayout(Operation *call, unsigned result);
 
@@ -53,12 +53,12 @@ Value getMutatedOperand(Value result);
 /// Whether results of a call may lie in the storage of its operands.
 bool mayAliasOperands(AtenOp call);
 
-/// The layout that a tensor outside of regions has by assign-layouts' record:
-/// an argument's own, contiguous where nothing is recorded.
+/// The layout of a tensor outside of regions as assign-layouts recorded it; an argument's own, and
+/// contiguous where nothing is recorded.
 LayoutAttr getAssignedLayout(Value value);
 
-/// Where each dimension of the operand is in the result, if the view only moves dimensions. A slice
-/// that begins at 0 has the same map and other sizes.
+/// The result dimension of each operand dimension if the view is a permutation, else nullopt. (A
+/// slice from 0 has the same map but other sizes.)
 std::optional<SmallVector<unsigned>> getPermutation(ReindexOp view);
 inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 

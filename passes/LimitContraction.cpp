@@ -1,5 +1,5 @@
-// A product that is fused with the sum that reads it is not rounded. This pass decides where that
-// may be: what is equal in the program has to stay equal.
+// A product that is contracted with the sum that reads it (a fused multiply-add) is not rounded.
+// This pass decides where that is allowed, so that values that are equal in the program stay equal.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,8 +12,8 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether code generators see their operand through this: views, changes of sign, and roundings
-/// that `frit-elide-half-rounding` may take away.
+/// Whether code generators look through this operation to its operand: views, changes of sign, and
+/// roundings that `frit-elide-half-rounding` may remove.
 static bool isSeenThrough(Operation *op) {
   if (isa_and_nonnull<arith::TruncFOp>(op)) {
     return op->hasAttr("frit.implicit");

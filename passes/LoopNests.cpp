@@ -16,7 +16,8 @@ using namespace mlir::frit;
 static constexpr unsigned maxInlinedOps = 160;
 /// Work (evaluations times weight) that is cheaper than a launch.
 static constexpr double launchWork = 16384;
-/// Evaluations an element, and bytes, up to which nothing counts as repeated.
+/// Up to this ratio of evaluations to elements, or of bytes read to bytes written, no work counts
+/// as repeated.
 static constexpr double repeatedShare = 1.05;
 /// Weight that may be repeated behind one broadcast.
 static constexpr int broadcastBudget = 6;
@@ -48,7 +49,7 @@ unsigned mlir::frit::getWeight(Operation *op) {
     return 12;
   }
   if (isa<RandomOp>(op)) {
-    return 16; // ten rounds for every fourth element
+    return 16; // ten Philox rounds for every fourth element
   }
   if (isa<arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
@@ -130,9 +131,9 @@ bool LoopNests::isReadByOtherOperator(Operation *op) const {
   return false;
 }
 
-/// Layouts as they will be if no view is copied: strided views of arguments and
-/// of calls, row-major results of kernels. Also which rank-0 operations only
-/// combine constants and host scalars, and how deep cheap operations stack.
+/// Computes the layouts that values have if no view is copied: strided views of arguments and of
+/// calls, row-major results of kernels. Also finds the rank-0 operations that only combine
+/// constants and host scalars, and how deep cheap operations are stacked.
 void LoopNests::computeLayouts() {
   for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
     if (isa<RankedTensorType>(argument.getType())) {
@@ -199,7 +200,7 @@ LayoutAttr LoopNests::layoutOfView(Operation *view) {
   return layout ? *layout : LayoutAttr();
 }
 
-/// Whether every reader outside of kernels takes the view as strides.
+/// Whether every reader outside of kernels can read the view through strides.
 bool LoopNests::isReadAsItLies(Operation *view) {
   Value result = view->getResult(0);
   if (copiedViews.contains(view)) {
@@ -228,7 +229,7 @@ bool LoopNests::isReadAsItLies(Operation *view) {
   return true;
 }
 
-/// What a reader asks of its operand, in terms of the loops it ends up in.
+/// Collects what a reader demands of its operand, in terms of the loop nests it ends up in.
 void LoopNests::collect(OpOperand &use, Demands &out) {
   Operation *user = use.getOwner();
   NestRole role = roles.lookup(user);
@@ -277,8 +278,8 @@ void LoopNests::collect(OpOperand &use, Demands &out) {
   }
 }
 
-/// Evaluations after hoisting: what does not vary along the innermost part of a
-/// loop is computed once before it.
+/// Evaluations after hoisting: what does not vary along the innermost part of a loop is computed
+/// once outside of it.
 double LoopNests::evaluationsOf(const Demand &demand) const {
   if (demand.place.isElsewhere()) {
     return demand.evaluations;
@@ -299,7 +300,7 @@ void LoopNests::decide(Operation *op) {
     return;
   }
   if (roles.lookup(op) == NestRole::Free) {
-    // A constant that leaves the kernels is made by one; a host scalar is not.
+    // A constant that is read outside of kernels is written by a kernel; a host scalar is not.
     bool leaves = llvm::any_of(
         op->getUsers(), [&](Operation *user) { return roles.lookup(user) == NestRole::Opaque; });
     if (!leaves && !readOutside.contains(op)) {
@@ -313,7 +314,7 @@ void LoopNests::decide(Operation *op) {
     return;
   }
   Demands reads;
-  // Marked already if a view of it is read as it lies.
+  // Already set if a view of it is read through strides.
   bool outside = readOutside.contains(op);
   for (OpOperand &use : op->getResult(0).getUses()) {
     if (roles.lookup(use.getOwner()) == NestRole::Opaque) {
@@ -359,9 +360,9 @@ void LoopNests::decide(Operation *op) {
 /// again.
 bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   if (reads.size() > maxDemands) {
-    return false; // the others are not in the list
+    return false; // the list was cut off
   }
-  // Reductions of the same dims will be one kernel, with what runs over all of their domain: a
+  // Reductions of the same dims will be one kernel, together with nests over all of their domain: a
   // value that they read at the same place is evaluated once for all of them.
   struct Kernel {
     SmallVector<SizeExpr> sizes;
@@ -391,12 +392,13 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   for (const Kernel &kernel : kernels) {
     total += kernel.evaluations;
   }
-  // One kernel is a matter of fusion: there the value is a loop that is never written.
+  // With a single kernel, fusion decides: the value becomes a loop nest of that kernel and is never
+  // written.
   if (kernels.size() < 2 || total > repeatedShare * count) {
     return false;
   }
-  // An operand that others read too may have to be written for these readers: no more bytes than
-  // the result.
+  // Inlining may force an operand with other readers into memory: allow no more bytes than the
+  // result has.
   double bytes = 0;
   llvm::SmallPtrSet<Operation *, 4> seen;
   for (Value operand : op->getOperands()) {

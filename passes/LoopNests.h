@@ -10,23 +10,22 @@
 /// Which operations get a loop nest of their own, and which are computed where
 /// they are read.
 ///
-/// A kernel computes values by pulling: whoever needs an element computes it at
-/// its own index. Views and constants are therefore free, and an elementwise
-/// operation can be `inlined` into each reader, whatever the map between them.
-/// That saves its trip through memory but repeats its work once a reader and
-/// map. An operation is a `loop` instead (runs over its own shape, its value is
-/// there once) if it is a reduction, if something outside of kernels reads it,
-/// or if inlining would repeat more work than the trip costs:
+/// A kernel computes values on demand: whatever needs an element computes it at its own index.
+/// Views and constants are therefore free, and an elementwise operation can be `inlined` into each
+/// reader, whatever the map between them. This saves a round trip through memory but repeats the
+/// work for each reader and map. An operation is a `loop` instead (it runs over its own shape and
+/// each element is computed once) if it is a reduction, if something outside of kernels reads it,
+/// or if inlining would repeat more work than the round trip costs:
 ///
 ///   - one reader at one place, no more evaluations than elements: inlined;
-///   - kernels that together want no more than that (all of a row, and one number of
-///     it) compute it where they read it;
+///   - several kernels that together evaluate each element about once (one reads all of a row,
+///     another one value of it): inlined into each;
 ///   - a cheap producer behind a broadcast: inlined while a small budget lasts;
-///   - casts, comparisons and masks that read no more bytes than they make are
-///     repeated in every reader;
-///   - small tensors are repeated wherever that costs less than a launch;
-///   - everything else with several readers is a loop, which fuses with its
-///     readers if they turn out to share one domain.
+///   - casts, comparisons and masks that read no more bytes than they produce: repeated in every
+///     reader;
+///   - small tensors: repeated wherever that costs less than a launch;
+///   - everything else with several readers is a loop, which fuses with its readers if they turn
+///     out to share one domain.
 namespace mlir::frit {
 
 enum class NestRole {
@@ -40,7 +39,8 @@ enum class NestRole {
   Loop
 };
 
-/// Sizes as numbers, for estimates only: the hint's power of two, or 128.
+/// Sizes as numbers, for estimates only: a symbol counts as its hint rounded down to a power of
+/// two, or as 128.
 class SizeEstimate {
 public:
   explicit SizeEstimate(GraphOp graph);
@@ -53,7 +53,8 @@ private:
 
 class LoopNests {
 public:
-  /// Without `merge` an operation is inlined only into its own operator's.
+  /// Without `merge` (fusion is off) an operation is inlined only into operations of the same ATen
+  /// operator.
   explicit LoopNests(GraphOp graph, bool merge = true);
 
   /// Whether two operations may be computed in one kernel, as far as `merge` goes.

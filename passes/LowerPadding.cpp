@@ -1,6 +1,6 @@
 // Pads and their inverses become indexing maps, which fuse like any other view: the fill is a
-// select in whatever kernel makes the value. Under `poison` the lanes that nobody may depend on
-// hold what would show, each tensor another value.
+// select in the kernel that produces the value. Under `poison`, lanes that no result may depend on
+// hold values that would show, different ones for each tensor.
 #include "passes/Passes.h"
 
 #include "ir/SizeExpr.h"
@@ -49,7 +49,7 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
       getOperation()->setAttr("frit.padded_elements", ArrayAttr::get(&getContext(), written));
     }
     if (changed) {
-      // A pad of a view reads through it.
+      // A pad of a view reads through the view.
       RewritePatternSet patterns(&getContext());
       ReindexOp::getCanonicalizationPatterns(patterns, &getContext());
       (void)applyPatternsGreedily(getOperation(), std::move(patterns));
@@ -87,7 +87,7 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
       }
       APFloat large(1e30);
       bool lossy;
-      // In narrow types an infinity.
+      // In narrow types this becomes an infinity.
       large.convert(semantics, APFloat::rmNearestTiesToEven, &lossy);
       if (number % 3 == 2) {
         large.changeSign();

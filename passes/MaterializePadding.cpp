@@ -1,9 +1,9 @@
-// In front of library calls that gain from it, operands are padded to larger sizes, and the result
-// is cut back by a view. The analysis runs in both directions at once: a call demands zeros along
-// the dimension it sums over (backward), and each operand is asked what its lanes would hold
-// (forward): the result of a padded call is there already, elementwise operations on one run on the
-// padded lanes too, permutations and broadcasts carry lanes along, and whatever remains, or holds
-// junk where zeros are wanted, is filled by a `frit.pad`.
+// Pads the operands of library calls that gain from it to larger sizes, and cuts the result back by
+// a view. The analysis runs in both directions at once. Backward, a call demands zeros along the
+// dimension it sums over. Forward, each operand is asked what its padded lanes would hold: the
+// result of a padded call has padded lanes already, elementwise operations on it run on them too,
+// and permutations and broadcasts carry them along. Whatever remains, or holds junk where zeros are
+// demanded, is filled by a `frit.pad`.
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/PaddingRules.h"
@@ -27,7 +27,7 @@ using Sizes = SmallVector<SizeExpr>;
 namespace {
 enum class Mode { Off, Auto, Force };
 
-/// Sizes a library likes: multiples, and buckets where symbols have them.
+/// Sizes that libraries run fast on: multiples, and the buckets of symbols that have them.
 class PaddedSizes {
 public:
   explicit PaddedSizes(GraphOp graph) {
@@ -51,7 +51,7 @@ public:
     }
   }
 
-  /// For the report: a size at the sizes seen while tracing.
+  /// A size with symbols at their hints, for the report.
   double atHints(SizeExpr size) const {
     auto value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
       auto known = hints.find(name);
@@ -61,7 +61,7 @@ public:
   }
 
   SizeExpr toBucket(SizeExpr size) const {
-    // Only what grows with its symbols still holds the logical size afterwards.
+    // The bucket's value covers the logical size only if the size grows with its symbols.
     for (auto [coefficient, monomial] :
          llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
       bool symbols = llvm::all_of(monomial, [](Attribute atom) { return isa<StringAttr>(atom); });
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  /// What surely divides a size.
+  /// A number that divides the size whatever its symbols are.
   int64_t getDivisor(SizeExpr size) const {
     int64_t divisor = 0;
     for (auto [coefficient, monomial] :
@@ -178,8 +178,8 @@ private:
     return ReindexOp::create(builder, view.getLoc(), wanted, operand, view.getMap(), TypedAttr());
   }
 
-  /// A tree of elementwise operations, each read once, over results of padded calls: it runs on the
-  /// padded sizes as it is.
+  /// Runs a tree of elementwise operations, each read once, over results of padded calls on the
+  /// padded sizes.
   Value keepPadded(Value value, ArrayRef<SizeExpr> sizes, ArrayRef<bool> zeros, Operation *before) {
     SmallVector<Operation *> tree;
     bool hasPaddedLeaf = false;
@@ -225,7 +225,7 @@ private:
     return made;
   }
 
-  /// Operands after their users; false if the tree has to stop somewhere it cannot.
+  /// Collects the tree, users before operands; false if it ends at a value that cannot be padded.
   bool collect(Value value, ArrayRef<SizeExpr> sizes, SmallVectorImpl<Operation *> &tree,
                bool &hasPaddedLeaf) {
     constexpr size_t limit = 64;
@@ -259,7 +259,7 @@ private:
       }
       open.append(def->operand_begin(), def->operand_end());
     }
-    // One use each and a tree by construction, so users stand before operands once sorted by place.
+    // Sorted by position, users stand before their operands.
     llvm::sort(tree, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
     return !tree.empty() && value.hasOneUse();
   }
@@ -296,7 +296,7 @@ private:
     return {made, getLanes(made, sizes)};
   }
 
-  /// A broadcast along dimensions that are padded is one along the padded ones.
+  /// Rebuilds a broadcast along padded dimensions at their padded sizes.
   Value broadcastLeaf(OpBuilder &builder, ReindexOp view, ArrayRef<SizeExpr> sizes,
                       RankedTensorType wanted, Operation *before) {
     auto source = cast<RankedTensorType>(view.getOperand().getType());
@@ -409,8 +409,8 @@ private:
     ++numPadded;
   }
 
-  /// The dimensions that are consecutive in memory in one of the matrices: their sizes decide how a
-  /// library may load rows.
+  /// Dimensions with unit stride in one of the matrices: their sizes decide how a library can load
+  /// rows.
   static SmallVector<bool> unitStrides(AtenOp call, const PaddableCall &rule) {
     SmallVector<bool> found(rule.sizes.size());
     found[rule.result.back()] = true;
@@ -430,8 +430,8 @@ private:
     return found;
   }
 
-  /// Operands that must be copied against arithmetic that becomes faster: half types run at about a
-  /// third of their speed on rows that are not aligned, and a byte takes the time of some hundred
+  /// Weighs the copies of operands against faster arithmetic: half types run at about a third of
+  /// their speed on rows that are not aligned, and moving a byte takes the time of some hundred
   /// operations.
   static bool pays(AtenOp call, const PaddableCall &rule, ArrayRef<SizeExpr> wanted,
                    const SizeEstimate &estimate) {
@@ -490,7 +490,8 @@ private:
     }
     auto type = cast<RankedTensorType>(call->getResult(0).getType());
     OpBuilder builder(call);
-    // Layouts are those of the logical sizes; a product takes what it is given and leaves rows.
+    // The recorded layouts are of the logical sizes and are left out: a product takes operands in
+    // any layout and returns rows.
     auto made = AtenOp::create(
         builder, call.getLoc(), TypeRange{getTensorType(sizes, type.getElementType())},
         call.getOpNameAttr(), operands, call.getArgumentsAttr(), call.getArgumentNamesAttr(),

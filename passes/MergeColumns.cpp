@@ -1,8 +1,8 @@
-// Column regions that sweep what a row region sweeps become part of it: the gradients of a norm in
-// one pass over memory.
+// Merges a column-reduction region into a row-reduction region that sweeps the same tensor: the
+// gradients of a norm in one pass over memory.
 //
-// It runs when both have their schedules, so it knows which way each of them goes. What the rows
-// read, the columns then find in registers, values of the row region among them.
+// It runs after schedules are chosen, so the direction of each region is known. The columns find in
+// registers what the rows have read or computed.
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -30,7 +30,7 @@ bool hasParameter(ScheduleAttr schedule, StringRef name) {
   return schedule.getParameters().contains(name);
 }
 
-/// The reduction that a region is named after: the first along its own dims.
+/// The reduction that defines a region's domain: the first one without `frit.across`.
 ReduceOp firstReduce(RegionOp region) {
   for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
     if (!reduce->hasAttr(kAcrossAttr)) {
@@ -40,7 +40,7 @@ ReduceOp firstReduce(RegionOp region) {
   return {};
 }
 
-/// Everything in the body that reads a reduction.
+/// All values in the body that depend on a reduction.
 llvm::DenseSet<Value> behindReductions(Block &body) {
   llvm::DenseSet<Value> behind;
   for (Operation &op : body.without_terminator()) {
@@ -69,7 +69,7 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
         columns.push_back(region);
       }
     }
-    // Who asks for another schedule of either (a measurement of what is best) asks for two kernels.
+    // A region whose schedule was asked for explicitly (to measure it) keeps a kernel of its own.
     llvm::erase_if(columns, [](RegionOp region) { return region->hasAttr(kAskedAttr); });
     for (RegionOp region : columns) {
       for (RegionOp rows : partnersOf(region)) {
@@ -82,8 +82,8 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
   }
 
 private:
-  /// One round of reductions, none of positions; every result is a column's or waits for no
-  /// reduction.
+  /// Whether the region has a single phase of simple reductions, without positions or deviations,
+  /// and every other result is independent of them.
   static bool isPlainColumns(RegionOp region) {
     Block &body = region.getBody().front();
     llvm::DenseSet<Value> behind = behindReductions(body);
@@ -104,7 +104,7 @@ private:
     });
   }
 
-  /// Row regions that read an operand of the size of the domain, or make it; nearest in the graph
+  /// Row regions that read or produce a domain-sized operand of the columns; nearest in the graph
   /// first.
   static SmallVector<RegionOp> partnersOf(RegionOp columns) {
     llvm::SmallSetVector<Operation *, 4> found;
@@ -139,8 +139,8 @@ private:
     return partners;
   }
 
-  /// Where a region that does the work of both can stand: at one of them, if nothing between them
-  /// needs what moves past it.
+  /// The place of the merged region: that of one of the two, if nothing between them depends on the
+  /// one that moves; else null.
   static Operation *placeFor(Operation *first, Operation *second) {
     bool movesDown = true;
     for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {
@@ -160,7 +160,7 @@ private:
     return movesUp ? first : nullptr;
   }
 
-  /// Whether the columns read results of the rows only at the place that is being computed.
+  /// Whether the columns read results of the rows only at the point that is being computed.
   static bool readsInPlace(RegionOp columns, RegionOp rows, const LoopShape &shape) {
     MLIRContext *context = columns.getContext();
     Block &body = columns.getBody().front();
@@ -254,7 +254,7 @@ private:
     return true;
   }
 
-  /// The dims of both, as fine as either needs them, and how many are reduced along a row.
+  /// The common refinement of both domains, and how many of its dims are reduced along a row.
   FailureOr<std::pair<SmallVector<SizeAttr>, unsigned>> domainOf(ScheduleAttr rows,
                                                                  ScheduleAttr columns) {
     auto split = [](ScheduleAttr schedule) {
@@ -311,7 +311,7 @@ private:
         }
         bool isOfRow = elements == countOf(shape.parallel, &getContext()) || elements.isConstant(1);
         bool isOfColumn = elements == length;
-        // What is neither belongs to a part of the domain: as if to all of it.
+        // A value of any other size counts as one of the full domain.
         summary.keptOperands += isFull || (!isOfRow && !isOfColumn);
         beside.common += isOfColumn && !isFull;
       }
@@ -323,8 +323,8 @@ private:
     return scheduleBothWays(summary, beside, ScheduleDevice{arch});
   }
 
-  /// One region of two: operands once, the rows' body and then the columns', whose reductions now
-  /// go across.
+  /// Builds the merged region: the union of the operands, the body of the rows, then that of the
+  /// columns, whose reductions become `frit.across`.
   void build(RegionOp rows, RegionOp columns, Operation *place, ScheduleAttr schedule) {
     MLIRContext *context = &getContext();
     llvm::SmallSetVector<Value, 8> operands(rows.getOperands().begin(), rows.getOperands().end());
@@ -383,7 +383,7 @@ private:
     dropUnread(both, layouts);
   }
 
-  /// Results that only the columns read.
+  /// Drops results that only the columns read.
   static void dropUnread(RegionOp &region, ArrayRef<Attribute> layouts) {
     SmallVector<Value> kept;
     SmallVector<Attribute> keptLayouts;

@@ -1,4 +1,4 @@
-// Lets everything that comes after the schedules know that sizes stay within a bucket.
+// Narrows the ranges of sizes to one bucket for all passes after the schedules are chosen.
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"

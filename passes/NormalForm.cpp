@@ -1,4 +1,4 @@
-// Gathers by counted indices, permutations in front of reshapes.
+// Gathers by computed indices become views; permutations move behind reshapes.
 #include "passes/NormalForm.h"
 
 #include "kernel/LoopSpace.h"
@@ -9,7 +9,8 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// The index as an expression over the dims of the gather, if it is counted.
+/// The index as an expression over the dims of the gather, if it is computed from iotas; else
+/// nullopt.
 static std::optional<SizeExpr> countedIndex(Value index) {
   auto type = cast<RankedTensorType>(index.getType());
   SmallVector<SizeExpr> at;
@@ -74,8 +75,7 @@ static MapAttr permutationMap(MLIRContext *context, ArrayRef<unsigned> permutati
   return MapAttr::get(context, permutation.size(), results);
 }
 
-/// The result has the sizes that `view` makes of dims [.., last] by moving them:
-/// result dim i is operand dim order[i].
+/// Permutes dims: result dim i is operand dim order[i].
 static Value permute(OpBuilder &builder, Location loc, Value value, ArrayRef<unsigned> order) {
   SmallVector<SizeExpr> from = getSizes(cast<RankedTensorType>(value.getType())), to;
   SmallVector<unsigned> map(order.size());
@@ -88,8 +88,8 @@ static Value permute(OpBuilder &builder, Location loc, Value value, ArrayRef<uns
                            TypedAttr());
 }
 
-/// reshape(permute(x)) -> permute(reshape(permute(x))) with x's innermost dim
-/// innermost in the reshape, where that dim is a group of its own.
+/// reshape(permute(x)) -> permute(reshape(permute(x))), so that x's innermost dim stays innermost
+/// in the reshape. Only if that dim is not merged with others.
 static bool permuteBehind(ReshapeOp reshape) {
   auto view = reshape.getOperand().getDefiningOp<ReindexOp>();
   auto permutation = view ? getPermutation(view) : std::optional<SmallVector<unsigned>>();
@@ -104,7 +104,7 @@ static bool permuteBehind(ReshapeOp reshape) {
   if (rank < 2 || to.size() < 2 || base.back().isConstant(1)) {
     return false;
   }
-  // Where x's innermost dim went, and the one dim of the result that it becomes.
+  // Where x's innermost dim went, and the single result dim that it becomes.
   unsigned at = (*permutation)[base.size() - 1];
   SizeExpr outer = product(context, ArrayRef(from).take_front(at));
   size_t target = 0;

@@ -2,20 +2,21 @@
 
 #include "ir/FritOps.h"
 
-/// Rewrites that make more operations readable as views before fusion looks.
+/// Rewrites that turn more operations into views before fusion.
 ///
-///   - A gather whose indices are counted (`x[torch.arange(n)]`, the masks of
-///     attention) reads at places that are known: a reindex.
-///   - `k.transpose(-1, -2)` in front of a batched product is reshaped to three
-///     dims, which copies, with its strided dim innermost. The permutation goes
-///     behind the reshape: what is copied runs in order, like the other heads of
-///     the product, and the transpose is a view of the copy.
+///   - A gather whose indices are computed from iotas (`x[torch.arange(n)]`, the masks of
+///     attention) reads known places: it becomes a reindex.
+///   - `k.transpose(-1, -2)` in front of a batched product is reshaped to three dims, which copies
+///     with the strided dim innermost. The permutation moves behind the reshape, so that the copy
+///     runs in memory order, like the other heads of the product, and the transpose is a view of
+///     it.
 namespace mlir::frit {
 
 struct NormalFormCounts {
   unsigned gathers = 0, permutations = 0;
 };
 
+/// Rewrites the graph and returns how often each rewrite was applied.
 NormalFormCounts bringToNormalForm(GraphOp graph);
 
 } // namespace mlir::frit

@@ -1,7 +1,7 @@
-// Values do not change, and the storage of an argument does: whoever reads an argument reads what
-// it held when the graph began, so nobody may read it after its store. Most graphs are in such an
-// order already. Where one is not, all stores go to the end, each behind those that read what it
-// overwrites; of a ring of them one value is copied first.
+// In the graph an argument means what it held when the graph began, but a store overwrites its
+// storage. So nothing may read an argument after the store to it. Most graphs are in such an order
+// already. In any other, all stores move to the end, each behind the readers of what it overwrites;
+// a cycle of stores is broken by a copy of one value.
 #include "ir/InPlaceStores.h"
 #include "ir/Planted.h"
 #include "passes/Copies.h"
@@ -22,7 +22,7 @@ namespace {
 struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
   void runOnOperation() override {
     Block &block = getOperation().getBody().front();
-    // What a call has written in place stands where it was written.
+    // The store of a call that writes in place stands for that write: it does not move.
     SmallVector<StoreOp> stores(llvm::make_filter_range(
         block.getOps<StoreOp>(), [](StoreOp store) { return !isInPlace(store); }));
     readers.clear();
@@ -41,8 +41,8 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
   }
 
 private:
-  /// Everything that reads the storage of an argument, also through views and calls that give it
-  /// back.
+  /// Collects everything that reads the storage of an argument, also through views and calls that
+  /// return it.
   void gatherReaders(Value argument) {
     auto [known, isNew] = readers.try_emplace(argument);
     SmallVector<Value> aliases;
@@ -96,7 +96,8 @@ private:
     }
   }
 
-  /// Operands of stores, itself included, that would read what this one has overwritten.
+  /// Operands of the remaining stores, the store's own included, that would read what it has
+  /// overwritten.
   SmallVector<OpOperand *> blockers(StoreOp store, ArrayRef<StoreOp> remaining) {
     SmallVector<OpOperand *> found;
     for (OpOperand *use : readers[store.getTarget()]) {
@@ -110,7 +111,7 @@ private:
   }
 
   llvm::DenseMap<Value, SmallVector<OpOperand *>> readers;
-  /// Operands that read a copy by now.
+  /// Operands that read a copy already.
   llvm::DenseSet<OpOperand *> copied;
 };
 } // namespace

@@ -1,5 +1,5 @@
-// Regions become kernels in terms of their own parameters, so that equal ones,
-// from one graph or from several, are one kernel.
+// Turns regions into kernels in terms of their own parameters, so that equal regions, from one
+// graph or from several, are one kernel.
 #include "ir/KernelLists.h"
 #include "ir/Planted.h"
 #include "passes/FlatRegions.h"
@@ -21,7 +21,7 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Index variables of maps (d0.., v0..) are no parameters.
+/// Index variables of maps (d0.., v0..) are not parameters.
 static bool isParameter(StringRef symbol) {
   unsigned position;
   return !((symbol[0] == 'd' || symbol[0] == 'v') &&
@@ -93,7 +93,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
   }
 
-  /// What a kernel over lists has to serve: all groups of its formula.
+  /// The largest capacity and the fewest elements of all groups of a formula: one kernel over lists
+  /// serves them all.
   struct List {
     int64_t capacity = 0;
     double elements = 0;
@@ -119,15 +120,14 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     }
   }
 
-  /// A block of a GPU goes over its share so many times that a thousand blocks are left, at most 16
-  /// times.
+  /// How often a GPU block repeats its sweep, so that about a thousand blocks remain; at most 16.
   static int64_t getSweeps(const List &list) {
     constexpr double elementsOfThousandBlocks = 1 << 20;
     return llvm::bit_floor(
         static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
   }
 
-  /// Launches of one group become one.
+  /// Joins the launches of each group into one.
   void joinLaunches(GraphOp graph) {
     SmallVector<SmallVector<LaunchOp>> groups;
     Attribute last;
@@ -197,7 +197,7 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     return text;
   }
 
-  /// The first few distinct operations, views and casts left out.
+  /// A name for the kernel: its first few distinct operations, without views and casts.
   static std::string stemOf(KernelOp kernel) {
     SmallVector<std::string> names;
     for (Operation &op : kernel.getBody().front()) {
@@ -228,9 +228,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
 
   static constexpr StringLiteral kVariants = "frit.variants";
 
-  /// The variants of a region as its kernel has them: without origins, which would make two kernels
-  /// of one. A region over its number of elements keeps those that assume nothing but 32-bit
-  /// indices.
+  /// The variants of a region for its kernel, without origins, which would make equal kernels
+  /// differ. A flattened region keeps variants that assume nothing but 32-bit indices, restated for
+  /// its number of elements.
   static ArrayAttr variantsOf(RegionOp region, bool isFlat) {
     auto proposed = region->getAttrOfType<ArrayAttr>(kVariants);
     if (!proposed) {
@@ -260,8 +260,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     return variants.empty() ? ArrayAttr() : ArrayAttr::get(context, variants);
   }
 
-  /// `flat` is the number of elements of a region that was rewritten to one dim, `list` what its
-  /// launch shares.
+  /// Turns a region into a kernel and a launch. `flat` is the number of elements if the region runs
+  /// over one dim, `list` what its launch shares with others.
   void outline(GraphOp graph, RegionOp region, std::optional<SizeExpr> flat,
                const std::optional<List> &list, SymbolTable &table) {
     MLIRContext *context = &getContext();
@@ -303,7 +303,7 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     auto wider = graph->getAttrOfType<ArrayAttr>("frit.wider_symbols");
     for (auto symbol : wider ? wider.getAsRange<SymbolAttr>()
                              : builder.getArrayAttr({}).getAsRange<SymbolAttr>()) {
-      // A kernel is made for the wider range, and told the narrower one.
+      // The kernel is made for the wider range; the narrower one is an assumption.
       SymbolAttr narrow = std::exchange(facts[symbol.getName()], symbol);
       SizeAttr range[] = {SizeExpr::symbol(context, symbol.getName()),
                           SizeExpr::constant(context, narrow.getMin()),

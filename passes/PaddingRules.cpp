@@ -1,6 +1,6 @@
-// The matrix products are the calls with a rule. Everything else is refused by name: a convolution
-// sees its neighbours beyond the edge, attention divides by what it counts, a sort orders the fill
-// among the values.
+// Only matrix products have a rule. Other calls are refused by name: a convolution reads neighbours
+// across the edge, attention divides by the number of keys, a sort orders the fill among the
+// values.
 #include "passes/PaddingRules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,7 +13,7 @@ using namespace mlir::frit;
 
 namespace {
 struct MatrixProduct {
-  /// Places in the argument list; -1 for none.
+  /// Argument numbers; -1 for none.
   int lhs = -1, rhs = -1, addend = -1;
   bool isBatched = false;
   /// The right side is [N, K] and the left may have any number of leading dimensions.
@@ -48,7 +48,7 @@ public:
     if (!element || !element.isIntOrFloat()) {
       return refuse("no fill for its element type");
     }
-    // 0 is the contracted dimension, 1 the columns, 2 and on the leading ones.
+    // Dimension 0 is the contracted one, 1 the columns, 2 and up the leading ones.
     unsigned lead = result.getRank() - 1;
     SmallVector<unsigned> left, right;
     for (unsigned i = 0; i < lead; ++i) {
@@ -160,7 +160,7 @@ bool mlir::frit::mayRunOnJunk(Operation *op) {
 }
 
 PadLanes mlir::frit::foldPadLanes(Operation *op, ArrayRef<PadLanes> operands) {
-  // Functions that kernels approximate are not what the folder computes.
+  // Kernels approximate other functions, so the folder's value would differ from theirs.
   bool exact =
       isa<arith::ArithDialect>(op->getDialect()) ||
       isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::CopySignOp>(

@@ -6,18 +6,19 @@
 #include <optional>
 #include <string>
 
-/// What padding means to operators: which dimensions of a library call may be larger than the
-/// program says, what must lie there, and what is known about the lanes beyond the program's sizes
-/// of a value computed on padded operands.
+/// What padding means to operators: which dimensions of a library call may be enlarged, what their
+/// padded lanes must hold, and what is known about the padded lanes of a value that was computed on
+/// padded operands.
 ///
-/// A call is safe to pad if its result inside of the logical sizes does not depend on what lies
-/// outside. A free dimension of a matrix product (rows of the left, columns of the right) never
-/// mixes with others: anything may lie there. The contracted one is summed: there both sides hold
-/// zeros (zero on one side is not enough, the other may hold an infinity, and 0 * inf is no 0).
+/// A call is safe to pad if its result within the logical sizes does not depend on the padded
+/// lanes. A free dimension of a matrix product (rows of the left, columns of the right operand)
+/// never mixes with others: its lanes may hold anything. The contracted one is summed, so both
+/// sides must hold zeros there: zero on one side is not enough, because the other may hold an
+/// infinity and 0 * inf is NaN.
 namespace mlir::frit {
 
-/// The dimensions of a call that have one size: equal numbers are equal sizes. Free dimensions may
-/// hold anything, the contracted one holds zeros.
+/// An operand and a number for each of its dimensions: equal numbers mean equal sizes. The padded
+/// lanes of the contracted dimension must be zero, those of free dimensions may hold anything.
 struct PaddableOperand {
   unsigned operand;
   SmallVector<unsigned> dims;
@@ -28,7 +29,7 @@ struct PaddableCall {
   SmallVector<PaddableOperand> operands;
   /// The result's dimensions.
   SmallVector<unsigned> result;
-  /// By dimension: its size; and whether it counts matrices and not rows of one.
+  /// By dimension number: its size, and whether it is a batch dimension.
   SmallVector<SizeExpr> sizes;
   SmallVector<bool> isBatch;
 };
@@ -43,10 +44,10 @@ struct PadLanes {
   bool isZero() const;
 };
 
-/// Whether an operation may run on junk: elementwise, and without an error to raise.
+/// Whether an operation may run on junk: it is elementwise and cannot raise an error.
 bool mayRunOnJunk(Operation *op);
-/// What the lanes of an elementwise operation hold over operands whose lanes hold `operands`; only
-/// exact operations are folded.
+/// The padded lanes of an elementwise operation's result, given those of its operands. Only
+/// operations that kernels compute exactly are folded.
 PadLanes foldPadLanes(Operation *op, ArrayRef<PadLanes> operands);
 
 } // namespace mlir::frit

@@ -1,5 +1,5 @@
-// Which storage every region writes: its own, that of a temporary nobody needs
-// any more, or that of the argument the program mutates.
+// Decides which storage every region writes: its own, that of a temporary that is no longer needed,
+// or that of the argument that the program mutates.
 #include "ir/InPlaceStores.h"
 #include "ir/KernelLists.h"
 #include "ir/Planted.h"
@@ -70,13 +70,13 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return it == owners.end() ? value : it->second;
   }
 
-  /// Lifetimes by storage. Whatever an operator's result may alias lives as long
-  /// as that result.
+  /// Computes lifetimes by storage. Whatever an operator's result may alias lives as long as that
+  /// result.
   void analyse(GraphOp graph) {
     unsigned position = 0;
     Attribute group;
     for (Operation &op : graph.getBody().front()) {
-      // Regions that share a launch run at once: what one of them reads another cannot overwrite.
+      // Regions that share a launch run concurrently: none may overwrite what another one reads.
       bool joins = std::exchange(group, op.getAttr(kGroupAttr)) == op.getAttr(kGroupAttr) && group;
       position += !joins;
       order[&op] = position;
@@ -140,7 +140,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return true;
   }
 
-  /// Bytes of element, shape and strides agree: element i of one lies where
+  /// Whether shapes and element sizes agree: with equal layouts, element i of one lies where
   /// element i of the other does.
   static bool liesAs(Operation *region, unsigned result, Value value) {
     auto type = cast<RankedTensorType>(region->getResult(result).getType());
@@ -217,8 +217,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return true;
   }
 
-  /// Hands buffers to the other results: one that died before, one that dies
-  /// here and is only read in place, or a new one.
+  /// Assigns buffers to the other results: one that is free, one whose last reader is this region
+  /// and reads it only in place, or a new one.
   void place(GraphOp graph) {
     llvm::DenseMap<Attribute, SmallVector<unsigned>> freeBySize;
     // Buffers by the position after which they are free.
@@ -271,10 +271,10 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return buffers.size() - 1;
   }
 
-  /// The buffer of an operand that ends here, if the result may be written over
-  /// it. A kernel computes and writes its results one after the other at every
-  /// place, rows after all that is reduced of them; so no result that is written
-  /// later, and beside a reduction no other result at all, may need the operand.
+  /// The buffer of an operand whose last use this is, if the result may be written over it. At
+  /// every point a kernel computes and writes its results in order, and full results after all
+  /// reductions of the row. So no result that is written later, and beside a reduction no other
+  /// result at all, may need the operand.
   std::optional<unsigned> takeOver(RegionOp region, OpResult result,
                                    std::multimap<unsigned, unsigned> &dying) {
     Block &body = region.getBody().front();

@@ -1,11 +1,11 @@
-// Convolutions of two dimensions run channels-last on a CPU: the library's kernels work on that
-// order, and in any other they reorder what they read and write on every call. Pooling between them
-// follows: torch's own kernels are vectorised along the channels, and along nothing else. Regions
-// write what their readers want (assign-layouts), so that between two calls the order costs
-// nothing; a call on an argument that lies otherwise stays as it is, a result may be copied.
+// 2-d convolutions run channels-last on a CPU: the library's kernels work in that order and reorder
+// what they read and write on every call in any other. Pooling between them follows, because
+// torch's own kernels are vectorised along the channels only. Regions write what their readers
+// demand (assign-layouts), so the order costs nothing between two calls. A call that reads an
+// argument in another order stays as it is; a result may be copied.
 //
-// Sizes may be symbolic: strides are size expressions, and what an operator returns in another
-// order because a size happens to be 1 is copied by the runtime.
+// Sizes may be symbolic: strides are size expressions, and the runtime copies what an operator
+// returns in another order because a size happens to be 1.
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -75,13 +75,13 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
 
   static bool readsFilter(AtenOp call) { return call.getOpName().starts_with("aten.conv"); }
 
-  /// The library would bring them into this order at every call.
+  /// Stores filters channels-last, since the library would reorder them at every call.
   void relayFilters(GraphOp graph, ArrayRef<AtenOp> calls) {
     llvm::DenseSet<Operation *> relaidReaders;
     for (AtenOp call : calls) {
       relaidReaders.insert(call);
     }
-    // As the statistic, which may be compiled out; the report says it.
+    // The same as the statistic, which may be compiled out; for the report.
     int64_t count = 0;
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
@@ -118,13 +118,15 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     return tensor && tensor.getRank() == 4;
   }
 
-  /// What the library has kernels for; doubles go through loops of torch's that do not care.
+  /// Types that the library has kernels for. f64 runs in loops of torch's own, to which the order
+  /// does not matter.
   static bool isFast(Type type) {
     Type element = getElementTypeOrSelf(type);
     return element.isF32() || element.isBF16() || element.isF16();
   }
 
-  /// Null if the operator has none, or if the program gave it an order of its own.
+  /// The images of an operator; nullopt if it has none, or if the program gave it an order of its
+  /// own.
   static std::optional<Images> imagesOf(AtenOp call) {
     auto images =
         llvm::StringSwitch<std::optional<Images>>(call.getOpName())
@@ -155,7 +157,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     if (!isFast(call.getOperand(0).getType())) {
       return std::nullopt;
     }
-    // A backward that nobody asks for has no result.
+    // A gradient that is not requested has no result.
     llvm::erase_if(images->results, [&](unsigned number) {
       return isa<NoneType>(call.getResult(number).getType());
     });
@@ -167,7 +169,8 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     return images;
   }
 
-  /// What no region writes would have to be copied, which takes memory that eager does not.
+  /// Whether an image that is not written by a region would have to be copied, which takes memory
+  /// that eager does not need.
   static bool needsCopy(Value image) {
     if (auto argument = dyn_cast<BlockArgument>(image)) {
       auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
@@ -197,7 +200,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     return ArrayAttr::get(&getContext(), all);
   }
 
-  /// A result that only the backward graph sees may lie as it comes.
+  /// Marks a result that only the backward graph reads: its layout is free.
   void keep(GraphOp graph, unsigned number) {
     auto ret = cast<ReturnOp>(graph.getBody().front().getTerminator());
     Value value = ret.getOperand(number);

@@ -1,5 +1,5 @@
-// Random operators as formulas of bits that kernels make for themselves, each element from its own
-// place.
+// Replaces random operators by formulas of random bits, which kernels compute from each element's
+// index.
 #include "passes/Passes.h"
 #include "passes/legalize/RewriteCall.h"
 
@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// The draws of one graph: a seed when the first of them is made, and a number for each.
+/// The draws of one graph: they share a seed, which is drawn before the first of them, and are
+/// numbered.
 class Draws {
 public:
   explicit Draws(GraphOp graph) : graph(graph) {
@@ -32,7 +33,7 @@ public:
   bool isOnCuda() const { return deviceName.starts_with("cuda"); }
   bool areMade() const { return seed && !seed->use_empty(); }
 
-  /// Bits for elements of these sizes: 32 (I32) or 64 (I64) of each.
+  /// Random bits for elements of these sizes: 32 (I32) or 64 (I64) per element.
   Tensor bits(AtenCall &call, ArrayRef<SizeExpr> sizes, DType dtype) {
     TensorBuilder &b = call.build();
     if (!seed) {
@@ -46,8 +47,9 @@ public:
   }
 
 private:
-  /// Any 64-bit number but the largest, from torch's generator of the device: `manual_seed`, the
-  /// order of the program's draws and the capture of CUDA graphs hold for it as for any other draw.
+  /// Draws the seed, any 64-bit number but the largest, from torch's generator of the device: so
+  /// `manual_seed`, the order of the program's draws and the capture of CUDA graphs apply to it as
+  /// to any other draw.
   void drawSeed(AtenOp before) {
     MLIRContext *context = graph.getContext();
     OpBuilder builder(before);
@@ -85,8 +87,8 @@ Tensor upperBits(TensorBuilder &b, Tensor bits, unsigned kept) {
           bits.dtype};
 }
 
-/// Of the unit interval without 1, in a math dtype with the precision of `dtype`: a multiple of
-/// 2^-p where p is the number of bits of its significand, so that nothing rounds up to 1.
+/// Uniform in [0, 1), in a math dtype with the precision of `dtype`: a multiple of 2^-p for a
+/// significand of p bits, so that nothing rounds up to 1.
 Tensor uniform(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DType dtype) {
   TensorBuilder &b = call.build();
   unsigned precision = dtype == DType::F64   ? 53
@@ -134,7 +136,8 @@ Values dropout(AtenCall &call, Draws &draws) {
   DType math = getMathDtype(x.dtype);
   double keep = 1 - p, scale = keep == 0 ? 0 : 1 / keep;
   if (draws.isOnCuda() && math == DType::F32) {
-    scale = keep == 0 ? 0 : 1 / static_cast<double>(static_cast<float>(keep)); // as its kernel does
+    scale =
+        keep == 0 ? 0 : 1 / static_cast<double>(static_cast<float>(keep)); // as ATen's kernel does
   }
   Tensor mask = isBelow(call, draws, x.sizes(), keep);
   Tensor factor = b.select(mask, b.constant(math, scale), b.constant(math, 0)), y;
@@ -177,7 +180,7 @@ Values bernoulli(AtenCall &call, Draws &draws) {
              : asResult(call, isBelow(call, draws, call.resultSizes(), p));
 }
 
-/// uniform(self, from, to): what rounds to `to` is `from`, as in eager.
+/// uniform(self, from, to): a value that rounds to `to` becomes `from`, as in eager.
 Values uniformBetween(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
   double from = call.number(1), to = call.number(2);
@@ -192,9 +195,8 @@ Values uniformBetween(AtenCall &call, Draws &draws) {
   return asResult(call, b.select(isTo, b.cast(b.constant(dtype, from), math), value));
 }
 
-/// Of the standard normal distribution, by Box and Muller: sqrt(-2 ln u) cos(2 pi v) with u in (0,
-/// 1], which reaches 6.7 in f32. An element takes the two words of its 64 bits; in f64, the bits of
-/// two draws.
+/// Standard normal by Box and Muller: sqrt(-2 ln u) cos(2 pi v) with u in (0, 1], which reaches 6.7
+/// in f32. u and v are the two halves of an element's 64 bits; in f64, the bits of two draws.
 Tensor standardNormal(AtenCall &call, Draws &draws, ArrayRef<SizeExpr> sizes, DType math) {
   TensorBuilder &b = call.build();
   constexpr double twoPi = 6.283185307179586;
@@ -239,7 +241,8 @@ using RandomRule = Values (*)(AtenCall &, Draws &);
 struct RandomOperator {
   StringRef name;
   RandomRule rule;
-  /// The place of its generator, if it takes one: another generator's numbers are not the seed's.
+  /// The number of its generator argument, if it has one. A call with a generator of its own cannot
+  /// use the graph's seed.
   int generator = -1;
 };
 
@@ -276,7 +279,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
       if (known == std::end(kOperators)) {
         continue;
       }
-      // Numbers below those that legalize-aten gives.
+      // Negative, to be distinct from the numbers that legalize-aten gives.
       RewriteOptions options{.contract = !eagerNumerics, .number = markOperators ? --number : 0};
       std::string reason = rewriteCall(call, facts, options, [&](AtenCall &parts) -> Values {
         if (known->generator >= 0 && !parts.isNone(known->generator)) {

@@ -1,7 +1,7 @@
-// Writes down where a program can see that two tensors are one storage, while the graph still says
-// which operators make storage and which only look at it. Later passes see values: `x * 1` becomes
+// Records where the program can observe that two tensors share storage, while the graph still says
+// which operators allocate and which return views. Later passes see only values: `x * 1` becomes
 // `x`, a slice of a sum is computed beside the sum, a copy in front of a view folds away. None of
-// that changes a value, and each of it would change what shares memory with what.
+// this changes a value, but all of it would change what shares memory with what.
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -17,15 +17,15 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether a dimension repeats elements.
+/// Whether a dimension repeats elements (stride 0).
 static bool overlaps(LayoutAttr layout, RankedTensorType type) {
   return llvm::any_of(llvm::zip(getSizes(type), layout.getStrides()), [](auto dim) {
     return SizeExpr(std::get<1>(dim)).isConstant(0) && !std::get<0>(dim).isConstant(1);
   });
 }
 
-/// Whether elements of the storage that the call copies are known to lie at the same place, though
-/// no dimension repeats them: those are one by one in the copy.
+/// Whether elements of the storage that the call copies are known to overlap although no dimension
+/// has stride 0. In the copy they are separate.
 static bool sharesPlaces(AtenOp op) {
   ArrayAttr layouts = op.getOperandLayoutsAttr();
   auto layout = layouts ? dyn_cast<LayoutAttr>(layouts[0]) : LayoutAttr();
@@ -43,7 +43,7 @@ static bool sharesPlaces(AtenOp op) {
       dims.emplace_back(*step, *length);
     }
   }
-  // In order of strides each step has to pass over all that comes before it.
+  // In order of strides, each step has to pass over everything before it.
   llvm::sort(dims);
   int64_t span = 0;
   for (auto [step, length] : dims) {
@@ -77,16 +77,16 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     resolveResults(graph, places);
   }
 
-  /// What is in the storage of a call's first operand, if the call counts in elements of it;
-  /// nullopt where that is not known.
+  /// The root of the storage of a call's first operand, if both have one dtype, so that the call
+  /// counts in the root's elements; nullopt if it is not known.
   static std::optional<Place> rootOf(AtenOp op, const TracedPlaces &places) {
     std::optional<Place> place = places.find(op.getOperand(0));
     std::optional<Place> root = place ? places.find(place->root) : std::nullopt;
     return root && root->dtype == place->dtype && op.getOperandLayouts() ? root : std::nullopt;
   }
 
-  /// Lets the call read `root` instead of a view of it, and says the offset, argument `position`,
-  /// as a number.
+  /// Lets the call read `root` instead of a view of it, and makes its offset, argument `position`,
+  /// explicit.
   static void readRoot(AtenOp op, const Place &root, unsigned position, SizeExpr offset) {
     MLIRContext *context = op.getContext();
     SmallVector<Attribute> arguments(op.getArguments().getValue()),
@@ -111,8 +111,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     op.setOperandLayoutsAttr(ArrayAttr::get(context, layouts));
   }
 
-  /// Whether eager's tensor behind `root` fills a storage of its own: it is new, or a copy of such
-  /// a one.
+  /// Whether eager's tensor behind `root` fills a storage of its own: it is new, or a clone of such
+  /// a tensor.
   static bool fillsStorage(Value root, const TracedPlaces &places) {
     while (auto op = root.getDefiningOp<AtenOp>()) {
       Value copied = copiesStorageOf(op);
@@ -128,9 +128,9 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     return false;
   }
 
-  /// What a storage holds around the value is there at the call alone: the copies of it and their
-  /// views are made by eager's kernels, as far as the argument or the new tensor that they go back
-  /// to.
+  /// Only eager's tensors have what lies around a value in its storage. So ATen makes the clones
+  /// and views that lead to this value, back to the argument or the new tensor that they start
+  /// from.
   static void keepStorage(Value value) {
     while (auto op = value.getDefiningOp<AtenOp>()) {
       Access access = getAccess(op);
@@ -155,8 +155,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
       op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
     } else if (!isa<UnitAttr>(op.getArguments()[3])) {
-      // Where the caller's tensor begins in its storage is known at the call: the result is at no
-      // place relative to it.
+      // Where the caller's tensor begins in its storage is known only at the call, so the result
+      // has no known place relative to it.
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
       places.forget(op.getResult(0));
     } else if (op.getOperand(0) != root->root) {
@@ -172,8 +172,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     ++numRoots;
   }
 
-  /// So does `as_strided_scatter`: what it leaves of a view is a view of what it leaves of the
-  /// storage.
+  /// `as_strided_scatter` counts from the start of the storage too: the new value of a view is a
+  /// view of the new value of the storage.
   void resolveScatter(AtenOp op, TracedPlaces &places) {
     std::optional<Place> root = rootOf(op, places), place = places.find(op.getOperand(0));
     if (!root || !(isa<BlockArgument>(root->root) || fillsStorage(root->root, places))) {
@@ -204,8 +204,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     places.note(view, {result, place->layout, place->dtype});
   }
 
-  /// Results in the storage of an argument lie where the argument does; results of one storage are
-  /// looks at it, and so is one that leaves gaps or overlaps itself.
+  /// Results in the storage of an argument become aliases of the argument. Results that share
+  /// storage become aliases of it, and so does a result that has gaps or overlaps itself.
   void resolveResults(GraphOp graph, const TracedPlaces &places) {
     auto op = cast<ReturnOp>(graph.getBody().front().getTerminator());
     OpBuilder builder(op);
@@ -213,7 +213,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     for (OpOperand &use : op->getOpOperands()) {
       unsigned number = use.getOperandNumber();
       auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
-      // Nobody sees what only the backward takes. No copy has elements that overlap.
+      // The user cannot observe what only the backward reads. Overlapping elements still need an
+      // alias, as a copy never has them.
       auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
       bool isKept = firstKept >= 0 && number >= firstKept;
       if (!storage ||

@@ -1,8 +1,8 @@
-// Upstream canonicalisation makes constants of whole tensors, some of dynamic shape,
-// which have no text and would be read from memory. This pass brings the form of the
-// dialect back: a constant is rank 0 and broadcast by a reindex, arithmetic whose
-// operands are all such broadcasts happens at rank 0 in front of the broadcast, and the
-// identities hold that upstream can only see on a constant of the full type.
+// Upstream canonicalisation makes constants of whole tensors, some of dynamic shape, which have no
+// text and would be read from memory. This pass restores the form of the dialect: a constant is
+// rank 0 and broadcast by a reindex, and arithmetic whose operands are all such broadcasts happens
+// at rank 0 in front of the broadcast. It also applies the identities that upstream finds only on a
+// constant of the full type.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -67,8 +67,8 @@ static bool isInt(Value value, int64_t expected) {
          APInt(width, static_cast<uint64_t>(expected), /*isSigned=*/false, /*implicitTrunc=*/true);
 }
 
-/// The operand an operation hands on unchanged, or null. Exact for every value, NaN and
-/// both zeros included.
+/// The operand that an operation returns unchanged, or null. Exact for every value, NaN and both
+/// zeros included.
 static Value getIdentity(Operation &op) {
   auto either = [&](auto test) -> Value {
     return test(op.getOperand(1))   ? op.getOperand(0)

@@ -1,6 +1,7 @@
-// Elements of `int8` and `uint8` are one type in the IR, so a conversion between them is no
-// operation and equal values of both are one value. Kernels read bits and their operations say how.
-// Outside of them somebody reads the dtype: operators, stores and the caller.
+// `int8` and `uint8` share one element type, so a conversion between them is no operation and CSE
+// merges equal values of both. Inside kernels each operation says how to read the bits. Outside,
+// operators, stores and the caller read the dtype: this pass copies a value for readers that take
+// it for another dtype.
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"

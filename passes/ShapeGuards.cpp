@@ -110,7 +110,7 @@ SizeExpr GuardFacts::inMultiples(SizeExpr size) const {
   return multiples.empty() ? size : size.substitute(multiples);
 }
 
-/// `x` and `d` if the size is the remainder `x - d * floordiv(x, d)` or its negative, nullopt
+/// `x` and `d` if the size is a multiple of the remainder `x - d * floordiv(x, d)`, nullopt
 /// otherwise.
 static std::optional<std::pair<SizeExpr, int64_t>> getRemainder(SizeExpr size) {
   MLIRContext *context = size.getContext();

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-/// Assumptions as formulas: when they hold, what decides them before any call, which one
-/// makes another superfluous, and how a person reads them.
+/// Reasoning about assumptions: whether one holds, whether it is decided before any call, whether
+/// another one implies it, and its text for messages.
 namespace mlir::frit {
 
 /// Whether an assumption over sizes holds under an assignment; nullopt for one over addresses
@@ -15,34 +15,34 @@ namespace mlir::frit {
 std::optional<bool> holds(AssumptionAttr assumption,
                           llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup);
 
-/// "s1 must equal s0"; tensors are named by `nameOf`.
+/// The assumption as text, such as "s1 must equal s0"; tensors are named by `nameOf`.
 std::string describe(AssumptionAttr assumption, llvm::function_ref<std::string(int64_t)> nameOf);
 
 /// The same assumption with its sizes replaced.
 AssumptionAttr withSizes(AssumptionAttr assumption, llvm::function_ref<SizeExpr(SizeExpr)> replace);
-/// The same from another origin.
+/// The same assumption with another origin.
 AssumptionAttr withOrigin(AssumptionAttr assumption, llvm::StringRef origin);
 
-/// A graph as guards see it: what its symbol table says, and the equalities that were
-/// already found to be needed.
+/// What guards may use about a graph: its symbol table, and the equalities that earlier guards
+/// establish.
 class GuardFacts {
 public:
   explicit GuardFacts(GraphOp graph);
 
-  /// The plainest form: sizes after what ranges decide, and `divisor` for an equality of a
-  /// size with a multiple of its quotient.
+  /// The simplest form: sizes simplified by their ranges; an equality between a size and a multiple
+  /// of its quotient becomes a `divisor` assumption.
   AssumptionAttr simplify(AssumptionAttr assumption) const;
   /// True or false where the symbol table alone decides.
   std::optional<bool> decide(AssumptionAttr assumption) const;
-  /// Whether `other` holds only where `assumption` does.
+  /// Whether `assumption` follows from `other`.
   bool implies(AssumptionAttr other, AssumptionAttr assumption) const;
-  /// From here on one size of an equality stands for the other.
+  /// Uses an equality from here on: one of its sizes replaces the other.
   void learn(AssumptionAttr assumption);
   bool isUnbacked(AssumptionAttr assumption) const;
 
 private:
   SizeExpr reduced(SizeExpr size) const;
-  /// Symbols as multiples of their divisors.
+  /// Replaces symbols by multiples of their divisors.
   SizeExpr inMultiples(SizeExpr size) const;
 
   SizeFacts facts;

@@ -48,14 +48,14 @@ private:
         guard.erase();
         continue;
       }
-      // Origins do not make two of one.
+      // Guards that differ only in their origins are the same.
       if (!seen.insert(withOrigin(plain, "any")).second || isImplied(facts, plain)) {
         ++impliedByGuards;
         guard.erase();
         continue;
       }
-      // A later guard that says more takes the place of an earlier one, unless it speaks of what is
-      // not known there.
+      // A stronger later guard replaces an earlier one, unless it uses symbols that are not known
+      // there.
       if (!facts.isUnbacked(plain)) {
         auto &same = kept[static_cast<unsigned>(plain.getKind())];
         llvm::erase_if(same, [&](GuardOp other) {
@@ -73,8 +73,8 @@ private:
     return success();
   }
 
-  /// Kinds of which one may say more than another that is not the same; there are as many of the
-  /// others as arguments.
+  /// Kinds of guards that may imply a different guard of the same kind. There may be one guard of
+  /// each other kind per argument.
   static bool comparable(AssumptionAttr assumption) {
     return assumption.getKind() != GuardKind::Strides &&
            assumption.getKind() != GuardKind::Disjoint;
@@ -115,7 +115,7 @@ private:
           open.push_back(plain);
         }
       }
-      // What an earlier variant also assumes is not reached.
+      // A variant whose assumptions imply those of an earlier one is never reached.
       bool reached = llvm::none_of(left, [&](Attribute earlier) {
         return llvm::all_of(cast<VariantAttr>(earlier).getAssumptions(),
                             [&](AssumptionAttr needed) {
@@ -127,7 +127,7 @@ private:
       if (!possible || !reached) {
         ++variantsDropped;
       } else if (open.empty()) {
-        // It always runs: the schedule of the region, and nothing comes after it.
+        // It always holds: it becomes the schedule of the region, and nothing comes after it.
         region.setScheduleAttr(variant.getSchedule());
         ++variantsDecided;
         break;

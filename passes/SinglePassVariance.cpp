@@ -20,7 +20,7 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// What is behind the views of a value that is read at `place`, which follows.
+/// The value behind views; updates `place`, where it is read.
 static Value throughViews(Value value, ReadPlace &place) {
   while (Operation *def = value.getDefiningOp()) {
     if (auto view = dyn_cast<ReindexOp>(def); view && !view.getMap().hasBounds()) {
@@ -108,7 +108,7 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
         once->setAttr("frit.operator", which);
       }
       reduce.replaceAllUsesWith(once.getResult());
-      // The squares go with their last reader; the differences may have others.
+      // The squares are erased with their last reader; the differences may have other readers.
       Value unused = reduce.getOperand();
       reduce.erase();
       while (Operation *def = unused.getDefiningOp()) {
@@ -134,7 +134,7 @@ private:
     region.columns = estimate.of(columns);
     region.knownColumns = columns.getConstant().value_or(0);
     region.singleRow = rows.isConstant(1);
-    // What is widened before it is reduced comes as it is.
+    // An operand that is widened before the reduction is loaded in its narrow type.
     Operation *def = x.getDefiningOp();
     Value source = isa_and_nonnull<arith::ExtFOp>(def) ? def->getOperand(0) : x;
     region.narrowestBytes = getStoredBytes(source);

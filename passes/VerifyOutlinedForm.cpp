@@ -1,5 +1,5 @@
-// The contract between the passes and what writes the artifact: kernels, and
-// graphs whose every tensor has a layout and a place.
+// The contract between the passes and the plan writer: there are only kernels and graphs; every
+// tensor of a graph has a layout, every result of a launch a buffer.
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -44,7 +44,7 @@ static LogicalResult verifyOutside(Operation &op) {
   return success();
 }
 
-/// Everybody takes a tensor for the same dtype: the plan's register has one.
+/// All readers must take a tensor for the same dtype, since a register of a plan has only one.
 static LogicalResult verifyDtypes(Value value) {
   if (!isDtypeAmbiguous(value)) {
     return success();

@@ -1,4 +1,4 @@
-// Activation functions, spelled as eager computes them.
+// Activation functions, with the operations and in the order of eager's kernels.
 #include "passes/legalize/Operands.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -72,7 +72,7 @@ void mlir::frit::addActivationRules(RuleTable &table) {
     Tensor inner = b.select(low, b.add(x, limit), b.mul(x, 0.0));
     return b.select(b.compare(Compare::GT, x, limit), b.sub(x, limit), inner);
   });
-  // prelu(x, weight): one slope, or one a channel.
+  // prelu(x, weight): one slope, or one per channel.
   table.addSingle({"aten.prelu.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = b.toMath(call.tensor(0)), weight = b.toMath(call.tensor(1));
     SmallVector<SizeExpr> sizes(std::max<int64_t>(x.rank(), 1), b.size(1));

@@ -6,11 +6,10 @@
 
 #include <functional>
 
-/// One `frit.aten` as its rule sees it: arguments by their place in the schema,
-/// results by number. A rule says `call.refuse(why)` when it cannot keep eager's
-/// meaning; so does every accessor that finds another kind of argument than the
-/// rule asked for (and then returns something harmless). The pass throws away
-/// what a refused rule has built and keeps the operator with the reason.
+/// One `frit.aten` as its rule sees it: arguments by their place in the schema, results by number.
+/// A rule calls `refuse(why)` if it cannot keep eager's meaning, and so does every accessor that
+/// finds another kind of argument than the rule asked for (it then returns something harmless). The
+/// pass erases what a refused rule has built and keeps the operator, with the reason.
 namespace mlir::frit {
 
 class AtenCall {
@@ -20,8 +19,8 @@ public:
 
   AtenOp getOp() const { return op; }
   TensorBuilder &build() { return builder; }
-  /// Whether GPUs alone run it, whose ATen kernels accumulate f32 in f32 where those of a CPU do in
-  /// f64.
+  /// Whether the graph runs on GPUs only: their ATen kernels accumulate f32 in f32, those of a CPU
+  /// in f64.
   bool isForGpu() const { return gpu; }
 
   //===--- arguments ------------------------------------------------------===//
@@ -55,9 +54,10 @@ public:
   int64_t resultRank(unsigned i = 0) const { return resultSizes(i).size(); }
   /// `x`, rounded or converted to the dtype of result `i` and broadcast to its sizes.
   Tensor finish(Tensor x, unsigned i = 0);
-  /// The layout the trace saw for operand-tensor argument `i`, or null.
+  /// The layout that the trace saw for tensor argument `i`, or null.
   LayoutAttr operandLayout(unsigned i) const;
   //===--- refusal --------------------------------------------------------===//
+  /// Refuses the call for this reason; the first reason counts. Returns what a rule returns then.
   std::nullopt_t refuse(const Twine &why);
   bool refused() const { return !reason.empty(); }
   const std::string &getReason() const { return reason; }
@@ -79,7 +79,7 @@ private:
 /// The size expression a run-time integer is known to equal, or null.
 SizeExpr getSizeExpr(Value integer);
 
-/// One tensor per result; null for a result that is none. Empty optional: refused.
+/// One tensor per result, null for a result of none type; nullopt if the rule refused.
 using Values = std::optional<SmallVector<Tensor>>;
 using Rule = std::function<Values(AtenCall &)>;
 /// A rule with one result, finished by the table.
@@ -92,7 +92,7 @@ public:
   /// The result is converted to the result's dtype and broadcast to its sizes.
   void addSingle(std::initializer_list<StringRef> names, SingleRule rule);
   const Rule *find(StringRef name) const;
-  /// An operator with a rule whose name begins so, or empty.
+  /// The name of an operator that has a rule and begins with `prefix`; empty if there is none.
   std::string findOverload(StringRef prefix) const;
   /// All operators with a rule, sorted.
   std::vector<std::string> getNames() const;

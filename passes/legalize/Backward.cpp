@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace mlir::frit;
 using Compare = TensorBuilder::Compare;
 
-/// Whether the result has the dtype that eager's kernel computes in. Fake tensors of these
-/// operators repeat the gradient's dtype; kernels promote.
+/// Whether the result has the dtype that eager's kernel computes in. The fake kernels of these
+/// operators return the gradient's dtype, the real ones promote.
 static bool isPromoted(AtenCall &call, Tensor gradient, Tensor saved) {
   Promotion promotion;
   promotion.addTensor(gradient.dtype, gradient.rank());

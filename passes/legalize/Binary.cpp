@@ -98,16 +98,16 @@ Sides Sides::getFloating(AtenCall &call) { return makeSides(call, 0, 1, true, fa
 // Division
 //===----------------------------------------------------------------------===//
 
-/// Whether `value`, nonzero, has another sign than `divisor`.
+/// True where `value` is nonzero and its sign differs from that of `divisor`.
 static Tensor signsDiffer(TensorBuilder &b, Tensor value, Tensor divisor) {
   Tensor opposite = b.bitXor(b.compare(Compare::LT, value, 0), b.compare(Compare::LT, divisor, 0));
   return b.bitAnd(b.compare(Compare::NE, value, 0), opposite);
 }
 
-/// Floats as c10::div_floor_floating: from the exact remainder, then corrected, so that
-/// 1.0 // 0.1 is 9; the sign of a zero quotient is the true quotient's. The half types
-/// round each step unless they divide by a scalar: a quotient of several thousand is another one
-/// otherwise.
+/// Floats follow c10::div_floor_floating: the quotient comes from the exact remainder and is then
+/// corrected, so that 1.0 // 0.1 is 9; a zero has the sign of the true quotient. Half types round
+/// each step unless they divide by a scalar; without that, quotients of several thousand would
+/// differ from eager's.
 Tensor mlir::frit::floorDivide(TensorBuilder &b, Sides sides) {
   Tensor lhs = sides.lhs, rhs = sides.rhs;
   auto round = [&](Tensor x) { return sides.hasScalarRhs ? x : b.toMath(b.cast(x, sides.dtype)); };
@@ -160,7 +160,7 @@ static Tensor divide(AtenCall &call, TensorBuilder &b, unsigned mode) {
   if (!isFloating(quotient.dtype)) {
     return quotient;
   }
-  // A half type rounds the quotient by a tensor first: 1 / 0.1 is 10 then, not 9.99.
+  // Divided by a tensor, half types round the quotient first: 1 / 0.1 is then 10, not 9.99.
   return b.math<math::TruncOp>(sides.hasScalarRhs ? quotient
                                                   : b.toMath(b.cast(quotient, sides.dtype)));
 }
@@ -238,7 +238,7 @@ Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double expo
     return result;
   }
   Tensor one = b.constant(x.dtype, 1);
-  // Roots of -inf and -0.0 are not powers; for f16 eager has the powers.
+  // For -inf and -0.0 a root is not the power. Eager takes the roots, but the powers for f16.
   bool isPower = call.resultDtype() == DType::F16;
   if (exponent == 0.5 && !isPower) {
     return b.math<math::SqrtOp>(x);
@@ -284,7 +284,7 @@ static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
 // The table
 //===----------------------------------------------------------------------===//
 
-/// lhs + alpha * rhs, or minus; `reversed` swaps the sides.
+/// lhs + alpha * rhs, or lhs - alpha * rhs; `reversed` swaps the sides.
 static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::get(call);
@@ -298,7 +298,7 @@ static SingleRule addition(bool subtract, bool reversed) {
       std::swap(sides.lhs, sides.rhs);
     }
     if (call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
-      // Eager reads alpha in the type of the result.
+      // Eager converts alpha to the type of the result.
       Tensor alpha = b.cast(b.scalar(call.scalar(2), sides.dtype), sides.rhs.dtype);
       return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha)
                       : b.addProduct(sides.lhs, sides.rhs, alpha);
@@ -404,7 +404,7 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
     };
   };
   table.addSingle({"aten.addcmul.default"}, fused(false));
-  // What torch's own decompositions make of addcmul and lerp.
+  // The operator that torch's own decompositions of addcmul and lerp use.
   table.addSingle({"prims.fma.default"}, [](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
     Tensor first = Operand::get(call, 0).as(b, math), second = Operand::get(call, 1).as(b, math);

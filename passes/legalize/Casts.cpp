@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 void mlir::frit::addCastRules(RuleTable &table) {
-  // The result's dtype is the truth; device and layout are the plan's business.
+  // Only the dtype of the result matters here; device and layout are left to the plan.
   SingleRule toResult = [](AtenCall &call, TensorBuilder &b) {
     return b.cast(call.tensor(0), call.resultDtype());
   };

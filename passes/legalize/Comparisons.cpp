@@ -1,4 +1,4 @@
-// Comparisons, logic on bools, bits and shifts, choices.
+// Comparisons, logic on bools, bit operations and shifts, selects.
 #include "passes/legalize/Operands.h"
 
 using namespace mlir;

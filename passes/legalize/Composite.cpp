@@ -1,5 +1,5 @@
-// Operators that torch.compile decomposes or drops before frit sees them and an exported
-// program keeps whole. Each is written as torch's own decomposition has it.
+// Operators that torch.compile decomposes or drops before frit sees them, but that an exported
+// program keeps. Each is written like torch's own decomposition.
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
 
@@ -71,7 +71,7 @@ static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
   return b.reshape(y, sizes);
 }
 
-// batch_norm(input, weight, bias, mean, var, training, momentum, eps, cudnn): in eval.
+// batch_norm(input, weight, bias, mean, var, training, momentum, eps, cudnn), in eval only.
 static Tensor batchNorm(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.toMath(call.tensor(0));
   if (call.boolean(5) || call.isNone(3) || call.isNone(4) || x.rank() < 2) {
@@ -96,7 +96,7 @@ static Tensor softmaxInto(AtenCall &call, TensorBuilder &b, bool isLog) {
   return isLog ? b.sub(x, b.math<math::LogOp>(sum)) : b.div(powers, sum);
 }
 
-/// 0 none, 1 mean, 2 sum, of one value an element.
+/// Reduces a loss with one value per element: 0 is none, 1 mean, 2 sum.
 static Tensor reduceLoss(AtenCall &call, TensorBuilder &b, Tensor loss, unsigned place) {
   int64_t reduction = call.integer(place);
   Dims all = call.dims(~0u, loss.rank());
@@ -163,7 +163,7 @@ static Tensor difference(AtenCall &call, TensorBuilder &b) {
                                 : b.sub(b.toMath(later), b.toMath(earlier));
 }
 
-// adaptive_avg_pool2d(self, output_size): to one pixel, as networks end, it is a mean.
+// adaptive_avg_pool2d(self, output_size): to one pixel, as at the end of networks, it is a mean.
 static Tensor averageOfAll(AtenCall &call, TensorBuilder &b, int64_t rank) {
   Tensor x = call.tensor(0);
   Dims dims;
@@ -200,7 +200,7 @@ static Tensor weightNorm(AtenCall &call, TensorBuilder &b) {
 }
 
 // _assert_tensor_metadata(a, size, stride, dtype, device, layout), which export puts in front of
-// each cast: what the types of the graph say already is checked where arguments come in.
+// each cast. What it asserts is in the types of the graph, which are checked where arguments enter.
 static Values metadata(AtenCall &call) {
   Tensor x = call.tensor(0);
   if (call.refused() || !call.isNone(2)) {

@@ -4,8 +4,8 @@
 
 #include <optional>
 
-/// torch's type promotion. A dtype is the truth about a value (u8 and i8 share a
-/// type); these functions answer which dtype torch would compute in.
+/// torch's type promotion: in which dtype torch would compute. Values carry their dtype because an
+/// element type does not tell it (u8 and i8 share one).
 namespace mlir::frit {
 
 /// Whether the vocabulary has this dtype: bool, u8, i8 to i64, f16, bf16, f32, f64.

@@ -1,4 +1,5 @@
-// The measured table of EagerRefusals.def, and the type by which it is asked.
+// Looks calls up in the measured table of EagerRefusals.def, by the dtype that their operands
+// promote to.
 #include "passes/legalize/EagerRefusals.h"
 
 #include "ir/AtenSchemas.h"
@@ -11,9 +12,9 @@ using namespace mlir::frit;
 
 namespace {
 struct Refusal {
-  /// Whether scalars promote, too.
+  /// Whether scalars take part in the promotion.
   bool scalars;
-  /// Bits of dtypes.
+  /// The refused dtypes as a bit mask.
   uint32_t dtypes;
 };
 } // namespace
@@ -34,7 +35,7 @@ static const llvm::StringMap<Refusal> &refusals() {
   return table;
 }
 
-/// As `operand_dtype` in python/frit/eager/promotion.py, which measured by it.
+/// The same as `operand_dtype` in python/frit/eager/promotion.py, by which the table was measured.
 static std::optional<DType> operandDtype(AtenOp op, const AtenSchema &schema, bool scalars) {
   Promotion promotion;
   bool hasTensor = false;

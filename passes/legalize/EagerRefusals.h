@@ -4,12 +4,12 @@
 
 #include <optional>
 
-/// Types that ATen's CPU kernels refuse. A rule would compute what the program is not given in
-/// eager, which raises: such a call stays one.
+/// Types that ATen's CPU kernels refuse. Eager raises an error for such a call where a rule would
+/// compute a result, so the call is left to ATen.
 namespace mlir::frit {
 
-/// The dtype that the operands of `op` promote to, if ATen's CPU kernel of the operator refuses it.
-/// Graphs of other devices have other kernels, and nothing is known of them.
+/// The dtype that the operands of `op` promote to, if ATen's CPU kernel of the operator refuses it;
+/// else nullopt, also in graphs on other devices, whose kernels were not measured.
 std::optional<DType> refusedDtype(AtenOp op);
 
 } // namespace mlir::frit

@@ -1,6 +1,6 @@
-// `_foreach_` arithmetic: a call on lists is one call of the plain operator an
-// element, which is what eager does on the CPU. Each is then legalised by the rule of
-// the plain operator; fusion puts elements of equal types into one kernel again.
+// `_foreach_` arithmetic: a call on lists becomes one call of the plain operator per element, which
+// is what eager does on the CPU. Each is then legalised by the rule of the plain operator, and
+// fusion puts elements of equal types into one kernel again.
 #include "passes/legalize/Foreach.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -44,7 +44,7 @@ static std::string getElementName(StringRef name, StringRef overload) {
   return name == "norm" && overload == "Scalar" ? "aten.linalg_vector_norm.default" : "";
 }
 
-/// What stands behind the arguments of the list form in the plain one.
+/// Adds the arguments that the plain form has and the list form lacks.
 static void addMissing(StringRef element, SmallVectorImpl<Attribute> &arguments,
                        OpBuilder &builder) {
   bool scaled = element.starts_with("aten.add.") || element.starts_with("aten.sub.");

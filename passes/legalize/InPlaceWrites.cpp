@@ -1,4 +1,4 @@
-// `index_put(cache, ...)` followed by a store to the cache moves the cache twice to write one row
+// `index_put(cache, ...)` followed by a store to the cache copies the cache twice to write one row
 // of it.
 #include "passes/legalize/InPlaceWrites.h"
 
@@ -36,8 +36,8 @@ bool mlir::frit::writeInPlace(AtenOp op) {
     return false;
   }
   unsigned number = target.getIndex();
-  // The clone would lie as the operand does; a result that is promised otherwise stays a result of
-  // its own.
+  // The clone has the operand's layout. A result that is promised in another layout is left as it
+  // is.
   if (op.getOperand(number).getType() != op.getResult(0).getType() ||
       op.getOperandDtypes()[number] != op.getResultDtypes()[0] ||
       layoutOf(op.getOperandLayouts(), number) != layoutOf(op.getResultLayouts(), 0)) {

@@ -1,4 +1,4 @@
-// Reads at positions that data decide.
+// Reads at positions that depend on data.
 #include "passes/legalize/AtenCall.h"
 
 using namespace mlir;
@@ -23,7 +23,7 @@ static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indic
   return {gather, source.dtype};
 }
 
-/// `index`, whose dims are the result's from `at` on, over all of the result.
+/// Broadcasts `index` to the sizes of the result; its dims are the result's from `at` on.
 static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeExpr> sizes) {
   Sizes results;
   for (unsigned i = 0; i < index.rank(); ++i) {
@@ -32,7 +32,7 @@ static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeE
   return b.reindex(b.cast(index, DType::I64), results, sizes);
 }
 
-/// One index tensor in the place of one dim: the index's dims stand there.
+/// Replaces one dim of the source by the dims of an index tensor.
 static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t dim, Tensor index,
                         StringRef raises) {
   Sizes sizes = call.resultSizes(), results;
@@ -66,8 +66,8 @@ static Tensor gather(AtenCall &call, TensorBuilder &b) {
   return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative, "gather");
 }
 
-// index(self, indices): index tensors broadcast together and stand where the first of
-// them is, or in front if another dim lies between them.
+// index(self, indices): index tensors are broadcast together and take the place of the first of
+// them, or come first if another dim is between them.
 static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
   Tensor source = call.tensor(0);
   SmallVector<Tensor> indices = call.tensorList(1), present;
@@ -125,7 +125,7 @@ void mlir::frit::addIndexingRules(RuleTable &table) {
     if (index.rank() == 0) {
       index = b.unsqueeze(index, 0);
     }
-    // Along the second dimension eager has a loop, and an error, of its own.
+    // Along dimension 1 eager has a loop of its own, with an error of its own.
     int64_t dim = call.dim(1, source.rank());
     return takeAlong(call, b, source, dim, index, dim == 1 ? "index_select" : "embedding");
   });

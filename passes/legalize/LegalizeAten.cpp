@@ -1,5 +1,5 @@
-// The walk: every operator with a rule becomes vocabulary, every other one keeps
-// a reason.
+// Walks the graph: an operator with a rule is rewritten to the vocabulary, any other one records
+// the reason why not.
 #include "ir/Planted.h"
 #include "passes/AtenAliases.h"
 #include "passes/Passes.h"
@@ -75,7 +75,7 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     }
   }
 
-  /// Returns why not, or nothing once all uses are replaced.
+  /// Returns the reason why the operator stays a call; empty once all uses are replaced.
   std::string legalize(AtenOp op, const SizeFacts &facts) {
     if (op.getReason()) {
       return op.getReason()->str(); // decided before
@@ -105,9 +105,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     return reason;
   }
 
-  /// Numbers operators; statistics may be compiled out.
+  /// The number of the current operator, as statistics may be compiled out.
   int64_t visited = 0;
-  /// Places that are wrong on purpose, or may be.
+  /// The mistakes that were planted, or with `list` all that are possible.
   OperatorCounts mutants;
 };
 } // namespace

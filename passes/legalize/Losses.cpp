@@ -1,5 +1,5 @@
-// Negative log-likelihood over class scores [N, C] or [C], forward and backward.
-// Rows whose target is `ignore_index` weigh nothing and read class 0.
+// Negative log-likelihood over class scores [N, C] or [C], forward and backward. Rows whose target
+// is `ignore_index` have weight 0 and read class 0.
 #include "passes/legalize/AtenCall.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -10,7 +10,8 @@ using namespace mlir::frit;
 namespace {
 enum Reduction { None = 0, Mean = 1, Sum = 2 };
 
-/// What forward and backward share: the target made safe, and each row's weight.
+/// Shared by forward and backward: which rows count, the target with class 0 for all others, and
+/// the weight of each row.
 struct Target {
   Tensor valid, safe, weight;
 };
@@ -44,7 +45,7 @@ static Tensor total(TensorBuilder &b, Tensor x) {
   return x.rank() == 0 ? x : b.reduce(ReduceKind::Sum, x, {0}, false);
 }
 
-/// Loss and total weight of scores that are logarithms, with the arguments of
+/// The loss and the total weight for scores that are logarithms. The call has the arguments of
 /// nll_loss_forward(self, target, weight, reduction, ignore_index).
 static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor scores) {
   TensorBuilder &b = call.build();

@@ -1,4 +1,4 @@
-// Tensors from nothing: filled, counted, uninitialised (which are zeros here).
+// Tensors without operands: filled, counted, uninitialised (which are zeros here).
 #include "passes/legalize/Operands.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"

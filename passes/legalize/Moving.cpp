@@ -1,4 +1,4 @@
-// Views and moves. Result sizes come from the result type, where torch has
+// Views and other movements of elements. Result sizes come from the result type, where torch has
 // already worked out -1, negative and out-of-range bounds.
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
@@ -37,8 +37,8 @@ static Tensor transpose(Tensor x, int64_t first, int64_t second, TensorBuilder &
   return b.permute(x, order);
 }
 
-/// Where a slice really begins: negative counts from the end, and both ends clamp.
-/// Beyond the end there is nothing to read, so no upper clamp is needed.
+/// Where a slice begins: a negative start counts from the end and is clamped to 0. Beyond the end
+/// there is nothing to read, so no upper clamp is needed.
 static SizeExpr normalizeStart(AtenCall &call, TensorBuilder &b, unsigned place, SizeExpr extent) {
   if (call.isNone(place)) {
     return b.size(0);
@@ -93,7 +93,7 @@ static Tensor selectOne(AtenCall &call, TensorBuilder &b) {
   return b.reindex(piece, results, sizes);
 }
 
-/// Consecutive pieces along a dim; their lengths are the results'.
+/// Consecutive pieces along a dim; their lengths come from the results.
 static Values split(AtenCall &call, int64_t dimPlace) {
   TensorBuilder &b = call.build();
   Tensor x = call.tensor(0);
@@ -123,8 +123,8 @@ static Values unbind(AtenCall &call) {
   return pieces;
 }
 
-/// Any strides over an operand whose elements fill their storage, read in the order of their
-/// places.
+/// Any strides over an operand whose elements fill their storage; the elements are read in the
+/// order in which they lie.
 static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor(0);
   Sizes sizes = call.sizes(1), strides = call.sizes(2), from = x.sizes();
@@ -272,8 +272,8 @@ static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) 
   Sizes pad = call.sizes(1), from = x.sizes();
   auto isNatural = [&](SizeExpr size) { return b.getFacts().provablyNonNegative(size); };
   for (size_t place = 0; place + 1 < std::min<size_t>(pad.size(), 2 * x.rank()); place += 2) {
-    // Eager cuts first, from the front and then from the back, and what it cuts must be there,
-    // whatever it adds at the other end.
+    // Eager cuts first, at the front and then at the back. What it cuts must exist, whatever is
+    // added at the other end.
     SizeExpr size = from[x.rank() - 1 - place / 2], front = pad[place], back = pad[place + 1];
     bool fits = isNatural(front) || isNatural(size + front);
     fits &= isNatural(back) ||
@@ -341,7 +341,7 @@ static Tensor unfold(AtenCall &call, TensorBuilder &b) {
   return b.reindex(x, results, call.resultSizes());
 }
 
-/// The sides flipped by fliplr and flipud.
+/// fliplr (dim 1) and flipud (dim 0).
 static SingleRule flipOf(int64_t dim) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Tensor x = call.tensor(0);

@@ -19,10 +19,9 @@ bool Mutant::isHere(StringRef kind, StringRef where) {
   return isAsked;
 }
 
-//===--- arguments
-//------------------------------------------------------------------------------------------===//
+//===--- arguments ------------------------------------------------------===//
 
-/// A literal of the same type and another value; null for what is no literal.
+/// Another literal of the same type; null if the argument is not a literal.
 static Attribute otherLiteral(Attribute literal) {
   MLIRContext *context = literal.getContext();
   if (auto flag = dyn_cast<BoolAttr>(literal)) {
@@ -61,8 +60,7 @@ void Mutant::changeArguments(AtenOp op) {
   op.setArgumentsAttr(ArrayAttr::get(op.getContext(), arguments));
 }
 
-//===--- what is built
-//--------------------------------------------------------------------------------------===//
+//===--- what is built --------------------------------------------------===//
 
 void Mutant::changeResult(ArrayRef<Operation *> built) {
   for (Operation *op : built) {
@@ -205,7 +203,7 @@ void Mutant::changeOperation(Operation *op) {
   OpBuilder builder(op);
   OperationState state(op->getLoc(), other, op->getOperands(), op->getResultTypes());
   op->replaceAllUsesWith(
-      builder.create(state)->getResults()); // the one before has no reader and goes with dead code
+      builder.create(state)->getResults()); // the old one is unused and removed as dead code
 }
 
 /// Two predicates that differ where both sides are equal; for eq and ne everywhere.
@@ -278,7 +276,7 @@ static std::optional<arith::CmpFPredicate> withOtherNan(arith::CmpFPredicate pre
   }
 }
 
-/// The number beside a constant; from an infinity the largest number, and nothing from NaN.
+/// The number next to a constant, and the largest number for an infinity; null for NaN.
 static TypedAttr nextNumber(TypedAttr value) {
   if (auto integer = dyn_cast<IntegerAttr>(value)) {
     APInt next = integer.getValue();

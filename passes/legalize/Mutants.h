@@ -12,7 +12,7 @@
 ///   operation   another operation of the same types
 ///   off-by-one  a constant, a bound, an index or a comparison's edge
 ///   argument    a literal argument of the operator is not the one that was given
-///   identity    what stands outside of a padded operand, or which reduction it is
+///   identity    the fill outside of a padded operand, or the kind of a reduction
 ///   nan         a NaN is treated as a number would be, or the other way round
 ///
 /// Only `frit-legalize-aten` with its option `mutant` calls this; `scripts/mutants` runs all of
@@ -29,7 +29,7 @@ public:
   void changeArguments(AtenOp op);
   /// After the rule ran.
   void changeResult(ArrayRef<Operation *> built);
-  /// What was changed, or every place that could be.
+  /// What was changed; with `list`, every place that could be.
   ArrayRef<std::string> getPlaces() const { return places; }
 
 private:

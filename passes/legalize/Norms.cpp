@@ -1,6 +1,6 @@
-// Layer, group and batch normalisation, forward and backward. Statistics are
-// two-pass (mean, then the mean square about it), accumulated in f32 or wider; a
-// schedule keeps the row at hand, so the second pass reads no memory.
+// Layer, group and batch normalisation, forward and backward. Statistics are two-pass (the mean,
+// then the mean square about it), accumulated in f32 or wider. Where a row stays in registers the
+// second pass reads no memory.
 #include "passes/Layouts.h"
 #include "passes/legalize/Statistics.h"
 
@@ -13,8 +13,8 @@ static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
   return b.math<math::RsqrtOp>(b.add(variance, eps));
 }
 
-/// Whether eager takes weight and bias, arguments `first` and the next: of the input's type, or f32
-/// beside a half type.
+/// Whether eager accepts weight and bias, arguments `first` and the next: of the input's type, or
+/// f32 beside a half type. Refuses the call if not.
 static bool takesParameters(AtenCall &call, unsigned first) {
   DType input = call.tensor(0).dtype;
   for (unsigned i : {first, first + 1}) {

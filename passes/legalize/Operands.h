@@ -13,14 +13,15 @@ struct Operand {
   static Operand get(AtenCall &call, unsigned i);
   void addTo(Promotion &promotion) const;
   bool isRankZero() const { return !tensor.value || tensor.rank() == 0; }
-  /// In this dtype; a scalar becomes rank 0.
+  /// The operand in this dtype; a scalar becomes rank 0.
   Tensor as(TensorBuilder &b, DType dtype) const;
-  /// In the math dtype of `dtype`, rounded to `dtype` on the way.
+  /// The operand in the math dtype of `dtype`, rounded to `dtype` on the way.
   Tensor rounded(TensorBuilder &b, DType dtype) const;
-  /// A literal an integer dtype can hold; eager raises on others where it compares.
+  /// False for a literal that an integer dtype cannot hold: eager raises an error where it
+  /// compares.
   bool fits(DType dtype) const;
-  /// A literal that `Scalar::to` of c10 converts: eager raises on others where it fills and clamps.
-  /// Negative ones wrap where there is no sign.
+  /// False for a literal that `Scalar::to` of c10 does not convert: eager raises an error where it
+  /// fills and clamps. Negative literals wrap in unsigned types.
   bool converts(DType dtype) const;
 };
 
@@ -36,15 +37,16 @@ struct Sides {
   Tensor lhs, rhs;
   /// torch's dtype of the computation, a half type included.
   DType dtype;
-  /// The right side is one element: a kernel of half types reads it once, and rounds no step
+  /// The right side is a single element: eager's kernels of half types then round no step in
   /// between.
   bool hasScalarRhs = false;
 
   static Sides get(AtenCall &call, unsigned lhs = 0, unsigned rhs = 1);
+  /// A scalar on the right is not rounded to the common dtype.
   static Sides getWithExactScalar(AtenCall &call);
-  /// The latter as a true division promotes: integers become the default dtype.
+  /// Like getWithExactScalar, promoted as by true division: integers become the default dtype.
   static Sides getForDivision(AtenCall &call);
-  /// The former, promoted so.
+  /// Like get, with the promotion of true division.
   static Sides getFloating(AtenCall &call);
 };
 

@@ -1,5 +1,5 @@
-// The closed list of what the vocabulary leaves to ATen, by the operator's base name.
-// It is read by people, in `frit.explain` and the logs; nothing decides by it.
+// The closed list of what the vocabulary leaves to ATen, by the operator's base name. It is for
+// people, in `frit.explain` and the logs; no decision depends on it.
 #include "passes/legalize/Reasons.h"
 
 #include "passes/legalize/AtenCall.h"

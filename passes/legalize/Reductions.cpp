@@ -1,4 +1,4 @@
-// Reductions: what is widened before, what is rounded after.
+// Reductions, with the dtypes in which they accumulate and to which they round.
 #include "ir/Planted.h"
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
@@ -47,13 +47,13 @@ static Tensor mean(AtenCall &call, TensorBuilder &b, bool hasDims) {
   return meanOver(b, x, dims, hasDims && call.boolean(2));
 }
 
-/// The extremes over an empty extent raise in eager.
+/// Whether the reduced extent may be empty: eager raises an error for extremes of nothing.
 static bool mayBeEmpty(AtenCall &call, TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims) {
   SizeExpr extent = b.extent(x, dims);
   return !b.getFacts().provablyLess(b.size(0), extent);
 }
 
-/// Orders as a comparison of this dtype does: half types in f32, bool as bytes.
+/// The operand in a dtype that orders in the same way: f32 for half types, bytes for bool.
 static Tensor ordered(TensorBuilder &b, Tensor x) {
   return x.dtype == DType::Bool ? b.cast(x, DType::U8) : b.toMath(x);
 }
@@ -118,9 +118,10 @@ static SingleRule truth(ReduceKind kind, bool hasDims) {
 }
 
 namespace {
-/// A power of two by which rows are scaled before they are squared, and back. ATen's CPU kernel
-/// accumulates in f64; in f32 squares overflow from 1.8e19 on and vanish below 1e-23, where the
-/// root does neither. Rows whose squares add up to 1e-24 to 1e32 are not scaled.
+/// A power of two that scales rows before they are squared (`to`), and its inverse (`back`). ATen's
+/// CPU kernel accumulates in f64; in f32 squares overflow from 1.8e19 on and vanish below 1e-23,
+/// where the standard deviation does neither. Rows whose squares add up to 1e-24 to 1e32 are not
+/// scaled.
 struct Scale {
   Tensor to, back;
 

@@ -1,4 +1,4 @@
-// Runs a rule and puts its values in the place of a call's results, or takes everything back.
+// Runs a rule and replaces a call's results by its values, or undoes what the rule built.
 #include "passes/legalize/RewriteCall.h"
 
 #include "passes/legalize/EagerRefusals.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// Remembers what a rule builds, to take it back.
+/// Records what a rule builds, to undo it.
 struct Recorder : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     built.push_back(op);
@@ -25,7 +25,8 @@ struct Recorder : OpBuilder::Listener {
 };
 } // namespace
 
-/// Kernels run on the graph's device: what lies elsewhere is the dispatcher's, but for numbers.
+/// Whether the call involves another device than the graph's, where kernels run: it is then left to
+/// the dispatcher. 0-d tensors do not count.
 static bool crossesDevices(AtenOp op) {
   auto elsewhere = [](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -42,8 +43,8 @@ static bool crossesDevices(AtenOp op) {
   return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
 }
 
-/// Kernels look at an index where they read by it. Of tensors without elements ATen asks other
-/// questions, in other words.
+/// Kernels check an index when they read with it. For tensors without elements ATen makes other
+/// checks, with other messages.
 static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
   auto isEmpty = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -54,8 +55,8 @@ static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
           llvm::any_of(op.getResultTypes(), isEmpty));
 }
 
-/// A rule may meet types that no rule thought of; the verifiers of what it built know what goes
-/// together.
+/// Whether all that a rule built verifies: a rule may meet combinations of types that its author
+/// did not think of.
 static bool areValid(MLIRContext *context, ArrayRef<Operation *> built) {
   ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
   return llvm::all_of(
@@ -137,7 +138,7 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
     }
     if (!options.contract && isa<math::ExpOp>(built)) {
       built->setAttr("frit.ieee",
-                     builder.getUnitAttr()); // as on quotients: nothing less exact may stand for it
+                     builder.getUnitAttr()); // as on quotients: no approximation may replace it
     }
   }
   return reason;

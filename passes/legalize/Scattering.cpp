@@ -1,4 +1,4 @@
-// Writes at positions known by arithmetic: a slice or one index a row of a copy.
+// Writes at positions known by arithmetic: to a slice of a copy, or to one index per row.
 #include "passes/legalize/Operands.h"
 
 #include <limits>
@@ -65,7 +65,7 @@ static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
   SizeExpr start = normalizeBound(call, b, 3, extent, b.size(0));
   SizeExpr end = call.isNone(4) ? extent : call.size(4);
   bool isToTheEnd = end.getConstant() == std::numeric_limits<int64_t>::max();
-  // Where the slice ends, if it ends within the tensor and wherever it ends.
+  // The end of the slice as given, and clamped to the tensor.
   SizeExpr asked = isToTheEnd ? extent : end,
            clamped = isToTheEnd ? extent : normalizeBound(call, b, 4, extent, extent);
   int64_t step = call.integer(5);
@@ -77,7 +77,7 @@ static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
     SizeExpr length = (to - start + (step - 1)).floorDiv(b.size(step)).max(b.size(0));
     return b.getFacts().simplify(length) == source.sizes()[dim];
   };
-  // With numbers alone the end is known; of symbols torch has looked at what it needed to.
+  // A symbolic end may also match unclamped: torch has checked what it needed to know about it.
   bool fits = isLength(clamped) || (!clamped.getConstant() && isLength(asked));
   for (int64_t i = 0; i < self.rank(); ++i) {
     fits &= i == dim || source.sizes()[i] == self.sizes()[i];
@@ -115,7 +115,7 @@ static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
   return replaceSlice(b, self, source, dim, index, 1);
 }
 
-// scatter(self, dim, index, value or src) with one index a row is a choice.
+// scatter(self, dim, index, value or src) with one index per row is a select.
 static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
   Tensor self = call.tensor(0), index = call.tensor(2);
   if (self.rank() == 0 || index.rank() != self.rank()) {

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Over one dim, kept with size 1; over no dim of a rank-0 tensor, the tensor itself.
+/// Reduces one dim and keeps it with size 1; a rank-0 tensor is its own reduction.
 static Tensor along(TensorBuilder &b, ReduceKind kind, Tensor x, int64_t dim) {
   return x.rank() == 0 ? x : b.reduce(kind, x, {dim}, /*keep=*/true);
 }

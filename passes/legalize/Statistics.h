@@ -5,10 +5,11 @@
 /// Sums and moments over dims, in an accumulator dtype.
 namespace mlir::frit {
 
-/// The number of elements of `dims` as a rank-0 tensor.
+/// The number of elements along `dims` as a rank-0 tensor.
 Tensor countOf(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, DType dtype);
+/// The sum over dims, which stay with size 1 if `keep`.
 Tensor sumOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
-/// `x` is in a floating math dtype.
+/// The mean over dims, which stay with size 1 if `keep`. `x` must be in a floating math dtype.
 Tensor meanOver(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dims, bool keep);
 
 /// Mean, x - mean and the biased variance over `dims` of `x` (in a math dtype); mean and variance

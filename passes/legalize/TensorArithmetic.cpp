@@ -21,8 +21,8 @@ template <typename OpTy> Tensor TensorBuilder::binary(Tensor a, Tensor b, DType 
   return {OpTy::create(builder, loc, a.value, b.value)->getResult(0), dtype};
 }
 
-/// A floating operation that may be contracted into a fused multiply-add, where
-/// `frit-limit-contraction` leaves it so.
+/// A floating operation that may be contracted into a fused multiply-add, unless
+/// `frit-limit-contraction` forbids it.
 template <typename OpTy> Tensor TensorBuilder::floating(Tensor a, Tensor b) {
   Tensor result = binary<OpTy>(a, b, a.dtype);
   if (contract) {
@@ -67,7 +67,7 @@ Tensor TensorBuilder::div(Tensor a, Tensor b) {
   if (isFloating(a.dtype)) {
     Tensor quotient = binary<arith::DivFOp>(a, b, a.dtype);
     if (!contract) {
-      // Eager's rounding to the last bit: no reciprocal may stand for the divisor.
+      // Must round as in eager: no multiplication by a reciprocal may replace the division.
       quotient.value.getDefiningOp()->setAttr("frit.ieee", builder.getUnitAttr());
     }
     return quotient;
@@ -154,7 +154,8 @@ Tensor TensorBuilder::select(Tensor condition, Tensor a, Tensor b) {
 // Casts
 //===----------------------------------------------------------------------===//
 
-/// What an operation on small integers would give in `to`, if the value is the result of one.
+/// For the planted mistake LateWrap: an operation on small integers, computed in `to` from the
+/// start.
 static Tensor computedWide(TensorBuilder &b, Tensor x, DType to) {
   Operation *def = x.value.getDefiningOp();
   if (!isInteger(x.dtype) || getBits(x.dtype) > 16 || getBits(to) <= getBits(x.dtype) ||

@@ -1,4 +1,4 @@
-// How values are made, moved and reduced. Arithmetic is in TensorArithmetic.cpp.
+// Makes, moves and reduces values. Arithmetic is in TensorArithmetic.cpp.
 #include "passes/legalize/TensorBuilder.h"
 
 #include "ir/Planted.h"
@@ -155,7 +155,7 @@ SmallVector<SizeExpr> TensorBuilder::broadcastSizes(Sizes lhs, Sizes rhs) {
   size_t lead = lhs.size() - rhs.size();
   for (auto [i, size] : llvm::enumerate(rhs)) {
     SizeExpr &other = sizes[lead + i];
-    // Of two sizes that torch proved equal the constant one says more.
+    // torch has proved the two sizes equal; a constant says more.
     if (isOne(other) || (!isOne(size) && size.getConstant())) {
       other = size;
     }

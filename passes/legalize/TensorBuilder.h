@@ -10,11 +10,11 @@
 
 #include <variant>
 
-/// Writes the vocabulary as torch means it. A rule of legalisation says what an
-/// operator computes; this class knows how that is spelled: constants are rank 0
-/// and broadcast by a reindex, operands of a binary operation are brought to one
-/// shape, signedness comes from the dtype, and a cast is the sequence of arith
-/// operations that rounds, truncates and wraps as torch does on the CPU.
+/// Writes the vocabulary with torch's semantics. A legalisation rule says what an operator
+/// computes; this class knows how to express it: constants are rank 0 and broadcast by a reindex,
+/// operands of a binary operation are brought to one shape, signedness comes from the dtype, and a
+/// cast is the sequence of arith operations that rounds, truncates and wraps as torch does on the
+/// CPU.
 ///
 /// The arithmetic itself never promotes: both operands have one dtype, and it is
 /// not a half type (rules cast to `getMathDtype` first and `cast` back).
@@ -64,8 +64,8 @@ public:
   Tensor sizeValue(SizeExpr size, DType dtype);
   /// `expr` over the indices d0.., as i64.
   Tensor iota(SizeExpr expr, Sizes sizes);
-  /// An i64 index as it is, read through a checked gather from 0, 1, 2, ..: one outside of 0 <=
-  /// index < extent raises `raises`, of dimension `dim` where that is told.
+  /// An i64 index, checked by a gather from 0, 1, 2, ..: an index outside of [0, extent) raises the
+  /// error of operator `raises`, for dimension `dim` if it is given.
   Tensor checkedIndex(Tensor index, SizeExpr extent, StringRef raises,
                       std::optional<int64_t> dim = std::nullopt);
   TypedAttr elementAttr(DType dtype, const Scalar &literal);
@@ -73,7 +73,7 @@ public:
   //===--- moving ---------------------------------------------------------===//
   Tensor reindex(Tensor x, ArrayRef<SizeExpr> results, Sizes sizes);
   Tensor reindex(Tensor x, MapAttr map, Sizes sizes, TypedAttr fill = {});
-  /// Two sizes that torch proved equal and the size algebra does not: a guard.
+  /// Adds a guard for two sizes that torch proved equal and the size algebra cannot.
   void assumeEqual(SizeExpr a, SizeExpr b);
   /// Numpy broadcasting to `sizes`.
   Tensor broadcast(Tensor x, Sizes sizes);
@@ -104,14 +104,14 @@ public:
   Tensor mul(Tensor a, Tensor b);
   /// Floating: IEEE. Integers: towards zero; a zero divisor raises at run time.
   Tensor div(Tensor a, Tensor b);
-  /// c + a * b and c - a * b that eager computes in one kernel. Where nothing else may be
-  /// contracted these round once, as in eager: torch's kernels are compiled with contraction.
+  /// c + a * b and c - a * b, which eager computes in one kernel. They round once even where
+  /// nothing else may be contracted, as torch's kernels are compiled with contraction.
   Tensor addProduct(Tensor c, Tensor a, Tensor b);
   Tensor subProduct(Tensor c, Tensor a, Tensor b);
   Tensor rem(Tensor a, Tensor b);
   Tensor neg(Tensor a);
   Tensor abs(Tensor a);
-  /// NaN of either operand wins.
+  /// NaN if either operand is NaN.
   Tensor maximum(Tensor a, Tensor b);
   Tensor minimum(Tensor a, Tensor b);
   Tensor square(Tensor a) { return mul(a, a); }
@@ -126,7 +126,7 @@ public:
   Tensor bitOr(Tensor a, Tensor b);
   Tensor bitXor(Tensor a, Tensor b);
   Tensor logicalNot(Tensor a);
-  /// Ordered comparisons; `ne` is true on NaN.
+  /// Ordered comparisons; NE is true on NaN.
   enum class Compare { EQ, NE, LT, LE, GT, GE };
   Tensor compare(Compare predicate, Tensor a, Tensor b);
   Tensor compare(Compare predicate, Tensor a, double b) {

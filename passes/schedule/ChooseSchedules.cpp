@@ -1,5 +1,5 @@
-// Measures every region and writes down the first schedule of its list, or the one that was asked
-// for.
+// Summarises every region for `listSchedules` and gives it the first schedule of the list, or the
+// one that the option `choices` asks for.
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -58,9 +58,9 @@ public:
     split();
   }
 
-  /// Parallel sizes, then reduced ones; dims of size 1 are gone.
+  /// The sizes of parallel and of reduced dims, without dims of size 1.
   SmallVector<SizeExpr> parallel, reduced;
-  /// The product of the parallel sizes within the innermost reduced one.
+  /// The product of the parallel sizes inside the innermost reduced dim.
   SizeExpr width;
   LoopShape shape;
   ReduceOp first;
@@ -75,8 +75,7 @@ private:
       }
       return;
     }
-    // Refined dims belong to the reduction's dims one after the other, from the
-    // innermost out.
+    // Refined dims subdivide the reduction's dims in order; match them from the innermost out.
     SmallVector<SizeExpr> own = getSizes(cast<RankedTensorType>(first.getOperand().getType()));
     size_t dim = shape.sizes.size();
     width = SizeExpr::constant(context, 1);
@@ -113,7 +112,7 @@ public:
     visit(reduce.getOperand(), ReadPlace::rowMajor(sizes, reduce.getContext()));
   }
 
-  /// Operands along R that reductions read.
+  /// The number of operands that reductions read along R.
   unsigned countOperands() const { return alongReduced.size(); }
 
 private:
@@ -144,7 +143,7 @@ private:
     }
     double bytes = getStoredBytes(argument);
     if (place.isElsewhere()) {
-      // A slice or gather: as the loop itself runs.
+      // A slice or gather: assume that it is contiguous in the direction of the loop.
       (shape.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
       return;
     }
@@ -153,7 +152,7 @@ private:
       if (digit.extent.isConstant(1) || !SizeExpr(stride).isConstant(1)) {
         continue;
       }
-      // What several reductions read in the same way is read once.
+      // An operand that several reductions read in the same way is read once.
       for (const Digit &part : shape.reduced) {
         if (part.stride == digit.stride) {
           summary.bytesAlongReduced +=
@@ -212,8 +211,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     }
   }
 
-  /// How many schedules the region has; it gets one of them, the first where there is no such
-  /// number.
+  /// Gives the region candidate `number`, or the first one if there is no such number. Returns how
+  /// many candidates there are.
   unsigned choose(RegionOp region, const SizeEstimate &estimate, bool isForGpu, unsigned number) {
     MLIRContext *context = &getContext();
     RegionDomain domain(region);
@@ -276,8 +275,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return candidates.size();
   }
 
-  /// Of the only operand that is no small part of what is read, if every point reads its own
-  /// element of it.
+  /// The element size of the only large operand, if every point reads its own element of it; else
+  /// 0.
   static unsigned streamedBytes(RegionOp region, SizeExpr total, const SizeEstimate &estimate) {
     constexpr double small = 1.0 / 16;
     BlockArgument only;
@@ -320,7 +319,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     if (!domain.first) {
       summary.streamedBytes = streamedBytes(region, domain.shape.total, estimate);
     }
-    // What follows a reduction.
+    // Values that depend on a reduction.
     llvm::DenseSet<Value> after;
     for (Operation &op : body) {
       if (op.getNumResults() != 1 || !isa<RankedTensorType>(op.getResult(0).getType())) {
@@ -347,7 +346,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       bool isArg = isArgReduction(reduce.getKind());
       unsigned registers = getStoredBytes(reduce.getOperand()) > 4 ? 2 : 1;
       if (reduce.getKind() == ReduceKind::Deviations) {
-        // Squares, a distance and what it is from; and a count for all lanes.
+        // Per lane the squares, a distance and its reference point; one count for all lanes.
         summary.carriedRegisters += 3 * registers;
         continue;
       }

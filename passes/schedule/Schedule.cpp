@@ -1,4 +1,4 @@
-// Which family, then its numbers.
+// Chooses the kind of schedule of a GPU kernel, then its numbers.
 #include "passes/schedule/Schedule.h"
 
 #include "llvm/ADT/bit.h"
@@ -22,14 +22,14 @@ static int64_t powerOfTwo(double value, int64_t low, int64_t high) {
   return std::clamp(floor, low, high);
 }
 
-/// GPU: 16-byte accesses of the narrowest type, at most 8 elements a thread so
-/// that wide partners stay in registers.
+/// GPU: 16-byte accesses of the narrowest type, but at most 8 elements per thread so that wide
+/// operands stay in registers.
 static int64_t vectorWidth(const RegionSummary &region) {
   return std::clamp<int64_t>(16 / std::max(1u, region.narrowestBytes), 1,
                              region.widestBytes >= 8 ? 2 : 8);
 }
 
-/// The same, or fewer elements, of which a row of known length is a multiple.
+/// The same, halved until it divides a row of known length.
 static int64_t wholeVectorWidth(const RegionSummary &region) {
   int64_t vector = vectorWidth(region);
   while (vector > 1 && region.knownColumns % vector != 0) {
@@ -40,15 +40,15 @@ static int64_t wholeVectorWidth(const RegionSummary &region) {
 
 using Candidates = SmallVector<ScheduleCandidate, 2>;
 
-/// Whether so much is computed of an element that it takes registers of its own, and ones that are
-/// hard to tell.
+/// Whether computing an element needs registers of its own, in a number that is hard to estimate.
 static bool isHeavy(const RegionSummary &region) { return region.weight > 16; }
 
-/// Vectors that a thread loads before it uses the first: one, since there are many threads, but two
-/// where one vector of all threads that a processor holds is less than twice what it has to wait
-/// for (the next block comes when the last warp of one has gone). Only of a single operand: several
-/// are several loads under way. And only where there are eight rounds of blocks, so that the last,
-/// which is not whole, is little, and where the math is not what takes the time.
+/// Vectors that a thread loads before it uses the first. One is usually enough, as there are many
+/// threads. Two if one vector of every resident thread is less than twice the bytes in flight that
+/// a processor needs (the next block starts only when the last warp of one has finished). Only for
+/// a single streamed operand, as several operands are several loads in flight; only with eight
+/// waves of blocks, so that the partial last wave matters little; and only where arithmetic is not
+/// the bottleneck.
 static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64_t vector,
                              ScheduleDevice device) {
   constexpr int64_t rounds = 8, most = 2;
@@ -61,7 +61,7 @@ static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64
   return region.rows * region.columns >= rounds * ofRound ? most : 1;
 }
 
-/// So many vectors a thread; the other way, and fewer threads a block, are worth a try.
+/// One or two vectors per thread; the other number and smaller blocks are further candidates.
 static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = vectorWidth(region), unroll = vectorsAtOnce(region, 256, vector, device);
   ScheduleCandidate one = {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}};
@@ -69,7 +69,7 @@ static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) 
                            {{"threads", 256}, {"vector", vector}, {"unroll", 2}}};
   Candidates list = {unroll > 1 ? two : one};
   double elements = region.rows * region.columns;
-  // Each thread's share has to exist, and its registers.
+  // Two vectors per thread need enough elements, and registers.
   if (elements >= 1 << 20 && region.weight <= 64) {
     list.push_back(unroll > 1 ? one : two);
   }
@@ -79,8 +79,8 @@ static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) 
   return list;
 }
 
-/// Blocks that keep a row of known length in their registers together: 1, a cluster of 2 to 8, or 0
-/// where none can.
+/// The number of blocks whose registers together hold a row of known length: 1, a cluster of 2 to
+/// 8, or 0 if none can.
 static int64_t blocksThatKeep(const RegionSummary &region, int64_t vector, ScheduleDevice device) {
   for (int64_t blocks = 1; blocks <= device.mostClusterBlocks(); blocks *= 2) {
     int64_t share = kMostRowThreads * blocks,
@@ -96,8 +96,8 @@ bool mlir::frit::keepsRows(const RegionSummary &region, ScheduleDevice device) {
   return region.knownColumns == 0 || blocksThatKeep(region, wholeVectorWidth(region), device) > 0;
 }
 
-/// Clusters for rows that are read again after a reduction: of as many blocks as keep them, then of
-/// twice as many. Long rows that one block keeps are shared out too where there are fewer of them
+/// Clusters for rows that are read again after a reduction: as few blocks as hold the row, then
+/// twice as many. Long rows that one block could hold are distributed too if there are fewer rows
 /// than processors.
 static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = wholeVectorWidth(region);
@@ -106,7 +106,7 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
     return {};
   }
   auto canBeMore = [&] {
-    // Two chunks a thread at least.
+    // At least two chunks per thread.
     return 2 * blocks <= device.mostClusterBlocks() &&
            region.knownColumns >= 4 * blocks * kMostRowThreads * vector;
   };
@@ -130,29 +130,29 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   return list;
 }
 
-/// What a thread needs beside its share of the data, in registers, and what it may take.
+/// Registers that a thread needs beside its share of the data, and the most it may use.
 static constexpr int64_t kOwnRegisters = 32, kMostRegisters = 128;
-/// Blocks of a processor that run at once, as far as more of them are of use, and shared memory
-/// that needs no asking for.
+/// The most resident blocks per processor that still help, and the shared memory that a kernel may
+/// use without opting in to more.
 static constexpr int64_t kMostResident = 4, kMostShared = 48 << 10;
 
-/// How many of these blocks a processor holds.
+/// How many of these blocks are resident on a processor, up to kMostResident.
 static int64_t residentBlocks(int64_t threads, int64_t registers, int64_t sharedBytes,
                               ScheduleDevice device) {
-  // The driver keeps 1 KB of each block.
+  // The driver reserves 1 KB of shared memory for each block.
   int64_t blocks = std::min(device.registers() / ((registers + 7) / 8 * 8 * threads),
                             device.sharedBytes() / (sharedBytes + 1024));
   return std::clamp<int64_t>(blocks, 1, kMostResident);
 }
 
-/// Elements of a chunk: 16 bytes of the narrowest type. What is wide (the positions of an
-/// arg-reduction) is counted in registers.
+/// Elements of a chunk: 16 bytes of the narrowest type, at most 8. Wide values (the positions of an
+/// arg-reduction) count in registersOf instead.
 static int64_t chunkWidth(const RegionSummary &region) {
   return std::clamp<int64_t>(16 / std::max(1u, region.narrowestBytes), 1, 8);
 }
 
-/// Of a thread that sweeps: running values, a chunk as it is computed with, and the chunks that are
-/// loaded.
+/// Registers of a thread that sweeps: running values, the chunk being computed, and the chunks
+/// being loaded.
 static int64_t registersOf(const RegionSummary &region, double bytes, int64_t vector,
                            int64_t unroll) {
   return (isHeavy(region) ? 2 : 1) * kOwnRegisters +
@@ -160,15 +160,16 @@ static int64_t registersOf(const RegionSummary &region, double bytes, int64_t ve
          static_cast<int64_t>(static_cast<double>(unroll * vector) * bytes / 4);
 }
 
-/// How many chunks a thread that sweeps loads at once, and how many such blocks a processor holds;
-/// the assembler is to keep to the registers which that leaves, where they can be told.
+/// How many chunks a sweeping thread loads at once and how many such blocks are resident on a
+/// processor. `promised` is the residency that the assembler has to allow for, which limits its
+/// registers; 1 where they cannot be estimated.
 struct SweepShape {
   int64_t unroll = 1, resident = 1;
   int64_t promised = 1;
 };
 
-/// Loads under way: as many as a processor has to wait for, twice over, since a thread asks for the
-/// next ones when the last of these is there; fewer where their registers would cost a block.
+/// Loads in flight: twice what the processor needs, since a thread requests the next chunks only
+/// when the last of these has arrived; fewer if their registers would cost a resident block.
 static SweepShape shapeSweep(const RegionSummary &region, double bytes, int64_t vector,
                              int64_t threads, int64_t sharedBytes, ScheduleDevice device) {
   bytes = std::max(1.0, bytes);
@@ -188,14 +189,14 @@ static SweepShape shapeSweep(const RegionSummary &region, double bytes, int64_t 
          residentBy(2 * shape.unroll) == shape.resident) {
     shape.unroll *= 2;
   }
-  // Comparisons of several arg-reductions take more than what they carry: held to an estimate, they
-  // would spill.
+  // Comparisons of several arg-reductions need more registers than they carry; a limit by this
+  // estimate would make them spill.
   shape.promised = isHeavy(region) || region.carriedValues > 2 ? 1 : shape.resident;
   return shape;
 }
 
-/// Blocks that share a row of which there are so many, until they fill the device; four chunks a
-/// thread at least. See codegen/gpu/kernels/FullReduction.cpp.
+/// Several blocks share a row (`split`) until they fill the device; at least four chunks per
+/// thread. See codegen/gpu/kernels/FullReduction.cpp.
 static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kind, int64_t fewest,
                                    ScheduleDevice device) {
   constexpr int64_t threads = 256;
@@ -216,15 +217,14 @@ static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kin
            {"resident", shape.promised}}};
 }
 
-/// A row to a warp while it is short, to a block when it is long; several short
-/// rows to a block.
+/// A short row goes to a warp, with several rows per block; a long row goes to a block.
 static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = vectorWidth(region);
   double perThread = vector * 4.0;
   Candidates list = clusters(region, device);
-  // Rows that leave most of a device idle and are long enough to be worth a second launch. Who
-  // reads a row again afterwards would read it once from registers, if it fits into them: there it
-  // takes fewer and longer ones.
+  // Split rows that are too few to fill the device and long enough to be worth a second launch. A
+  // row with an epilogue that fits into registers would be read only once, so splitting pays only
+  // for fewer and longer ones.
   bool isKept = region.hasEpilogue && keepsRows(region, device);
   bool isLong = region.columns > (region.hasEpilogue ? 32768 : 8192),
        isFew = region.rows < (isKept ? 64 : 256);
@@ -243,7 +243,7 @@ static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
                      {"rows", 1},
                      {"vector", vector}}});
   }
-  // `lanes` is how many threads take a row, whatever its length.
+  // `lanes` is the number of threads that share a row, whatever its length.
   int64_t chunks = region.knownColumns / vector;
   for (int64_t lanes : {32, 128, 256}) {
     if (list.size() < 3 && chunks >= 2 * lanes && chunks <= kMostKeptChunks * lanes) {
@@ -254,8 +254,7 @@ static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
   return list;
 }
 
-/// Threads side by side for so many chunks: a warp, or a part of one that leaves fewer of its
-/// threads idle.
+/// Lanes along this many chunks: a warp, or a part of one that leaves fewer threads idle.
 static int64_t chooseLanes(double chunks) {
   int64_t count = static_cast<int64_t>(std::clamp(chunks, 1.0, 1e9)), best = 0, least = 0;
   for (int64_t lanes : {32, 16, 8}) {
@@ -271,8 +270,8 @@ static int64_t chooseLanes(double chunks) {
   return count >= 8 ? best : static_cast<int64_t>(llvm::bit_ceil(static_cast<uint64_t>(count)));
 }
 
-/// Blocks of 256 threads, some of them side by side, that share the rows until they fill the
-/// device; see codegen/gpu/kernels/ColumnReduction.cpp.
+/// Blocks of 256 threads, `lanes` of them along the columns; several blocks share the rows
+/// (`split`) until they fill the device. See codegen/gpu/kernels/ColumnReduction.cpp.
 static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   double width = std::max(1.0, region.rows);
   constexpr int64_t threads = 256, warps = threads / 32;
@@ -292,7 +291,8 @@ static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   }
   SweepShape shape = shapeSweep(region, bytes, vector, threads, shared, device);
   int64_t unroll = shape.unroll;
-  // A part is worth its launch and its partial results from 16 rows a thread on, and four rounds.
+  // A part pays for its launch and its partial results from 16 rows per thread on, and from four
+  // unrolled steps on.
   int64_t rowsOfPart = threads / lanes * std::max<int64_t>(16, 4 * unroll);
   int64_t blocks = shape.resident * device.processors();
   double groups = std::ceil(width / static_cast<double>(vector * lanes));
@@ -311,7 +311,7 @@ static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
                      {"resident", shape.promised}}});
   };
   add(parts);
-  // The other way.
+  // The other choice: unsplit instead of split, or split instead of unsplit.
   if (region.columns > 1024 && !region.hasEpilogue && most > 1) {
     add(parts > 1 ? 1 : std::min<int64_t>(most, 8));
   }
@@ -358,7 +358,7 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
   }
   int64_t vector = wholeVectorWidth(region);
   int64_t chunks = region.knownColumns / vector, accumulators = columns.results;
-  // One more for what is computed on the way.
+  // One more for intermediate values.
   int64_t values = region.keptOperands + accumulators + columns.common + 1,
           slot = region.widestBytes > 4 ? 8 : 4;
   for (int64_t threads = 8;
@@ -374,8 +374,8 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
         powerOfTwo(static_cast<double>(device.registers()) / static_cast<double>(registers * block),
                    1, kMostResident);
     int64_t parts = device.processors() * resident;
-    // What the blocks leave for each column is written and read once more: a quarter of what is
-    // saved at most. What is small is read from a cache the second time.
+    // Partial results are written and read once more: at most a quarter of the bytes saved. Small
+    // tensors come from a cache the second time, so there is nothing to save.
     double left =
         8.0 * accumulators *
         std::min<double>(static_cast<double>(parts), region.rows / static_cast<double>(rows));

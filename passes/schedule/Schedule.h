@@ -6,41 +6,41 @@
 
 #include <utility>
 
-/// The schedule of a region as a pure function of numbers: what the region
-/// computes and on what it runs go in, an ordered list of candidates comes out.
-/// No IR is looked at here, so a table of cases can hold every decision.
+/// The schedule of a region as a pure function of numbers: it takes what the region computes and on
+/// what it runs, and returns an ordered list of candidates. It does not see the IR, so that a table
+/// of cases can test every decision.
 namespace mlir::frit {
 
 /// The device that schedules are chosen for: the oldest that is compiled for.
 struct ScheduleDevice {
   unsigned arch = 80;
 
-  /// Threads that a processor holds, as far as their registers allow.
+  /// The most threads resident on a multiprocessor ("processor" here), registers permitting.
   int64_t threads() const { return arch >= 120 || arch == 86 || arch == 89 ? 1536 : 2048; }
   unsigned processors() const { return arch >= 100 ? 148 : arch >= 90 ? 132 : 108; }
-  /// Bytes that a processor has to wait for at once to keep memory busy: latency x bandwidth /
-  /// processors, with 800 ns of a loaded memory and the 2.0 TB/s of an A100, 4.8 of an H200, 8.0 of
+  /// Bytes that a processor must have in flight to saturate memory: latency x bandwidth /
+  /// processors, with 800 ns latency under load and 2.0 TB/s for an A100, 4.8 for an H200, 8.0 for
   /// a B200 (15, 29 and 43 KB).
   int64_t bytesInFlight() const {
     return int64_t(800) * (arch >= 100 ? 8000 : arch >= 90 ? 4800 : 2039) / processors();
   }
-  /// What the blocks of a processor share: registers of 32 bits, and bytes of shared memory.
+  /// Shared by the blocks of a processor: 32-bit registers, and bytes of shared memory.
   int64_t registers() const { return 65536; }
   int64_t sharedBytes() const {
     return (arch == 80 || arch == 87 ? 164 : arch >= 90 && arch < 120 ? 228 : 100) << 10;
   }
-  /// Blocks that run at once and share their memory.
+  /// The most blocks of a cluster that shares a row; 1 where there are no clusters.
   unsigned mostClusterBlocks() const { return arch >= 90 ? kMostRowBlocks : 1; }
 };
 
-/// Of a pass's option `arch`: an error at `graph` unless schedules know it.
+/// Checks a pass's option `arch`: emits an error at `graph` if schedules do not support it.
 LogicalResult checkArchitecture(GraphOp graph, unsigned arch);
 
 struct RegionSummary {
   /// Estimated element counts: rows and the length of a row.
   double rows = 1, columns = 1;
   bool reduces = false;
-  /// P is provably one point.
+  /// There is provably one row (P is one point).
   bool singleRow = false;
   /// Something on the full domain follows a reduction (softmax, norms).
   bool hasEpilogue = false;
@@ -51,19 +51,20 @@ struct RegionSummary {
   unsigned widestBytes = 4, narrowestBytes = 4;
   /// Work of a point in elementary operations.
   unsigned weight = 1;
-  /// Without reductions: bytes of an element of the one operand that a point of the domain reads
-  /// from memory, at its own place; 0 where there are more of them or none, or it is read
-  /// elsewhere. What is small comes from a cache.
+  /// Without reductions: the element size in bytes of the operand that is streamed from memory, if
+  /// there is exactly one large operand and each point reads its own element of it; else 0. Small
+  /// operands come from a cache and do not count.
   unsigned streamedBytes = 0;
-  /// The length of a row where it is known, else 0, and how many operands of its size the
+  /// The length of a row if it is known, else 0, and the number of operands of that length that the
   /// reductions read.
   int64_t knownColumns = 0;
   unsigned keptOperands = 1;
-  /// Columns that lie next to each other, where their number is known, else 0.
+  /// The number of adjacent columns if it is known, else 0.
   int64_t knownWidth = 0;
-  /// What the reductions carry for a point of P: values, and 32-bit registers of them.
+  /// What the reductions carry for a point of P: the number of values, and of 32-bit registers for
+  /// them.
   unsigned carriedValues = 1, carriedRegisters = 1;
-  /// Bytes of shared memory of a value.
+  /// Bytes of shared memory per carried value.
   unsigned slotBytes = 8;
 };
 
@@ -89,33 +90,33 @@ ScheduleKind chooseFamily(const RegionSummary &region);
 SmallVector<ScheduleCandidate, 2> listSchedules(const RegionSummary &region,
                                                 ScheduleDevice device = {});
 
-/// Whether a region that reads its rows again after a reduction finds them where a block or a
-/// cluster has kept them. Rows of unknown length count as kept: most of them are.
+/// Whether rows that are read again after a reduction stay in the registers of a block or a
+/// cluster. Rows of unknown length count as kept: most of them are.
 bool keepsRows(const RegionSummary &region, ScheduleDevice device);
 
-/// Reductions over the rows of a region that reduces along them too (a norm's backward): what they
-/// add to it.
+/// What column reductions add to a row-reduction region that computes both (the backward of a
+/// norm).
 struct ColumnsBeside {
-  /// How many there are, and operands that are common to all rows.
+  /// The number of column results, and of operands that are common to all rows.
   unsigned results = 1, common = 0;
-  /// Bytes of a point of the domain that a kernel of their own would read again.
+  /// Bytes per point of the domain that a separate column kernel would read again.
   double bytesSaved = 0;
 };
 
 struct BothWays {
-  /// Why not: null where there is a schedule.
+  /// Why there is no schedule; None if there is one.
   enum class Refusal { None, UnknownLength, TooManyRegisters, TooFewRows } refusal = Refusal::None;
   ScheduleCandidate schedule = {ScheduleKind::RowReduction, {}};
-  /// Of a thread and of a block, as estimated; the shared memory includes that of the exchanges
-  /// along a row.
+  /// Estimates: registers of a thread, and shared memory of a block including the exchanges along a
+  /// row.
   int64_t registers = 0, sharedBytes = 0;
 
   explicit operator bool() const { return refusal == Refusal::None; }
 };
 
-/// The schedule that sweeps rows once for reductions both ways, if there is one that pays: how many
-/// threads take a row, rows a block, and blocks (`parts`) of a grid that stays for all rows.
-/// `region.keptOperands` are all operands of the size of the domain.
+/// The schedule that sweeps rows once for row and column reductions, refused if it does not pay:
+/// `threads` per row, `rows` per block, and `parts`, the blocks of a persistent grid that covers
+/// all rows. `region.keptOperands` counts all operands of the size of the domain.
 BothWays scheduleBothWays(const RegionSummary &region, const ColumnsBeside &columns,
                           ScheduleDevice device = {});
 
