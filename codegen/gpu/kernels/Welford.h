@@ -17,18 +17,19 @@ namespace mlir::frit {
 
 class Welford {
 public:
-  /// Of `Distance` a sweep carries the sum over the elements, and leaves the mean.
+  /// During a sweep `Distance` holds the sum of the distances; `leave` turns it into their mean.
   enum { Squares, Count, Distance, First, NumValues };
 
   Welford(Emitter &emitter, Location loc, Type element)
       : emitter(emitter), builder(emitter.getBuilder()), loc(loc), element(element) {}
 
-  /// `rows`: elements or vectors, of which those count whose mask (null: always) holds.
+  /// Adds a tile: `rows` are elements or vectors, of which those count whose mask (null: always)
+  /// holds.
   SmallVector<Value> addTile(ValueRange running, ArrayRef<Value> rows, ArrayRef<Value> masks);
   SmallVector<Value> leave(ValueRange running);
   SmallVector<Value> combine(ValueRange a, ValueRange b);
 
-  /// Of what was left; no number where the mean is none.
+  /// The squared deviations, from the values that `leave` returned; NaN if the mean is not finite.
   Value squares(ValueRange values);
 
 private:
