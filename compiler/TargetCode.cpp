@@ -1,4 +1,4 @@
-// The one place that knows which generators exist.
+// Selects the code generator for each target.
 
 #include "compiler/TargetCode.h"
 
@@ -45,7 +45,7 @@ static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
   for (StringRef target : options.targets) {
     if (target == "cpu" || target.consume_front("cpu:")) {
       CpuTarget cpu;
-      // Who wrote the options has checked them.
+      // The options are already checked.
       (void)CpuTarget::parse(target == "cpu" ? StringRef(options.cpu) : target, cpu);
       if (llvm::none_of(cpus, [&](const CpuTarget &other) { return other.text() == cpu.text(); })) {
         cpus.push_back(std::move(cpu));
@@ -59,7 +59,7 @@ static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
   return cpus;
 }
 
-/// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
+/// Generates host code: CPU kernels, or GPU kernels for the emulator.
 static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind,
                                  TargetCode &code) {
   CpuImage image;
@@ -90,7 +90,7 @@ static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, forma
   return success();
 }
 
-/// From old to new.
+/// The GPU architectures, oldest first.
 static std::vector<unsigned> architecturesOf(const CompileOptions &options) {
   std::vector<unsigned> architectures;
   for (StringRef target : options.targets) {
@@ -109,8 +109,8 @@ unsigned oldestArchitecture(const CompileOptions &options) {
   return architectures.empty() ? 90 : architectures.front();
 }
 
-/// PTX for each architecture that was asked for, in the order of age: a device takes the newest it
-/// can run. What runs seldom is code of its own, which is loaded when it is first needed.
+/// Adds PTX for each architecture, oldest first: a device takes the newest that it can run. Cold
+/// code is separate and is loaded when it is first needed.
 static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
   std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
@@ -155,7 +155,7 @@ std::vector<PlanTarget> targetsOf(const CompileOptions &options) {
       }
       continue;
     }
-    // The emulation runs wherever the file does.
+    // The emulation must run on every machine that the file supports.
     CpuTarget cpu;
     (void)CpuTarget::parse(cpus.empty() ? options.cpu : cpus.back().text(), cpu);
     targets.push_back({target, cpu});
