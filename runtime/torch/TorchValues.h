@@ -1,5 +1,5 @@
-// Values of the API without torch as those of libtorch, and back, over the same memory where both
-// lie on the host.
+// Converts values of the API without torch to those of libtorch and back, over the same memory if
+// it is host memory.
 
 #pragma once
 
