@@ -70,6 +70,7 @@ public:
   /// Returns a scalar (lanes == 1 or Uniform) or a vector of `access.lanes` elements; lanes outside
   /// of the mask are undefined.
   virtual Value load(OpBuilder &builder, Location loc, const Access &access) = 0;
+  /// Writes a scalar or vector; lanes outside of the mask are not written.
   virtual void store(OpBuilder &builder, Location loc, const Access &access, Value value) = 0;
   /// Loads groups of `members` neighbouring elements, one group per lane, starting with the first
   /// lane's. Returns a vector for each member; empty if the target prefers separate loads.

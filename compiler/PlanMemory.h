@@ -34,6 +34,7 @@ public:
 
   /// Adds a storage; `bytes` is nullopt if its size is not known.
   int newStorage(Kind kind, unsigned number, std::optional<Sampled> bytes);
+  /// A new origin, at an unknown position of a storage.
   int newOrigin() { return ++origins; }
   Kind kindOf(int storage) const { return storages[storage].kind; }
   unsigned numberOf(int storage) const { return storages[storage].number; }

@@ -14,6 +14,7 @@ class PlanReplay {
 public:
   PlanReplay(mlir::frit::GraphOp graph, const format::PlanT &plan, int64_t firstKept);
 
+  /// Replays the plan. After a failure `whatIsWrong` has the message.
   mlir::LogicalResult run();
   const std::string &whatIsWrong() const { return message; }
 

@@ -9,6 +9,7 @@ class DialectRegistry;
 
 namespace frit {
 
+/// Registers the dialects that graphs and generated code can contain.
 void registerDialects(mlir::DialectRegistry &registry);
 
 /// Registers every pass by flag: frit's own and the upstream ones in its pipelines.

@@ -144,7 +144,7 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
   return checkBody(*body, weightBytes.size());
 }
 
-/// Finds the weights: in the section behind the body, or in the file that the body names by its
+/// Finds the weights: in the section after the body, or in the file that the body names by its
 /// digest.
 Status Artifact::findWeights(std::span<const uint8_t> section) {
   FRIT_RETURN_IF_ERROR(checkWeightsPlace(*body, section.size()));

@@ -29,7 +29,7 @@ public:
     return text.substr(start, at - start);
   }
 
-  /// Skips to behind the brace that matches the one just read.
+  /// Skips past the brace that matches the one just read.
   void skipBody() {
     for (size_t depth = 1; depth != 0;) {
       skipBlanks();
@@ -76,7 +76,7 @@ uint64_t readNumber(std::string_view word) {
   return number;
 }
 
-/// Reads `4, 2, 1`; returns the word behind it. Anything but a number, and numbers beyond the
+/// Reads `4, 2, 1`; returns the word after it. Anything but a number, and numbers beyond the
 /// limits of devices, become a large number.
 std::string_view readProduct(PtxWords &words, uint64_t &product) {
   product = 1;
@@ -88,7 +88,7 @@ std::string_view readProduct(PtxWords &words, uint64_t &product) {
   return word;
 }
 
-/// Reads `.param .align 8 .b8 name[bytes]`, starting behind `.align`.
+/// Reads `.param .align 8 .b8 name[bytes]`, starting after `.align`.
 Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
   bool isTable = readNumber(words.next()) == 8 && words.next() == ".b8" && !words.next().empty() &&
                  words.next() == "[";
@@ -101,7 +101,7 @@ Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
   return Status::ok();
 }
 
-/// Reads from behind `.entry` to the opening brace of the body.
+/// Reads from after `.entry` to the opening brace of the body.
 Status readEntry(PtxWords &words, GpuEntry &entry) {
   entry.name = words.next();
   std::string place = "the PTX of entry '" + std::string(entry.name.substr(0, 200)) + "' ";

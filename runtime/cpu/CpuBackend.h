@@ -12,6 +12,7 @@ namespace frit {
 
 class CpuBackend : public KernelBackend {
 public:
+  /// Maps the plan's code; fails if this machine cannot run it or an entry is missing.
   static Result<std::unique_ptr<CpuBackend>> create(const DecodedPlan &plan);
 
   Status launch(const KernelArguments &arguments, TensorHost &host) override;

@@ -61,6 +61,7 @@ public:
   }
   /// Whether every call fails after this error, until the process ends.
   static bool isSticky(DriverCode code);
+  /// Makes `usable` return this reason from now on; the first reason stays.
   void markLost(std::string reason);
 
 private:

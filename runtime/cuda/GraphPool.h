@@ -67,6 +67,7 @@ public:
   explicit GraphMemory(GraphLane &lane);
   /// Null if there is no memory, or if the second walk asks for something else than the first.
   void *take(uint64_t bytes);
+  /// Makes a block available to later takes of this walk.
   void give(void *memory);
   /// Begins the second walk.
   void rewind();

@@ -92,6 +92,7 @@ struct LaunchSite {
 };
 
 struct DecodedPlan {
+  /// Decodes and checks a plan of `artifact`; the error of a malformed one names the place.
   static Result<std::shared_ptr<const DecodedPlan>> decode(std::shared_ptr<const Artifact> artifact,
                                                            const format::Plan &plan);
 

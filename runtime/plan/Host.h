@@ -155,8 +155,10 @@ public:
   virtual Status resolveTensor(const TensorSlot &, TensorSlot &) {
     return Status::error(ErrorKind::Unsupported, "a tensor that is conjugated or negated lazily");
   }
+  /// Drop or add a reference to a tensor.
   virtual void releaseTensor(void *handle) = 0;
   virtual void retainTensor(void *handle) = 0;
+  /// The metadata of a tensor; its pointers are valid while the tensor is unchanged.
   virtual TensorView look(void *handle) = 0;
   /// A holder that may outlive this object; null if the host cannot tell who else holds a tensor.
   virtual std::shared_ptr<KeptTensor> keepTensor(void *) { return nullptr; }
@@ -185,6 +187,7 @@ public:
   virtual void *beginKernel(const char *) { return nullptr; }
   virtual void endKernel(void *) {}
 
+  /// Runs a range body (see RangeBody) and returns when all pieces are done.
   virtual void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) = 0;
 };
 

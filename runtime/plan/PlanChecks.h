@@ -10,6 +10,7 @@
 
 namespace frit {
 
+/// Ok, or the first rule that the plan breaks.
 Status checkPlan(const Artifact &artifact, const format::Plan &plan);
 
 /// Sets the room of a kernel over a list. Returns an error if a use of several items or of such a

@@ -7,6 +7,7 @@
 
 namespace frit {
 
+/// The inputs, outputs, dynamic sizes and missing weights of a plan.
 Signature describe(const DecodedPlan &plan);
 
 /// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}],

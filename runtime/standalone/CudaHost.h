@@ -36,6 +36,7 @@ public:
   char *allocate(uint64_t bytes) const;
   /// May be called from any thread.
   void free(void *memory) const;
+  /// Copy to, from and within the device. Must be called in a Scope.
   Status bring(void *to, const void *from, uint64_t bytes) const;
   Status fetch(void *to, const void *from, uint64_t bytes) const;
   Status move(void *to, const void *from, uint64_t bytes) const;

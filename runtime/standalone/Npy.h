@@ -20,6 +20,7 @@ struct NpyArray {
   std::vector<char> data;
 };
 
+/// Reads a file; fails if it is truncated or of a format or dtype that is not supported.
 Result<NpyArray> readNpy(const std::string &path);
 /// `array` must be contiguous in C order. bfloat16 is written as uint16, because NumPy has no
 /// bfloat16.

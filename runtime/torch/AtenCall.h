@@ -16,6 +16,8 @@ namespace frit {
 
 class AtenCall {
 public:
+  /// Looks up the operator and converts literals; fails if the installed torch lacks the operator
+  /// or its schema differs.
   static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source);
 
   AtenCall(AtenCall &&other) noexcept

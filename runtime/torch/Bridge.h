@@ -13,6 +13,7 @@ namespace frit {
 
 format::Dtype dtypeOf(c10::ScalarType type);
 c10::ScalarType scalarTypeOf(format::Dtype dtype);
+/// `index` is the number of a GPU, -1 for the current one.
 c10::Device deviceOf(format::Device device, int64_t index = -1);
 
 inline c10::TensorImpl *implOf(void *handle) { return static_cast<c10::TensorImpl *>(handle); }

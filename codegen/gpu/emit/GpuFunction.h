@@ -89,6 +89,8 @@ public:
   void barrier();
   /// The value of lane `lane ^ distance` of the warp; any type of up to 64 bits.
   Value shuffle(Value value, int64_t distance);
+  /// Accesses an array in the shared memory of the block that begins at `byteOffset`; `index` is in
+  /// elements.
   Value loadShared(int64_t byteOffset, Value index, Type element);
   void storeShared(int64_t byteOffset, Value index, Value value);
   // Operations between the blocks of a cluster (Cluster.cpp).
@@ -99,6 +101,7 @@ public:
   void clusterBarrier();
   /// Stores into the shared memory of another block of the cluster, which must have started.
   void storeCluster(int64_t byteOffset, Value index, Value value, Value rank);
+  /// The same for an array in the workspace.
   Value loadWorkspace(Value byteOffset, Value index, Type element);
   void storeWorkspace(Value byteOffset, Value index, Value value);
 

@@ -47,7 +47,9 @@ public:
   /// alone are stored in it. The number may be invalid: with a size of 0 the result is a place that
   /// must not be accessed.
   Place find(Frame &outer, Value number) const;
+  /// The step between places whose numbers are `distance` apart.
   Step getStep(Value distance) const;
+  /// The place one step later; emits only additions and comparisons.
   Place advance(ArrayRef<Value> place, const Step &step) const;
   /// Binds every dim but the innermost, and supplies the values of the counters.
   void bind(Frame &frame, ArrayRef<Value> place) const;

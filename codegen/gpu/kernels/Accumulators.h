@@ -40,7 +40,9 @@ public:
                                 llvm::function_ref<void(Frame &)> then = nullptr);
   /// Whether the result depends on which frames are accumulated in one call.
   static bool takesTiles(const KernelProgram &program);
+  /// Combines two sets of running values, lane by lane.
   SmallVector<Value> combine(ValueRange a, ValueRange b);
+  /// Folds the lanes of vectors to scalars, in a fixed order.
   SmallVector<Value> foldLanes(ValueRange values);
   /// Folds over groups of `threads` (a power of two that divides the block).
   SmallVector<Value> foldThreads(ValueRange values, uint32_t threads);

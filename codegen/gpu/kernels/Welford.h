@@ -26,7 +26,9 @@ public:
   /// Adds a tile: `rows` are elements or vectors, of which those count whose mask (null: always)
   /// holds.
   SmallVector<Value> addTile(ValueRange running, ArrayRef<Value> rows, ArrayRef<Value> masks);
+  /// Replaces the sum of the distances by their mean, at the end of a sweep.
   SmallVector<Value> leave(ValueRange running);
+  /// Combines two results of `leave` by Chan's formula.
   SmallVector<Value> combine(ValueRange a, ValueRange b);
 
   /// The squared deviations, from the values that `leave` returned; NaN if the mean is not finite.
