@@ -34,7 +34,7 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
       kernel.erase();
       ++numKernels;
     }
-    // The function carries its grid and cluster as attributes, for tests.
+    // The grid and the cluster of the launch are shown as attributes of the function.
     for (const KernelDesc &kernel : kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
         Operation *function = module.lookupSymbol(launch.entry);

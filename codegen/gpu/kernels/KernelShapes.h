@@ -45,8 +45,7 @@ struct RowNumbers {
 };
 
 struct RowShape {
-  /// Threads of a block that share a row, and threads of a block: powers of two; 512 at most for a
-  /// row.
+  /// Threads of a block that share a row, and threads of a block: powers of two, at most 512.
   uint32_t threads = 0, block = 0;
   /// Chunks that each thread keeps in registers, if the row has no more; 0: none.
   unsigned kept = 0;
