@@ -71,7 +71,7 @@ struct CompileOptions {
   /// has the number of candidates of each region.
   std::string scheduleChoices;
   /// The first result that only a backward graph sees, so its strides are free; -1 for none. The
-  /// report's `channels_last_results` lists those whose order of dims differs from the input's.
+  /// report's `channels_last_results` lists those results that are channels-last.
   int64_t firstKept = -1;
   /// In a backward graph, the inputs that are channels-last.
   std::vector<int64_t> channelsLastInputs;

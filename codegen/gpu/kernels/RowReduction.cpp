@@ -3,7 +3,7 @@
 // T is a power of two: 8 to 32 for short rows (several rows a block, shuffles only), 64 to 512 for
 // long ones, or the schedule's `lanes`; for rows of unknown length it follows the length that the
 // schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row and
-// accumulates all reductions of its level in one vector a lane, then folds lanes, then threads by
+// accumulates all reductions of its level in vectors, then folds their lanes, then threads by
 // shuffles and, across warps, by one exchange through shared memory. The last sweep writes the full
 // results.
 //
