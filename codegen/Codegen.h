@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-/// What the compiler asks of this room: the kernels of an outlined module as
-/// machine code, with the descriptors their launches need. The forms of the
-/// numbers are those of runtime/artifact/KernelAbi.h; sizes are expressions over
-/// a kernel's parameters p0...
+/// The interface of this room to the compiler: the kernels of an outlined module as machine code,
+/// with descriptors of their launches. Arguments are passed as runtime/artifact/KernelAbi.h
+/// defines; sizes are expressions over a kernel's parameters p0...
 namespace mlir::frit {
 
 /// One launch of a kernel; a kernel runs its launches in order.
@@ -19,7 +18,7 @@ struct LaunchDesc {
   /// CPU: the runtime splits [0, units) over threads, at least `grain` each.
   SizeAttr units;
   int64_t grain = 1;
-  /// CPU: where the entry lies in the image.
+  /// CPU: the byte offset of the entry in the image.
   uint64_t offset = 0;
   /// GPU and SIMT.
   SizeAttr grid[3];
@@ -27,8 +26,8 @@ struct LaunchDesc {
   uint32_t sharedBytes = 0;
   /// Blocks of a cluster, along x; `grid[0]` is a multiple of it.
   uint32_t cluster = 1;
-  /// GPU and SIMT: the entry takes a table of so many items (ir/KernelLists.h); the grid is that of
-  /// one item. 0: plain arguments.
+  /// GPU and SIMT: the number of items in the table that the entry takes (ir/KernelLists.h), with
+  /// the grid of one item; 0: plain arguments.
   uint32_t listItems = 0;
 };
 
@@ -39,10 +38,10 @@ struct AlignedTensor {
   uint32_t bytes = 1;
 };
 
-/// Code for a part of the calls: for sizes of one of the variants a kernel lists in
-/// `frit.variants`, for aligned pointers, or for both.
+/// Code for some of the calls: for the sizes of one of the kernel's `frit.variants`, for aligned
+/// pointers, or for both.
 struct VariantDesc {
-  /// Which of them; none where it serves all sizes.
+  /// The number in `frit.variants`; empty if it serves all sizes.
   std::optional<unsigned> number;
   std::vector<AlignedTensor> aligned;
   std::vector<LaunchDesc> launches;
@@ -51,14 +50,14 @@ struct VariantDesc {
 
 struct KernelDesc {
   std::string name;
-  /// Of the generic kernel, which runs whatever the sizes and pointers are.
+  /// The launches of the generic kernel, which runs for any sizes and pointers.
   std::vector<LaunchDesc> launches;
   /// Scratch shared by the launches of one call; the constant 0 if none.
   SizeAttr workspaceBytes;
-  /// In the order they are tried; those that would be the generic one again are left out.
+  /// In the order in which they are tried. Variants equal to the generic kernel are left out.
   std::vector<VariantDesc> variants;
 
-  /// What is tried first, and runs in most calls.
+  /// The hot launches: those that are tried first and run in most calls.
   const std::vector<LaunchDesc> &getUsual() const {
     return variants.empty() ? launches : variants.front().launches;
   }
@@ -84,49 +83,49 @@ enum class CpuLevel {
 
 struct CpuTarget {
   CpuLevel level = CpuLevel::X86_64_V3;
-  /// What kernels may use beyond the level, by LLVM's names, in order.
+  /// LLVM's features that kernels may use beyond the level, in LLVM's order.
   std::vector<std::string> features = {};
 
   /// The best level of this machine (V3 is the floor).
   static CpuTarget host();
-  /// Reads "host", a level, LLVM's name of a CPU, and features after it: "x86-64-v3,+avx512f",
-  /// "skylake-avx512", "avx2,fma" (which add to x86-64-v3). Returns an empty string or what is
-  /// wrong.
+  /// Parses "host", a level, LLVM's name of a CPU, and features after it: "x86-64-v3,+avx512f",
+  /// "skylake-avx512", "avx2,fma" (which add to x86-64-v3). Returns an empty string or an error.
   static std::string parse(llvm::StringRef text, CpuTarget &target);
-  /// All that parse lets through without being of a level: what kernels can use and compute the
-  /// same values with.
+  /// The features that parse accepts beyond those of a level: kernels can use them without a change
+  /// of results.
   static llvm::ArrayRef<llvm::StringLiteral> usableFeatures();
 
   llvm::StringRef levelName() const;
-  /// "x86-64-v3,+avx512f": what parse reads as this target.
+  /// "x86-64-v3,+avx512f": the text that parse reads as this target.
   std::string text() const;
 };
 
-/// What became of a graph's kernels; each counts once for every target.
+/// Counts of a graph's kernels; each kernel counts once per target.
 struct KernelCounts {
   unsigned compiled = 0;
   /// Compiled before by this process, for this graph or another.
   unsigned reused = 0;
-  /// Older ones that left the memory of the process to make room.
+  /// Older kernels that were evicted from the process's cache.
   unsigned forgotten = 0;
 };
 
-/// Position-independent code and constants: map it (page-aligned, readable and
-/// executable), call `base + offset`. It needs nothing else of the process.
+/// Position-independent code and constants. Map it (page-aligned, readable and executable) and call
+/// `base + offset`; it refers to nothing else in the process.
 struct CpuImage {
   std::string bytes;
   std::vector<KernelDesc> kernels;
   KernelCounts counts;
 };
 
-/// On a kernel that no code was generated for, by the generators below when they fail; on one that
-/// has it before, they fail.
+/// Set by the generators below on a kernel for which they fail. A kernel that already has it fails
+/// too.
 inline constexpr llvm::StringLiteral kRefusedAttr = "frit.refused";
 
-/// Compiles every frit.kernel of the module; the module stays as it is.
+/// Compiles every frit.kernel of the module, which is not changed. Fails with a diagnostic per
+/// kernel.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 
-/// From here on every kernel is compiled again, for whatever target.
+/// Clears the process's cache of compiled kernels.
 void forgetKernels();
 
 struct PtxImages {
@@ -134,21 +133,20 @@ struct PtxImages {
     /// Compute capability times ten.
     unsigned arch;
     std::string ptx;
-    /// Of the launches that are not their kernel's usual ones: a driver need not compile them
-    /// before one of them runs.
+    /// The cold code: a driver need not load it before one of its launches runs.
     bool isSeldom = false;
   };
-  /// The usual launches for each architecture, then the others where there are any.
+  /// The hot code for each architecture, then the cold code where there is any.
   std::vector<Text> texts;
   std::vector<KernelDesc> kernels;
   KernelCounts counts;
 };
 
-/// All kernels as PTX, for each architecture (80, 90, 100).
+/// Compiles all kernels to PTX, for each architecture (80, 90, 100). Fails with a diagnostic.
 LogicalResult generatePtx(ModuleOp module, llvm::ArrayRef<unsigned> architectures,
                           PtxImages &images);
 
-/// The same GPU kernels as host code for the emulator of runtime/simt.
+/// Compiles the same GPU kernels to host code for the emulator of runtime/simt.
 LogicalResult generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image);
 
 } // namespace mlir::frit

@@ -68,8 +68,8 @@ LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
 }
 
 namespace {
-/// Threads for the parallel loops of a context that otherwise has none: its locks cost every pass,
-/// and threads that outlived a compile would be missing after a fork.
+/// Enables threads in a context for one parallel loop. A context normally has none: its locks would
+/// slow down every pass, and threads that outlive a compilation would be missing after a fork.
 class ThreadsInContext {
 public:
   ThreadsInContext(MLIRContext *context, bool wanted)
@@ -96,8 +96,7 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
   if (kernels.empty()) {
     return success();
   }
-  // The longest first, or one thread would still be busy with it when the others have run out of
-  // work.
+  // Starts with the longest kernel, so that no thread is left alone with it at the end.
   SmallVector<size_t> lengths;
   for (KernelOp kernel : kernels) {
     kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });
@@ -108,7 +107,7 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
   });
   MLIRContext *context = kernels.front()->getContext();
   ThreadsInContext threads(context, kernels.size() > 1 || hasParts);
-  // All are tried, so that whoever leaves the failing ones to ATen knows them at once.
+  // All kernels are tried, so that a retry can leave all failing ones to ATen at once.
   std::vector<char> refused(kernels.size());
   parallelForEach(context, order, [&](size_t number) {
     KernelOp kernel = kernels[number];

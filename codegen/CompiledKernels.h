@@ -1,6 +1,6 @@
-// The kernels this process has compiled, by their whole text. What stands in several graphs, or in
-// a graph that is compiled again, becomes code once; within a graph equal regions are one kernel
-// already.
+// A cache of the kernels that this process has compiled, by their text. A kernel that occurs in
+// several graphs, or in a graph that is compiled again, is compiled once. (Within a graph equal
+// regions share a kernel already.)
 
 #pragma once
 
@@ -15,30 +15,29 @@
 
 namespace mlir::frit {
 
-/// What a kernel became for one target.
+/// The code of a kernel for one target.
 struct KernelCode {
-  /// Machine code that may lie anywhere, or PTX of the usual launches,
+  /// Position-independent machine code, or the PTX of the hot launches.
   std::string bytes;
-  /// and PTX of the others.
+  /// PTX of the cold launches.
   std::string seldom;
-  /// Of machine code: where its public functions begin.
+  /// Machine code: byte offsets of its public functions.
   llvm::StringMap<uint64_t> entries;
 };
 
-/// Code by key, the one used longest ago first to leave. Any thread may ask.
+/// An LRU cache from keys to code. Thread-safe.
 class CompiledKernels {
 public:
-  /// Of texts and code together, over all targets.
+  /// The most bytes of texts and code together, over all targets.
   static constexpr size_t kMostBytes = 64 << 20;
 
   static CompiledKernels &ofProcess();
   explicit CompiledKernels(size_t mostBytes = kMostBytes) : mostBytes(mostBytes) {}
 
-  /// Null if the kernel has not been compiled, or is forgotten.
+  /// Null if the kernel was not compiled, or has been evicted.
   std::shared_ptr<const KernelCode> find(StringRef key);
-  /// Keeps code unless it has more bytes than all may have, and returns how many others were
-  /// forgotten for it. The code of a key is the same whoever compiles it, so what is known already
-  /// stays.
+  /// Stores code unless it alone exceeds the limit, and returns how many others were evicted. The
+  /// code of a key does not depend on who compiled it, so an existing entry stays.
   unsigned add(StringRef key, std::shared_ptr<const KernelCode> code);
   void clear();
 
@@ -50,19 +49,19 @@ private:
   };
   const size_t mostBytes;
   std::mutex mutex;
-  /// The latest first.
+  /// The most recently used first.
   std::list<Entry> entries;
-  /// The keys are those of the entries.
+  /// The keys refer to the text in the entries.
   llvm::DenseMap<StringRef, std::list<Entry>::iterator> byKey;
   size_t bytes = 0;
 };
 
-/// Asks for the code of one graph's kernels and counts what became of them. Any thread may ask.
+/// Requests for the code of one graph's kernels, with counts of their outcomes. Thread-safe.
 class KernelRequests {
 public:
-  /// The code of a kernel for a target: from memory, or by `compile`. The key is `target`, which
-  /// names everything beside the kernel that its code depends on, and the kernel's text, name and
-  /// facts included.
+  /// The code of a kernel for a target, from the cache or by `compile`. The key is `target`, which
+  /// names everything that the code depends on beside the kernel, and the kernel's text with its
+  /// name and facts. Fails if `compile` does.
   LogicalResult get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
                     llvm::function_ref<LogicalResult(KernelCode &)> compile);
   KernelCounts counts() const { return {compiled, reused, forgotten}; }
@@ -72,8 +71,8 @@ private:
 };
 
 /// Calls `body` with the number of each kernel, the longest first, on as many threads as the
-/// machine has. One kernel has threads only where its body has parts that run beside each other.
-/// Kernels for which it fails get `kRefusedAttr`.
+/// machine has. A single kernel gets threads only if its body has parallel parts (`hasParts`). Sets
+/// `kRefusedAttr` on kernels for which `body` fails.
 LogicalResult forEachKernel(ArrayRef<KernelOp> kernels,
                             llvm::function_ref<LogicalResult(size_t)> body, bool hasParts = false);
 

@@ -1,5 +1,5 @@
-// Nodes to operations. Nothing here recurses over the program: nodes are in
-// topological order, so what a value needs is emitted in ascending order.
+// Emits operations for nodes. There is no recursion over the program: nodes are in topological
+// order, so the operands of a value are emitted in ascending order.
 #include "codegen/Emitter.h"
 
 #include "ir/Planted.h"
@@ -117,7 +117,7 @@ Value Emitter::roundedDivision(Location loc, Value a, Value b, bool ceil) {
       arith::SubIOp::create(builder, loc, a, arith::MulIOp::create(builder, loc, quotient, b));
   Value zero = constant(loc, a.getType(), 0);
   Value inexact = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rest, zero);
-  // Truncation went up where the signs differ, down where they agree.
+  // Truncation rounded up where the signs differ and down where they agree.
   Value signs = arith::XOrIOp::create(builder, loc, a, b);
   auto wrong = ceil ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt;
   Value adjust = arith::AndIOp::create(builder, loc, inexact,
@@ -237,7 +237,7 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     if (!node.type.isBF16() && !node.type.isF16()) {
       return arith::SelectOp::create(builder, node.loc, inside, yes, no);
     }
-    // Half types are chosen as bits: not every target has registers for them.
+    // Half types are selected as bits: not every target has registers for them.
     Type type = yes.getType();
     Type bits = isa<VectorType>(type) ? getLanesType(builder.getI16Type(), frame.lanes)
                                       : Type(builder.getI16Type());

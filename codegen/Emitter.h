@@ -6,15 +6,15 @@
 
 /// Emits nodes of a KernelProgram at given indices, for one lane or several.
 ///
-/// A schedule makes loops; in each loop it opens a `Frame` that binds domain
-/// dims to index values, then asks for nodes. Frames nest: a node that depends
-/// on no dim of the inner frame is looked for in the outer ones first, so what
-/// `hoist` emitted before a loop is not repeated in it. Values that do not vary
-/// along the lane dim stay scalar and are splatted where a vector is needed.
+/// A schedule makes the loops. In each loop it opens a `Frame` that binds domain dims to index
+/// values, then asks for nodes. Frames nest: a node that depends on no dim of the inner frame is
+/// looked up in the outer ones first, so values that `hoist` emitted before a loop are not emitted
+/// again inside it. Values that do not vary along the lane dim stay scalar and are splatted where a
+/// vector is needed.
 ///
-/// What is emitted is arith, math, scf and plain `llvm` operations (loads,
-/// stores, insertelement, shufflevector): no memrefs, no vector dialect. All a
-/// target differs in is behind EmitterTarget.
+/// The output consists of arith, math, scf and plain `llvm` operations (loads, stores,
+/// insertelement, shufflevector), without memrefs or the vector dialect. EmitterTarget hides all
+/// differences between targets.
 namespace mlir::frit {
 
 /// How the lanes of an access lie in memory.
@@ -37,14 +37,14 @@ struct Access {
   Type element;
   unsigned lanes = 1;
   AccessShape shape = AccessShape::Uniform;
-  /// Of the first element, as an expression over the domain.
+  /// The address of the first element, as an expression over the domain.
   SizeExpr address;
   /// In elements, of the target's index type; a vector if Gathered.
   Value offset;
   /// Strided: distance of lanes, of the index type.
   Value stride;
-  /// Lanes that may be touched: i1 or vector of i1, null for all. A Uniform
-  /// access of several lanes has a scalar mask.
+  /// Lanes that may be accessed: i1 or vector of i1, null for all. A Uniform access of several
+  /// lanes has a scalar mask.
   Value mask;
   /// An i1 that implies that the whole mask is set; may be null.
   Value whole;
@@ -56,58 +56,60 @@ public:
 
   /// The integer type of addresses and indices: i64, or i32 under a guard.
   virtual Type getIndexType() = 0;
-  /// Whether a splat is made where its scalar is, not where a vector is first needed: before the
-  /// loops, that is, for targets that move nothing out of loops themselves.
+  /// Whether a scalar is splatted at its definition instead of at its first use as a vector. The
+  /// splat is then outside of the loops, for targets that do not hoist it themselves.
   virtual bool splatsAtDefinition() { return false; }
-  /// Whether quotients of neighbouring lanes by a size that is not known are counted on from the
-  /// first lane's, one after the other: for targets that divide by many instructions, and have a
-  /// lane's number in a register of its own.
+  /// Whether quotients of neighbouring lanes by an unknown size are computed incrementally from the
+  /// first lane's. For targets where a division takes many instructions and each lane has a
+  /// register of its own.
   virtual bool countsQuotients() { return false; }
   /// The value of a kernel parameter in the index type.
   virtual Value getParameter(OpBuilder &builder, StringRef name) = 0;
   /// A host scalar in its own type.
   virtual Value getScalar(OpBuilder &builder, unsigned argument) = 0;
-  /// A scalar (lanes == 1 or Uniform) or a vector of `access.lanes` elements;
-  /// lanes outside of the mask hold anything.
+  /// Returns a scalar (lanes == 1 or Uniform) or a vector of `access.lanes` elements; lanes outside
+  /// of the mask are undefined.
   virtual Value load(OpBuilder &builder, Location loc, const Access &access) = 0;
+  /// Writes a scalar or vector; lanes outside of the mask are not written.
   virtual void store(OpBuilder &builder, Location loc, const Access &access, Value value) = 0;
-  /// Groups of `members` neighbours, one a lane, from the first lane's group on: a vector
-  /// for each member. Empty if the target would rather load each member by itself.
+  /// Loads groups of `members` neighbouring elements, one group per lane, starting with the first
+  /// lane's. Returns a vector for each member; empty if the target prefers separate loads.
   virtual SmallVector<Value> loadGroups(OpBuilder &builder, Location loc, const Access &access,
                                         unsigned members);
-  /// The same for stores; false if the target would rather store each by itself.
+  /// The same for stores; false if the target prefers separate ones.
   virtual bool storeGroups(OpBuilder &builder, Location loc, const Access &access,
                            ValueRange members);
-  /// `op` on operands that are scalars or vectors of one length, if the target
-  /// has its own form of it; null to repeat the operation as it is.
+  /// Emits the target's own form of `op` on operands that are scalars or vectors of one length;
+  /// null if the operation should be emitted unchanged.
   virtual Value apply(OpBuilder &builder, Operation *op, ValueRange operands, Type resultType) = 0;
-  /// Records an error where `failed` (i1 or vector of i1) holds in some lane;
-  /// `index` (i64, same shape; may be null) is what was wrong.
+  /// Records an error where `failed` (i1 or vector of i1) holds in some lane. `index` (i64, same
+  /// shape; may be null) is the value at fault.
   virtual void fail(OpBuilder &builder, Location loc, Value failed, ErrorCode code,
                     unsigned dimension, Value index, Value size) = 0;
 };
 
-/// Index values of a loop body and what was emitted in it.
+/// The index values of a loop body and the values emitted in it.
 struct Frame {
   explicit Frame(Frame *outer = nullptr);
 
   Frame *outer;
-  /// Per domain dim, its value (the first lane's for the lane dim) or null.
+  /// The value of each domain dim (the first lane's for the lane dim), or null.
   SmallVector<Value> dims;
   /// Dims bound in this frame, not in an outer one.
   uint32_t bound = 0;
   std::optional<unsigned> laneDim;
   unsigned lanes = 1;
-  /// The first lane's position along the lane dim is a multiple of `lanes`: bounds that are such
-  /// multiples then hold for all lanes or none.
+  /// The first lane's position along the lane dim is a multiple of `lanes`, so bounds at such
+  /// multiples hold for all lanes or for none.
   bool isAtMultiple = false;
   /// Lanes inside of the domain: i1 or vector of i1; null for all.
   Value mask;
   /// An i1 that holds if all lanes are inside of the domain; null if that is not known.
   Value whole;
-  /// Nodes emitted (or, for Reduce nodes, supplied by the schedule) here.
+  /// Nodes emitted in this frame (Reduce nodes are supplied by the schedule).
   llvm::DenseMap<unsigned, Value> values;
-  /// Expressions, first lane's or (1) as vectors; a schedule may supply quotients.
+  /// Values of expressions: of the first lane (0) or as vectors (1). A schedule may supply
+  /// quotients.
   llvm::DenseMap<std::pair<unsigned, Attribute>, Value> indices;
   /// Check nodes: the lanes whose index is in range.
   llvm::DenseMap<unsigned, Value> valid;
@@ -116,7 +118,7 @@ struct Frame {
   llvm::DenseMap<std::pair<unsigned, Attribute>, SmallVector<Value>> groups;
 
   void bind(unsigned dim, Value value);
-  /// The dim varies over `lanes` lanes, from `first` on.
+  /// Binds a dim that varies over `lanes` lanes, starting at `first`.
   void bindLanes(unsigned dim, Value first, unsigned lanes, Value mask);
 };
 
@@ -146,17 +148,17 @@ public:
   Value index(Frame &frame, SizeExpr expr);
   /// The same, first lane only.
   Value firstLane(Frame &frame, SizeExpr expr);
-  /// Conjunction of bounds: null (always), i1, or vector of i1.
+  /// The conjunction of bounds: null (always true), i1, or vector of i1.
   Value bounds(Frame &frame, ArrayRef<Bound> bounds);
 
-  /// Scalar to vector; identity on vectors and for one lane.
+  /// Scalar to vector; returns vectors, and scalars for one lane, unchanged.
   Value splat(Frame &frame, Value value);
   Value splat(Location loc, Value value, unsigned lanes);
   /// a and b of any shape (null: true).
   Value conjunction(Location loc, Value a, Value b, unsigned lanes);
 
-  /// Divides an index over [0, extent of dims) into dims [begin, end) of the
-  /// domain and binds them.
+  /// Splits an index over [0, product of extents) into the dims [begin, end) of the domain and
+  /// binds them.
   void bindLinear(Frame &frame, Value linear, unsigned begin, unsigned end);
   /// The same for dims in any order, outermost first.
   void bindLinear(Frame &frame, Value linear, ArrayRef<unsigned> dims);
@@ -179,7 +181,7 @@ private:
   Value quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr right, bool asVector);
   Value polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, bool asVector);
   Value constant(Location loc, Type type, int64_t value);
-  /// Floor or ceiling of a / b, which does not overflow.
+  /// Floor or ceiling of a / b, without overflow.
   Value roundedDivision(Location loc, Value a, Value b, bool ceil);
 
   const KernelProgram &program;
@@ -187,11 +189,11 @@ private:
   OpBuilder &builder;
 };
 
-/// The same bits as another type. Two in a row are none: values of half types must not
-/// cross blocks or lanes as such, for targets without registers for them.
+/// Reinterprets the bits as another type; a pair of opposite casts cancels out. Targets without
+/// registers for half types must not pass them between blocks or lanes as such.
 Value emitBitcast(OpBuilder &builder, Location loc, Type type, Value value);
 
-/// The type of `lanes` elements: the element itself for one.
+/// The vector type of `lanes` elements; the element type itself for one.
 Type getLanesType(Type element, unsigned lanes);
 
 } // namespace mlir::frit

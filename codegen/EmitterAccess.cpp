@@ -1,5 +1,5 @@
-// Loads and stores: what an address is along the lanes, which lanes may touch it, and
-// which accesses go together.
+// Loads and stores: the address pattern along the lanes, the mask, and accesses that are combined
+// to groups.
 #include "codegen/Emitter.h"
 
 using namespace mlir;
@@ -66,7 +66,7 @@ Access Emitter::makeAccess(Frame &frame, SizeExpr address, const Node *node) {
   return access;
 }
 
-/// A member of a group comes with the others, in wide loads.
+/// Returns a member of a group, which is loaded together with the others by wide loads.
 Value Emitter::emitGroupMember(Frame &frame, const Node &node) {
   if (!frame.laneDim || frame.lanes == 1 || !node.bounds.empty() || !node.operands.empty()) {
     return Value();
@@ -111,7 +111,7 @@ void Emitter::store(Frame &frame, const Store &store, Value value) {
   target.store(builder, program[store.node].loc, access, value);
 }
 
-/// Writes the stores if together they are all members of one group.
+/// Writes the stores together if they are all members of one group.
 bool Emitter::storeGroup(Frame &frame, ArrayRef<Store> stores) {
   if (!frame.laneDim || frame.lanes == 1) {
     return false;

@@ -1,5 +1,5 @@
-// Index arithmetic: size expressions at the point of a frame, for its first lane or for all,
-// bounds, and numbers taken apart into dims.
+// Index arithmetic: size expressions at the point of a frame, for its first lane or for all lanes;
+// bounds; and linear indices split into dims.
 #include "codegen/Emitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -29,7 +29,7 @@ bool Emitter::countsLanes(Frame &frame, SizeExpr expr) {
   if (!varies(frame, rest)) {
     return true;
   }
-  // One quotient of something that does, and what all lanes share.
+  // Otherwise it must be one quotient of such an expression plus terms that all lanes share.
   SizeAttr attr = expr;
   bool counts = false;
   for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
@@ -47,8 +47,7 @@ bool Emitter::countsLanes(Frame &frame, SizeExpr expr) {
   return counts;
 }
 
-/// floordiv(left, right), which `expr` is. It is looked for first: a schedule that knows it has
-/// supplied it.
+/// Emits `expr`, which is floordiv(left, right). A schedule may have supplied its value.
 Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr right, bool asVector) {
   Location loc = program.getKernel().getLoc();
   asVector = asVector && varies(frame, expr);
@@ -62,7 +61,7 @@ Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr rig
   auto &known = frame.indices;
   if (asVector && target.countsQuotients() && isNonNegative && !right.getConstant() &&
       !varies(frame, right) && countsLanes(frame, left)) {
-    // One division, and a comparison for each further lane.
+    // One division, and one comparison for each further lane.
     Value divisor = polynomial(frame, right, {}, false),
           now = quotient(frame, expr, left, right, false);
     Value numerators = polynomial(frame, left, {}, true),
@@ -96,11 +95,11 @@ Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr rig
                                     : roundedDivision(loc, lhs, rhs, /*ceil=*/false);
 }
 
-/// The polynomial as written; atoms that vary along the lanes make it a vector
-/// if `asVector`, and stand for their first lane otherwise.
+/// Emits the polynomial as written. Atoms that vary along the lanes make it a vector if `asVector`,
+/// and otherwise have the value of the first lane.
 Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, bool asVector) {
-  // Scope 0 to 2: constants and parameters, outer dims, lanes. Sums of outer scopes first, so
-  // that they leave the loops as one value.
+  // Scopes 0 to 2: constants and parameters, outer dims, lanes. Terms of outer scopes are summed
+  // first, so that the sum can be hoisted out of the loops as one value.
   Location loc = program.getKernel().getLoc();
   Type indexType = target.getIndexType();
   auto key = std::pair<unsigned, Attribute>(asVector, expr.getAttr());
@@ -211,8 +210,8 @@ Value Emitter::index(Frame &frame, SizeExpr expr) {
 
 Value Emitter::firstLane(Frame &frame, SizeExpr expr) { return polynomial(frame, expr, {}, false); }
 
-/// Whether `0 <= shifted < extent` holds for all lanes or for none: pieces of a concatenation that
-/// begin and end at multiples of the width, which then come in vectors.
+/// Whether `0 <= shifted < extent` holds for all lanes or for none. It does for pieces of a
+/// concatenation that begin and end at multiples of the width; these can be accessed as vectors.
 bool Emitter::agrees(Frame &frame, SizeExpr shifted, SizeExpr extent) {
   if (!frame.isAtMultiple || frame.lanes == 1) {
     return false;

@@ -1,13 +1,13 @@
 // Random bits at the point of a frame: Philox4x32-10 (Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3", SC 2011), which turns a counter and a key into four words. One block of words
-// serves four neighbouring elements, so lanes that lie next to each other share blocks:
+// easy as 1, 2, 3", SC 2011), which turns a counter and a key into four words. A block of words
+// serves four neighbouring elements, so neighbouring lanes share blocks:
 //
-//   8 lanes from a multiple of 4     2 blocks, as a vector of 2 each round
-//   8 lanes from anywhere            3 blocks; a choice by each of the low bits of the first index
-//   brings its word to the front lanes apart from each other      a block a lane, of which each
-//   takes one word
+//   8 lanes from a multiple of 4    2 blocks, as a vector of 2 in each round
+//   8 lanes from anywhere           3 blocks; for each low bit of the first index a select moves
+//                                   its word to the front
+//   lanes that are not neighbours   a block per lane, of which each takes one word
 //
-// Nothing divides: which block and which word are a shift and a mask of the index.
+// There is no division: block and word are a shift and a mask of the index.
 #include "codegen/Emitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -47,7 +47,7 @@ public:
   }
   Value wide(Value word) { return arith::ExtUIOp::create(builder, loc, typeOf(64), word); }
 
-  /// The block of a counter of four words, under a key of two.
+  /// The words of one block, from a counter of four words and a key of two.
   std::array<Value, kWords> philox(std::array<Value, kWords> counter, std::array<Value, 2> key) {
     for (unsigned round = 0; round < kRounds; ++round) {
       // Upper and lower halves of products.
@@ -83,7 +83,7 @@ static Value shuffle(OpBuilder &builder, Location loc, Value a, Value b, ArrayRe
   return LLVM::ShuffleVectorOp::create(builder, loc, a, b, places);
 }
 
-/// `count` elements of a vector from `first` on.
+/// `count` elements of a vector, starting at `first`.
 static Value slice(OpBuilder &builder, Location loc, Value vector, unsigned first, unsigned count) {
   auto places = llvm::to_vector(llvm::seq<int32_t>(first, first + count));
   return first == 0 && cast<VectorType>(vector.getType()).getNumElements() == count
@@ -91,7 +91,7 @@ static Value slice(OpBuilder &builder, Location loc, Value vector, unsigned firs
              : shuffle(builder, loc, vector, vector, places);
 }
 
-/// a[0], b[0], .., a[1], b[1], ..: vectors or scalars of the same length.
+/// Interleaves vectors or scalars of the same length: a[0], b[0], .., a[1], b[1], ..
 static Value alternate(OpBuilder &builder, Location loc, ArrayRef<Value> parts) {
   auto vector = dyn_cast<VectorType>(parts[0].getType());
   if (!vector) {
@@ -105,7 +105,7 @@ static Value alternate(OpBuilder &builder, Location loc, ArrayRef<Value> parts) 
     return all;
   }
   int32_t length = vector.getNumElements(), count = parts.size();
-  // One behind the other, two at a time.
+  // Concatenates the parts pairwise.
   SmallVector<Value> joined(parts);
   for (int32_t each = length; joined.size() > 2; each *= 2) {
     for (unsigned i = 0; i < joined.size() / 2; ++i) {
@@ -128,7 +128,8 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
   bool isWide = node.type.isInteger(64);
   const unsigned perBlock = isWide ? kWords / 2 : kWords;
   Value seed = value(frame, node.operands[0]), stream = value(frame, node.operands[1]);
-  // The elements of the blocks with these numbers, by their places in a block.
+  // Draws the blocks with these numbers. Element i of the result holds the i-th element of each
+  // block.
   auto draw = [&](Value block) {
     auto vector = dyn_cast<VectorType>(block.getType());
     unsigned lanes = vector ? vector.getNumElements() : 1;
@@ -158,7 +159,7 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
                                  constant(loc, index.getType(), 0));
   };
 
-  // The element at one index, or at one a lane.
+  // Selects the element at one index, or at an index per lane.
   auto choose = [&](Value at) {
     SmallVector<Value> elements = draw(shifted(at));
     for (unsigned bit = 1; bit < perBlock; bit *= 2) {
@@ -172,8 +173,8 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     return elements[0];
   };
 
-  // Where each lane is a register, products of words are not to become products of vectors of wide
-  // ones.
+  // Where each lane is a register, vectors are avoided: the wide products of words would be
+  // legalised badly.
   const bool isByLane = target.countsQuotients();
   const unsigned lanes = frame.lanes;
   bool varying = varies(frame, node.expr);
@@ -192,8 +193,8 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
     return alternate(builder, loc, chosen);
   }
 
-  // Neighbours. What the first index is surely a multiple of leaves so many words out that may come
-  // first.
+  // Neighbouring lanes. A known divisor of the first index limits how many words before it the
+  // first block may contain.
   const unsigned multiple =
       std::gcd<int64_t, int64_t>(std::gcd<int64_t, int64_t>(perBlock, rest.getContentDivisor()),
                                  frame.isAtMultiple ? lanes : 1);
@@ -218,7 +219,7 @@ Value Emitter::emitRandom(Frame &frame, const Node &node) {
         builder, loc, draw(arith::AddIOp::create(builder, loc, splat(loc, block, blocks), step)));
   }
   for (unsigned bit = perBlock / 2; bit >= multiple; bit /= 2) {
-    // As many as the smaller bits may still leave out.
+    // As many elements as the smaller bits may still drop, and the lanes.
     unsigned count = lanes + bit - multiple;
     elements = arith::SelectOp::create(builder, loc, hasBit(at, bit),
                                        slice(builder, loc, elements, bit, count),

@@ -2,8 +2,8 @@
 
 #include "mlir/Pass/Pass.h"
 
-/// The passes of the room exist so that what a GPU kernel becomes can be looked
-/// at with frit-opt; the compiler calls codegen/Codegen.h.
+/// The passes of this room only make the stages of a GPU kernel visible in frit-opt; the compiler
+/// calls codegen/Codegen.h.
 namespace mlir::frit {
 
 #define GEN_PASS_DECL

@@ -1,4 +1,4 @@
-// What code generators read of a kernel, as text.
+// Prints kernel programs, the input of the code generators, as text.
 #include "codegen/Passes.h"
 
 #include "kernel/KernelProgram.h"

@@ -1,5 +1,5 @@
-// Reading the zip. Sizes are capped before memory is taken, so that a small hostile file cannot ask
-// for much.
+// Reads the zip. Sizes are limited before memory is allocated, so that a small hostile file cannot
+// allocate much.
 
 #include "compiler/Archive.h"
 
@@ -24,11 +24,11 @@ static constexpr uint64_t kMaxEntries = 1 << 16;
 static constexpr uint64_t kMaxModelBytes = uint64_t(512) << 20;
 static constexpr uint64_t kMaxStorageBytes = uint64_t(64) << 30;
 
-/// Deflate cannot shrink more than about a thousandfold; an entry that claims more than its archive
-/// could hold is refused unread.
+/// Deflate shrinks by a factor of about a thousand at most. An entry that claims more than that is
+/// refused before it is read.
 static constexpr uint64_t kMaxRatio = 1100;
 
-/// A name of the file's own, as one bounded line of a message may say it.
+/// A name from the file, escaped and shortened to fit in one line of a message.
 static std::string quoted(llvm::StringRef name) {
   constexpr size_t kMostSaid = 200;
   std::string text;
@@ -105,7 +105,7 @@ bool Archive::readConfig(const std::string &text, const std::string &folder, std
   return true;
 }
 
-/// What a zip without models/*.json is, as far as its entries tell.
+/// Describes a zip without models/*.json, judging by its entries.
 static std::string describeOther(llvm::ArrayRef<std::string> names) {
   auto any = [&](llvm::StringRef part) {
     return llvm::any_of(names, [&](llvm::StringRef name) {
@@ -127,7 +127,7 @@ static std::string describeOther(llvm::ArrayRef<std::string> names) {
   return "holds no exported model (models/*.json); write it with torch.export.save";
 }
 
-/// The model that was asked for, or the only one; empty after an error.
+/// The requested model, or the only one; empty and `error` set if there is none.
 static std::string chooseModel(const std::vector<std::string> &models, const std::string &wanted,
                                std::string &error) {
   constexpr size_t kMostListed = 8;
@@ -163,7 +163,7 @@ std::optional<Archive> Archive::open(const std::string &path, const std::string 
     name[sizeof(name) - 1] = '\0';
     names.push_back(name);
   }
-  // All entries lie in one folder, whose name is the writer's choice.
+  // All entries are in one folder with an arbitrary name.
   std::string root = names.empty() ? "" : names.front().substr(0, names.front().find('/') + 1);
   std::vector<std::string> models;
   for (const std::string &name : names) {

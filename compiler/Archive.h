@@ -1,6 +1,6 @@
 // A `.pt2` archive: the model's JSON and the raw storages of its parameters, buffers and constants.
-// Entries are read by name through the zip's directory; nothing in it is unpickled, and a tensor
-// that was pickled is refused.
+// Entries are read by name through the zip's directory. Nothing is unpickled; a pickled tensor is
+// refused.
 
 #pragma once
 
@@ -14,22 +14,22 @@ namespace frit {
 
 class Archive {
 public:
-  /// `model` names one of several. Null and `error` (one line) when the file is not an archive that
-  /// holds such an exported model.
+  /// `model` selects one of several. Returns null, with a one-line `error`, if the file is not an
+  /// archive that holds such an exported model.
   static std::optional<Archive> open(const std::string &path, const std::string &model,
                                      std::string &error);
 
   const std::string &model() const { return json; }
 
-  /// The bytes of the storage that parameter, buffer or constant `name` looks at, null when the
-  /// archive has none of that name.
+  /// The bytes of the storage of the parameter, buffer or constant `name`; null if the archive has
+  /// none of that name.
   const std::string *storage(const std::string &name) const;
 
-  /// Whether the archive keeps it among the constants of the program: it is in no state_dict.
+  /// Whether the archive lists it among the constants of the program, which are in no state_dict.
   bool isConstant(const std::string &name) const { return constants.contains(name); }
-  /// Of all storages, each rounded up to `alignment`.
+  /// The bytes of all storages, each rounded up to `alignment`.
   uint64_t bytes(uint64_t alignment) const;
-  /// Gives the memory of all storages back: they are the larger part of a model.
+  /// Frees all storages, which are the larger part of a model.
   void forgetStorages() { storages.clear(); }
 
 private:

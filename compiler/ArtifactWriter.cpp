@@ -1,4 +1,4 @@
-// Collects what a file holds: one plan a target, the code, the source lines.
+// Collects the contents of a file: a plan for each target, the code, the source lines.
 
 #include "compiler/ArtifactWriter.h"
 
@@ -8,7 +8,7 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// The graph a file is made of: the one nobody calls.
+/// The graph that the file is made from: the one that no other graph calls.
 static GraphOp entryGraph(ModuleOp module) {
   llvm::DenseSet<StringAttr> called;
   module.walk([&](CallOp call) { called.insert(call.getCalleeAttr().getAttr()); });
@@ -40,7 +40,7 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, i
       return nullptr;
     }
     artifact->graph = graph.getSymName().str();
-    // Without kernels one plan is for every CPU.
+    // Without kernels one plan serves every CPU.
     if (one.target == format::Target::Cpu && one.images.empty() &&
         llvm::any_of(artifact->plans,
                      [](const auto &plan) { return plan->target == format::Target::Cpu; })) {

@@ -1,6 +1,7 @@
-// One walk in order: values get numbers, every attribute and type is printed once and then known by
-// its address. Sizes are renamed before they are printed, because the order of a sum depends on the
-// names in it. Printing the module instead takes four times as long.
+// Writes the canonical form in one walk: values get numbers, and every attribute and type is
+// printed once and then referred to by a number. Sizes are renamed before they are printed, because
+// the order of a sum depends on the names in it. Printing the module instead takes four times as
+// long.
 
 #include "compiler/CanonicalKey.h"
 
@@ -19,7 +20,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// Attributes that only say how the program was written.
+/// Attributes that only record how the program was written.
 bool isRemark(StringRef name) { return name == "frit.legalized" || name == "frit.mutants"; }
 
 class Writer {
@@ -30,7 +31,7 @@ public:
       return {SizeExpr(size).substitute(sizes).getAttr(), WalkResult::skip()};
     });
     replacer.addReplacement([this](SymbolAttr symbol) -> std::pair<Attribute, WalkResult> {
-      // Schedules read the power of two of a hint, so that is what counts.
+      // Schedules use only the power of two of a hint.
       std::optional<int64_t> hint = symbol.getHint();
       if (hint && *hint > 1) {
         hint = int64_t(1) << llvm::Log2_64(static_cast<uint64_t>(*hint));
@@ -62,7 +63,7 @@ private:
     for (auto graph : module.getOps<GraphOp>()) {
       graphs.try_emplace(graph.getSymName(), graphs.size());
       for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
-        // torch's names begin with a letter.
+        // The names are distinct from torch's, which begin with a letter.
         std::string name = "_" + std::to_string(symbols.size());
         if (sizes.try_emplace(symbol.getName(), SizeExpr::symbol(module.getContext(), name))
                 .second) {
@@ -97,7 +98,7 @@ private:
     }
     DictionaryAttr attributes = op->getAttrDictionary();
     if (isa<GraphOp>(op)) {
-      // The name is the process's, or one that a call spells by its number.
+      // The name is arbitrary; a call refers to the graph by its number.
       NamedAttrList kept(attributes);
       kept.erase(SymbolTable::getSymbolAttrName());
       for (NamedAttribute entry : attributes) {
@@ -128,7 +129,7 @@ private:
     stream << '\n';
   }
 
-  /// `%s77=8,16;x[0]=ramp` with the names as above.
+  /// Writes `%s77=8,16;x[0]=ramp` with the new names.
   void writeBuckets(StringRef buckets) {
     for (StringRef rest = buckets; !rest.empty();) {
       StringRef entry;

@@ -1,5 +1,5 @@
-// What a graph means, as a digest: the key under which a program that was written differently finds
-// what was compiled for its like.
+// The digest of a graph's canonical form: the key by which the cache finds what was compiled for an
+// equivalent program that was written differently.
 
 #pragma once
 
@@ -11,9 +11,10 @@ class ModuleOp;
 
 namespace frit {
 
-/// Of a module after the canonical pipeline. Source lines, the graph's name, torch's names of sizes
-/// and the operators that the program spelled its formulas with do not enter; arguments, results,
-/// ranges, operators left to ATen and literals do. `buckets` is the option, which names sizes.
+/// The canonical form of a module after the canonical pipeline. It excludes source lines, the
+/// graph's name, torch's names of sizes, and which operators the formulas were written with; it
+/// includes arguments, results, ranges, operators left to ATen, and literals. `buckets` is the
+/// option, which refers to sizes by name.
 CanonicalForm canonicalForm(mlir::ModuleOp module, const std::string &buckets);
 
 } // namespace frit

@@ -1,5 +1,5 @@
-// The command line of frit-compile. Flags are few and hand-read: LLVM's option parser would show
-// two hundred of LLVM's own.
+// The command line of frit-compile. The few flags are parsed by hand: LLVM's option parser would
+// list two hundred of LLVM's own.
 
 #include "compiler/Compiler.h"
 
@@ -65,7 +65,7 @@ static constexpr const char *kHiddenUsage = "\nfor developers:\n  --crash-in=PHA
 namespace {
 enum ExitStatus { kSuccess = 0, kFailed = 1, kWrongUsage = 2, kOwnMistake = 70 };
 
-/// How it ended, with the text for the user.
+/// The exit status and the text for the user.
 struct Outcome {
   int status = kSuccess;
   std::string text;
@@ -74,7 +74,7 @@ struct Outcome {
 struct CommandLine {
   std::string input, output;
   CompileOptions options;
-  /// A file of counted sizes, and how many buckets to make of them.
+  /// A file of counted sizes, and how many buckets to derive from them.
   std::string sizes;
   unsigned bucketCount = 8;
   std::string reportFile;
@@ -83,7 +83,7 @@ struct CommandLine {
 };
 } // namespace
 
-/// Counted sizes become lists among those given by hand.
+/// Adds bucket lists derived from counted sizes to those given by hand.
 static std::string readSizes(CommandLine &line) {
   if (line.sizes.empty()) {
     return "";
@@ -215,7 +215,7 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   return checkOptions(line.options);
 }
 
-/// All or nothing: the bytes go to a temporary beside the output, which is then renamed.
+/// Atomic: writes to a temporary file beside the output, which is then renamed.
 static std::string store(const std::string &path, llvm::StringRef bytes) {
   if (path == "-") {
     llvm::outs() << bytes;
@@ -243,8 +243,8 @@ static CompileResult compileFile(const CommandLine &line, const CompileOptions &
   return input.ends_with(".json") ? compile(text, options) : compileIr(text, options);
 }
 
-/// What a mistake of frit's own is reported with: the command line and the IR that was imported.
-/// The name of the file, empty where none can be written.
+/// Writes the command line and the imported IR, for reports of bugs in frit. Returns the name of
+/// the file; empty if it cannot be written.
 static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
   llvm::SmallString<128> path;
   int file;
@@ -261,7 +261,7 @@ static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
   return path.str().str();
 }
 
-/// Writes what was asked for.
+/// Writes the requested outputs.
 static Outcome give(const CommandLine &line, const CompileResult &result) {
   llvm::outs() << result.ir;
   std::string error;

@@ -1,5 +1,5 @@
-// Options as JSON. Unknown names are Python's business (its registry has refused them by now),
-// wrong types and values are not.
+// Reads options from JSON. Unknown names are ignored, because Python's option registry has checked
+// them; wrong types and values are errors.
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"

@@ -1,5 +1,5 @@
-// From text to artifact, phase by phase. Diagnostics of every phase end up in the result, none on a
-// stream.
+// Compiles from text to artifact, phase by phase. The diagnostics of all phases are collected in
+// the result; nothing is printed.
 
 #include "compiler/Compiler.h"
 
@@ -29,7 +29,8 @@
 namespace frit {
 using namespace mlir;
 
-/// A context keeps every attribute it ever made, so it is renewed after so many compiles.
+/// The number of compiles after which a context is replaced, because it keeps every attribute it
+/// ever made.
 static constexpr unsigned kCompilesPerContext = 256;
 
 static MLIRContext &threadContext() {
@@ -40,15 +41,15 @@ static MLIRContext &threadContext() {
     registerDialects(registry);
     context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
     context->loadAllAvailableDialects();
-    // An error is a line for the user, not a page of IR.
+    // An error is a line for the user, so the IR is not printed with it.
     context->printOpOnDiagnostic(false);
     compiles = 0;
   }
   return *context;
 }
 
-/// Whether kernels make their random numbers. A file for several targets has one set of operator
-/// calls, and the numbers of the CPU are eager's.
+/// Whether kernels generate their random numbers. A file for several targets has the same operator
+/// calls in all plans, and on CPUs the numbers must be eager's.
 static bool makesRandomNumbers(const CompileOptions &options) {
   bool onlyGpus = llvm::all_of(options.targets,
                                [](llvm::StringRef target) { return target.starts_with("sm_"); });
@@ -56,16 +57,16 @@ static bool makesRandomNumbers(const CompileOptions &options) {
 }
 
 namespace {
-/// What kind of pass failed.
+/// Records the kind of pass that failed.
 struct FailureWatch : PassInstrumentation {
-  /// This one fails on purpose.
+  /// The pass that should fail, for tests.
   std::string failAt;
-  /// A stage contract was broken, which is frit's own mistake.
+  /// A stage broke its contract, which is a bug in frit.
   bool ownContract = false;
-  /// What stands in front of operators being kernels or calls: leaving more of them to ATen is no
-  /// help.
+  /// The failing pass runs before operators become kernels or calls, so leaving more of them to
+  /// ATen does not help.
   bool inFront = false;
-  /// What the caller asked for does not fit the graph.
+  /// The caller's options do not fit the graph.
   bool badRequest = false;
   explicit FailureWatch(llvm::StringRef failAt) : failAt(failAt) {}
   void runBeforePass(Pass *pass, Operation *op) override {
@@ -141,7 +142,7 @@ private:
     return success();
   }
 
-  /// Adds up what is done for several targets.
+  /// Measures a phase; the times of several targets are added up.
   template <typename F> void time(const char *phase, F &&body) {
     if (options.crashIn == phase) {
       __builtin_trap();
@@ -158,14 +159,14 @@ private:
     result.phases.emplace_back(phase, spent.count());
   }
 
-  /// Says what kind of mistake the diagnostics so far speak of.
+  /// Sets the kind of all diagnostics so far.
   void blame(DiagnosticKind kind) {
     for (Diagnostic &one : result.diagnostics) {
       one.kind = kind;
     }
   }
 
-  /// Kernels that are to fail, fail.
+  /// Marks the kernels that should fail (option `failAt`).
   void failKernels(ModuleOp module) {
     if (llvm::StringRef text = options.failAt; text.consume_front("kernel:")) {
       for (auto kernel : module.getOps<mlir::frit::KernelOp>()) {
@@ -176,7 +177,8 @@ private:
     }
   }
 
-  /// Codegen failed at whole kernels: their operators are the ones to leave to ATen.
+  /// Blames the operators of kernels that codegen failed at, so that the next try leaves them to
+  /// ATen.
   void blameKernels(ModuleOp module) {
     KeptOperators named = std::move(attempt.blamed);
     attempt.blamed.clear();
@@ -240,7 +242,7 @@ private:
       module->emitError("compilation fails, as was asked");
       return finish();
     }
-    // A module that has kernels is in the outlined form already, for whatever it is.
+    // A module with kernels is in the outlined form already.
     bool isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
     const FusionOptions fusion = {
         .eagerNumerics = options.numerics == "eager",
@@ -275,7 +277,8 @@ private:
     std::vector<TargetCode> code;
     std::map<Family, OwningOpRef<ModuleOp>> outlined;
     std::vector<PlanTarget> targets = targetsOf(options);
-    // The plans of one file share its weights.
+    // The weights may be laid out anew only if all plans of the file are for CPUs: plans share
+    // them.
     bool allCpu = llvm::all_of(
         targets, [](const PlanTarget &target) { return target.target == format::Target::Cpu; });
     auto familyOf = [](const PlanTarget &target) {
@@ -368,7 +371,7 @@ private:
         artifact->weights = std::move(weights.entries);
         artifact->report =
             writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
-        // What a file says of itself holds for every run of the compiler; times do not.
+        // The report in a file is the same for every run of the compiler, so it has no times.
         result.report = addPhases(artifact->report, result.phases);
         bool apart = options.weights == "external" && !weights.bytes.empty();
         if (apart) {
@@ -388,7 +391,7 @@ private:
     return finish();
   }
 
-  /// A plan that the validator refuses is not handed out.
+  /// Checks each plan, and reports an internal error if the validator refuses it.
   void validate(const format::ArtifactT &artifact, llvm::ArrayRef<mlir::frit::GraphOp> graphs) {
     for (auto [plan, graph] : llvm::zip(artifact.plans, graphs)) {
       if (std::optional<std::string> wrong = validatePlan(graph, *plan, options.firstKept)) {
@@ -417,7 +420,7 @@ private:
         passes.addInstrumentation(dump.afterPasses());
       }
       build(passes);
-      // A pass that complains has failed, whatever it returns.
+      // A pass that emits an error has failed, whatever it returns.
       passed = succeeded(passes.run(module)) && result.diagnostics.empty();
       attempt.isRead &= !watched.inFront && !watched.badRequest;
       if (!passed && watched.ownContract) {
@@ -466,7 +469,7 @@ CompileResult compileIr(std::string_view text, const CompileOptions &options) {
 CompileResult compileArchive(const std::string &path, const CompileOptions &options) {
   return compileWithRetries(
       options, [&](const CompileOptions &asked, const Relaxation &relaxation) -> Attempt {
-        // Opened anew, since a compilation takes the weights.
+        // Opened again for each try, since a compilation consumes the weights.
         std::string error;
         std::optional<Archive> archive = Archive::open(path, asked.model, error);
         if (!archive) {

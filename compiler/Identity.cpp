@@ -1,6 +1,6 @@
-// Which compiler this is. Whatever it writes may differ from what another build writes, so the
-// identity is part of every cache key. The linker's build id is a digest of the library itself: no
-// number that somebody has to remember to change.
+// Identifies this build of the compiler. Other builds may write other artifacts, so the identity is
+// part of every cache key. It is the linker's build id, a digest of the library, which cannot be
+// forgotten like a version number.
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"
@@ -14,8 +14,8 @@
 
 namespace frit {
 
-/// The header of the file this function is linked into, a library or a program, as it lies in
-/// memory: the linker defines it.
+/// The ELF header of the library or program that this function is linked into, as loaded in memory.
+/// Defined by the linker.
 extern "C" __attribute__((visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
 /// The NT_GNU_BUILD_ID note, in hexadecimal; empty without one.

@@ -39,7 +39,7 @@ public:
   explicit Writer(PhaseDump &dump) : dump(dump) {}
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    // What only runs other passes has no name.
+    // Passes that only run other passes have no name.
     if (pass->getArgument().empty()) {
       return;
     }

@@ -1,5 +1,5 @@
-// frit-compile --dump-phases-to: the IR after each pass, a numbered file each, to be read in order
-// or given to frit-opt.
+// frit-compile --dump-phases-to: writes the IR after each pass to a numbered file, for reading in
+// order or as input of frit-opt.
 
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace frit {
 
-/// The folder and how many files it has.
+/// The folder and the number of files written so far.
 class PhaseDump {
 public:
-  /// Into no folder: writes nothing.
+  /// With an empty folder nothing is written.
   explicit PhaseDump(std::string folder) : folder(std::move(folder)) {}
   bool isOn() const { return !folder.empty(); }
 
-  /// Writes the next file, "NN-name.mlir"; an error at the module when that fails.
+  /// Writes the next file, "NN-name.mlir"; emits an error at the module if that fails.
   mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name);
-  /// Any text.
+  /// Writes any text.
   mlir::LogicalResult write(mlir::ModuleOp module, llvm::StringRef name, llvm::StringRef suffix,
                             llvm::StringRef text);
 
-  /// Writes after every pass.
+  /// An instrumentation that writes a file after every pass.
   std::unique_ptr<mlir::PassInstrumentation> afterPasses();
 
 private:

@@ -1,4 +1,4 @@
-// The table of contents of the compiler.
+// The pass pipelines of the compiler.
 
 #include "compiler/Pipeline.h"
 
@@ -15,7 +15,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   passes.addPass(createVerifyImportedFormPass());
   passes.addPass(createInlineCallsPass());
 
-  // ATen to the vocabulary.
+  // Legalises ATen operators to the vocabulary.
   passes.addNestedPass<GraphOp>(createFunctionalizePass());
   passes.addNestedPass<GraphOp>(createResolveAliasesPass({.firstKept = options.firstKept}));
   if (options.philox) {
@@ -33,7 +33,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
 }
 
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
-  // What sizes are rounded up to, and those of library calls.
+  // Assigns buckets to sizes, and pads library calls to them.
   passes.addNestedPass<GraphOp>(createAssignBucketsPass({options.buckets, options.bucketPolicy}));
   MaterializePaddingPassOptions padding;
   padding.mode = options.padding;
@@ -48,7 +48,7 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   if (!options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createLimitContractionPass());
   }
-  // What runs together.
+  // Fuses operators into regions.
   passes.addNestedPass<GraphOp>(createFuseRegionsPass({.merge = options.merge}));
   if (!options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createElideHalfRoundingPass());
@@ -57,7 +57,7 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
 }
 
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options) {
-  // Where it lies, how it runs.
+  // Decides layouts, schedules and buffers.
   if (family == Family::Cpu) {
     PreferChannelsLastPassOptions order;
     order.relay = options.relay;

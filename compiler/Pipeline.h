@@ -1,5 +1,4 @@
-// The order of things: which passes run between the imported and the outlined form. Nobody else
-// knows an order.
+// The order of the passes between the imported and the outlined form. No other file depends on it.
 
 #pragma once
 
@@ -13,65 +12,65 @@ class OpPassManager;
 
 namespace frit {
 
-/// Whose schedules a module carries. The emulation runs what a GPU would.
+/// The family of targets that a module is scheduled for. The emulation runs what a GPU would.
 enum class Family { Cpu, Gpu };
 
-/// The compile options that decide about fused regions.
+/// The compile options that affect fused regions.
 struct FusionOptions {
-  /// Every rounding of eager stays, and no multiply and add become one.
+  /// Keeps every rounding of eager, and does not contract multiply and add.
   bool eagerNumerics = false;
-  /// Operators share kernels.
+  /// Fuse operators into kernels.
   bool merge = true;
-  /// Kernels make their random numbers.
+  /// Generate random numbers in kernels.
   bool philox = false;
   /// Which library calls get padded operands: "auto", "off" or "force".
   std::string padding = "auto";
-  /// Every target is a GPU, or emulates one.
+  /// Every target is a GPU or the emulation of one.
   bool gpu = false;
-  /// The oldest GPU architecture that is compiled for.
+  /// The oldest GPU architecture among the targets.
   unsigned arch = 80;
-  /// Lanes that nobody may depend on hold what would show.
+  /// Fill lanes that no result may depend on with values that would be noticed.
   bool poison = false;
-  /// A legalisation rule with a mistake (frit-legalize-aten's `mutant`).
+  /// A planted mistake in a legalisation rule (frit-legalize-aten's `mutant`).
   std::string mutant;
   /// The first result that only a backward graph sees; -1 for none.
   int64_t firstKept = -1;
-  /// Which sizes round up to what: the options of `assign-buckets`.
+  /// Bucket lists and policy: the options of `assign-buckets`.
   std::string buckets;
   std::string bucketPolicy = "auto";
 };
 
-/// Imported form to the vocabulary, each formula in its canonical form: what a graph means, before
-/// anything is decided about it.
+/// From imported form to canonical form: the vocabulary, canonicalised, before any decision is made
+/// about the graph.
 void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
-/// Canonical form to fused regions: the same for every target.
+/// From canonical form to fused regions; the same for every target.
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
-/// What a graph's layouts and sizes may be, beyond what its tensors say.
+/// Options about layouts and sizes.
 struct LayoutOptions {
-  /// Calls may work in another order of dims than the trace saw.
+  /// Calls may use another order of dims than the trace.
   bool relay = true;
-  /// Weights with bytes of their own may lie in another order too.
+  /// Weights that share their bytes with no other may be stored in another order too.
   bool relayWeights = false;
   /// The first result that only a backward graph sees; -1 for none.
   int64_t firstKept = -1;
-  /// Arguments that are channels-last.
+  /// The arguments that are channels-last.
   std::vector<int64_t> channelsLastInputs;
-  /// The oldest GPU architecture that is compiled for.
+  /// The oldest GPU architecture among the targets.
   unsigned arch = 80;
   /// The lowest level of the CPUs that are compiled for.
   std::string cpuLevel = "x86-64-v4";
   /// Which schedule of which region, as `choose-schedules` takes it, or, on CPUs, of which kernel,
   /// as `schedule-cpu-kernels` does.
   std::string schedules;
-  /// Sizes that are known to stay within a range, as `narrow-sizes` takes them.
+  /// Known ranges of sizes, in the syntax of `narrow-sizes`.
   std::string ranges;
-  /// Memory is used again, and results are written over what ends or is overwritten anyway.
+  /// Reuse memory, and write results over operands that are dead or overwritten anyway.
   bool reuse = true;
 };
 
-/// Fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
+/// From fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
 void buildTargetPipeline(mlir::OpPassManager &passes, Family family,
                          const LayoutOptions &options = {});
 

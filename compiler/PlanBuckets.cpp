@@ -1,5 +1,6 @@
-// Buckets of a plan: a register for each that something reads or somebody asked for, the blocks of
-// memory that are made at bucket size because they come back warm that way, and what pads write.
+// Buckets of a plan: a register for each bucket that is read or was requested, memory blocks of
+// bucket size (they are reused between calls without page faults), and the counts of padded
+// elements.
 
 #include "compiler/PlanWriter.h"
 
@@ -10,11 +11,12 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Below this a block comes back warm from any allocator; the runtime draws the same line at the
-/// sizes of the call.
+/// Smaller blocks come without page faults from any allocator. The runtime applies the same limit
+/// to the sizes of a call.
 static constexpr int64_t kGainingBytes = 8 << 20;
 
-/// How far a size without declared maximum may grow beyond the power of two in what the trace saw.
+/// How far a size without a declared maximum is assumed to grow, as a factor of its hint's power of
+/// two.
 static constexpr int64_t kGrowth = 8;
 
 void PlanWriter::findBuckets() {
@@ -71,8 +73,8 @@ void PlanWriter::countPads() {
   }
 }
 
-/// Whether a size never falls when a symbol of it grows; then at the buckets it is no smaller than
-/// at the sizes.
+/// Whether a size never decreases when one of its symbols grows, so that at the buckets it is at
+/// least as large as at the sizes.
 static bool neverFalls(SizeExpr size) {
   for (auto [coefficient, monomial] :
        llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
@@ -95,7 +97,7 @@ static bool neverFalls(SizeExpr size) {
   return true;
 }
 
-/// For the report: bytes that come back warm at the sizes the trace saw, by symbol.
+/// Records for the report, by symbol, the bytes that are reused at the sizes of the trace.
 void PlanWriter::noteGain(SizeExpr bytes, const llvm::StringMap<SizeExpr> &symbols) {
   std::optional<int64_t> seen =
       bytes.evaluate([&](StringRef name) { return symbolFacts.lookup(name).getHint(); });

@@ -1,5 +1,5 @@
-// Calls of the plan that go through torch's dispatcher: literals and registers in schema order,
-// results one by one or as the list that the schema returns.
+// The plan's calls through torch's dispatcher: literals and registers in schema order, results
+// singly or as the list that the schema returns.
 
 #include "compiler/PlanWriter.h"
 
@@ -19,7 +19,7 @@ static std::unique_ptr<format::ValueT> valueOf(ValueKind kind, uint32_t reg = kN
   return value;
 }
 
-/// Its verifier knows three kinds.
+/// The attribute's verifier allows three kinds: device, layout and memory format.
 static std::unique_ptr<format::ValueT> literal(TorchEnumAttr attribute) {
   auto value = std::make_unique<format::ValueT>();
   value->integer = attribute.getValue();
@@ -30,7 +30,7 @@ static std::unique_ptr<format::ValueT> literal(TorchEnumAttr attribute) {
     int64_t number = -1;
     value->real = index.getAsInteger(10, number) ? -1 : double(number);
   } else {
-    // Both enumerations of the format count as torch does, over the values it has.
+    // Both enumerations of the format have torch's values.
     value->kind = attribute.getKind() == "layout" ? ValueKind::Layout : ValueKind::MemoryFormat;
   }
   return value;
@@ -90,9 +90,10 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
   return value;
 }
 
-/// What fake tensors said of a result need not be true of it. Kernels and looks were made for it
-/// all the same; operators take what comes, the user gets what eager would give, and a backward
-/// graph looks at its arguments before it runs.
+/// How much of a result's promised layout the runtime must check: fake tensors may be wrong about
+/// it. 0: all, because kernels or views read it. 1: only operators read it, which take any layout
+/// (a backward graph checks its arguments before it runs). 2: the user gets it as eager would
+/// return it.
 int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
   bool forOperators = true, forUser = true;
   for (OpOperand &use : result.getUses()) {
@@ -124,7 +125,7 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
       value->integer = keptOf(result, layout);
       return value;
     }
-    // The shape is what the call will say; the binds after it read it.
+    // The shape is only known after the call; the following binds read it.
     auto device =
         builder.plan.target == format::Target::Gpu ? format::Device::Cuda : format::Device::Cpu;
     uint32_t reg = builder.newOpaqueTensor(dtype, device);
@@ -169,7 +170,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   size_t mutatedCount = op.getMutatedOperands() ? op.getMutatedOperands()->size() : 0;
   for (OpResult result : op->getResults()) {
     if (Value operand = getMutatedOperand(result)) {
-      // Not a result of the call: the operand itself, after it.
+      // It is the operand itself after the call, not a result.
       tensors[result] = tensors.lookup(operand);
       dtypes[result] = dtypes.lookup(operand);
       mutated.insert(rootOf(operand));
@@ -177,8 +178,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       results.push_back(resultValue(op, result.getResultNumber()));
     }
   }
-  // The importer, or else the schema, says where in the results a list stands; in a schema with one
-  // list, all results that the others leave are its items.
+  // Where the results have a list is known from the schema or, without one, from the importer. In a
+  // schema with one list, all results that are not taken by the others are its items.
   auto schema = AtenSchema::lookup(op.getOpName());
   auto lengths = op->getAttrOfType<DenseI64ArrayAttr>("frit.result_lists");
   size_t returns = schema    ? schema->returns.size()
@@ -200,8 +201,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
     }
   }
   if (schema) {
-    // A mutated graph argument is the caller's tensor; its version counter is the dispatcher's
-    // business, its flag the plan's.
+    // A mutated argument of the graph is the caller's tensor. The dispatcher updates its version
+    // counter; the plan only sets its flag.
     for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
       auto operand = dyn_cast<OperandAttr>(argument);
       if (operand && index < schema->arguments.size() && schema->arguments[index].isWrite) {
@@ -213,7 +214,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   return success();
 }
 
-/// A clone that results lie in begins where theirs begin.
+/// Writes a clone whose storage the graph's results lie in, so that it begins where their storage
+/// must.
 bool PlanWriter::writePlacedClone(AtenOp op) {
   if (op.getOpName() != "aten.clone.default" || !returned.contains(op.getResult(0))) {
     return false;

@@ -1,6 +1,6 @@
-// Assumptions as instructions. One of them is one instruction (a comparison, a range, a remainder
-// or a mask) beside those of its sizes, in the size program, so that it costs nothing while sizes
-// stay. Addresses are looked at by the executor: those of arguments in every call, those of a
+// Assumptions as instructions. Each takes one instruction (a comparison, a range, a remainder or a
+// mask) beside those for its sizes. They are part of the size program, so they cost nothing while
+// sizes stay the same. The executor checks addresses: those of arguments in every call, those of a
 // kernel's tensors at its launch.
 
 #include "compiler/PlanWriter.h"
@@ -77,8 +77,8 @@ LogicalResult PlanWriter::writeGuards() {
     if (isOverSizes(assumption) && !isUnbacked(assumption)) {
       overSizes.push_back(op);
     } else if (assumption.getKind() == GuardKind::Aligned) {
-      // The strides of an argument are checked with its shape, and the executor separates what is
-      // written from what is read.
+      // The strides of an argument are checked with its shape, and the executor keeps written
+      // arguments apart from those that are read.
       auto guard = std::make_unique<format::GuardT>();
       guard->kind = format::GuardKind::Aligned;
       unsigned argument = assumption.getOperands()[0];
@@ -94,7 +94,7 @@ LogicalResult PlanWriter::writeGuards() {
       builder.plan.guards.push_back(std::move(guard));
     }
   }
-  // All sizes first, then guards of one kind in a row: the executor runs such rows fast.
+  // All sizes first, then guards of one kind in a row, which the executor runs fast.
   llvm::stable_sort(overSizes, [&](GuardOp a, GuardOp b) {
     return opOf(a.getAssumption()) < opOf(b.getAssumption());
   });
@@ -149,7 +149,7 @@ void PlanWriter::writeVariantGuard(KernelOp kernel, VariantAttr variant,
     AssumptionAttr here =
         withSizes(assumption, [&](SizeExpr size) { return size.substitute(parameters); });
     if (!isOverSizes(here)) {
-      // Operands count everything a kernel takes, tensors of a launch only those.
+      // The assumption numbers all operands of the kernel, the launch only its tensors.
       unsigned operand = here.getOperands()[0], tensor = 0;
       for (unsigned i = 0; i < std::min<size_t>(operand, kernel.getArgumentTypes().size()); ++i) {
         tensor += isa<RankedTensorType>(kernel.getArgumentTypes()[i]);

@@ -1,8 +1,8 @@
-// What the memory of a plan holds, by names of values.
+// The contents of a plan's memory, as names of values.
 //
-// A storage is an argument's, a constant's or one that a step made. What it holds is a list of
-// values of the graph, each at a place: a byte offset, sizes and strides. A write ends whatever its
-// bytes meet; a read asks whether the value that the graph passes is still there.
+// A storage belongs to an argument, to a constant, or was made by a step. It holds a list of values
+// of the graph, each at a place: a byte offset, sizes and strides. A write invalidates every value
+// whose bytes it overlaps; a read checks that the value passed by the graph is still there.
 
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace frit {
 
-/// Where the elements of a tensor lie.
+/// The location of a tensor's elements.
 struct Place {
   int storage = -1;
-  /// Offsets are comparable within one origin: 0 is the storage's own, others begin where an
-  /// operator said.
+  /// Offsets can be compared only within one origin. Origin 0 is the beginning of the storage;
+  /// others are unknown positions that an operator chose.
   int origin = 0;
   int64_t elementBytes = 1;
   /// In bytes.
@@ -32,29 +32,30 @@ public:
 
   explicit PlanMemory(PlanSamples &samples) : samples(samples) {}
 
-  /// `bytes` of a storage whose end nobody knows: nullopt.
+  /// Adds a storage; `bytes` is nullopt if its size is not known.
   int newStorage(Kind kind, unsigned number, std::optional<Sampled> bytes);
+  /// A new origin, at an unknown position of a storage.
   int newOrigin() { return ++origins; }
   Kind kindOf(int storage) const { return storages[storage].kind; }
   unsigned numberOf(int storage) const { return storages[storage].number; }
 
   /// Whether two places may share a byte, at any sample.
   bool meet(const Place &left, const Place &right) const;
-  /// Whether two places are the same bytes in the same order. Strides of dims of size 1 do not
-  /// count, nor any of an empty tensor.
+  /// Whether two places are the same bytes in the same order. Strides of dims of size 1, and those
+  /// of an empty tensor, do not matter.
   bool same(const Place &left, const Place &right) const;
   /// Whether the place lies within its storage.
   bool fits(const Place &place) const;
 
-  /// Ends what the place's bytes held; with a value, they hold that from here on.
+  /// Invalidates what the place's bytes held. If `value` is not null they hold it from now on.
   void write(const Place &place, mlir::Value value);
-  /// The place shows a value beside what is held there: a view.
+  /// Adds a value at the place beside those that are held there: a view.
   void show(const Place &place, mlir::Value value) {
     storages[place.storage].holdings.push_back({value, place});
   }
   /// The place at which a storage holds a value; null if it does not.
   const Place *find(int storage, mlir::Value value) const;
-  /// What a storage holds where it should hold something else, for messages.
+  /// What a storage holds; for messages about a missing value.
   llvm::SmallVector<mlir::Value> held(int storage) const;
 
 private:

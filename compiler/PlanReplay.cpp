@@ -213,7 +213,7 @@ LogicalResult PlanReplay::visit(Operation &op) {
       .Case([&](arith::ConstantOp constant) {
         return isa<RankedTensorType>(constant.getType()) ? visitWrap(op, {}) : success();
       })
-      // Views, sizes, guards and host scalars are steps of no storage, or none.
+      // Views, sizes, guards and host scalars have no step, or one that does not touch storage.
       .Default([](Operation *) { return success(); });
 }
 
@@ -227,7 +227,8 @@ LogicalResult PlanReplay::visitStore(StoreOp store) {
   }
   Place place = registers[argumentRegisters[argument]].place;
   if (isInPlace(store)) {
-    // A step before has written it there. Whether it is still there at the end is asked at the end.
+    // An earlier step has written it there. Whether it is still there at the end is checked at the
+    // end.
     if (target != base) {
       return fail(by, "nothing is stored in place through a view");
     }

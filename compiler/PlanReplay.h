@@ -1,4 +1,4 @@
-// The replay of a plan beside its graph; see PlanValidator.h for what it proves.
+// Replays a plan beside its graph; see PlanValidator.h for what it proves.
 
 #pragma once
 
@@ -14,6 +14,7 @@ class PlanReplay {
 public:
   PlanReplay(mlir::frit::GraphOp graph, const format::PlanT &plan, int64_t firstKept);
 
+  /// Replays the plan. After a failure `whatIsWrong` has the message.
   mlir::LogicalResult run();
   const std::string &whatIsWrong() const { return message; }
 
@@ -27,19 +28,20 @@ private:
     uint32_t reg;
   };
 
-  /// The registers of one item of a launch: operands, then results; sizes, then integers; floats.
+  /// The registers of one item of a launch: tensors (operands, then results), ints (sizes, then
+  /// integers), floats.
   struct Passed {
     llvm::ArrayRef<uint32_t> tensors, ints, floats;
   };
 
-  // PlanReplay.cpp: steps beside operations.
+  // PlanReplay.cpp: the steps beside the operations.
   mlir::LogicalResult readArguments();
   mlir::LogicalResult visit(mlir::Operation &op);
-  /// Replays steps that only move storage until one of the wanted kind is next, which it returns.
+  /// Replays steps that only affect storage up to the next step of the wanted kind, and returns it.
   const format::StepT *advance(format::Action wanted, mlir::Operation *op);
-  /// Whether the next step that is not about storage is of this kind.
+  /// Whether the next step that does not only affect storage is of this kind.
   bool comesNext(format::Action wanted) const;
-  /// The bytes of as many elements as an int register says; none where there is no register.
+  /// The bytes of as many elements as an int register holds; none for no register.
   Sampled bytesAt(uint32_t reg, int64_t elementBytes) const;
   mlir::LogicalResult replayStorage(const format::StepT &step, bool &isStorage);
   mlir::LogicalResult visitStore(mlir::frit::StoreOp store);
@@ -71,7 +73,7 @@ private:
   mlir::LogicalResult checkScalar(mlir::Value value, bool isFloat, uint32_t reg,
                                   const std::string &by);
 
-  // ReplayResults.cpp: what is left when the steps are over.
+  // ReplayResults.cpp: the state after the last step.
   mlir::LogicalResult visitReturn(mlir::frit::ReturnOp op);
   mlir::LogicalResult checkStorage(unsigned number, mlir::Value value, const Place &place);
   /// Whether the caller sees the result, and not only a backward graph.
@@ -80,12 +82,13 @@ private:
   mlir::LogicalResult checkLayout(unsigned number, const Place &place);
   mlir::LogicalResult checkArguments();
 
-  // ReplayPlaces.cpp: registers, places and what is read there.
+  // ReplayPlaces.cpp: registers, places, and reads of them.
   mlir::LogicalResult describe(uint32_t reg, Place &place, const std::string &by);
   mlir::LogicalResult checkDtype(uint32_t reg, mlir::frit::DTypeAttr wanted, const std::string &by);
   mlir::LogicalResult define(uint32_t reg, const Place &place, const std::string &by);
   mlir::LogicalResult alive(uint32_t reg, const Place *&place, const std::string &by);
-  /// The register must show the value: in storage that holds it, at the same places.
+  /// Checks that the register's storage still holds the value, at the place that the register
+  /// describes.
   mlir::LogicalResult read(uint32_t reg, mlir::Value value, const std::string &by);
   Place placeUnder(mlir::frit::AliasOp alias, const Place &place);
   mlir::LogicalResult readPlace(const Place &place, mlir::Value value, const std::string &by);
@@ -109,30 +112,30 @@ private:
 
   std::vector<Register> registers;
   llvm::DenseMap<mlir::Value, Scalar> scalars;
-  /// By argument of the graph: its register; the number of its input.
+  /// By argument of the graph: its register, and the number of its input.
   llvm::DenseMap<mlir::Value, uint32_t> argumentRegisters;
   llvm::DenseMap<mlir::Value, unsigned> inputNumbers;
   /// Storages that a value may lie in beside its register's: those of operands that an operator may
   /// have returned.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> sharedWith;
-  /// Of the call that is replayed: the register of each tensor operand.
+  /// The register of each tensor operand of the call that is being replayed.
   llvm::SmallVector<uint32_t> callOperands;
-  /// What the graph has stored into each argument, as memory of its own.
+  /// The values that the graph has stored into each argument, as separate memory.
   PlanMemory stored;
   llvm::DenseMap<mlir::Value, int> storedIn;
   llvm::DenseSet<int> written;
   /// Registers of results that are copies made at the end.
   llvm::DenseSet<uint32_t> clones;
-  /// Numbers of fresh storage that the graph promises, and the storages that have them.
+  /// The fresh storages that the graph promises for its results, by number, and back.
   llvm::DenseMap<int64_t, int> promised;
   llvm::DenseMap<int, int64_t> promises;
-  /// What only a call knows gets a number of its own.
+  /// Counts sizes that only a call knows; each gets its own value.
   int64_t unboundSizes = 0;
 };
 
-/// Whether an operation of an outlined graph only looks at its operand's storage.
+/// Whether an operation of an outlined graph is a view of its operand's storage.
 bool looksAt(mlir::Operation *op);
-/// The value that such operations look at, through all of `views`, the last one first.
+/// The value that such operations view; collects them in `views`, the last one first.
 mlir::Value baseOf(mlir::Value value, llvm::SmallVectorImpl<mlir::Operation *> *views = nullptr);
 
 } // namespace frit

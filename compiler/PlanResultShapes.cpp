@@ -1,6 +1,6 @@
 // Results whose sizes follow from data. Their fake kernels promise a shape in terms of symbols that
-// are bound after the call. What reads such a result and is no operator was made for that shape, so
-// it reads a view that the runtime first holds against the result.
+// are bound after the call. All readers but operators were compiled for that shape, so they read a
+// view, for which the runtime compares the result with the promise.
 
 #include "compiler/PlanWriter.h"
 
@@ -34,15 +34,15 @@ void PlanWriter::checkKnownShapes() {
     writeLook(result, result, dtypes.lookup(result), call.layout);
     builder.plan.steps.back()->action.AsView()->checks = true;
     if (!returned.contains(call.root)) {
-      // The view is the value from here on, and the call's register what ends beside it.
+      // From here on the view is the value; the register of the call is freed together with it.
       viewsOf[call.root].back() = call.reg;
     }
     return true;
   });
 }
 
-/// After it, no call can turn out to disagree in a size: arguments are kept until then, for the
-/// graph may have to be run in another way.
+/// The last operation that may find a call's result to disagree with its promised size. Arguments
+/// are kept until then, because the graph may have to run as traced.
 Operation *PlanWriter::lastCheck(Block &block) {
   Operation *last = nullptr;
   for (auto bind : block.getOps<BindOp>()) {

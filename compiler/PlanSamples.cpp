@@ -23,8 +23,8 @@ bool PlanSamples::equal(const Sampled &left, const Sampled &right) const {
   return true;
 }
 
-/// A value of a symbol for a sample: odd ones, even ones and multiples of a vector, no two symbols
-/// alike.
+/// Proposes a value of a symbol for a sample: odd and even ones and multiples of a vector,
+/// different for each symbol.
 static int64_t proposed(SymbolAttr symbol, unsigned number, unsigned sample) {
   static constexpr std::array<int64_t, 8> kOdd = {5, 7, 11, 13, 17, 19, 23, 29};
   int64_t value = 0;
@@ -92,7 +92,7 @@ bool PlanSamples::holds(AssumptionAttr assumption, unsigned sample) {
   }
 }
 
-/// The sizes of all tensors of a graph that are no constants.
+/// The sizes of all tensors of a graph that are not constants.
 static llvm::SetVector<SizeAttr> sizesOfTensors(GraphOp graph) {
   llvm::SetVector<SizeAttr> sizes;
   auto add = [&](TypeRange types) {
@@ -115,8 +115,8 @@ static llvm::SetVector<SizeAttr> sizesOfTensors(GraphOp graph) {
   return sizes;
 }
 
-/// Whether a tensor may have this size: it is not negative, and divides by no zero. What an
-/// operator alone knows may be anything.
+/// Whether a tensor may have this size: it is not negative and divides by no zero. Sizes with
+/// symbols that only an operator knows are accepted.
 bool PlanSamples::canBe(SizeExpr size, unsigned sample) const {
   bool isKnown = true;
   std::optional<int64_t> value = size.evaluate([&](StringRef name) -> std::optional<int64_t> {
@@ -130,8 +130,8 @@ bool PlanSamples::canBe(SizeExpr size, unsigned sample) const {
 void PlanSamples::choose(GraphOp graph) {
   SmallVector<SymbolAttr> free;
   for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
-    // A size that only an operator knows gets its value where it is bound. (torch calls a dimension
-    // of an argument unbacked too.)
+    // A size that only an operator knows gets its value where it is bound. (torch also calls a
+    // dimension of an argument unbacked.)
     bool isBound = llvm::any_of(plan.symbols,
                                 [&](const auto &bound) { return bound->name == symbol.getName(); });
     if (symbol.getBucketOf().empty() && (isBound || !symbol.getUnbacked())) {
@@ -152,7 +152,8 @@ void PlanSamples::choose(GraphOp graph) {
       symbols[symbol.getName()][samples] = proposed(symbol, number, candidate);
     }
     bool comes = llvm::all_of(sizes, [&](SizeExpr size) { return canBe(size, samples); });
-    // What the trace saw holds in any case: a guard may follow from facts that only torch knows.
+    // The sizes of the trace are always accepted: a guard may follow from facts that only torch
+    // knows.
     if (candidate == 0 ||
         (comes && llvm::all_of(guards, [&](AssumptionAttr one) { return holds(one, samples); }))) {
       ++samples;
@@ -209,7 +210,7 @@ std::optional<Sampled> PlanSamples::symbol(StringRef name) const {
 }
 
 void PlanSamples::bind(StringRef symbol, const Sampled &value) {
-  // What was computed without it is no longer right.
+  // Sizes computed without this value are stale.
   known.clear();
   symbols[symbol] = value;
 }
@@ -243,7 +244,7 @@ Sampled PlanSamples::of(SizeAttr size, const llvm::StringMap<Sampled> &parameter
   return value;
 }
 
-/// One instruction on ints; nullopt for one that reads floats.
+/// Evaluates one instruction on ints; nullopt for one that reads floats.
 static std::optional<int64_t> compute(Op op, int64_t a, int64_t b, int64_t c) {
   auto wrap = [](auto f) { return static_cast<int64_t>(f); };
   auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);

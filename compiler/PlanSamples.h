@@ -1,9 +1,9 @@
-// The numbers of a plan at a few sizes.
+// The int registers of a plan at a few sample sizes.
 //
-// The validator (PlanValidator.h) replays a plan with names for values and with numbers for sizes:
-// each size symbol gets a value in each of a few samples, and the int registers of the plan are
-// computed from them as the runtime would. Nothing here knows how the plan was made: sizes of the
-// graph are evaluated from its own expressions, registers from the plan's own programs.
+// The validator (PlanValidator.h) replays a plan with names for values and numbers for sizes: each
+// size symbol gets a value in each of a few samples, and the plan's int registers are computed from
+// them as the runtime would. It is independent of the plan's writer: sizes of the graph are
+// evaluated from the graph's expressions, registers from the plan's programs.
 
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace frit {
 
-/// What an int is taken for that follows from floats or from data.
+/// Stands for an int that follows from floats or from data.
 inline constexpr int64_t kSomeNumber = 3;
 
-/// One number a sample.
+/// A number for each sample.
 class Sampled {
 public:
   static constexpr unsigned kMost = 4;
@@ -30,7 +30,7 @@ public:
   int64_t operator[](unsigned sample) const { return numbers[sample]; }
   int64_t &operator[](unsigned sample) { return numbers[sample]; }
 
-  /// These wrap: samples that are not in use may hold anything.
+  /// These wrap around, because unused samples may hold any value.
   friend Sampled operator+(const Sampled &a, const Sampled &b) {
     return a.with(b, [](uint64_t x, uint64_t y) { return x + y; });
   }
@@ -55,35 +55,35 @@ private:
 
 class PlanSamples {
 public:
-  /// Chooses sizes that meet the facts about symbols and the guards of the graph: those of the
+  /// Chooses sizes that satisfy the facts about symbols and the guards of the graph: those of the
   /// trace and some that differ from each other.
   PlanSamples(mlir::frit::GraphOp graph, const format::PlanT &plan);
 
-  /// The samples in use; 1 where no size varies.
+  /// The number of samples in use; 1 if no size is dynamic.
   unsigned count() const { return samples; }
   bool equal(const Sampled &left, const Sampled &right) const;
 
-  /// A size in the graph's terms.
+  /// A size in terms of the graph's symbols.
   Sampled of(mlir::frit::SizeAttr size);
-  /// A size in the terms of `parameters`.
+  /// A size in terms of `parameters`.
   Sampled of(mlir::frit::SizeAttr size, const llvm::StringMap<Sampled> &parameters) const;
-  /// An int register. One that nothing has written yet is an error of the plan: nullopt.
+  /// An int register; nullopt if it is not written yet, which is an error of the plan.
   std::optional<Sampled> reg(uint32_t reg) const;
 
   void define(uint32_t reg, const Sampled &value);
-  /// The value of a symbol that only an operator knows, from here on.
+  /// Sets the value of a symbol that only an operator knows.
   void bind(llvm::StringRef symbol, const Sampled &value);
-  /// The value of a symbol; nullopt for one that is not bound yet.
+  /// The value of a symbol; nullopt if it is not bound yet.
   std::optional<Sampled> symbol(llvm::StringRef name) const;
-  /// Runs a scalar program of the plan. What depends on floats gets some small number.
+  /// Runs a scalar program of the plan. Results that depend on floats get kSomeNumber.
   void run(uint32_t program);
 
 private:
   void choose(mlir::frit::GraphOp graph);
-  /// A size at one sample; nullopt where it has a symbol without a value.
+  /// A size at one sample; nullopt if it has a symbol without a value.
   std::optional<int64_t> at(mlir::frit::SizeExpr size, unsigned sample) const;
   bool canBe(mlir::frit::SizeExpr size, unsigned sample) const;
-  /// The smallest of `sizes`, ascending, that is not below; else the value itself.
+  /// The smallest of `sizes` (ascending) that is not below `value`; otherwise the value itself.
   Sampled roundedUp(Sampled value, llvm::ArrayRef<int64_t> sizes) const;
   bool holds(mlir::frit::AssumptionAttr assumption, unsigned sample);
   void readInputs(mlir::frit::GraphOp graph);

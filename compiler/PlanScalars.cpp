@@ -1,6 +1,6 @@
-// Sizes and host scalars of a plan. A size of the symbols alone is computed once a call, in the
-// size program, before any step; what depends on a scalar argument or on a size that only an
-// operator knows is computed where it stands.
+// Sizes and host scalars of a plan. Sizes that depend on symbols alone are computed once per call,
+// in the size program, before any step. Those that depend on a scalar argument or on a size that
+// only an operator knows are computed at their place among the steps.
 
 #include "compiler/PlanWriter.h"
 
@@ -103,8 +103,8 @@ uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
 }
 
 namespace {
-/// How an operation on host scalars is said in a program: files of the result and the operands as
-/// in Artifact.fbs.
+/// The instruction for an operation on host scalars, and whether its result is a float register
+/// (Artifact.fbs).
 struct ScalarForm {
   Op op;
   bool floatResult;
@@ -161,7 +161,7 @@ static std::optional<ScalarForm> scalarForm(Operation &op) {
     return ScalarForm{isa<FloatType>(type) ? Op::FSelect : Op::Select, isa<FloatType>(type)};
   }
   if (isa<arith::TruncIOp>(op)) {
-    // Only i64 to i1 exists among host scalars: the lowest bit.
+    // The only such cast of host scalars is from i64 to i1: the lowest bit.
     return ScalarForm{Op::And, false};
   }
   auto form = [](Op op, bool isFloat) { return std::optional(ScalarForm{op, isFloat}); };

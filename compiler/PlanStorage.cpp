@@ -1,4 +1,4 @@
-// Tensor registers of a plan and how long their storage lives.
+// Tensor registers of a plan and the lifetime of their storage.
 
 #include "compiler/PlanWriter.h"
 
@@ -55,8 +55,8 @@ format::Dtype dtypeOf(DType dtype) {
   llvm_unreachable("every dtype has a number in the format");
 }
 
-/// Where the storage of a root lies: on the plan's device, unless it was apart from the others in
-/// the trace. A program traced on the CPU and compiled for a GPU lies there as a whole.
+/// The device of a root's storage: the plan's device, unless the trace had it on a different device
+/// than the others. A program traced on the CPU and compiled for a GPU lies on the GPU as a whole.
 format::Device PlanWriter::deviceOf(Value root) {
   if (builder.plan.target != format::Target::Gpu) {
     return format::Device::Cpu;
@@ -94,9 +94,9 @@ uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layo
   return reg;
 }
 
-/// Where the storage of a kernel's result has to begin, in elements, so that the graph's results in
-/// it begin in their storage where eager's do. The first result decides if they disagree: the
-/// others are copied.
+/// At which element the storage of a kernel's result has to begin, so that the graph's results in
+/// it have eager's storage offsets. If they disagree the first result decides, and the others are
+/// copied.
 SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
   SizeExpr start = SizeExpr::constant(root.getContext(), 0);
   std::optional<unsigned> first;
@@ -133,7 +133,8 @@ SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
   return start;
 }
 
-/// The elements a layout spans; for a dense layout the polynomial is the number of elements.
+/// The elements that a layout spans. For a dense layout this is the number of elements as a
+/// polynomial.
 static SizeExpr spanOf(RankedTensorType type, LayoutAttr layout) {
   SizeExpr elements = getNumElements(type);
   if (layout.getStrides() == getContiguousLayout(type).getStrides()) {
@@ -181,7 +182,7 @@ uint32_t PlanWriter::writeOwnCopy(Value value, LayoutAttr layout, StringRef reas
   if (!begins && isDense(layout, type)) {
     return writeClone(value, layout, reason);
   }
-  // An operator's result has neither gaps nor anything before it.
+  // An operator's result has no gaps and begins its storage.
   uint32_t reg = describe(type, dtypes.lookup(value), layout, rootOf(value));
   allocate(reg, spanOf(type, layout), dtypes.lookup(value),
            begins ? layout.getOffset() : SizeAttr(), format::StorageClass::Output);
@@ -218,7 +219,7 @@ uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, L
 }
 
 namespace {
-/// What plan-buffers decided about one result.
+/// The decision of plan-buffers about one result.
 struct BufferChoice {
   int64_t number = -1;
   StringRef kind = "output";
@@ -242,7 +243,7 @@ static BufferChoice bufferOf(LaunchOp launch, unsigned result) {
   return choice;
 }
 
-/// The operand a launch's result is written over, if it is.
+/// The operand that a launch's result is written over; null if there is none.
 static Value writtenOver(OpResult result) {
   auto launch = dyn_cast<LaunchOp>(result.getOwner());
   if (!launch) {
@@ -263,7 +264,7 @@ static Value writtenOver(OpResult result) {
   return {};
 }
 
-/// The value whose storage another one lives in, by definitions alone.
+/// The root of a value, found by definitions alone.
 static Value definedRoot(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Value under =
@@ -289,14 +290,14 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   BufferChoice choice = bufferOf(op, number);
   if (choice.argument) {
     Value argument = graph.getBody().getArgument(*choice.argument);
-    // A copy: making room for the result moves what the map holds.
+    // Copied first: inserting the result may move the entries of the map.
     tensors[result] = tensors.lookup(argument);
     dtypes[result] = dtypes.lookup(argument);
     return tensors[result].reg;
   }
   format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   if (Value operand = writtenOver(result)) {
-    // A look and not a take-over: the launch still reads the operand.
+    // A view, because the launch still reads the operand.
     return writeLook(result, operand, dtype,
                      LayoutAttr::get(op.getContext(), layout.getStrides(),
                                      tensors.find(operand)->second.layout.getOffset()));
@@ -339,7 +340,7 @@ void PlanWriter::planLives(Block &block) {
     returned.insert(definedRoot(operand));
   }
   Operation *check = lastCheck(block);
-  // An argument may have no use and still be what a kernel writes to.
+  // An argument without uses may still be written by a kernel.
   for (BlockArgument argument : block.getArguments()) {
     auto tensor = tensors.find(argument);
     if (tensor != tensors.end() && !lastUse.contains(argument) &&
@@ -361,8 +362,8 @@ void PlanWriter::planLives(Block &block) {
   }
 }
 
-/// Whether the next operation that needs memory is a launch that writes buffer `number` anew: then
-/// keeping the buffer until there costs nothing at any moment.
+/// Whether the next operation that needs memory is a launch that writes buffer `number` anew.
+/// Keeping the buffer until then does not increase memory at any point.
 static bool takenNext(Operation *op, int64_t number) {
   for (op = op->getNextNode(); op; op = op->getNextNode()) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {

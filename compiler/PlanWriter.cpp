@@ -1,4 +1,4 @@
-// The walk over an outlined graph: arguments, steps in order, results.
+// Walks an outlined graph: arguments, steps in order, results.
 
 #include "compiler/PlanWriter.h"
 
@@ -40,7 +40,7 @@ std::unique_ptr<format::PlanT> PlanWriter::write() {
 LogicalResult PlanWriter::bindSymbols() {
   findBuckets();
   Block &body = graph.getBody().front();
-  // Inputs are counted without the constants, which are bound at load.
+  // Inputs are numbered without the constants, which are bound at load.
   SmallVector<int> inputNumbers;
   for (int next = 0; BlockArgument argument : body.getArguments()) {
     inputNumbers.push_back(graph.getArgAttr(argument.getArgNumber(), "frit.constant") ? -1
@@ -59,8 +59,8 @@ LogicalResult PlanWriter::bindSymbols() {
     bound->hint = symbol.getHint().value_or(-1);
     bound->divisor = symbol.getDivisor();
     bool found = false;
-    // The symbol itself, else a size that says it, as an export's `2 * Dim("n")` may be all there
-    // is of n; numbers before dimensions.
+    // Read from a size that is the symbol itself or, failing that, from one that determines it: an
+    // export with `2 * Dim("n")` may have nothing else. Numbers are tried before dimensions.
     for (auto [derived, dims] :
          {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
       auto look = [&](SizeExpr size, int number, int dim) {
@@ -91,8 +91,8 @@ LogicalResult PlanWriter::bindSymbols() {
       symbolRegisters[symbol.getName()] = bound->reg;
       builder.plan.symbols.push_back(std::move(bound));
     } else if (symbol.getUnbacked()) {
-      // An operator makes it. (torch calls a dimension of an argument unbacked too, if it must not
-      // be specialised.)
+      // An operator defines it. (torch also calls a dimension of an argument unbacked, if it must
+      // not be specialised.)
       unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
     }
   }
@@ -108,7 +108,7 @@ unsigned PlanWriter::inputNumber(unsigned argument) {
   return number;
 }
 
-/// Whether only opaque calls look at a value: then its strides are the business of the dispatcher.
+/// Whether only calls through the dispatcher read a value; they accept any strides.
 static bool onlyCalled(Value value) {
   return llvm::all_of(value.getUsers(),
                       [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
@@ -188,7 +188,7 @@ LogicalResult PlanWriter::writeBody(Block &block) {
   if (failed(writeOutputs(cast<ReturnOp>(block.getTerminator())))) {
     return failure();
   }
-  // Which inputs are written to is known only now.
+  // All writes to inputs are known now.
   unsigned number = 0;
   for (BlockArgument argument : block.getArguments()) {
     if (!graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
@@ -209,7 +209,7 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
       .Case([&](AliasOp alias) {
         SizeExpr offset = alias.getLayout().getOffset(),
                  start = tensors.find(alias.getBase())->second.layout.getOffset();
-        // A base of other elements begins its storage.
+        // A base with another element type begins its storage.
         bool sameElements =
             getStoredBytes(alias.getBase().getType()) == getStoredBytes(alias.getType());
         writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()),
@@ -444,7 +444,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       auto argument = dyn_cast<BlockArgument>(value);
       bool fresh = storage && storage.getKind() == StorageKind::Fresh;
       bool isView = storage && storage.getKind() == StorageKind::ViewOfArgument;
-      // An argument and its views are one storage.
+      // An argument and its views share one storage.
       if (storage && storage.getKind() == StorageKind::ViewOfArgument) {
         storage = StorageAttr::get(op.getContext(), StorageKind::Argument, storage.getIndex());
       }
@@ -466,10 +466,10 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         output->reg = inputNumber(argument.getArgNumber());
       } else {
         uint32_t from = output->reg = tensors.find(value)->second.reg;
-        // Equal values are one here, and tensors of their own to the caller.
+        // Equal values share a register, but the caller gets a tensor for each.
         bool isSame = bool(graph.getResultAttr(number, "frit.same_as"));
         bool seen = !returnedRegisters.insert(from).second && !isSame;
-        // Along a dim of size 1 any stride is right inside of the graph.
+        // Inside of the graph a dim of size 1 may have any stride.
         bool laid = isKept || !promised || promised.getStrides() == layout.getStrides();
         if (auto known = relaid.find(from); isSame && known != relaid.end()) {
           output->reg = known->second;
@@ -488,8 +488,8 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       auto rootArgument = dyn_cast<BlockArgument>(root);
       bool isConstant =
           rootArgument && graph.getArgAttr(rootArgument.getArgNumber(), "frit.constant");
-      // torch makes such a result again of another base, by its view where sizes do not vary. What
-      // is kept counts the argument's writes.
+      // torch recreates such a result as a view of another base; without symbols it does that by
+      // the traced view. A kept result shares the version counter of the argument.
       if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
         output->view_of = inputNumber(storage.getIndex());
       }

@@ -1,11 +1,11 @@
-// From one outlined graph to one plan: registers for sizes, scalars and tensors, and the steps in
-// order.
+// Writes one plan from one outlined graph: registers for sizes, scalars and tensors, and the steps
+// in order.
 //
-// The outlined form is already the order of the program; what is added here is where things live.
-// Every tensor value has a register, its sizes and strides are int registers computed from the
-// symbols, storage is made before the kernel that fills it and dropped after its last reader, views
-// of the graph become looks at the storage of their root. Nothing is decided about kernels: their
-// launches come with the descriptors of codegen.
+// The outlined form already has the order of the program; the writer adds where values lie. Every
+// tensor value has a register whose sizes and strides are int registers computed from the symbols.
+// Storage is allocated before the kernel that fills it and freed after its last reader. Views of
+// the graph become views of their root's storage. Launches are described by the descriptors of
+// codegen.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace frit {
 
-/// The user's source lines, each once.
+/// Numbers the user's source lines, each once.
 class SourceTable {
 public:
   uint32_t intern(mlir::Location location);
@@ -35,11 +35,11 @@ class PlanWriter {
 public:
   using Kernels = llvm::StringMap<const mlir::frit::KernelDesc *>;
 
-  /// `firstKept` is the first result that only a backward sees, -1 where there is none.
+  /// `firstKept` is the first result that only a backward graph sees, -1 for none.
   PlanWriter(mlir::frit::GraphOp graph, format::Target target, const Kernels &kernels,
              SourceTable &sources, int64_t firstKept = -1);
 
-  /// Diagnoses what a plan cannot express and returns null.
+  /// Emits an error and returns null if a plan cannot express the graph.
   std::unique_ptr<format::PlanT> write();
 
 private:
@@ -56,14 +56,15 @@ private:
   mlir::LogicalResult writeBody(mlir::Block &block);
   mlir::LogicalResult writeOp(mlir::Operation &op);
   mlir::LogicalResult writeLaunch(mlir::frit::LaunchOp op);
-  /// Sizes, operands and results of one item of a launch; one over no list has one.
+  /// Passes the sizes, operands and results of one item of a launch; without a list there is one
+  /// item.
   mlir::LogicalResult passItem(mlir::frit::LaunchOp op, mlir::frit::KernelOp kernel, unsigned item,
                                llvm::StringMap<mlir::frit::SizeExpr> &parameters,
                                format::LaunchT &launch);
   mlir::LogicalResult writeView(mlir::Operation &op);
   mlir::LogicalResult writeBind(mlir::frit::BindOp op);
   mlir::LogicalResult writeOutputs(mlir::frit::ReturnOp op);
-  /// Arguments are counted without the constants, which are bound at load.
+  /// The number of an argument among the inputs, which exclude the constants (bound at load).
   unsigned inputNumber(unsigned argument);
   uint32_t useKernel(mlir::frit::KernelOp kernel, const mlir::frit::KernelDesc &desc);
 
@@ -72,8 +73,8 @@ private:
   std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
   int64_t keptOf(mlir::Value result, mlir::frit::LayoutAttr layout);
-  /// A copy of `value` with storage of its own and the strides of `layout`.
   bool writePlacedClone(mlir::frit::AtenOp op);
+  /// Copies `value` to a storage of its own with the strides of `layout`, by a call of aten.clone.
   uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
 
   // PlanScalars.cpp: sizes and host scalars.
@@ -83,14 +84,14 @@ private:
   mlir::LogicalResult writeConstant(mlir::Operation &op, mlir::Attribute value);
   uint32_t emitPolynomial(mlir::frit::SizeExpr size, uint32_t program);
   bool isUnbacked(mlir::frit::SizeExpr size);
-  /// The program that the steps written so far end with, a new one if they end otherwise.
+  /// The program at the end of the steps written so far; appends a new one if they end otherwise.
   uint32_t openProgram();
   uint32_t intRegister(mlir::Value value) { return ints.lookup(value); }
   uint32_t floatRegister(mlir::Value value) { return floats.lookup(value); }
 
-  // PlanGuards.cpp: what a graph and the variants of its kernels assume.
+  // PlanGuards.cpp: assumptions of the graph and of the variants of its kernels.
   mlir::LogicalResult writeGuards();
-  /// A guard over sizes that only an operator knows, where it stands.
+  /// Writes a guard over sizes that only an operator knows, at its place among the steps.
   void writeLateGuard(mlir::frit::GuardOp op);
   void writeVariantGuard(mlir::frit::KernelOp kernel, mlir::frit::VariantAttr variant,
                          const llvm::StringMap<mlir::frit::SizeExpr> &parameters,
@@ -102,39 +103,39 @@ private:
   // PlanBuckets.cpp: sizes rounded up.
   void findBuckets();
   void useAskedBuckets();
-  /// The register of a bucket, which is computed from here on; nothing if no list is known for that
-  /// name.
+  /// The register of a bucket, which the plan then computes; nullopt if the symbol has no list.
   std::optional<uint32_t> useBucket(llvm::StringRef name);
   void noteGain(mlir::frit::SizeExpr bytes, const llvm::StringMap<mlir::frit::SizeExpr> &symbols);
-  /// Registers with what pads write at a call, as far as the arguments decide it.
+  /// Assigns registers to the numbers of padded and logical elements, as far as the arguments
+  /// decide them.
   void countPads();
-  /// The register of a temporary's bytes at the buckets of its sizes, kNoRegister where that gains
-  /// nothing.
+  /// The register of a temporary's bytes at the buckets of its sizes; kNoRegister if allocating
+  /// that much gains nothing.
   uint32_t capacityRegister(mlir::frit::SizeExpr bytes);
 
-  // PlanStorage.cpp: tensors and their lives.
+  // PlanStorage.cpp: tensors and their lifetimes.
   uint32_t newTensor(mlir::Value value, format::Dtype dtype, mlir::frit::LayoutAttr layout,
                      mlir::Value root);
   uint32_t describe(mlir::RankedTensorType type, format::Dtype dtype, mlir::frit::LayoutAttr layout,
                     mlir::Value root);
   format::Device deviceOf(mlir::Value root);
-  /// Gives a result of a launch its place: storage of its own, that of a dead temporary, or that of
-  /// an argument.
+  /// Places a result of a launch: in its own storage, in that of a dead temporary, or in that of an
+  /// argument.
   uint32_t placeResult(mlir::frit::LaunchOp op, unsigned result);
   static mlir::frit::SizeExpr startFor(mlir::Value root, mlir::frit::LayoutAttr atZero);
   void allocate(mlir::Value value, format::StorageClass storage);
-  /// `elements` from the one at `start`, or from the first.
+  /// `start`: the storage offset of the first element; null for 0.
   void allocate(uint32_t reg, mlir::frit::SizeExpr elements, format::Dtype dtype,
                 mlir::frit::SizeAttr start, format::StorageClass storage);
-  /// A copy of `value` in storage of its own that lies as `layout` says.
+  /// Copies `value` to a storage of its own with the given layout.
   uint32_t writeOwnCopy(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
                      mlir::frit::LayoutAttr layout);
-  /// `offset`: from the first element of `source`, in elements of `dtype`.
+  /// `offset` is relative to the first element of `source`, in elements of `dtype`.
   uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
                      mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
   // PlanResultShapes.cpp: results whose shapes only their calls know.
-  /// Whether all symbols of its sizes are bound by now.
+  /// Whether all symbols of its sizes are bound so far.
   bool areSizesKnown(mlir::Value tensor) const;
   void checkLater(mlir::Value result);
   void checkKnownShapes();
@@ -159,7 +160,7 @@ private:
   /// Registers with the values of 0-d arguments that are read on the host.
   llvm::DenseMap<mlir::Value, uint32_t> hostScalars;
   llvm::DenseMap<mlir::Attribute, uint32_t> sizeRegisters;
-  /// What variants assume of sizes, in terms of the graph, without origins.
+  /// The conditions of variants on sizes, in terms of the graph and without origins.
   llvm::DenseMap<mlir::Attribute, uint32_t> conditionRegisters;
   llvm::StringMap<uint32_t> symbolRegisters;
   llvm::StringMap<mlir::frit::SymbolAttr> symbolFacts;
@@ -167,15 +168,15 @@ private:
   llvm::DenseSet<mlir::StringAttr> unbackedSymbols;
   llvm::StringMap<uint32_t> kernelNumbers;
   uint32_t sizeProgram = kNoRegister;
-  /// A symbol that a size names and nothing defines.
+  /// A symbol that a size uses and nothing defines; for the error.
   std::string unknownSymbol;
-  /// Roots whose storage ends after an operation.
+  /// Roots whose storage is freed after an operation.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> endsAfter;
-  /// Results that wait until all symbols of their sizes are bound.
+  /// Results to check once all symbols of their sizes are bound.
   llvm::SmallVector<mlir::Value, 2> unchecked;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint32_t, 1>> viewsOf;
   llvm::DenseSet<mlir::Value> returned, mutated;
-  /// A dead temporary that the next operation takes over, by buffer number.
+  /// A dead temporary that the next operation reuses, by buffer number.
   llvm::DenseMap<int64_t, uint32_t> heldBuffers;
 };
 

@@ -1,4 +1,5 @@
-// The dialects a graph can contain between import and kernel code, and the passes by flag.
+// Registers the dialects that a graph can contain between import and kernel code, and the passes by
+// flag.
 
 #include "compiler/Registration.h"
 

@@ -1,5 +1,5 @@
-// The only list of dialects and passes. The facade loads the dialects it needs lazily from the
-// registry; frit-opt and the tests use both.
+// The only list of dialects and passes. The facade loads dialects lazily from the registry;
+// frit-opt and the tests use both lists.
 
 #pragma once
 
@@ -9,12 +9,13 @@ class DialectRegistry;
 
 namespace frit {
 
+/// Registers the dialects that graphs and generated code can contain.
 void registerDialects(mlir::DialectRegistry &registry);
 
-/// Every pass by flag, frit's own and the upstream ones that its pipelines use.
+/// Registers every pass by flag: frit's own and the upstream ones in its pipelines.
 void registerPasses();
 
-/// The importer by flag, for frit-translate.
+/// Registers the importer by flag, for frit-translate.
 void registerTranslations();
 
 } // namespace frit

@@ -1,5 +1,5 @@
-// Kernels and operator calls of a replayed plan: what they read, what they write, and whether a
-// kernel may write where it reads.
+// Replays kernels and operator calls: what they read and write, and whether a kernel may write in
+// place.
 
 #include "compiler/PlanReplay.h"
 
@@ -29,7 +29,7 @@ LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg,
                : fail(by, "a size is another one than the graph passes");
   }
   if (known == scalars.end()) {
-    // What computes it is not followed; it is the same register wherever the value is read.
+    // Its computation is not replayed, but it must be the same register at all uses.
     scalars[value] = {isFloat, reg};
     return success();
   }
@@ -38,7 +38,8 @@ LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg,
              : fail(by, "a scalar is another one than the graph passes");
 }
 
-/// The kernel is made for tensors of this type and layout, in terms of its own parameters.
+/// Checks a register against the type and layout that the kernel was made for, in terms of its
+/// parameters.
 LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, LayoutAttr layout,
                                        const llvm::StringMap<Sampled> &parameters,
                                        const std::string &by) {
@@ -51,7 +52,7 @@ LogicalResult PlanReplay::checkStrides(uint32_t reg, RankedTensorType type, Layo
     return fail(by, "tensor register " + Twine(reg) + " has a shape that nothing has checked");
   }
   if (sizes.size() != place->sizes.size()) {
-    return success(); // over its number of elements, whatever the rank
+    return success(); // the kernel uses only the number of elements
   }
   SmallVector<SizeExpr> strides =
       layout ? SmallVector<SizeExpr>(layout.getStrides().begin(), layout.getStrides().end())
@@ -107,7 +108,7 @@ LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, c
   return success();
 }
 
-/// Items run at once: none writes what another one uses.
+/// Items of a list run concurrently, so none may write what another one uses.
 LogicalResult PlanReplay::checkItemsApart(ArrayRef<uint32_t> tensors, size_t items,
                                           size_t numOperands, const std::string &by) {
   if (items == 1) {
@@ -183,11 +184,11 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
 }
 
 namespace {
-/// What a kernel's body makes of one of its arguments.
+/// How a kernel's body uses one of its arguments.
 struct Uses {
-  /// Every way to a result goes through operations on elements at their own place ...
+  /// Every path to a result goes through elementwise operations ...
   bool inPlace = true;
-  /// ... or on whole rows, before anything of the row is written.
+  /// ... or through reductions of whole rows, before anything of the row is written.
   bool reduced = false;
   SmallVector<unsigned> results;
 };
@@ -206,7 +207,7 @@ static Uses usesOf(BlockArgument argument) {
       }
       uses.reduced |= isa<ReduceOp>(user);
       bool onElements = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(user->getDialect());
-      // Behind a reduction the row has been read.
+      // After a reduction the whole row has been read.
       uses.inPlace &= onElements || isa<ReduceOp>(user) ||
                       (uses.reduced && !seen.empty() && isa<ReindexOp>(user));
       for (Value result : user->getResults()) {
@@ -241,17 +242,17 @@ LogicalResult PlanReplay::checkInPlace(KernelOp kernel, ArrayRef<uint32_t> tenso
       }
       unsigned number = result - numOperands;
       Uses uses = usesOf(arguments[operand]);
-      // A kernel loads an element once. Results are computed and written in order, so what a later
-      // one needs must have been loaded for this one or before; beside a reduction each result may
-      // have a loop of its own.
+      // A kernel loads an element once. Results are computed and written in order, so an element
+      // that a later result needs must already be loaded for this or an earlier one. In a kernel
+      // with reductions each result may have its own loop.
       bool isLoaded = llvm::any_of(uses.results, [&](unsigned other) { return other <= number; });
       bool elsewhere =
           llvm::any_of(uses.results, [&](unsigned other) { return other > number && !isLoaded; }) ||
           (reduces && llvm::any_of(uses.results, [&](unsigned other) { return other != number; }));
       bool wholeRows = true;
       if (uses.reduced) {
-        // A row is written when it has been read only if a kernel has whole rows, and the result
-        // one element for each that was reduced.
+        // Writing a row after reading it is safe only if the kernel handles whole rows and the
+        // result has one element for each reduced one.
         ScheduleAttr schedule = kernel.getScheduleAttr();
         wholeRows = schedule && schedule.getKind() == ScheduleKind::RowReduction;
       }
@@ -319,14 +320,14 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
                ? success()
                : wrong();
   }
-  // A tensor, a register or nothing does not stand for a literal.
+  // A literal must not be given as a tensor, a register or nothing.
   bool isLiteral = given.kind != ValueKind::Tensor && given.kind != ValueKind::IntReg &&
                    given.kind != ValueKind::FloatReg && given.kind != ValueKind::BoolReg;
   return isLiteral && (given.kind == ValueKind::None) == isa<UnitAttr>(argument) ? success()
                                                                                  : wrong();
 }
 
-/// Operators whose schema speaks of a view, and that copy where they have to.
+/// Operators that may copy although their schema returns a view.
 static bool mayCopy(StringRef name) {
   StringRef plain = name.split('.').second.split('.').first;
   return llvm::is_contained({"reshape", "reshape_as", "contiguous", "to", "flatten", "ravel",
@@ -335,8 +336,8 @@ static bool mayCopy(StringRef name) {
                             plain);
 }
 
-/// Storages of the operands that a result may look at, by the alias annotations of torch's schema;
-/// of all where there is no schema and the graph does not know either.
+/// The storages of operands that a result may be a view of, by the alias annotations of torch's
+/// schema; all of them if there is no schema and the graph does not say.
 SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema, OpResult result) {
   SmallVector<int> storages;
   auto add = [&](unsigned operand) {
@@ -390,7 +391,7 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
     return success();
   }
   if (given.kind == ValueKind::None) {
-    return success(); // nobody reads it
+    return success(); // it has no readers
   }
   bool isNew = false;
   for (SizeExpr size : getSizes(type)) {
@@ -405,7 +406,7 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
   if (!isNew && failed(describe(given.reg, place, by))) {
     return failure();
   }
-  // A shape that only the call knows is described by nothing; binds read it off the tensor.
+  // A shape that only the call knows is not described; binds read it from the tensor.
   place.isKnown &= !isNew;
   if (!hasSizes(place, type)) {
     return fail(by, "a result has other sizes than the graph says");
@@ -418,7 +419,7 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
   } else {
     place.storage =
         memory.newStorage(PlanMemory::Kind::Fresh, static_cast<unsigned>(next), std::nullopt);
-    // Where it begins in its storage is the operator's business.
+    // The operator chooses the offset in its storage.
     place.origin = memory.newOrigin();
     for (int storage : behind) {
       Place there = place;
@@ -432,7 +433,7 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
   return define(given.reg, place, by);
 }
 
-/// A clone may be storage that begins where results promise, and a copy into it.
+/// Replays a clone written as an allocation that begins where results promise, and a copy into it.
 LogicalResult PlanReplay::visitPlacedClone(AtenOp op) {
   const format::StepT *step = advance(Action::CopyInto, op);
   const auto &copy = *step->action.AsCopyInto();
@@ -508,7 +509,7 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
   for (auto [i, number] : llvm::enumerate(writes)) {
     uint32_t reg = callOperands[number];
     if (reg == kNoRegister) {
-      continue; // none was given
+      continue; // an optional operand that is absent
     }
     const Place &place = registers[reg].place;
     for (auto [operand, other] : llvm::enumerate(callOperands)) {

@@ -1,5 +1,5 @@
-// Registers and places of a replayed plan, and the one question of the proof: is what is read here
-// still the value that the graph passes.
+// Registers and places of a replayed plan, and the main check of the proof: a read must find the
+// value that the graph passes.
 
 #include "compiler/PlanReplay.h"
 
@@ -74,7 +74,7 @@ LogicalResult PlanReplay::describe(uint32_t reg, Place &place, const std::string
                  failed(fill(tensor.strides, place.strides, place.elementBytes)));
 }
 
-/// Names of dtypes are the same in the graph and in the plan.
+/// Dtypes are compared by name, which graph and plan share.
 LogicalResult PlanReplay::checkDtype(uint32_t reg, DTypeAttr wanted, const std::string &by) {
   StringRef name = format::EnumNameDtype(plan.tensors[reg]->dtype);
   if (!wanted || name.equals_insensitive(stringifyDType(wanted.getValue()))) {
@@ -123,7 +123,7 @@ LogicalResult PlanReplay::read(uint32_t reg, Value value, const std::string &by)
   return readPlace(*place, value, by);
 }
 
-/// Where the base of an alias must lie for the alias to lie at a place.
+/// Where the base of an alias must lie if the alias lies at `place`.
 Place PlanReplay::placeUnder(AliasOp alias, const Place &place) {
   Place under = place;
   auto type = cast<RankedTensorType>(alias.getBase().getType());
@@ -187,7 +187,7 @@ LogicalResult PlanReplay::write(uint32_t reg, Value value, const std::string &by
 }
 
 namespace {
-/// Indices of a tensor at one sample: corners, neighbours of the first element and some from the
+/// Indices of a tensor at one sample: corners, neighbours of the first element, and some in the
 /// middle.
 class Indices {
 public:
@@ -244,7 +244,7 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
       }
       return sizes;
     };
-    /// From an index of a view's result to that of its operand.
+    /// Maps an index of a view's result to one of its operand.
     auto through = [&](Operation *view,
                        ArrayRef<int64_t> index) -> std::optional<SmallVector<int64_t>> {
       SmallVector<int64_t> source;

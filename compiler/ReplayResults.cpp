@@ -1,5 +1,5 @@
-// What a replayed plan leaves: results with the storage and the layout that the graph promises, and
-// arguments that hold what it stored.
+// Checks the final state of a replayed plan: results have the storage and the layout that the graph
+// promises, and arguments hold what it stored.
 
 #include "compiler/PlanReplay.h"
 
@@ -12,7 +12,7 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
   if (plan.outputs.size() != op.getNumOperands()) {
     return fail("the results", "another number than the graph returns");
   }
-  // Steps after the last operation: storage, and copies of results that must not share it.
+  // Steps after the last operation affect storage or copy results that must not share it.
   for (; next != plan.steps.size(); ++next) {
     const format::StepT &step = *plan.steps[next];
     std::string by = "step " + std::to_string(next);
@@ -84,7 +84,7 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
       if (input == inputNumbers.end() || !argumentRegisters.contains(input->first)) {
         return fail(by, "is an argument that is no tensor");
       }
-      // The caller's own tensor: it is there whatever was dropped.
+      // The caller's own tensor is alive even if the plan freed it.
       reg = argumentRegisters[input->first];
       registers[reg].isAlive = true;
     } else if (output.kind != OutputKind::Tensor) {
@@ -104,8 +104,8 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
   return checkArguments();
 }
 
-/// A result that is an argument, or a view of one, shows what the argument holds in the end,
-/// whatever value the graph names; its storage and its layout say all.
+/// A result that is an argument, or a view of one, shows the argument's final contents, whatever
+/// value the graph returns; only its storage and layout are checked.
 bool PlanReplay::showsArgument(unsigned number, const Place &place) {
   auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
   return promise && promise.getKind() != StorageKind::Fresh &&
@@ -115,13 +115,13 @@ bool PlanReplay::showsArgument(unsigned number, const Place &place) {
 
 LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place &place) {
   auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
-  // Whether such an operator copied is known at the call alone.
+  // Whether such an operator copied is known only at the call.
   if (!promise || sharedWith.contains(baseOf(value))) {
     return success();
   }
   std::string by = "result " + std::to_string(number);
   PlanMemory::Kind kind = memory.kindOf(place.storage);
-  // What only a backward graph sees may be a copy where eager has a view.
+  // A result for a backward graph may be a copy where eager has a view.
   if (promise.getKind() != StorageKind::Fresh) {
     bool same = !isSeen(number) || (kind != PlanMemory::Kind::Fresh &&
                                     memory.numberOf(place.storage) == promise.getIndex());
@@ -145,7 +145,7 @@ LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place
 
 LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
   auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
-  // A result that only a backward graph sees lies as it comes.
+  // A result for a backward graph may have any layout.
   if (!layout || !place.isKnown || graph.getResultAttr(number, "frit.kept")) {
     return success();
   }
@@ -164,7 +164,7 @@ LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
     if (llvm::any_of(place.sizes, [&](const Sampled &size) { return size[sample] == 0; })) {
       continue;
     }
-    // Where it begins in its storage is the user's to see, not a backward graph's.
+    // The user sees the storage offset, a backward graph does not.
     if (isSeen(number) && place.origin == 0 &&
         start[sample] * place.elementBytes != place.offset[sample]) {
       return fail(by, "begins at element " + Twine(place.offset[sample] / place.elementBytes) +
@@ -183,7 +183,7 @@ LogicalResult PlanReplay::checkArguments() {
   for (auto [argument, reg] : argumentRegisters) {
     const Place &place = registers[reg].place;
     std::string by = nameOf(argument) + " in the end";
-    // What the graph stored last, wherever it is not written over again.
+    // The values that the graph stored last, as far as they were not overwritten.
     for (Value value : stored.held(storedIn[argument])) {
       Place wanted = *stored.find(storedIn[argument], value);
       wanted.storage = place.storage;

@@ -1,5 +1,5 @@
-// What frit.explain and the logs show: every kernel with the operators in it, every call with its
-// reason, each with the user's lines.
+// The report that frit.explain and the logs show: every kernel with its operators and every call
+// with its reason, each with the user's source lines.
 
 #include "compiler/ArtifactWriter.h"
 
@@ -16,7 +16,7 @@
 
 namespace frit {
 
-/// What is launched, of all variants one after the other; what several of them launch once.
+/// Writes the launches of all variants in order, each entry once.
 static void writeEntries(llvm::json::OStream &json, const format::KernelT &kernel) {
   llvm::StringSet<> known;
   json.attributeArray("entries", [&] {
@@ -72,7 +72,7 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
   }
 }
 
-/// As torch spells an operator in a graph: "aten.mm.default".
+/// An operator's name as torch writes it in a graph: "aten.mm.default".
 static std::string operatorName(const format::AtenT &call) {
   auto [space, name] = llvm::StringRef(call.name).split("::");
   return (space + "." + name + "." + (call.overload.empty() ? "default" : call.overload)).str();
@@ -93,7 +93,7 @@ static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artif
   }
 }
 
-/// Steps of the plan by what they do: a view that costs a kernel or a copy shows here.
+/// Counts the steps of the plan by kind, which shows views that cost a kernel or a copy.
 static void writeStepKinds(llvm::json::OStream &json, const format::PlanT &plan) {
   std::map<std::string, int64_t> kinds;
   for (const auto &step : plan.steps) {
@@ -104,7 +104,7 @@ static void writeStepKinds(llvm::json::OStream &json, const format::PlanT &plan)
   }
 }
 
-/// What a pass turned into vocabulary, by operator, over all graphs.
+/// The counts that a pass recorded by operator, summed over all graphs.
 static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
   std::map<std::string, int64_t> counts;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
@@ -119,7 +119,7 @@ static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module, llvm::
   }
 }
 
-/// What a pass counted at each graph.
+/// The sum of a pass's count over all graphs.
 static int64_t sumOf(llvm::StringRef attribute, mlir::ModuleOp module) {
   int64_t sum = 0;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
@@ -130,7 +130,7 @@ static int64_t sumOf(llvm::StringRef attribute, mlir::ModuleOp module) {
   return sum;
 }
 
-/// What the graph assumes, then what the variants of its kernels do, in terms of the graph's sizes.
+/// The guards of the graph, then those of its kernels' variants, in terms of the graph's sizes.
 static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module,
                         const format::PlanT &plan) {
   using namespace mlir::frit;
@@ -172,8 +172,8 @@ static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module,
   }
 }
 
-/// What each size that varies rounds up to, and whether anything uses it: `index` is its place in
-/// the plan and in the counters.
+/// The buckets of each dynamic size, and whether anything uses them. `index` is the bucket's number
+/// in the plan and in the counters.
 static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
                          const format::PlanT &plan) {
   bool keepsBlocks = llvm::any_of(plan.steps, [](const auto &step) {
@@ -228,7 +228,7 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
   }
 }
 
-/// A list of numbers that a pass left on the graph.
+/// A list of numbers that a pass recorded on the graph.
 static void writeNumbers(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name,
                          llvm::StringRef attribute) {
   auto graph = module.lookupSymbol<mlir::frit::GraphOp>(name);
@@ -249,7 +249,7 @@ static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   }
 }
 
-/// What `materialize-padding` noted under `name`: dictionaries of text and numbers.
+/// The notes of `materialize-padding` under `name`: dictionaries of text and numbers.
 static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
   module.walk([&](mlir::frit::GraphOp graph) {
     auto notes = graph->getAttrOfType<mlir::ArrayAttr>(name);

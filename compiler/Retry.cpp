@@ -7,7 +7,8 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Tries on a rung: each may find another kernel that fails once those before it are gone.
+/// Tries per step of the ladder. Each may find another failing kernel after the previous ones are
+/// gone.
 static constexpr unsigned kRounds = 4;
 
 void relax(ModuleOp imported, const Relaxation &relaxation) {
@@ -56,7 +57,7 @@ std::vector<std::set<unsigned>> placesOfRefusedKernels(ModuleOp outlined) {
     }
     std::set<unsigned> &places = all.emplace_back();
     kernel->walk([&](Operation *op) {
-      // Operations share constants with others that are no concern of this kernel.
+      // Constants are shared with other kernels, so their operators are not blamed.
       if (!op->hasTrait<OpTrait::ConstantLike>()) {
         collectPlaces(op->getLoc(), places);
       }
@@ -71,7 +72,7 @@ std::vector<std::set<unsigned>> placesOfRefusedKernels(ModuleOp outlined) {
   return all;
 }
 
-/// Without whatever is there for speed alone.
+/// The options without everything that only serves speed.
 static CompileOptions plainly(CompileOptions options) {
   options.fusion = false;
   options.reuse = false;
@@ -84,7 +85,8 @@ static CompileOptions plainly(CompileOptions options) {
   return options;
 }
 
-/// Whether the caller wants to hear of it, or has a question that another try would not answer.
+/// Whether there should be no retry: the caller wants the error, or another try would not change
+/// it.
 static bool isFinal(const CompileOptions &options, const Attempt &attempt) {
   return attempt.result.ok() || !attempt.isRead || options.strict || !options.stopAfter.empty() ||
          options.fallback == "error" || options.requireStandalone ||
@@ -100,7 +102,7 @@ CompileResult compileWithRetries(
   }
   const std::string why = first.result.diagnostics.front().message;
   CompileOptions asked = options;
-  asked.isKept = nullptr; // said no already
+  asked.isKept = nullptr; // it has already returned false
   Relaxation relaxation;
   if (first.isPlanRefused) {
     asked.reuse = false;

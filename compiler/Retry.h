@@ -1,6 +1,6 @@
-// What frit itself fails at becomes calls of ATen: a compilation that a pass, a generator or the
-// writer of the plan refuses is tried again with less of frit in it. `Attempt` is one try; the
-// ladder of tries is `compileWithRetries`.
+// Retries after failures of frit itself: a compilation that fails in a pass, a generator or the
+// plan writer is repeated with less of frit in it, until the operators are calls of ATen. `Attempt`
+// is one try; `compileWithRetries` is the ladder of tries.
 
 #pragma once
 
@@ -17,51 +17,49 @@
 
 namespace frit {
 
-/// Operators by their place among those of an imported module, each with why it stays a call of
-/// ATen.
+/// Operators by their number among those of an imported module, with the reason why each stays a
+/// call of ATen.
 using KeptOperators = std::map<unsigned, std::string>;
 
-/// What a try does without.
+/// What a try leaves out.
 struct Relaxation {
-  /// Operators know their place, so that what fails can name them; it costs a little in every pass.
+  /// Marks operators with their number, so that failures can name them; costs a little in every
+  /// pass.
   bool marks = false;
   KeptOperators kept;
-  /// Every operator, for this reason.
+  /// If not empty, the reason for leaving every operator to ATen.
   std::string keptAll;
-  /// Why there is another try, one text each, for the report: what was given up, and because of
-  /// what.
+  /// For the report: what was given up for each further try, and why.
   std::vector<std::pair<std::string, std::string>> history;
 };
 
 struct Attempt {
   CompileResult result;
-  /// The program was read and made functional: what failed, failed in a stage that can do with
-  /// less.
+  /// The program was read and functionalised, so the failing stage is one that can run with less.
   bool isRead = false;
-  /// The plan was written, and the validator found it wrong (PlanValidator.h).
+  /// The plan was written, and the validator refused it (PlanValidator.h).
   bool isPlanRefused = false;
-  /// The operators that diagnostics speak of; empty without marks.
+  /// The operators that diagnostics refer to; empty without marks.
   KeptOperators blamed;
 };
 
-/// Compiles, and where that fails compiles again: where the plan was refused, with storage of its
-/// own for every value; then with the operators of the failing kernels left to ATen, then also
-/// without fusion, padding and layouts, last with every operator left to ATen. What the caller
-/// asked to be refused (`fallback`, `requireStandalone`), malformed input, and every failure under
-/// `CompileOptions::strict` is an error at once. If the last try fails, the result has the
-/// diagnostics of the first.
+/// Compiles, and after a failure compiles again: if the plan was refused, with a separate storage
+/// for every value; then with the operators of the failing kernels left to ATen; then also without
+/// fusion, padding and layouts; last with every operator left to ATen. There is no retry for errors
+/// that the caller requested (`fallback`, `requireStandalone`), for malformed input, and under
+/// `CompileOptions::strict`. If the last try fails, the result has the diagnostics of the first.
 CompileResult
 compileWithRetries(const CompileOptions &options,
                    llvm::function_ref<Attempt(const CompileOptions &, const Relaxation &)> attempt);
 
-/// Gives the operators of an imported module their places, and their reasons to those that stay
-/// calls.
+/// Marks the operators of an imported module with their numbers, and sets the reason of those that
+/// stay calls.
 void relax(mlir::ModuleOp imported, const Relaxation &relaxation);
 
-/// Adds the places of the operators that a location comes from.
+/// Adds the numbers of the operators that a location comes from.
 void collectPlaces(mlir::Location location, std::set<unsigned> &places);
 
-/// The places of the operators in kernels that codegen has refused (`kRefusedAttr`), by kernel.
+/// The numbers of the operators in each kernel that codegen refused (`kRefusedAttr`).
 std::vector<std::set<unsigned>> placesOfRefusedKernels(mlir::ModuleOp outlined);
 
 } // namespace frit

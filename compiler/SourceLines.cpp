@@ -1,4 +1,4 @@
-// The user's lines of an artifact, each once.
+// Numbers the user's source lines in an artifact, each once.
 
 #include "compiler/PlanWriter.h"
 

@@ -1,4 +1,4 @@
-// The one place that knows which generators exist.
+// Selects the code generator for each target.
 
 #include "compiler/TargetCode.h"
 
@@ -45,7 +45,7 @@ static std::vector<CpuTarget> cpusOf(const CompileOptions &options) {
   for (StringRef target : options.targets) {
     if (target == "cpu" || target.consume_front("cpu:")) {
       CpuTarget cpu;
-      // Who wrote the options has checked them.
+      // The options are already checked.
       (void)CpuTarget::parse(target == "cpu" ? StringRef(options.cpu) : target, cpu);
       if (llvm::none_of(cpus, [&](const CpuTarget &other) { return other.text() == cpu.text(); })) {
         cpus.push_back(std::move(cpu));
@@ -95,7 +95,7 @@ static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, forma
   return success();
 }
 
-/// From old to new.
+/// The GPU architectures, oldest first.
 static std::vector<unsigned> architecturesOf(const CompileOptions &options) {
   std::vector<unsigned> architectures;
   for (StringRef target : options.targets) {
@@ -114,8 +114,8 @@ unsigned oldestArchitecture(const CompileOptions &options) {
   return architectures.empty() ? 90 : architectures.front();
 }
 
-/// PTX for each architecture that was asked for, in the order of age: a device takes the newest it
-/// can run. What runs seldom is code of its own, which is loaded when it is first needed.
+/// Adds PTX for each architecture, oldest first: a device takes the newest that it can run. Cold
+/// code is separate and is loaded when it is first needed.
 static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
   std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
@@ -160,7 +160,7 @@ std::vector<PlanTarget> targetsOf(const CompileOptions &options) {
       }
       continue;
     }
-    // The emulation runs wherever the file does.
+    // The emulation must run on every machine that the file supports.
     CpuTarget cpu;
     (void)CpuTarget::parse(cpus.empty() ? options.cpu : cpus.back().text(), cpu);
     targets.push_back({target, cpu});

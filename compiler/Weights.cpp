@@ -1,5 +1,4 @@
-// Each storage goes to the file once, on a boundary that suits vector loads; several weights may
-// look at it.
+// Writes each storage to the file once, aligned for vector loads; several weights may share it.
 
 #include "compiler/Weights.h"
 
@@ -14,12 +13,12 @@ using namespace mlir::frit;
 
 static constexpr size_t kStorageAlignment = 64;
 
-/// What no weight looks at is not shipped: readers hold that every byte of the section is a
-/// weight's or zero.
+/// Zeroes the bytes that no weight uses, so that they are not shipped. Readers check that every
+/// byte of the section belongs to a weight or is zero.
 static void clearGaps(Weights &weights) {
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto &weight : weights.entries) {
-    // A given one has no bytes.
+    // A weight given by the caller has no bytes.
     ranges.emplace_back(weight->offset, weight->offset + weight->bytes);
   }
   llvm::sort(ranges);
@@ -59,8 +58,8 @@ static bool isRowMajor(const format::WeightT &weight) {
 
 LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
-  // Who looks at a storage, where it is one row-major weight from end to end; null where it is
-  // more.
+  // The argument that has a storage for itself as one row-major weight; null if the storage has
+  // other uses.
   std::map<const std::string *, BlockArgument> owners;
   weights.bytes.reserve(archive.bytes(kStorageAlignment));
   for (auto graph : module.getOps<GraphOp>()) {
@@ -147,7 +146,7 @@ void relayWeights(ModuleOp module, Weights &weights) {
     for (unsigned number = 0; number < graph.getNumArguments(); ++number) {
       auto index = graph.getArgAttrOfType<IntegerAttr>(number, "frit.weight");
       auto layout = graph.getArgAttrOfType<LayoutAttr>(number, "frit.layout");
-      // IR that is compiled again has no bytes with it.
+      // IR that is compiled again has no weights with it.
       bool isHere = index && index.getValue().ult(weights.entries.size());
       if (!isHere || !layout || !graph.getArgAttr(number, "frit.own_bytes")) {
         continue;

@@ -1,5 +1,4 @@
-// Binding of an archive's tensors to the arguments of a graph: what they are called, where they lie
-// in the file.
+// Binds an archive's tensors to the arguments of a graph: their names and their places in the file.
 
 #pragma once
 
@@ -21,16 +20,15 @@ struct Weights {
 };
 
 /// Marks every parameter, buffer and constant argument of the graphs in `module` as bound
-/// (`frit.constant`, `frit.weight`) and lays out its data. Diagnoses an argument the archive has no
-/// data for. With `given` the caller of the artifact brings parameters and buffers by name, and
-/// only constants have data. What has its bytes for itself and lies row by row may be laid out in
-/// another order
-/// (`frit.own_bytes`).
+/// (`frit.constant`, `frit.weight`) and lays out its data. Emits an error for an argument without
+/// data in the archive. With `given` the caller of the artifact passes parameters and buffers by
+/// name, and only constants have data. A row-major weight that shares its bytes with no other may
+/// be stored in another order (`frit.own_bytes`).
 mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, bool given,
                                 Weights &weights);
 
-/// Lays data out as the graph wants it by now (`frit.layout`): what a pass decided for a weight
-/// that no other one shares bytes with.
+/// Rewrites the data of weights that share no bytes to the layout that passes chose for them
+/// (`frit.layout`).
 void relayWeights(mlir::ModuleOp module, Weights &weights);
 
 } // namespace frit

@@ -1,4 +1,4 @@
-// An exported program to a .frit artifact, with neither torch nor a GPU in the process.
+// Compiles an exported program to a .frit artifact, with neither torch nor a GPU in the process.
 
 #include "compiler/Compiler.h"
 

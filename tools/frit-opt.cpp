@@ -1,4 +1,4 @@
-// Any pass of the project on a file of IR, by flag: the compiler's microscope.
+// Runs any pass of the project on a file of IR, by flag; for inspecting and testing the compiler.
 
 #include "compiler/Registration.h"
 

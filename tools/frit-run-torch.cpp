@@ -1,4 +1,4 @@
-// frit-run over libtorch and without Python, for artifacts that call operators of ATen or have
+// frit-run with libtorch and without Python, for artifacts that call operators of ATen or have
 // kernels for a GPU. See --help.
 
 #include "runtime/standalone/RunMain.h"

@@ -1,5 +1,5 @@
-// From a foreign format to the imported form: `--import-exported-program` reads the JSON of
-// torch.export, which is what a `.pt2` holds and what python/frit writes under torch.compile.
+// Translates to the imported form: `--import-exported-program` reads the JSON of torch.export,
+// which a `.pt2` contains and which python/frit writes under torch.compile.
 
 #include "compiler/Registration.h"
 

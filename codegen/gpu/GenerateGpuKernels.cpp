@@ -34,7 +34,7 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
       kernel.erase();
       ++numKernels;
     }
-    // What a launch needs stands beside the function.
+    // The grid and the cluster of the launch are shown as attributes of the function.
     for (const KernelDesc &kernel : kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
         Operation *function = module.lookupSymbol(launch.entry);

@@ -1,7 +1,6 @@
-// The choice of a family for each kernel, as its schedule says; the families adapt to what the
-// program turns out to be (a full reduction with kept dims is a row reduction). Each kernel becomes
-// code in a module of its own, so that its code is a function of the kernel and does not depend on
-// what its graph has beside it.
+// Chooses a family for each kernel, by its kernel program and the schedule's `split`, and emits its
+// variants. Each kernel becomes code in modules of its own, so its code depends on nothing else in
+// its graph.
 
 #include "codegen/gpu/GpuKernels.h"
 
@@ -25,7 +24,8 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// Where the entries of a kernel go; one module may be both.
+/// The modules for the entries of a kernel: hot (`usual`) and cold (`seldom`). Both may be the same
+/// module.
 struct Destination {
   gpu::GPUModuleOp usual, seldom;
 
@@ -37,13 +37,13 @@ struct Destination {
 };
 } // namespace
 
-/// What no GPU takes is refused by name. Shared memory: what a block may have on the smallest of
-/// sm_80 to sm_120.
+/// Reports a kernel that no GPU can launch. The shared memory limit is the smallest per-block
+/// maximum of sm_80 to sm_120.
 static LogicalResult checkLimits(KernelOp kernel, const Destination &destination,
                                  const KernelDesc &desc) {
   constexpr uint32_t mostSharedBytes = 99 << 10, mostParameterBytes = 4096;
   for (const LaunchDesc &launch : desc.launches) {
-    // Variants take what the generic kernel takes.
+    // Variants use no more than the generic kernel.
     if (launch.sharedBytes > mostSharedBytes) {
       return kernel.emitError("kernel '")
              << desc.name << "' needs " << launch.sharedBytes
@@ -64,8 +64,7 @@ static LogicalResult checkLimits(KernelOp kernel, const Destination &destination
 }
 
 namespace {
-/// The storage of a value outside of kernels: an argument's, a planned buffer's, or one that nobody
-/// here knows.
+/// The storage of a value outside of kernels: that of an argument, a planned buffer, or unknown.
 struct StorageKey {
   enum { Argument, Buffer, Unknown } kind = Unknown;
   int64_t number = 0;
@@ -98,14 +97,14 @@ static StorageKey storageOf(Value value) {
   return launch ? storageOfResult(launch, cast<OpResult>(value).getResultNumber()) : StorageKey();
 }
 
-/// For each kernel the pointers (operands, then results) that share storage with another in some
-/// launch: the plan lets a result overwrite an operand that is read nowhere else. What an operator
-/// returned may be a view of an argument.
+/// For each kernel the pointers (operands, then results) that share storage with another pointer in
+/// some launch: the plan lets a result overwrite an operand that is not read again. The result of
+/// an ATen operator may be a view of an argument.
 static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
   llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
   module.walk([&](LaunchOp launch) {
     if (launch->hasAttr(kItemsAttr)) {
-      return; // pointers from a table are taken to share whatever they like
+      return; // pointers from a table are never assumed to be distinct
     }
     SmallVector<Value> operands;
     llvm::copy_if(launch.getOperands(), std::back_inserter(operands),
@@ -174,15 +173,16 @@ static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &pr
 }
 
 namespace {
-/// Emits the ways to run one kernel.
+/// Emits the variants of one kernel.
 class WaysEmitter {
 public:
   WaysEmitter(Destination to, bool isInPlace) : to(to), isInPlace(isInPlace) {}
 
-  /// In the order they are tried; the last one runs always.
+  /// In the order in which they are tried; the last one is generic and always applies.
   std::vector<VariantDesc> ways;
 
-  /// A skeleton emitted for what `program` says of sizes and pointers.
+  /// Emits the kernel for the sizes and pointers that `program` assumes. The first goes to the hot
+  /// module.
   LogicalResult emit(const KernelProgram &program, std::string name,
                      std::optional<unsigned> number) {
     gpu::GPUModuleOp module = ways.empty() ? to.usual : to.seldom;
@@ -198,9 +198,10 @@ public:
     return success();
   }
 
-  /// One way for pointers that vectors need, and one for others. Where sizes decide at run time
-  /// whether vectors are of use, the code has both already, and looks at the pointers too: sizes
-  /// vary from call to call, and a call is no time to compile.
+  /// Emits a variant for pointers aligned for vector accesses and one for any pointers. Where
+  /// run-time sizes decide whether vectors can be used, one kernel contains both paths and tests
+  /// the pointers too: sizes change from call to call, and loading the cold module would delay a
+  /// call.
   LogicalResult emitByPointers(KernelProgram program, const std::string &name,
                                std::optional<unsigned> number) {
     program.setPointers(PointerAlignment::Aligned);
@@ -225,7 +226,8 @@ public:
     if (failed(emit(program, name + "_u", number))) {
       return failure();
     }
-    // Launches without such pointers, which fold what others leave in the workspace, are the same.
+    // Launches without vector accesses (folds of partial results in the workspace) are the same in
+    // both variants.
     for (auto [usual, any] :
          llvm::zip_equal(ways[ways.size() - 2].launches, ways.back().launches)) {
       std::vector<AlignedTensor> aligned;
@@ -239,7 +241,7 @@ public:
   }
 
 private:
-  /// Pointers are the first arguments.
+  /// Reads the `llvm.align` attributes of the pointers, which are the first arguments.
   static void noteAlignment(gpu::GPUFuncOp function, std::vector<AlignedTensor> &aligned) {
     for (unsigned number = 0; number < function.getNumArguments(); ++number) {
       auto bytes =
@@ -260,8 +262,8 @@ private:
 };
 } // namespace
 
-/// Variants have the same skeleton, the same order of combination and narrower indices. One whose
-/// addresses do not provably follow from what it assumes is left out, and the generic kernel runs.
+/// Variants have the same skeleton and order of additions, and 32-bit indices. A variant whose
+/// addresses do not provably fit under its assumptions is left out.
 static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program,
                               const std::string &name) {
   if (program.getKernel()->hasAttr(kListAttr)) {
@@ -291,7 +293,7 @@ static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 
   if (failed(program)) {
     return failure();
   }
-  // A list's kernel knows one chunk of a tensor, which has one dim.
+  // The kernel of a list handles one chunk of a tensor, which has one dim.
   if (!kernel->hasAttr(kListAttr)) {
     program->splitUnknownDims();
   }
@@ -330,18 +332,19 @@ LogicalResult mlir::frit::emitGpuKernels(ModuleOp source, gpu::GPUModuleOp desti
 }
 
 namespace {
-/// One kernel on its way to code.
+/// A kernel after emission, before lowering.
 struct Emitted {
   KernelOp kernel;
-  /// gpu.modules; one and the same where all launches become code together.
+  /// The hot and the cold module; the same one where all entries are compiled together.
   Destination modules;
-  /// Which pointers share storage: what the code depends on and the kernel does not tell.
+  /// Which pointers share storage. The code depends on it, and the text of the kernel does not show
+  /// it, so it is part of the key.
   std::string sharing;
 };
 } // namespace
 
-/// Emits the kernels of `source` side by side, each into modules of its own, and hands them to
-/// `compile` with their numbers.
+/// Emits the kernels of `source` in parallel, each into modules of its own, and calls `compile`
+/// with the number of each. `isApart`: the hot and the cold module are separate.
 static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, bool isApart,
                               llvm::function_ref<LogicalResult(size_t, const Emitted &)> compile) {
   DialectRegistry registry;
@@ -388,14 +391,14 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
-        // The ways to run a kernel are compiled beside each other, or a graph of one kernel would
-        // wait for both.
+        // The hot and the cold module are compiled in parallel, which matters for a graph of one
+        // kernel.
         std::pair<gpu::GPUModuleOp, std::string *> ways[] = {
             {emitted.modules.usual, &made.bytes}, {emitted.modules.seldom, &made.seldom}};
         auto compileWay = [&](auto &way) -> LogicalResult {
           auto [module, to] = way;
           if (module.getBody()->empty()) {
-            return success(); // there is one way
+            return success(); // there is no cold variant
           }
           if (!isLowered && failed(lowerToNvvm(module))) {
             return failure();

@@ -6,7 +6,8 @@
 
 namespace mlir::frit {
 
-/// Every frit.kernel of `source` as gpu.funcs in `destination`, with descriptors.
+/// Emits every frit.kernel of `source` as gpu.funcs in `destination`, and appends their descriptors
+/// to `kernels`. Fails with a diagnostic.
 LogicalResult emitGpuKernels(ModuleOp source, gpu::GPUModuleOp destination,
                              std::vector<KernelDesc> &kernels);
 

@@ -1,4 +1,4 @@
-// The hot functions, in f32 throughout.
+// The hot functions, computed in f32.
 #include "codegen/math/VectorMath.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -81,8 +81,8 @@ Value FloatBuilder::powerOfTwo(Value n) const {
 // exp, exp2
 //===----------------------------------------------------------------------===//
 
-/// e^r for |r| <= ln(2) / 2, times 2^n in two steps: n reaches from -150 to 128,
-/// beyond what one factor can hold, and the second product rounds denormals once.
+/// e^r * 2^n for |r| <= ln(2) / 2. The scaling takes two steps because n ranges from -150 to 128,
+/// beyond the exponents of one factor; the second product rounds denormals once.
 static Value scaledExp(const FloatBuilder &f, Value r, Value n) {
   // (e^r - 1 - r) / r^2, error 3.1e-9 relative to e^r.
   Value q = f.horner(r, {0.49999993437347007, 0.16666520477008503, 0.04166838987404234,
@@ -91,12 +91,12 @@ static Value scaledExp(const FloatBuilder &f, Value r, Value n) {
   Value half = f.shiftRight(n, 1);
   Value rest = f.subInt(n, half);
   Value first = f.powerOfTwo(half);
-  // (1 + p) * 2^half * 2^rest: the fused form adds 1 without a rounding of its own.
+  // (1 + p) * 2^half * 2^rest: the fused multiply-add adds 1 without a rounding of its own.
   return f.mul(f.fma(p, first, first), f.powerOfTwo(rest));
 }
 
 Value vector_math::expF32(const FloatBuilder &f, Value x) {
-  // 2^128 overflows by itself at 88.73; below -104 the result is 0.
+  // Beyond 88.73 the result overflows to infinity anyway; below -104 it is 0.
   x = f.atLeast(f.atMost(x, 89.0), -104.0);
   auto [n, exponent] = f.round(f.mul(x, f.constant(0x1.715476p0)));
   // ln(2) in two parts, the first with trailing zeros: n * high is exact.
@@ -108,7 +108,8 @@ Value vector_math::expF32(const FloatBuilder &f, Value x) {
 Value vector_math::exp2F32(const FloatBuilder &f, Value x) {
   x = f.atLeast(f.atMost(x, 129.0), -151.0);
   auto [n, exponent] = f.round(x);
-  // x - n is exact; its product with ln(2) keeps its rounding error by a second term.
+  // x - n is exact. ln(2) has two parts; the second product restores the rounding error of the
+  // first.
   Value t = f.sub(x, n);
   Value r = f.mul(t, f.constant(0x1.62e43p-1));
   return scaledExp(f, f.fma(t, f.constant(-0x1.05c610p-29), r), exponent);
@@ -120,7 +121,7 @@ Value vector_math::exp2F32(const FloatBuilder &f, Value x) {
 
 Value vector_math::logF32(const FloatBuilder &f, Value x) {
   using P = arith::CmpFPredicate;
-  // Denormals first become normal.
+  // Scales denormals to the normal range.
   Value tiny = f.compare(P::OLT, x, f.constant(0x1p-126));
   Value scaled = f.select(tiny, f.mul(x, f.constant(0x1p25)), x);
   // x = 2^e * (1 + t) with 1 + t in [sqrt(1/2), sqrt(2)).
@@ -137,7 +138,7 @@ Value vector_math::logF32(const FloatBuilder &f, Value x) {
   tail = f.fma(exponent, f.constant(0x1.7f7d1cp-20), tail);
   tail = f.fma(square, f.constant(-0.5), tail);
   Value result = f.fma(exponent, f.constant(0x1.62e4p-1), f.add(t, tail));
-  // 0, infinity and what is not positive.
+  // Infinity, 0, negative arguments and NaN.
   result = f.select(f.compare(P::OEQ, x, f.constant(INFINITY)), x, result);
   result = f.select(f.compare(P::OEQ, x, f.constant(0.0)), f.constant(-INFINITY), result);
   return f.select(f.compare(P::UGE, x, f.constant(0.0)),

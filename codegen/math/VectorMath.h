@@ -5,29 +5,26 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 
-/// Elementary functions written out as arithmetic, for targets without a math
-/// library. Scalars and vectors of any length are alike: every operation below is
-/// emitted on the type of the operand.
+/// Elementary functions as arithmetic, for targets without a math library. Every operation below is
+/// emitted on the type of its operand, a scalar or a vector of any length.
 ///
-/// Two ways lead to at most 2 ulp (4 for pow, tan, sinh, cosh) in f32, and which one
-/// a function takes is a matter of how hot it is:
+/// The error is at most 2 ulp (4 for pow, tan, sinh, cosh) in f32. There are two implementations:
 ///
-///   FloatMath: exp, exp2, log, tanh, erf stay in f32. Each reduces its argument
-///     exactly, evaluates one minimax polynomial by Horner's rule with fused
+///   FloatMath: the hot functions exp, exp2, log, tanh and erf stay in f32. Each reduces its
+///     argument exactly, evaluates one minimax polynomial by Horner's rule with fused
 ///     multiply-adds, and scales back in steps that cannot overflow early.
-///   WideMath: the others go through f64, where a reduction by one fused
-///     multiply-add and a short series leave an error around 1e-12, so that the only
-///     rounding that counts is the last one to f32. This also makes denormals and
-///     arguments near zeros of the function ordinary cases. It costs twice the
-///     vectors.
+///   WideMath: the others go through f64, where a reduction by one fused multiply-add and a
+///     short series have an error around 1e-12, so only the last rounding to f32 counts.
+///     Denormals and arguments near zeros of the function need no special cases. It takes
+///     twice as many vectors.
 ///
-/// Coefficients come from scripts/fit-polynomials.py (weighted least squares on
-/// Chebyshev nodes, reweighted towards equal ripple); the error it reports stands
-/// beside each table. Measured errors over all exponents: tests/unit/codegen.
+/// Coefficients come from scripts/fit-polynomials.py (weighted least squares on Chebyshev nodes,
+/// reweighted towards equal ripple), and the error that it reports is noted at each table. Errors
+/// over all exponents are measured by tests/unit/codegen.
 namespace mlir::frit {
 
-/// Arithmetic on one float type (scalar or vector), terse enough to read as
-/// formulas. Results carry no fast-math flags: reductions rely on the order.
+/// Arithmetic on one float type (scalar or vector), short enough to read as formulas. Results carry
+/// no fast-math flags: reductions rely on the order.
 class FloatBuilder {
 public:
   FloatBuilder(OpBuilder &builder, Location loc, Type type)
@@ -51,8 +48,8 @@ public:
   Value abs(Value a) const { return math::AbsFOp::create(builder, loc, a); }
   Value sqrt(Value a) const { return math::SqrtOp::create(builder, loc, a); }
   Value floor(Value a) const { return math::FloorOp::create(builder, loc, a); }
-  /// On the bits. LLVM's own narrows with its result, and its sign, still a double, then becomes a
-  /// half by a call of __truncdfhf2.
+  /// Works on the bits. LLVM would narrow the result of a copysign but keep its sign operand a
+  /// double, and convert that to half by a call of __truncdfhf2.
   Value copySign(Value a, Value sign) const;
   Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
     return arith::CmpFOp::create(builder, loc, predicate, a, b);
@@ -60,7 +57,7 @@ public:
   Value select(Value condition, Value a, Value b) const {
     return arith::SelectOp::create(builder, loc, condition, a, b);
   }
-  /// Both keep a NaN in `a`: the comparison is then false.
+  /// Both keep a NaN in `a`, for which the comparison is false.
   Value atMost(Value a, double limit) const;
   Value atLeast(Value a, double limit) const;
   /// c[0] + x * (c[1] + x * (...)).
@@ -76,7 +73,7 @@ public:
   Value shiftRight(Value a, int64_t by) const {
     return arith::ShRSIOp::create(builder, loc, a, intConstant(by));
   }
-  /// Signed integer to this float type.
+  /// Converts a signed integer to this float type.
   Value toFloat(Value a) const { return arith::SIToFPOp::create(builder, loc, type, a); }
 
   /// Rounds to an integer n without a conversion that NaN would poison: adding
@@ -92,12 +89,12 @@ private:
   Type type;
 };
 
-/// Calls a function of the runtime for one f64 lane: `name` as in C's math.h.
+/// Calls a function of the runtime on one f64 lane; `name` is that of C's math.h.
 using ScalarCall = llvm::function_ref<Value(OpBuilder &, Location, StringRef name, ValueRange)>;
 
-/// `op` of the math dialect on operands of f32 (scalar or vector), written out.
-/// `call` serves what no polynomial does (erfc, and sin, cos, tan of arguments beyond
-/// 2^30); lanes are called one by one. Null if the function is not one of these.
+/// Emits `op` of the math dialect as arithmetic on f32 operands (scalar or vector). Functions
+/// without a polynomial (erfc, and sin, cos and tan of arguments beyond 2^30) call `call` for each
+/// lane. Null if the function is none of these.
 Value emitVectorMath(OpBuilder &builder, Operation *op, ValueRange operands, ScalarCall call);
 
 namespace vector_math {
@@ -106,7 +103,7 @@ Value exp2F32(const FloatBuilder &f, Value x);
 Value logF32(const FloatBuilder &f, Value x);
 Value tanhF32(const FloatBuilder &f, Value x);
 Value erfF32(const FloatBuilder &f, Value x);
-/// `operands` are f32, the result is f32; null if not a wide function.
+/// Takes and returns f32; null if the function is none of WideMath's.
 Value emitWideMath(OpBuilder &builder, Operation *op, ValueRange operands, ScalarCall call);
 } // namespace vector_math
 

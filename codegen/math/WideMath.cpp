@@ -1,5 +1,5 @@
-// Functions that go through f64 (see VectorMath.h): an f32 argument is exact there
-// and never denormal, and series errors around 1e-12 vanish in the last rounding.
+// Functions that are computed in f64 (see VectorMath.h). An f32 argument is exact and never
+// denormal there, and series errors around 1e-12 vanish in the last rounding.
 #include "codegen/math/VectorMath.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::frit;
 using P = arith::CmpFPredicate;
 
-/// e^x, relative error below 1e-12 for |x| <= 700, clamped there.
+/// e^x with a relative error below 1e-12; x is clamped to [-700, 700].
 static Value exp(const FloatBuilder &f, Value x) {
   x = f.atLeast(f.atMost(x, 700.0), -700.0);
   auto [n, exponent] = f.round(f.mul(x, f.constant(std::numbers::log2e)));
@@ -28,12 +28,12 @@ static Value exp(const FloatBuilder &f, Value x) {
   return f.mul(f.horner(r, coefficients), f.powerOfTwo(exponent));
 }
 
-/// log(x) for x >= 0 that is not denormal; -inf at 0, inf at inf, NaN below 0 and at NaN.
+/// log(x) of a non-denormal x >= 0: -inf at 0, inf at inf; NaN for x < 0 and for NaN.
 static Value log(const FloatBuilder &f, Value x) {
   Value i = f.bits(x);
   Value e = f.shiftRight(f.subInt(i, f.intConstant(0x3fe6a09e667f3bcd)), 52);
   Value t = f.sub(f.fromBits(f.subInt(i, f.shiftLeft(e, 52))), f.constant(1.0));
-  // log(1+t) = 2 atanh(s), s = t / (2+t), |s| <= 0.172: the first term left out is 1e-15.
+  // log(1+t) = 2 atanh(s), s = t / (2+t), |s| <= 0.172: the first omitted term is 1e-15.
   Value s = f.div(t, f.add(t, f.constant(2.0)));
   SmallVector<double> coefficients;
   for (int k = 0; k <= 8; ++k) {
@@ -78,7 +78,7 @@ static SinCos sinCos(const FloatBuilder &f, Value x) {
   Value r = f.fma(n, f.constant(-0x1.921fb54442d18p0), x);
   r = f.fma(n, f.constant(-0x1.1a62633145c07p-54), r);
   Value u = f.mul(r, r);
-  // Taylor: the first terms left out are below 1e-13 at pi/4.
+  // Taylor series: the first omitted terms are below 1e-13 at pi/4.
   Value s = f.fma(f.mul(r, u),
                   f.horner(u, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
                                1.0 / 6227020800.0}),
@@ -97,8 +97,8 @@ static SinCos sinCos(const FloatBuilder &f, Value x) {
   return {sin, cos};
 }
 
-/// Replaces lanes of `fast` where `rare` holds by calls, inside a branch that is
-/// almost never taken.
+/// Replaces the lanes of `fast` where `rare` holds by calls, inside of a branch that is almost
+/// never taken.
 static Value patchLanes(const FloatBuilder &f, Value rare, Value fast, ValueRange arguments,
                         StringRef name, ScalarCall call) {
   OpBuilder &builder = f.builder;
@@ -144,7 +144,8 @@ static Value patchLanes(const FloatBuilder &f, Value rare, Value fast, ValueRang
 }
 
 static Value trigonometric(const FloatBuilder &f, Value x, StringRef name, ScalarCall call) {
-  // Beyond 2^30 the reduction would need more of pi; infinities and NaN give NaN there too.
+  // Beyond 2^30 the reduction would need more digits of pi. Infinities and NaN take this path too
+  // and give NaN.
   Value rare = f.compare(P::UGT, f.abs(x), f.constant(0x1p30));
   Value inside = f.select(rare, f.constant(0.0), x);
   SinCos both = sinCos(f, inside);
@@ -156,18 +157,18 @@ static Value trigonometric(const FloatBuilder &f, Value x, StringRef name, Scala
   return patchLanes(f, rare, fast, x, name, call);
 }
 
-/// C's pow in its special cases.
+/// pow with the special cases of C.
 static Value power(const FloatBuilder &f, Value x, Value y) {
   Value one = f.constant(1.0), zero = f.constant(0.0);
   Value magnitude = f.abs(x);
   Value result = exp(f, f.mul(y, log(f, magnitude)));
-  // exp is clamped: infinities and zeros are decided by the sign of y * log|x|.
+  // exp is clamped; infinities and zeros are decided by the sign of y * log|x|.
   Value whole = f.compare(P::OEQ, f.floor(y), y);
   Value halfY = f.mul(y, f.constant(0.5));
   Value odd =
       arith::AndIOp::create(f.builder, f.loc, whole, f.compare(P::ONE, f.floor(halfY), halfY));
   result = f.select(odd, f.copySign(result, x), result);
-  // A negative finite base has only whole powers.
+  // A negative finite base is defined for integral exponents only.
   Value negative = arith::AndIOp::create(f.builder, f.loc, f.compare(P::OLT, x, zero),
                                          f.compare(P::ONE, magnitude, f.constant(INFINITY)));
   Value fractional = f.compare(P::ONE, f.floor(y), y);
@@ -213,7 +214,7 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
           .Case([&](math::ExpM1Op) {
             argument();
             Value series = f.fma(f.mul(x, x), f.fma(x, f.constant(1.0 / 6), f.constant(0.5)), x);
-            // The sum of +0 and -0 is +0: the sign comes from x.
+            // The sum of +0 and -0 would be +0, so the sign is copied from x.
             return f.select(small(1e-4), f.copySign(series, x), f.sub(exp(f, x), f.constant(1.0)));
           })
           .Case([&](math::Log1pOp) {
@@ -245,7 +246,7 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
           })
           .Case([&](math::AtanOp) {
             Value a = f.abs(argument());
-            // Infinity over one is steep: its inverse ratio is 0.
+            // The ratio of infinity to one is steep; its inverse is 0.
             return f.copySign(atanOfRatio(f, a, f.constant(1.0)), x);
           })
           .Case([&](math::AsinOp) {
@@ -272,7 +273,7 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
             Value angle = atanOfRatio(f, a, b);
             Value origin = f.compare(P::OEQ, f.add(a, b), f.constant(0.0));
             angle = f.select(origin, f.constant(0.0), angle);
-            // The left half-plane, by the sign bit: atan2(0, -0) is pi.
+            // The left half-plane is decided by the sign bit: atan2(0, -0) is pi.
             Value left = f.compare(P::OLT, f.copySign(one, d), f.constant(0.0));
             angle = f.select(left, f.sub(f.constant(std::numbers::pi), angle), angle);
             angle = f.copySign(angle, y);

@@ -16,7 +16,7 @@ using namespace mlir::frit::simt_layout;
 
 namespace {
 
-/// Of the block, and of the cluster.
+/// Address spaces of the block's and of the cluster's shared memory.
 constexpr unsigned kSharedSpace = 3, kClusterSpace = 7;
 
 StringRef getLibmName(Operation *op) {
@@ -56,8 +56,8 @@ public:
   }
 
 private:
-  /// LLVM gives bf16 no register on x86 and would call a library to move one: what is left of it
-  /// (loads, stores, carried values, lanes) is moved as an integer.
+  /// LLVM has no register class for bf16 on x86 and would call a library to move one. The remaining
+  /// bf16 values (loads, stores, carried values, lanes) are moved as integers.
   void moveAsBits() {
     auto bitsOf = [&](Type type) -> Type {
       if (!getElementTypeOrSelf(type).isBF16()) {
@@ -103,8 +103,8 @@ private:
   }
   Value constant32(int64_t value) { return constant(builder.getI32Type(), value); }
 
-  /// Arguments come in the order of the kernel ABI: pointers, ints, floats, and
-  /// the workspace last, marked by `frit.workspace`.
+  /// Binds the arguments in the order of the kernel ABI: pointers, ints, floats, and last the
+  /// workspace, marked by `frit.workspace`.
   LogicalResult bindArguments(Block *body) {
     Value pointers = field(context, kPointers, pointer), ints = field(context, kInts, pointer),
           floats = field(context, kFloats, pointer);
@@ -209,8 +209,8 @@ private:
     return success();
   }
 
-  /// Approximate instructions, and what blocks of a cluster do together: their barrier is two
-  /// operations next to each other.
+  /// Lowers approximate instructions and the operations of a cluster. A cluster barrier consists of
+  /// two adjacent operations, arrive and wait.
   LogicalResult lowerIntrinsic(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin(), wait = "llvm.nvvm.barrier.cluster.wait.aligned";
     if (const auto *approximation = llvm::find(kApproximations, name);
@@ -280,8 +280,8 @@ private:
            llvm::any_of(op->getResultTypes(), isHalf);
   }
 
-  /// x86 has no arithmetic on half types: conversions are written out as bits, the
-  /// operation itself is done in f32.
+  /// x86 has no arithmetic on half types: the operation is done in f32, with the conversions
+  /// written as operations on bits.
   void lowerHalf(Operation *op) {
     Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
     auto withElement = [](Type shaped, Type newElement) -> Type {
@@ -317,7 +317,7 @@ private:
     }
   }
 
-  /// The slot of a libm function in the table of callbacks.
+  /// The byte offset of a libm function in the table of callbacks.
   static std::optional<int64_t> getCallback(StringRef name) {
     const auto *unary = llvm::find(kUnary, name);
     if (unary != std::end(kUnary)) {

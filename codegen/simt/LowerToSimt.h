@@ -9,13 +9,12 @@ class GPUModuleOp;
 
 namespace mlir::frit {
 
-/// The third lowering of a kernel: every gpu.func of `source` becomes a function
-/// of one thread in `destination` that asks the emulator for whatever the
-/// hardware would do (runtime/artifact/SimtAbi.h). Its loads and stores are the
-/// same, each announced before it happens, so that the emulator can check bounds,
-/// races and first writes. `source` is consumed. Math goes through
-/// the runtime's libm in f64 and is rounded once; approximate instructions, which
-/// rewriteApproximateMath makes of it before, have the errors that a device may make.
+/// The third lowering of a kernel: turns every gpu.func of `source` into a function of one thread
+/// in `destination`, which calls the emulator for operations of the hardware
+/// (runtime/artifact/SimtAbi.h). Its loads and stores are unchanged, but each is announced before
+/// it happens, so that the emulator can check bounds, races and uninitialised reads. `source` is
+/// consumed. Math functions are computed by the runtime's libm in f64 and rounded once. Approximate
+/// instructions, which rewriteApproximateMath made before, have the errors that a device may have.
 LogicalResult lowerToSimt(gpu::GPUModuleOp source, ModuleOp destination);
 
 } // namespace mlir::frit

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// Byte offsets of runtime/artifact/SimtAbi.h, which this room may not include;
-/// the compiler room compares the two.
+/// Byte offsets of runtime/artifact/SimtAbi.h, which this room may not include; the compiler room
+/// checks that they agree.
 namespace mlir::frit::simt_layout {
 
 inline constexpr int32_t kPointers = 0;

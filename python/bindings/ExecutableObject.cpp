@@ -19,7 +19,7 @@ struct ExecutableObject {
   TorchExecutable *executable;
 };
 
-/// Arguments and results of one call on the stack: more than these go to the heap.
+/// The arguments and results of a call that fit on the stack; with more, all go to the heap.
 constexpr size_t kInlineValues = 32;
 
 template <typename T> class Values {
@@ -37,8 +37,8 @@ private:
   std::vector<T> more;
 };
 
-/// Objects that no compiled step reads, by their number: who runs the graph as it was traced needs
-/// them.
+/// Objects that no compiled step reads, by argument number; they are needed if the graph runs as
+/// traced.
 struct OtherObjects {
   std::vector<std::pair<size_t, PyObject *>> held;
 
@@ -83,8 +83,8 @@ bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
     input.kind = Kind::Int;
     PyObject *integer = PyNumber_Index(object);
     if (!integer) {
-      // A size that is no number (of a nested tensor): nothing, which the executor refuses by name
-      // where a number is read.
+      // A size that is no number (of a nested tensor) is passed as None; if the plan reads a number
+      // there, the executor reports it.
       PyErr_Clear();
       input.kind = Kind::None;
       others.add(number, object);
@@ -96,7 +96,7 @@ bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
       return false;
     }
   } else {
-    // Opaque objects that no compiled step reads are passed as nothing.
+    // Opaque objects that no compiled step reads are passed as None.
     input.kind = Kind::None;
     others.add(number, object);
   }
@@ -129,8 +129,8 @@ void dropHandle(void *handle) {
   }
 }
 
-/// Without the interpreter lock: kernels and ATen calls take as long as they take. Also when an
-/// exception leaves.
+/// Releases the interpreter lock, because kernels and ATen calls may take long. It is taken again
+/// even after an exception.
 Status runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs,
                    std::span<OutputValue> outputs) {
   struct Unlocked {
@@ -140,7 +140,7 @@ Status runUnlocked(TorchExecutable &executable, std::span<InputValue> inputs,
   return executable.tryRun(inputs, outputs);
 }
 
-/// The argument as Python gave it; takes the handle.
+/// The argument as Python passed it; takes the handle.
 PyObject *argumentAgain(size_t number, InputValue &input, const OtherObjects &others) {
   using Kind = InputValue::Kind;
   switch (input.kind) {
@@ -160,8 +160,8 @@ PyObject *argumentAgain(size_t number, InputValue &input, const OtherObjects &ot
   }
 }
 
-/// The call by the object's `_otherwise(arguments, reason)`, where it was given one; an error that
-/// says the reason where not.
+/// Runs the call by the object's `_otherwise(arguments, reason)` if there is one, else raises an
+/// error with the reason.
 PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const OtherObjects &others,
                         const Status &status) {
   PyObject *otherwise = PyObject_GetAttrString(self, "_otherwise");
@@ -189,7 +189,7 @@ PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const Othe
   return results;
 }
 
-/// Tells the user through `frit.logs`; a logger that fails does not undo the call.
+/// Logs a notice through `frit.logs`; a failing logger does not fail the call.
 void logNotice(const std::string &text) {
   PyObject *module = PyImport_ImportModule("frit.logs");
   PyObject *logger = module ? PyObject_GetAttrString(module, "log") : nullptr;
@@ -210,8 +210,8 @@ PyObject *numbersOf(const std::vector<uint32_t> &numbers) {
   return tuple;
 }
 
-/// Asks the object's `_specializer` for kernels of these buckets; what goes wrong there does not
-/// undo the call.
+/// Requests kernels for these buckets from the object's `_specializer`; an error there does not
+/// fail the call.
 void wantSpecialized(PyObject *self, const std::vector<uint32_t> &buckets) {
   PyObject *specializer = PyObject_GetAttrString(self, "_specializer");
   PyObject *entries = specializer ? numbersOf(buckets) : nullptr;
@@ -331,7 +331,7 @@ PyObject *watchBuckets(PyObject *self, PyObject *) {
   Py_RETURN_NONE;
 }
 
-/// A tuple of numbers, or null for none.
+/// Reads a tuple of numbers; null stands for an empty one. False with an exception set.
 bool readNumbers(PyObject *tuple, const char *what, std::vector<uint32_t> &numbers) {
   if (tuple && !PyTuple_Check(tuple)) {
     PyErr_Format(PyExc_TypeError, "the %s are a tuple of their numbers", what);

@@ -1,6 +1,6 @@
-// The Python object a compiled graph is: a type of its own with vectorcall, so that a call is one C
-// function from the interpreter to the first kernel. Boxed convention: one list of arguments,
-// emptied by the call, so that an input's memory is free after its last use.
+// The Python object of a compiled graph: a type with vectorcall, so a call is one C function from
+// the interpreter to the first kernel. Boxed convention: the only argument is a list of arguments,
+// which the call empties, so that an input's memory is free after its last use.
 
 #pragma once
 
@@ -15,13 +15,13 @@ namespace frit {
 
 class TorchExecutable;
 
-/// Creates the type; null with an exception set when that fails.
+/// Creates the type; null with an exception set on failure.
 PyTypeObject *makeExecutableType();
 
 /// A new reference to a callable around `executable`.
 PyObject *makeExecutableObject(PyTypeObject *type, std::unique_ptr<TorchExecutable> executable);
 
-/// What such an object holds.
+/// The executable inside of such an object.
 TorchExecutable &executableOf(PyObject *object);
 
 } // namespace frit

@@ -16,7 +16,7 @@ namespace frit {
 
 namespace {
 
-/// A reference that is given back.
+/// An owned reference.
 class Owned {
 public:
   explicit Owned(PyObject *object = nullptr) : object(object) {}
@@ -65,22 +65,22 @@ void appendNumber(int64_t number, std::string &out) {
   out.append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
 }
 
-/// Asks for the memory of an object that will be read soon.
+/// Prefetches an object that will be read soon.
 void ask(const void *object, size_t bytes = 128) {
   for (size_t at = 0; at < bytes; at += 64) {
     __builtin_prefetch(static_cast<const char *>(object) + at);
   }
 }
 
-/// An attribute of a type's objects, read in place where it is a plain member of theirs: to look up
-/// those of all nodes by name would take a fifth of the time.
+/// An attribute of a type's objects. If it is a plain member it is read directly from the object:
+/// looking it up by name for all nodes would take a fifth of the time.
 class Attribute {
 public:
   Attribute(PyTypeObject *type, PyObject *name) : type(type), name(name) {
     Owned descriptor(type->tp_getattro == PyObject_GenericGetAttr
                          ? PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name)
                          : nullptr);
-    PyErr_Clear(); // an attribute of the object alone
+    PyErr_Clear(); // not an attribute of the type
     if (descriptor && Py_IS_TYPE(descriptor.get(), &PyMemberDescr_Type)) {
       const PyMemberDef *member =
           reinterpret_cast<PyMemberDescrObject *>(descriptor.get())->d_member;
@@ -116,8 +116,8 @@ public:
       good = Py_EnterRecursiveCall(" in the arguments of a node") == 0;
       if (good) {
         out += PyTuple_Check(object) ? '(' : '[';
-        // PySequence_Fast would copy a tuple's subclass; sizes are asked for again because a repr
-        // runs Python.
+        // PySequence_Fast would copy a subclass of tuple. The size is read in each iteration
+        // because a repr runs Python code.
         for (Py_ssize_t at = 0; good && at < Py_SIZE(object); ++at) {
           good = value(PyTuple_Check(object) ? PyTuple_GET_ITEM(object, at)
                                              : PyList_GET_ITEM(object, at));
@@ -134,7 +134,7 @@ public:
         Py_ssize_t position = 0;
         PyObject *key, *item;
         out += '{';
-        // Most have nothing: then their table is not looked at.
+        // Most dictionaries are empty; their tables need not be read.
         while (good && PyDict_GET_SIZE(object) != 0 &&
                PyDict_Next(object, &position, &key, &item)) {
           good = value(key) && (out += ':', value(item));
@@ -145,7 +145,7 @@ public:
       }
       return good;
     }
-    if (PyLong_CheckExact(object)) { // most of what is not a node, and a bool is none
+    if (PyLong_CheckExact(object)) { // most values that are not nodes; excludes bools
       int overflow = 0;
       long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
       if (!overflow) {
@@ -162,8 +162,8 @@ private:
   std::string &out;
 };
 
-/// Of an object of which a process has few, an operator or a class; it stays alive, so that no
-/// other is taken for it.
+/// The cached text of an object of which a process has few, an operator or a class. The object is
+/// kept alive, so that no other one gets its address.
 template <typename Describe> const std::string *textOnce(PyObject *object, Describe describe) {
   static auto &known = *new std::unordered_map<PyObject *, std::string>();
   auto found = known.find(object);
@@ -185,11 +185,11 @@ bool describeClass(PyObject *type, std::string &out) {
          (out += '.', appendText(name.get(), out));
 }
 
-/// The text of one graph: a line for each node, the values of placeholders and results, the
+/// Writes the text of one graph: a line for each node, the values of placeholders and results, the
 /// targets.
 ///
-/// Tracing has left the nodes all over the memory, and most of the time would be waiting for one
-/// piece after the other. So all pieces of a kind are asked for before the first of them is read.
+/// Tracing leaves the nodes scattered over the memory, so most of the time would be cache misses in
+/// sequence. So all objects of one kind are prefetched before the first of them is read.
 class GraphText {
 public:
   /// The arguments of `describe_graph`.
@@ -219,7 +219,7 @@ public:
   }
 
 private:
-  /// A node, and what its line is made of.
+  /// A node, and the parts of its line.
   struct Parts {
     Owned node, op, name, args, kwargs, target;
   };
@@ -247,12 +247,12 @@ private:
       }
       arguments.push_back(of.args.get());
     }
-    // Arguments, and what lists among them hold.
+    // Prefetches arguments, and the items of lists among them.
     askItems(askItems(arguments));
     return true;
   }
 
-  /// Asks for the items of those that are tuples or lists; gives the items.
+  /// Prefetches the items of those objects that are tuples or lists; returns the items.
   static std::vector<PyObject *> askItems(const std::vector<PyObject *> &lists) {
     std::vector<PyObject *> items;
     for (PyObject *list : lists) {
@@ -289,7 +289,7 @@ private:
   }
 
   bool call(const Parts &node) {
-    // By number: the schemas of operators are most of the text otherwise.
+    // By number: otherwise the schemas of operators would be most of the text.
     auto [place, isNew] = numbers.try_emplace(node.target.get(), numbers.size());
     if (isNew) {
       const std::string *text = textOnce(node.target.get(), [&](PyObject *object, std::string &to) {
@@ -305,8 +305,8 @@ private:
     return writer().value(node.args.get()) && writer().value(node.kwargs.get());
   }
 
-  /// torch's version settles what its own operators are: for them the name is enough. All others
-  /// are for Python to describe, and these too where a torch has no such attributes.
+  /// Torch's own operators are determined by torch's version, so their name is enough. Python
+  /// describes all others, and these too if a torch lacks the attributes.
   bool describeOperator(PyObject *target, std::string &to) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(target)) == given.overloadType) {
       Owned space(PyObject_GetAttr(target, names().space)),
@@ -323,7 +323,7 @@ private:
     return appendText(Owned(PyObject_CallOneArg(given.describeTarget, target)).get(), to);
   }
 
-  /// Notes the nodes that a graph gives back.
+  /// Records the nodes that a graph returns.
   bool results(PyObject *args) {
     PyObject *only =
         PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
@@ -338,7 +338,7 @@ private:
     return static_cast<bool>(list);
   }
 
-  /// What tracing knows of the values of placeholders and results.
+  /// Writes the metadata of the values of placeholders and results.
   bool describeValues() {
     std::vector<Owned> metas, values, devices;
     for (const Owned &node : valued) {
@@ -377,8 +377,8 @@ private:
     return true;
   }
 
-  /// A fake tensor calls itself one of the meta device everywhere but here. Since torch 2.13 that
-  /// is a property over an attribute.
+  /// A fake tensor's device is the meta device, except in `fake_device`. Since torch 2.13 that is a
+  /// property over `_fake_device`.
   Owned deviceOf(PyObject *value) const {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != given.fakeType) {
       return Owned(PyObject_GetAttr(value, names().device));

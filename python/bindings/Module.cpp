@@ -1,6 +1,6 @@
-// `frit._C`: compile(json, options), load(artifact, constants) and open(path, ...). The compiler
-// sits behind its facade in libfrit_compiler.so, the runtime behind TorchExecutable; nothing is
-// decided here.
+// `frit._C`: compile(json, options), load(artifact, constants) and open(path, ...). The compiler is
+// behind its facade in libfrit_compiler.so, the runtime behind TorchExecutable; this file only
+// converts arguments and results.
 
 #include "python/bindings/ExecutableObject.h"
 #include "python/bindings/GraphText.h"
@@ -32,7 +32,7 @@ PyObject *raise(const char *name, const std::string &message) {
   if (!type) {
     PyErr_Clear();
   }
-  // A damaged file's names are quoted as they are, and need not be text.
+  // The message may quote names of a damaged file that are not valid UTF-8.
   PyObject *text = PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
                                         "backslashreplace");
   if (text) {
@@ -44,7 +44,7 @@ PyObject *raise(const char *name, const std::string &message) {
 }
 
 #ifdef FRIT_HAS_COMPILER
-/// isKept(digest, symbols) as a truth value; false with an exception set.
+/// Calls isKept(digest, symbols) and returns its truth value; false with an exception set.
 bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
   PyObject *symbols = PyTuple_New(static_cast<Py_ssize_t>(form.symbols.size()));
   for (size_t at = 0; symbols && at != form.symbols.size(); ++at) {
@@ -159,7 +159,7 @@ bool readTensors(PyObject *constants, std::vector<at::TensorBase> &tensors) {
   return true;
 }
 
-/// The artifact in these bytes; null after an exception.
+/// Reads an artifact from bytes; null with an exception set.
 std::shared_ptr<const Artifact> readArtifact(const char *bytes, Py_ssize_t size) {
   auto artifact =
       Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes), static_cast<size_t>(size)});
@@ -246,7 +246,7 @@ PyObject *differenceOfArtifacts(PyObject *, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
-/// The tensors of a dictionary by name; false with an exception set.
+/// Reads a dictionary of tensors by name; false with an exception set.
 bool readWeights(PyObject *given, std::map<std::string, at::TensorBase> &weights) {
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(given, &at, &key, &value);) {

@@ -9,7 +9,7 @@ namespace frit {
 
 namespace {
 
-/// The interpreter's lock, for as long as this lives.
+/// Holds the interpreter lock.
 struct Locked {
   PyGILState_STATE state = PyGILState_Ensure();
   ~Locked() { PyGILState_Release(state); }
@@ -23,8 +23,7 @@ bool isEnding() {
 #endif
 }
 
-/// Drops a reference from any thread, at any time: what an interpreter that ends leaves behind
-/// stays.
+/// Drops a reference from any thread at any time. While the interpreter shuts down it is leaked.
 void dropReference(void *object) {
   if (PyGILState_Check()) {
     Py_DECREF(static_cast<PyObject *>(object));
@@ -39,8 +38,8 @@ PyObject *objectOf(const std::shared_ptr<void> &kept) {
   return static_cast<PyObject *>(kept.get());
 }
 
-/// The exception that is set, as a status of one line; a user's interrupt is raised again when the
-/// call is over.
+/// Turns the current exception into a one-line status. A KeyboardInterrupt is raised again after
+/// the call.
 Status takeError(const std::string &what) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -65,7 +64,7 @@ Status takeError(const std::string &what) {
                        what + ": " + message);
 }
 
-/// The body of a capture on its way through Python; dead when the capture is over.
+/// The body of a capture while Python calls it; `run` is null after the capture.
 struct Body {
   const std::function<Status()> *run;
   Status status;
@@ -128,7 +127,7 @@ Result<OperatorCapture::Graph> PythonCapture::capture(const std::shared_ptr<void
   Py_XDECREF(function);
   body->run = nullptr;
   if (!body->status.isOk()) {
-    // What the recorder raised follows from it.
+    // An exception of the recorder is a consequence of this error.
     PyErr_Clear();
     Py_XDECREF(made);
     return body->status;

@@ -1,6 +1,6 @@
-// Captures calls of operators through Python, where torch shows its CUDAGraph
-// (`frit.modes.cuda_capture`, or what a test passes in its place). Built the same against a torch
-// with CUDA and one without.
+// Captures calls of operators through Python, where torch exposes its CUDAGraph
+// (`frit.modes.cuda_capture`, or a test's replacement). It is built the same way against a torch
+// with or without CUDA.
 
 #pragma once
 
@@ -24,9 +24,9 @@ private:
   std::shared_ptr<void> recorder;
 };
 
-/// `frit._C.capture_with(recorder, body)`: for tests, what capture() makes of a recorder and a body
-/// that returns an error's text or None: (the address to launch, the error, whether it was one of
-/// memory).
+/// `frit._C.capture_with(recorder, body)`, for tests: runs capture() with a recorder and a body
+/// that returns an error's text or None. Returns (the address to launch, the error, whether memory
+/// ran out).
 PyObject *captureWith(PyObject *, PyObject *arguments);
 /// `frit._C.capture_traits(name, overload)`: why calls of an operator are never captured, and
 /// whether it draws random numbers.

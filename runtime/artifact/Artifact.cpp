@@ -26,7 +26,7 @@ Status refuse(std::string message) {
                        "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
 
-/// A file descriptor that closes itself.
+/// A file descriptor that is closed on destruction.
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -50,7 +50,7 @@ Mapping::~Mapping() {
   }
 }
 
-/// Maps a regular file, which no link stands for; `info` is what the system says of it.
+/// Maps a regular file, and refuses symbolic links; `info` receives its metadata.
 static Status mapFile(const std::string &path, Mapping &mapping, struct stat &info) {
   auto failed = [&](const char *what) {
     return Status::error(ErrorKind::BadArtifact, std::string("cannot ") + what + " '" + path +
@@ -80,8 +80,8 @@ static Status mapFile(const std::string &path, Mapping &mapping, struct stat &in
   return Status::ok();
 }
 
-/// Checks everything but the weights' contents and copies the body; `bytes` may go away afterwards,
-/// the weights may not.
+/// Checks everything but the contents of the weights, and copies the body. The weights in `bytes`
+/// must stay alive, the rest need not.
 Status Artifact::attach(std::span<const uint8_t> bytes) {
   Header header;
   if (bytes.size() < sizeof(Header)) {
@@ -144,7 +144,8 @@ Status Artifact::attach(std::span<const uint8_t> bytes) {
   return checkBody(*body, weightBytes.size());
 }
 
-/// The section behind the body, or the file that the body names by its digest.
+/// Finds the weights: in the section after the body, or in the file that the body names by its
+/// digest.
 Status Artifact::findWeights(std::span<const uint8_t> section) {
   FRIT_RETURN_IF_ERROR(checkWeightsPlace(*body, section.size()));
   if (!body->weights_file()) {
@@ -188,8 +189,8 @@ std::string weightsFileName(std::span<const uint8_t> digest) {
 Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
   std::shared_ptr<Artifact> artifact(new Artifact());
   FRIT_RETURN_IF_ERROR(artifact->attach(bytes));
-  // Bytes come from this process's own compiler or were read by its owner: mapping code from them
-  // is the caller's decision.
+  // Host code is trusted here: the bytes come from this process's compiler or were read by the
+  // caller, who decides to use them.
   artifact->weightsCopy.assign(artifact->weightBytes.begin(), artifact->weightBytes.end());
   artifact->weightBytes = artifact->weightsCopy;
   return std::shared_ptr<const Artifact>(std::move(artifact));
@@ -262,8 +263,8 @@ Status Artifact::checkWeights() const {
   }
   std::sort(weights.begin(), weights.end(),
             [](auto *a, auto *b) { return a->offset() < b->offset(); });
-  // Several weights may look at the same bytes; a byte that none looks at is zero, so that every
-  // byte is spoken for.
+  // Several weights may share bytes. Bytes that belong to no weight must be zero, so that nothing
+  // can be hidden there.
   uint64_t seen = 0;
   auto padding = [&](uint64_t end) {
     bool zero = seen >= end || std::all_of(weightBytes.begin() + static_cast<ptrdiff_t>(seen),

@@ -1,18 +1,18 @@
-// Reading a .frit file. Nothing in it is believed before it is checked: sizes against the bytes at
-// hand, SHA-256 over header and body, FlatBuffers' own verifier with caps on depth and tables; the
-// indices of a plan are checked where it is decoded (runtime/plan/DecodedPlan). What comes out is
+// Reads a .frit file. Everything is checked before it is used: sizes against the available bytes,
+// SHA-256 over header and body, FlatBuffers' own verifier with limits on depth and tables. The
+// indices of a plan are checked where it is decoded (runtime/plan/DecodedPlan). The result is
 // immutable and shared by all executables made from it.
 //
 //   offset 0    Header, 128 bytes, little endian
 //   offset 128  body, FlatBuffers (Artifact.fbs), at most 64 MiB
-//   offset weightsOffset (a multiple of 4096, or 0)  weights, each with its own digest in the body,
-//   checked on request
+//   offset weightsOffset (a multiple of 4096, or 0)
+//               weights, each with its own digest in the body, checked on request
 //
-// The weights may also lie in a file of their own, or be given by the caller (docs/Artifact.md).
+// The weights may also be in a separate file, or be passed by the caller (docs/Artifact.md).
 //
-// The digest covers the header too (with the digest field as zeros), so that every flipped bit is
-// noticed. It is a guard against accidents, not a signature: who can write the file can write the
-// digest.
+// The digest covers the header too (with zeros in place of the digest), so every flipped bit is
+// noticed. It protects against accidents; it is not a signature, since anybody who can write the
+// file can write the digest.
 
 #pragma once
 
@@ -56,10 +56,10 @@ static_assert(sizeof(Header) == 128);
 using Digest = std::array<uint8_t, 32>;
 Digest sha256(std::span<const uint8_t> bytes);
 
-/// What an artifact's file of weights is called, by its digest.
+/// The name of an artifact's file of weights, from its digest.
 std::string weightsFileName(std::span<const uint8_t> digest);
 
-/// Pages of a file, private to this process: who writes to them gets pages of their own.
+/// Pages of a file, mapped copy-on-write.
 struct Mapping {
   Mapping() = default;
   Mapping(const Mapping &) = delete;
@@ -71,13 +71,12 @@ struct Mapping {
 
 class Artifact {
 public:
-  /// Checks and copies `bytes` (their alignment does not matter).
+  /// Checks and copies `bytes` (any alignment).
   static Result<std::shared_ptr<const Artifact>> fromBytes(std::span<const uint8_t> bytes);
 
-  /// Opens, checks and maps a file. Whether host code in it may run is decided by
-  /// `hostCodeTrusted()`: the file must belong to the caller or to root and must not be writable by
-  /// others, or the caller must insist with `allowHostCode`. `weightsFolder` is where the weights
-  /// of an artifact without them lie.
+  /// Opens, checks and maps a file. Host code may run only if the file belongs to the caller or to
+  /// root and is not writable by others, or with `allowHostCode`; see hostCodeTrusted().
+  /// `weightsFolder` is the folder of a separate weights file.
   static Result<std::shared_ptr<const Artifact>> fromFile(const std::string &path,
                                                           bool allowHostCode = false,
                                                           const std::string &weightsFolder = "");
@@ -86,19 +85,19 @@ public:
   Artifact &operator=(const Artifact &) = delete;
 
   const format::Artifact &root() const { return *body; }
-  /// The plan for a target, null when the file has none. Of several for the CPU the first that this
-  /// machine can run, or the first.
+  /// The plan for a target, null if the file has none. Of several for the CPU, the first that this
+  /// machine can run; if there is none, the first.
   const format::Plan *plan(format::Target target) const;
   std::string_view graphName() const;
   std::string_view report() const;
 
   std::span<const uint8_t> weights() const { return weightBytes; }
-  /// Bytes of the body: nothing that it says needs more memory than a few times as much.
+  /// Bytes of the body. Decoding it needs no more memory than a few times as much.
   uint64_t bodyBytes() const { return sizeOfBody; }
-  /// Compares every weight with its digest and what lies between them with zero; reads all of it.
+  /// Compares every weight with its digest and the gaps between them with zero. Reads all weights.
   Status checkWeights() const;
 
-  /// Ok, or the reason why host code of this artifact is not mapped.
+  /// Ok, or the reason why host code of this artifact may not be mapped.
   Status hostCodeTrusted() const;
 
 private:
@@ -106,8 +105,8 @@ private:
   Status attach(std::span<const uint8_t> bytes);
   Status findWeights(std::span<const uint8_t> section);
 
-  /// The body is always a private copy: what was digested is what is used, whoever changes the file
-  /// later.
+  /// The body is always a private copy, so what was checked is what is used even if the file
+  /// changes later.
   std::vector<uint64_t> bodyCopy;
   std::vector<uint8_t> weightsCopy;
   Mapping mapping, weightsMapping;
@@ -118,10 +117,10 @@ private:
   std::string distrust;
 };
 
-/// What this machine lacks for an image of a checked body; empty where it can run it.
+/// The features that this machine lacks for an image of a checked body; empty if it can run it.
 std::string missingFeatures(const format::CodeImage &image);
 
-/// "x86-64-v3,+avx512f": what an image is for.
+/// "x86-64-v3,+avx512f": the target of an image.
 std::string levelText(const format::CodeImage &image);
 
 } // namespace frit

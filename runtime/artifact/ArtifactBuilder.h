@@ -1,15 +1,16 @@
-// Writing a .frit file. The writer fills FlatBuffers' object form of Artifact.fbs
-// (`format::ArtifactT`, plain structs with vectors) and this packs it behind the header with its
-// digest. Header-only, so the compiler needs no library of the runtime but this and libcrypto's
-// digest in Artifact.cpp.
+// Writes a .frit file. The caller fills FlatBuffers' object form of Artifact.fbs
+// (`format::ArtifactT`, plain structs with vectors), and packArtifact puts it behind a header with
+// its digest. Header-only, so of the runtime the compiler needs only this and the digest in
+// Artifact.cpp (libcrypto).
 //
 //   format::ArtifactT artifact;
 //   artifact.graph = "layer";
 //   PlanBuilder plan;
 //   uint32_t eight = plan.intConstant(8);
 //   uint32_t s0 = plan.newInt();   // then plan.plan.symbols, inputs, kernels,
-//   plan.step<format::AllocT>() ... artifact.plans.push_back(plan.take()); std::string bytes =
-//   packArtifact(artifact);
+//   plan.step<format::AllocT>() ...
+//   artifact.plans.push_back(plan.take());
+//   std::string bytes = packArtifact(artifact);
 
 #pragma once
 
@@ -27,14 +28,14 @@
 
 namespace frit {
 
-/// Body bytes of `artifact`, unframed.
+/// The bytes of the body, without a header.
 inline std::string packBody(const format::ArtifactT &artifact) {
   flatbuffers::FlatBufferBuilder builder(1 << 16);
   format::FinishArtifactBuffer(builder, format::Artifact::Pack(builder, &artifact));
   return std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
 }
 
-/// Header, body, and weights (already laid out as the body's Weight offsets say) as one file.
+/// Joins header, body and weights (laid out as the body's Weight offsets say) to a file.
 inline std::string frameArtifact(std::string_view body, std::string_view weights = {}) {
   Header header = {};
   header.magic = kMagic;
@@ -88,7 +89,7 @@ inline int64_t bytesOfElement(format::Dtype dtype) {
   }
 }
 
-/// Hands out registers and appends steps; constants are interned.
+/// Allocates registers and appends steps; constants are interned.
 class PlanBuilder {
 public:
   explicit PlanBuilder(format::Target target = format::Target::Cpu) { plan.target = target; }
@@ -121,7 +122,7 @@ public:
     tensor.strides = std::move(strides);
     return number;
   }
-  /// A tensor register of which only the call that makes it knows the shape.
+  /// A tensor register whose shape is known only after the call that makes it.
   uint32_t newOpaqueTensor(format::Dtype dtype, format::Device device = format::Device::Cpu) {
     auto tensor = std::make_unique<format::TensorT>();
     tensor->dtype = dtype;
@@ -134,8 +135,8 @@ public:
     plan.programs.push_back(std::make_unique<format::ProgramT>());
     return static_cast<uint32_t>(plan.programs.size() - 1);
   }
-  /// Appends an instruction that writes a fresh int register (use emitTo for the float file) and
-  /// returns it.
+  /// Appends an instruction that writes a new int register (use emitTo for the float file) and
+  /// returns the register.
   uint32_t emit(uint32_t program, format::Op op, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
     return emitTo(program, newInt(), op, a, b, c);
   }
@@ -145,8 +146,7 @@ public:
     return dst;
   }
 
-  /// Appends a step; fill the fields of what comes back: `builder.step<format::FreeT>().tensor =
-  /// t;`
+  /// Appends a step, whose fields the caller fills: `builder.step<format::FreeT>().tensor = t;`
   template <typename T> T &step() {
     plan.steps.push_back(std::make_unique<format::StepT>());
     format::ActionUnion &action = plan.steps.back()->action;
@@ -156,8 +156,8 @@ public:
 
   std::unique_ptr<format::PlanT> take() { return std::make_unique<format::PlanT>(std::move(plan)); }
 
-  /// Fields without a helper are filled directly: symbols, inputs, outputs, constants, kernels,
-  /// size_program.
+  /// The caller fills fields without a helper directly: symbols, inputs, outputs, constants,
+  /// kernels, size_program.
   format::PlanT plan;
 
 private:

@@ -1,5 +1,4 @@
-// Parts are compared as FlatBuffers packs them, one after the other: the object form has no
-// comparison of its own.
+// Compares parts in their packed FlatBuffers form, because the object form has no comparison.
 
 #include "runtime/artifact/ArtifactDifference.h"
 
@@ -25,7 +24,7 @@ template <typename T> bool isSame(const T &a, const T &b) {
   return bytesOfTable(a) == bytesOfTable(b);
 }
 
-/// "input 2 of the plan for Cpu is another", for the first of a list that differs.
+/// Describes the first element of a list that differs: "input 2 of the plan for Cpu is another".
 template <typename T>
 std::string differenceOf(const std::vector<std::unique_ptr<T>> &kept,
                          const std::vector<std::unique_ptr<T>> &expected, const char *what,

@@ -1,6 +1,5 @@
-// What one artifact says otherwise than another. A compilation is repeatable, so two artifacts of
-// one graph, one set of options and one compiler say the same; where they do not, the first place
-// is named.
+// Compares artifacts. Compilation is deterministic, so two artifacts of one graph, one set of
+// options and one compiler have the same contents; otherwise the first difference is reported.
 
 #pragma once
 
@@ -10,8 +9,8 @@
 
 namespace frit {
 
-/// "step 3 of the plan for Cpu is Free, not Launch"; empty where both say the same, whatever the
-/// order of their bytes. Weights are not looked at.
+/// "step 3 of the plan for Cpu is Free, not Launch"; empty if the contents are the same, even if
+/// the bytes are not. Weights are not compared.
 std::string firstDifference(const Artifact &kept, const Artifact &expected);
 
 } // namespace frit

@@ -18,13 +18,13 @@ Status refuse(std::string message) {
                        "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
 
-/// `place` says what has the name; nothing is written out for a good one.
+/// Checks a name. `place` makes the description of its owner, only for an error.
 template <typename Place> Status checkName(const flatbuffers::String *name, Place place) {
   std::string wrong = badName(name);
   return wrong.empty() ? Status::ok() : refuse("the name of " + place() + " " + wrong);
 }
 
-/// What has to have a name that is not empty.
+/// Checks a name that is required and must not be empty.
 template <typename Place> Status checkNamed(const flatbuffers::String *name, Place place) {
   return !name || name->size() == 0 ? refuse(place() + " has no name") : checkName(name, place);
 }
@@ -50,7 +50,7 @@ Status checkPlans(const format::Artifact &body) {
       return refuse("its plan for " + name + " is of code image " + std::to_string(plan->image()) +
                     ", which is not there or not for it");
     }
-    // Several are each of an image of their own.
+    // Several plans of a target must have an image each.
     auto [first, last] = std::pair(seen.lower_bound({plan->target(), 0}),
                                    seen.upper_bound({plan->target(), kNoRegister}));
     if (first != last && (!isOfImage || std::prev(last)->second == kNoRegister ||
@@ -134,7 +134,8 @@ bool isUtf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     auto lead = static_cast<unsigned char>(text[at]);
     if (lead < 0x80) {
-      // Nearly all text is ASCII, and every load reads all of it: eight bytes at a time.
+      // Nearly all text is ASCII, and every load checks all of it, so this reads eight bytes at a
+      // time.
       uint64_t eight = 0;
       while (text.size() - at >= sizeof(eight)) {
         std::memcpy(&eight, text.data() + at, sizeof(eight));

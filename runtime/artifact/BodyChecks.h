@@ -1,6 +1,6 @@
-// What FlatBuffers' verifier cannot see in the body of a file: that enums are known, entries lie
-// inside of their code, digests have the length of digests and texts are texts. The plans have
-// checks of their own (runtime/plan/PlanChecks). docs/Artifact.md numbers all of them.
+// Checks of a file's body beyond FlatBuffers' verifier: enums are known, entries lie inside of
+// their code, digests have the right length, and text is UTF-8. Plans have their own checks
+// (runtime/plan/PlanChecks). docs/Artifact.md numbers all of them.
 
 #pragma once
 
@@ -9,27 +9,27 @@
 
 namespace frit {
 
-/// Names and other texts are bounded, because errors repeat them.
+/// Lengths of names and texts are limited, because errors repeat them.
 inline constexpr size_t kMaxNameBytes = 4096;
 inline constexpr size_t kMaxRank = 64;
 
-/// Whether a list begins where its elements may: the verifier looks at the place of its length
-/// only.
+/// Whether a list is aligned for its elements; the verifier checks only the alignment of its
+/// length.
 template <typename T, typename L> bool isAligned(const L *list) {
   return !list || list->size() == 0 || reinterpret_cast<uintptr_t>(list->Data()) % alignof(T) == 0;
 }
 
 bool isUtf8(std::string_view text);
 
-/// Empty, or what is wrong with a name: too long, or no UTF-8.
+/// What is wrong with a name (too long, or not UTF-8); empty if nothing is.
 std::string badName(const flatbuffers::String *name);
 
-/// Checks that the weights are in one place, and that a file of their own has a name.
+/// Checks that the weights are in one place, and that a separate file of them has a name.
 /// `sectionBytes` is the length of the weights section.
 Status checkWeightsPlace(const format::Artifact &body, uint64_t sectionBytes);
 
-/// Checks everything of a verified body but its plans. `weightBytes` is the length of the weights
-/// section or file.
+/// Checks all of a verified body but its plans. `weightBytes` is the length of the weights section
+/// or file.
 Status checkBody(const format::Artifact &body, uint64_t weightBytes);
 
 } // namespace frit

@@ -1,6 +1,6 @@
-// What a cubin says of its entries: for each a section `.nv.info.<entry>`, a list of attributes as
-// ptxas and nvJitLink of CUDA 11 to 13 write them for all architectures. Only what a launch depends
-// on is read; of what is not understood about parameters nothing is assumed.
+// Reads a cubin's declarations of its entries. Each has a section `.nv.info.<entry>`, a list of
+// attributes as ptxas and nvJitLink of CUDA 11 to 13 write it for all architectures. Only
+// attributes that a launch depends on are read; parameters with unknown attributes are not trusted.
 
 #include "runtime/artifact/GpuCode.h"
 
@@ -41,7 +41,7 @@ struct Section {
 };
 
 Result<std::vector<Section>> readSections(std::span<const uint8_t> bytes) {
-  // Class 64 bits, little endian.
+  // 64-bit class, little endian.
   if (bytes.size() < kHeader ||
       std::memcmp(bytes.data(),
                   "\x7f"
@@ -71,7 +71,7 @@ Result<std::vector<Section>> readSections(std::span<const uint8_t> bytes) {
   return sections;
 }
 
-/// Up to the zero that ends it, which has to be there.
+/// The name that begins at `at`; it must be terminated by a zero.
 std::string_view nameAt(std::span<const uint8_t> names, uint32_t at) {
   if (at >= names.size()) {
     return {};

@@ -13,12 +13,12 @@ Status wrong(const std::string &what) {
                        "not a usable .frit artifact: " + what + "; compile it again");
 }
 
-/// Words and single signs of PTX; comments are passed over, and so are the bodies of functions.
+/// Splits PTX into words and single characters; skips comments and the bodies of functions.
 class PtxWords {
 public:
   explicit PtxWords(std::string_view text) : text(text) {}
 
-  /// Empty at the end.
+  /// The next word; empty at the end.
   std::string_view next() {
     skipBlanks();
     size_t start = at;
@@ -29,7 +29,7 @@ public:
     return text.substr(start, at - start);
   }
 
-  /// Behind the brace that closes the one just read.
+  /// Skips past the brace that matches the one just read.
   void skipBody() {
     for (size_t depth = 1; depth != 0;) {
       skipBlanks();
@@ -76,8 +76,8 @@ uint64_t readNumber(std::string_view word) {
   return number;
 }
 
-/// Reads `4, 2, 1`; returns the word behind it. What is no number, or none that a device takes, is
-/// a large one.
+/// Reads `4, 2, 1`; returns the word after it. Anything but a number, and numbers beyond the
+/// limits of devices, become a large number.
 std::string_view readProduct(PtxWords &words, uint64_t &product) {
   product = 1;
   std::string_view word;
@@ -88,7 +88,7 @@ std::string_view readProduct(PtxWords &words, uint64_t &product) {
   return word;
 }
 
-/// `.param .align 8 .b8 name[bytes]`, from behind `.align`.
+/// Reads `.param .align 8 .b8 name[bytes]`, starting after `.align`.
 Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
   bool isTable = readNumber(words.next()) == 8 && words.next() == ".b8" && !words.next().empty() &&
                  words.next() == "[";
@@ -101,7 +101,7 @@ Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
   return Status::ok();
 }
 
-/// Reads from behind `.entry` to the brace of the body.
+/// Reads from after `.entry` to the opening brace of the body.
 Status readEntry(PtxWords &words, GpuEntry &entry) {
   entry.name = words.next();
   std::string place = "the PTX of entry '" + std::string(entry.name.substr(0, 200)) + "' ";
@@ -146,7 +146,7 @@ Status readEntry(PtxWords &words, GpuEntry &entry) {
 } // namespace
 
 Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch) {
-  // The text may end in the zero that the driver wants.
+  // The text may end in the zero that the driver needs.
   while (!text.empty() && text.back() == '\0') {
     text.remove_suffix(1);
   }
@@ -186,8 +186,8 @@ std::vector<PtxPart> splitPtx(std::string_view text, size_t most) {
   if (most < 2 || kernels.size() < 2) {
     parts.push_back({std::string(text), {}});
   } else {
-    // The longest first, each to the part that is shortest so far: the time that a part takes goes
-    // with its length.
+    // Assigns kernels to parts, the longest first, each to the part that is shortest so far: the
+    // time for a part grows with its length.
     std::vector<size_t> order(kernels.size()), partOf(kernels.size());
     std::iota(order.begin(), order.end(), size_t(0));
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {

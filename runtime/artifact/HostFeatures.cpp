@@ -12,7 +12,8 @@ namespace {
 
 enum Register { Eax, Ebx, Ecx, Edx };
 
-/// Registers the system must keep: those of AVX, and the masks and wide registers of AVX-512.
+/// The registers that the operating system must save: those of AVX, and the masks and wide
+/// registers of AVX-512.
 constexpr uint64_t kNothing = 0, kAvx = 0x06, kAvx512 = 0xe6;
 
 struct Feature {
@@ -53,7 +54,7 @@ constexpr Feature kFeatures[] = {
     {"sse4.2", &CpuLeaves::one, Ecx, 20, kNothing},
 };
 
-/// The first of them make x86-64-v3, all of them x86-64-v4.
+/// The first kLevel3Count of them are x86-64-v3, all of them x86-64-v4.
 constexpr std::string_view kLevel4[] = {"avx",      "avx2",     "bmi",      "bmi2",    "f16c",
                                         "fma",      "lzcnt",    "movbe",    "popcnt",  "sse4.2",
                                         "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
@@ -77,7 +78,7 @@ CpuLeaves readLeaves() {
   constexpr uint32_t kSystemUsesXsave = 1u << 27;
   if (leaves.one[Ecx] & kSystemUsesXsave) {
     uint32_t low, high;
-    // xgetbv, as an instruction: its intrinsic wants a flag of the compiler.
+    // xgetbv as bytes: its intrinsic needs a compiler flag.
     __asm__(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
     leaves.kept = uint64_t(high) << 32 | low;
   }

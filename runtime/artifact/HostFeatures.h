@@ -1,7 +1,7 @@
-// Which code this machine can run. An image says the level of the x86-64 psABI it is for and what
-// it may use beyond it; both are looked up in what the processor says of itself and in what the
-// system keeps of its registers. No compiler's table takes part: the runtime is built by whatever
-// compiler a user has.
+// Decides which code this machine can run. An image requires a level of the x86-64 psABI and
+// possibly features beyond it; both are compared with what the processor reports and with the
+// registers that the operating system saves. The compiler's own tables are not used, because users
+// may build the runtime with any compiler.
 
 #pragma once
 
@@ -13,27 +13,27 @@
 
 namespace frit {
 
-/// What CPUID and XGETBV say: eax, ebx, ecx and edx of a leaf.
+/// The results of CPUID (eax, ebx, ecx and edx of a leaf) and XGETBV.
 struct CpuLeaves {
   uint32_t one[4] = {}, seven[4] = {}, sevenOne[4] = {}, extended[4] = {};
-  /// Which registers the system keeps: XCR0, 0 where it cannot be read.
+  /// The registers that the operating system saves: XCR0, or 0 if it cannot be read.
   uint64_t kept = 0;
 };
 
-/// All features that kernels make use of, by LLVM's names.
+/// All features that kernels may use, by LLVM's names.
 std::vector<std::string_view> kernelFeatures();
 
-/// Those of a level ("x86-64-v4"); none for one that is not known.
+/// The features of a level ("x86-64-v4"); none for an unknown level.
 std::span<const std::string_view> levelFeatures(std::string_view level);
 
-/// The kernels' features that such a machine has.
+/// The kernels' features that a machine with these leaves has.
 std::vector<std::string_view> featuresOf(const CpuLeaves &leaves);
 
-/// Those of this machine.
+/// The features of this machine.
 const std::vector<std::string_view> &hostFeatures();
 
-/// "avx512bw, gfni": what `host` lacks of a level and of the features beyond it; empty where it can
-/// run the code. What this version does not know is lacking.
+/// "avx512bw, gfni": the features of a level and beyond it that `host` lacks; empty if it can run
+/// the code. Features unknown to this version count as lacking.
 std::string missingFeatures(std::string_view level, const std::vector<std::string_view> &features,
                             const std::vector<std::string_view> &host = hostFeatures());
 

@@ -1,16 +1,16 @@
-// What a CPU kernel sees. This header is the truth of the calling convention between generated code
+// The interface of a CPU kernel. This header defines the calling convention between generated code
 // and the runtime: plain C layouts, fixed order, nothing from torch or LLVM.
 // codegen/cpu/ContextLayout.h mirrors the offsets and a static_assert in the compiler compares
-// them; changing anything here means raising kFormatVersion in Artifact.h.
+// them; a change here requires a new kFormatVersion in Artifact.h.
 //
-// A kernel is called on a sub-range of its units and may be called on several ranges at once from
-// several threads:
+// A kernel is called on a sub-range of its units, possibly on several ranges at once from several
+// threads:
 //
 //   int32_t kernel(const Context *context, int64_t begin, int64_t end);
 //
-// It returns 0, or the code it left in *context->error. All threads share one error record; a
-// kernel fills it only when `code` is still 0 (a race between two failing threads leaves one of the
-// two errors, either is true).
+// It returns 0, or the code that it stored in *context->error. All threads share one error record.
+// A kernel fills it only if `code` is still 0; of two threads that fail at once, either error may
+// remain.
 
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace frit {
 
-/// Functions too rare to be written out as vector code, in the order of `Callbacks::unary`.
+/// Functions too rare for vector code, in the order of `Callbacks::unary`.
 enum class UnaryCallback : uint32_t {
   Exp,
   Exp2,
@@ -54,35 +54,35 @@ enum class BinaryCallback : uint32_t { Pow, Atan2, Fmod, Hypot, Remainder, Count
 inline constexpr size_t kUnaryCallbackCount = static_cast<size_t>(UnaryCallback::Count);
 inline constexpr size_t kBinaryCallbackCount = static_cast<size_t>(BinaryCallback::Count);
 
-/// Addresses of this process's libm; every call is counted per thread.
+/// Addresses of this process's libm functions; calls are counted per thread.
 struct Callbacks {
   double (*unary[kUnaryCallbackCount])(double);
   double (*binary[kBinaryCallbackCount])(double, double);
 };
 
-/// Why a kernel stopped; the runtime words it as eager does.
+/// Why a kernel stopped; the runtime turns it into eager's message.
 enum class KernelError : int32_t {
   None = 0,
-  /// `index` is not in [-size, size); text of indexing: "index 5 is out of bounds for dimension 0
-  /// with size 3", the dimension counted among the index tensors.
+  /// `index` is not in [-size, size). Message of indexing: "index 5 is out of bounds for dimension
+  /// 0 with size 3", where the dimension counts the index tensors.
   IndexOutOfRange = 1,
   /// Integer division or remainder by zero: "ZeroDivisionError".
   DivisionByZero = 2,
-  /// A size or shift that must not be negative is.
+  /// A size or shift is negative.
   NegativeValue = 3,
   /// The same for embedding: "index out of range in self".
   EmbeddingIndexOutOfRange = 4,
-  /// The same for gather and scatter: "index 5 is out of bounds for dimension 0 with size 3" at
-  /// `operand`.
+  /// The same for gather and scatter: "index 5 is out of bounds for dimension 0 with size 3", with
+  /// the dimension in `operand`.
   GatherIndexOutOfRange = 5,
   /// cross-entropy's target: "Target 5 is out of bounds."
   TargetOutOfRange = 6,
-  /// index_select along the second dimension, which checks in a loop of its own: "INDICES element
-  /// is out of DATA bounds, ...".
+  /// index_select along the second dimension, which eager checks in a separate loop: "INDICES
+  /// element is out of DATA bounds, ...".
   SelectedIndexOutOfRange = 7,
 };
 
-/// The first error of a launch. `operand` is the dimension the index belongs to.
+/// The first error of a launch. `operand` is the dimension of the index.
 struct ErrorRecord {
   int32_t code;
   int32_t operand;
@@ -92,7 +92,7 @@ struct ErrorRecord {
 
 /// Arguments of one launch.
 struct Context {
-  /// Operands, then results; each at its first element.
+  /// Operands, then results; each points to its first element.
   void *const *pointers;
   /// Kernel parameters p0.., then integer and boolean host scalars.
   const int64_t *ints;

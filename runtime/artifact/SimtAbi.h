@@ -1,10 +1,10 @@
-// What a GPU kernel sees when it runs on the CPU under emulation. The kernel is the `gpu.func` that
-// also becomes PTX; everything the hardware would do for it (identify the thread, wait, exchange,
-// guard memory) is a call through `SimtOperations`, so its image needs nothing of the process but
-// this table. codegen/simt/SimtLayout.h mirrors the offsets and the compiler compares them.
+// The interface of a GPU kernel under emulation on the CPU. The kernel is the `gpu.func` that also
+// becomes PTX. Everything that the hardware would do for it (thread ids, barriers, shuffles, memory
+// checks) is a call through `SimtOperations`, so its image needs nothing else of the process.
+// codegen/simt/SimtLayout.h mirrors the offsets and the compiler compares them.
 //
-// An entry is called once for each thread of the grid, on a stack of its own:   void entry(const
-// SimtContext *context); A call that fails (an access out of bounds, a race) does not return.
+// An entry is called once for each thread of the grid, on a stack of its own: void entry(const
+// SimtContext *context). A call that fails (an access out of bounds, a race) does not return.
 
 #pragma once
 
@@ -17,31 +17,31 @@ struct SimtContext;
 /// Bits of `flags` of an access.
 enum SimtAccess : int32_t { kSimtStore = 1, kSimtShared = 2 };
 
-/// How a shuffle names the lane it reads, in the order of gpu.shuffle's modes.
+/// How a shuffle selects the lane that it reads, in the order of gpu.shuffle's modes.
 enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
 
-/// The approximate instructions of PTX that kernels use, with the index that
-/// codegen/simt/SimtLayout.h names them by.
+/// The approximate instructions of PTX that kernels use, by their index in
+/// codegen/simt/SimtLayout.h.
 enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div, Reciprocal };
 
 /// `site` numbers the barriers and shuffles of a kernel in the order of its text.
 struct SimtOperations {
-  /// Before every load and store.
+  /// Called before every load and store.
   void (*access)(const SimtContext *, const void *address, int64_t bytes, int32_t flags);
   void (*barrier)(const SimtContext *, int32_t site);
-  /// The bits of `value` in another lane of the warp; the own value where that lane lies outside of
-  /// `width`.
+  /// Returns the bits of `value` in another lane of the warp; the thread's own value if that lane
+  /// lies outside of `width`.
   uint32_t (*shuffle)(const SimtContext *, uint32_t value, int32_t mode, int32_t operand,
                       int32_t width, int32_t site);
-  /// An error of data; codes as in KernelError.
+  /// Reports an error in the data; codes as in KernelError.
   void (*fail)(const SimtContext *, int32_t code, int32_t dimension, int64_t index, int64_t size);
-  /// Passed when all threads of all blocks of the cluster wait at it.
+  /// Returns when all threads of all blocks of the cluster have reached it.
   void (*clusterBarrier)(const SimtContext *, int32_t site);
-  /// An address in the block's shared memory to the same place in that of another block of the
+  /// Maps an address in the block's shared memory to the same place in that of another block of the
   /// cluster.
   void *(*mapShared)(const SimtContext *, void *address, int32_t block);
-  /// The result of an approximate instruction, off by what a device may be off. `b` is 0 where
-  /// there is one operand.
+  /// The result of an approximate instruction, with an error that a device may make. `b` is 0 for a
+  /// single operand.
   float (*approximate)(const SimtContext *, int32_t instruction, float a, float b);
 };
 
@@ -53,7 +53,7 @@ struct SimtContext {
   void *shared;
   const SimtOperations *operations;
   const Callbacks *callbacks;
-  /// The emulator's own.
+  /// Used by the emulator.
   void *thread;
   int32_t threadId[3];
   int32_t blockId[3];

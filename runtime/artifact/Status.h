@@ -1,6 +1,6 @@
-// How the runtime reports what went wrong without exceptions: a Status that cannot be dropped on
-// the floor, and a Result that is a value or a Status. The kind decides what the edge (Python, a
-// tool) raises; the message is one line that names the place, the value and the way out.
+// Error reporting of the runtime without exceptions: a Status that must not be ignored, and a
+// Result that is a value or a Status. The kind decides which exception Python or a tool raises; the
+// message is one line with the place, the value and what the user can do.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace frit {
 
 enum class ErrorKind {
-  /// The bytes are not an artifact this runtime can trust: truncated, altered, another version.
+  /// The bytes are not a usable artifact: truncated, altered, of another version.
   BadArtifact,
   /// The caller's arguments do not fit what was compiled.
   BadInput,
@@ -19,15 +19,15 @@ enum class ErrorKind {
   Index,
   /// Eager would raise ZeroDivisionError or RuntimeError("ZeroDivisionError").
   ZeroDivision,
-  /// The machine or the installed software cannot do it (no driver, missing CPU feature).
+  /// The machine or the installed software does not support it (no driver, missing CPU feature).
   Unsupported,
   OutOfMemory,
-  /// A device or a host call failed while running.
+  /// A device or host call failed.
   Runtime,
   /// A call returned another shape or type than the graph was traced with.
   Disagreement,
-  /// An exception is already pending at the edge (Python's error indicator is set, a C++ exception
-  /// is stored).
+  /// An exception is already pending outside of the runtime (Python's error indicator is set, a C++
+  /// exception is stored).
   Pending,
 };
 
@@ -68,7 +68,7 @@ private:
   Status failure;
 };
 
-/// Hands a failure to the caller.
+/// Returns the error to the caller if there is one.
 #define FRIT_RETURN_IF_ERROR(expression)                                                           \
   do {                                                                                             \
     if (::frit::Status fritStatus = (expression); !fritStatus.isOk()) {                            \

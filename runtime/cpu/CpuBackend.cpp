@@ -38,15 +38,15 @@ Result<std::unique_ptr<CpuBackend>> CpuBackend::create(const DecodedPlan &plan) 
   return backend;
 }
 
-/// All items of a list in one go over the threads: their units one after the other, each range of
-/// which may touch several items.
+/// Runs all items of a list in one parallel-for: their units are concatenated, and a range may
+/// cover several items.
 Status CpuBackend::launchList(const KernelArguments &arguments, TensorHost &host) const {
   const LaunchSite &site = *arguments.site;
   ErrorRecord error = {};
   struct Work {
     KernelFunction function;
     std::vector<Context> contexts;
-    /// Where the units of each item end.
+    /// The end of each item's units.
     std::vector<int64_t> ends;
   } work;
   const Launch &launch = launches[firstLaunch[site.kernel][arguments.variantIndex]];

@@ -1,6 +1,6 @@
-// Kernels of a plan on the CPU: entries are looked up once, a launch is a direct call, or a
-// parallel-for where there is more than one grain of work. What a kernel leaves in its error record
-// becomes the sentence eager would have raised.
+// Runs the kernels of a plan on the CPU. Entries are looked up once; a launch is a direct call, or
+// a parallel-for if there is more than one grain of work. An error record becomes the message that
+// eager would have raised.
 
 #pragma once
 
@@ -12,11 +12,12 @@ namespace frit {
 
 class CpuBackend : public KernelBackend {
 public:
+  /// Maps the plan's code; fails if this machine cannot run it or an entry is missing.
   static Result<std::unique_ptr<CpuBackend>> create(const DecodedPlan &plan);
 
   Status launch(const KernelArguments &arguments, TensorHost &host) override;
 
-  /// "x86-64-v4" ...; empty when the plan has no kernels.
+  /// "x86-64-v4" ...; empty if the plan has no kernels.
   std::string_view level() const { return code.level(); }
 
 private:
@@ -29,12 +30,13 @@ private:
   Status launchList(const KernelArguments &arguments, TensorHost &host) const;
 
   CodeMapping code;
-  /// Launches of all variants of all kernels in a row, and where those of (kernel, variant) begin.
+  /// The launches of all variants of all kernels, and the index of the first one of (kernel,
+  /// variant).
   std::vector<Launch> launches;
   std::vector<std::vector<uint32_t>> firstLaunch;
 };
 
-/// The words of eager for an error record.
+/// Eager's message for an error record.
 Status kernelError(const ErrorRecord &record);
 
 } // namespace frit

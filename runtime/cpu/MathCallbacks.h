@@ -1,5 +1,5 @@
-// The table behind Context::callbacks: f64 functions too rare to be written out as vector code,
-// taken from this process's libm.
+// The table behind Context::callbacks: f64 functions of this process's libm that are too rare for
+// vector code.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace frit {
 
 const Callbacks &mathCallbacks();
 
-/// How often kernels on this thread went through the table.
+/// The number of calls through the table by kernels on this thread.
 uint64_t mathCallbackCount();
 
 } // namespace frit

@@ -1,5 +1,5 @@
-// Threads for who has no torch. A call hands the same body to all of them and takes part itself;
-// between calls they sleep.
+// A thread pool for hosts without torch. A call runs one body on all threads including its own;
+// between calls the threads sleep.
 
 #pragma once
 
@@ -13,12 +13,12 @@ namespace frit {
 
 class ThreadPool {
 public:
-  /// 0: one thread for each processor.
+  /// 0: one thread per processor.
   explicit ThreadPool(unsigned threads = 0);
   ~ThreadPool();
 
-  /// Splits [0, units) into at most one piece for each thread, none under `grain` but the last;
-  /// returns when all are done.
+  /// Splits [0, units) into at most one piece per thread, each but the last of at least `grain`
+  /// units; returns when all are done.
   void run(int64_t units, int64_t grain, RangeBody body, void *argument);
   unsigned size() const { return static_cast<unsigned>(workers.size()) + 1; }
 
@@ -33,7 +33,7 @@ private:
   static void runPiece(const Job &job, int64_t piece);
 
   std::vector<std::thread> workers;
-  /// One call at a time.
+  /// Only one call runs at a time.
   std::mutex callLock;
   std::mutex lock;
   std::condition_variable wake, done;

@@ -11,7 +11,7 @@ namespace frit {
 namespace {
 
 constexpr DriverCode kOutOfMemory = 2, kNotReady = 600;
-/// What drivers make of the trap behind the check of an index.
+/// The driver's codes for the trap of a failed index check.
 constexpr DriverCode kIllegalInstruction = 715, kLaunchFailed = 719;
 constexpr int64_t kGridLimits[] = {std::numeric_limits<int32_t>::max(), 65535, 65535};
 
@@ -72,7 +72,7 @@ std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch,
   const auto *lines = plan->artifact->root().sources();
   if (lines && kernel.sources() && kernel.sources()->size() != 0 &&
       kernel.sources()->Get(0) < lines->size()) {
-    // The place and the beginning of the line of code: a message is one line.
+    // The place and the beginning of the line of code, because a message is one line.
     constexpr size_t kLongestLine = 100;
     std::string line = lines->Get(kernel.sources()->Get(0))->str();
     what +=
@@ -85,7 +85,7 @@ bool CudaBackend::freedMemory(DriverStream stream, TensorHost &host) const {
   return !driver->isCapturing(stream) && host.releaseCachedMemory();
 }
 
-/// Until everything on the stream has ended. Asks, and so can give up.
+/// Waits until everything on the stream has finished. Polls, so that it can give up.
 Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const {
   auto start = std::chrono::steady_clock::now();
   for (auto pause = std::chrono::microseconds(10);;
@@ -182,7 +182,7 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
                            wordLaunch(launched, grid) + ": the grid is larger than a device takes");
     }
   }
-  // How many blocks a cluster has stands in the code.
+  // The size of a cluster is part of the code.
   if (grid[0] % source.cluster_x() != 0) {
     return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) +
                                                  ": the grid is no multiple of a cluster of " +
@@ -217,8 +217,8 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
                                                      : Status::ok();
 }
 
-/// The items that have blocks fill the table from its beginning; the driver copies it, into a graph
-/// too where one is captured.
+/// Launches a list: the items that have blocks fill the table, which the driver copies (also into a
+/// graph that is being captured).
 Status CudaBackend::launchList(LaunchSink *sink, const KernelArguments &arguments,
                                const CudaModules::Loaded &loaded, DriverStream stream,
                                TensorHost &host) const {

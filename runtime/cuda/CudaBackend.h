@@ -1,9 +1,9 @@
-// Kernels of a plan on a GPU. A launch is filling an array of addresses and one driver call on the
-// current stream; nothing waits.
+// Runs the kernels of a plan on a GPU. A launch fills an array of addresses and makes one driver
+// call on the current stream, without waiting.
 //
-// Errors name kernel, graph, the user's line and the launch. After an error that destroys the
-// context nothing is retried: every later call says what happened first and that the process has to
-// be restarted.
+// Errors name the kernel, the graph, the user's source line and the launch. After an error that
+// destroys the context nothing is retried: every later call repeats the first error and says that
+// the process has to be restarted.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace frit {
 
 class CudaBackend : public KernelBackend {
 public:
-  /// Where launches go that do not simply go to a stream.
+  /// Receives launches that do not simply go to a stream.
   class LaunchSink {
   public:
     virtual ~LaunchSink() = default;
@@ -26,28 +26,28 @@ public:
                                                      std::shared_ptr<Driver> driver,
                                                      JitLinkerSource linker = {});
 
-  /// Before a call allocates anything.
+  /// Checked before a call allocates anything.
   Status ready() override { return driver->usable(); }
   Status launch(const KernelArguments &arguments, TensorHost &host) override {
     return launchInto(nullptr, arguments, host);
   }
-  /// `sink` null: the current stream.
+  /// With `sink` null the launch goes to the current stream.
   Status launchInto(LaunchSink *sink, const KernelArguments &arguments, TensorHost &host);
   std::vector<std::pair<std::string, uint64_t>> counters() const override;
 
-  /// Waits after each launch, so that an error is found where it happens (FRIT_CUDA_SYNC=1); for so
-  /// long at most.
+  /// Waits after each launch, for at most `patience`, so that an error is attributed to its kernel
+  /// (FRIT_CUDA_SYNC=1).
   bool synchronous = false;
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 
-  /// What to tell the user; after an error that destroys the context nothing runs any more.
+  /// The error for the user. After an error that destroys the context nothing runs any more.
   Status failed(DriverCode code, const std::string &what) const;
-  /// Whether asking for memory again is worth it. What is cached cannot be given back while a
-  /// stream is captured: that would break the capture.
+  /// Frees cached memory; whether an allocation is worth repeating. During a stream capture cached
+  /// memory cannot be freed, because that would break the capture.
   bool freedMemory(DriverStream stream, TensorHost &host) const;
   bool isCapturing(DriverStream stream) const { return driver->isCapturing(stream); }
   const DriverTable &call() const { return driver->call(); }
-  /// How messages call kernel `number` of the plan.
+  /// The name of kernel `number` of the plan, for messages.
   std::string kernelName(uint32_t number) const;
 
 private:

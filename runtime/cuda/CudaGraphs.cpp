@@ -10,7 +10,8 @@ namespace {
 
 constexpr DriverCode kOutOfMemory = 2;
 constexpr unsigned kNonBlocking = 1;
-/// Keys that are remembered, captured or not; reasons that are told apart.
+/// The most keys that are remembered, captured or not, and the most reasons that are counted
+/// separately.
 constexpr size_t kMostKeys = 128, kMostReasons = 32;
 
 constexpr const char *kHasKept =
@@ -47,7 +48,7 @@ Status CudaGraphs::Walk::launch(const KernelArguments &arguments, TensorHost &ho
 DriverCode CudaGraphs::Walk::launch(const DriverKernelNode &launch, DriverStream stream) {
   const DriverTable &call = backend.call();
   if (mode == Mode::Update) {
-    // More launches than nodes: it does not fit, and is told so at the end.
+    // With more launches than nodes the graph does not fit, which `fits` reports at the end.
     return met++ < known.size()
                ? call.cuGraphExecKernelNodeSetParams(graph, known[met - 1], &launch)
                : 0;
@@ -58,7 +59,7 @@ DriverCode CudaGraphs::Walk::launch(const DriverKernelNode &launch, DriverStream
   int status = 0;
   const DriverGraphNode *last = nullptr;
   size_t count = 0;
-  // What the next launch would wait for is the node of this one.
+  // The node that the next launch would depend on is that of this launch.
   code =
       code ? code : call.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &count);
   constexpr DriverCode kUnknown = 999;
@@ -114,13 +115,13 @@ CudaGraphs::~CudaGraphs() {
     if (isUsable) {
       drop(entry);
     } else if (entry.ofOperators.object) {
-      // Never destroyed: that would call a driver that is lost, or another process's.
+      // Leaked, because destroying it would call a lost driver, or another process's.
       new OperatorCapture::Graph(std::move(entry.ofOperators));
     }
   }
 }
 
-/// Kernels and operators of a call, each counted as one that launches something.
+/// The most launches of a call: all its kernels, and one for each operator.
 uint64_t CudaGraphs::mostLaunches() const {
   uint64_t most = plan->atenCalls.size();
   for (const LaunchSite &site : plan->sites) {
@@ -205,7 +206,7 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
     }
     bool isEarly = ++entry.calls <= kCallsBeforeCopies && waitsForForward(inputs, entry.fixed);
     if (isNew || isEarly) {
-      // As without graphs.
+      // Runs without a graph.
     } else if (!plan->atenCalls.empty() && !entry.isCaptured() && entry.refused.empty()) {
       isToCapture = true;
     } else {
@@ -213,7 +214,7 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
       if (why.empty()) {
         std::shared_ptr<GraphLane> lane = entry.lane;
         ForkSafeGuard ofLane(lane->lock);
-        // Only what torch's captures allocate comes from the memory that results are kept in.
+        // Kept results lie in memory that only torch's captures allocate from.
         KeptResults::Conflict conflict = entry.ofOperators.object
                                              ? lane->kept.conflict(&entry, entry.order)
                                              : KeptResults::Conflict::None;
@@ -236,7 +237,7 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
                      : plain(inputs, outputs, why);
 }
 
-/// Why this call is not the launch of a graph; empty where it is.
+/// Readies the graph of this call; returns why the call cannot launch it, or an empty string.
 std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const InputValue> inputs,
                                 DriverContext context, DriverStream stream) {
   if (!entry.refused.empty() || (entry.isCaptured() && entry.exact == exact)) {
@@ -254,12 +255,12 @@ std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const 
       ++counts.updates;
       return "";
     }
-    // Some of its nodes are of this call, others of an earlier one.
+    // Some nodes have been updated for this call and others not.
     dropCounted(entry);
     if (!status.isOk()) {
       return status.message();
     }
-    // These sizes take other kernels: a new graph takes its place.
+    // These sizes need other kernels, so the graph is captured anew.
   }
   entry.lane = pool.lane(context, stream, driver);
   Status status;
@@ -274,7 +275,7 @@ std::string CudaGraphs::prepare(Entry &entry, const Key &exact, std::span<const 
   entry.lane.reset();
   std::string why = status.isOk() ? "its memory is held by the process this one was forked from"
                                   : status.message();
-  // Memory may be there another time, but for a training step's.
+  // Memory may be available later, so this is not remembered, except in a training step.
   if (status.isOk() || status.kind() != ErrorKind::OutOfMemory || anyKeptResults) {
     entry.refused = why;
   }
@@ -297,14 +298,14 @@ void CudaGraphs::dropCounted(Entry &entry) {
   drop(entry);
 }
 
-/// Forgets what was met longest ago, where there is too much of it.
+/// Evicts the least recently used entries beyond the limits.
 void CudaGraphs::makeRoom() {
   dropOldest(kMostKeys, [](const Entry &entry) { return !entry.isCaptured(); });
   dropOldest(mostGraphs, [](const Entry &entry) { return entry.isCaptured(); });
   dropOldest(kMostKeeping, [](const Entry &entry) { return entry.keeps(); });
 }
 
-/// `isOne` says what is counted. What is used now is never the oldest.
+/// `isOne` says which entries count. The entry in use is never the oldest.
 void CudaGraphs::dropOldest(size_t most, bool (*isOne)(const Entry &)) {
   auto isDroppable = [&](const auto &one) { return isOne(one.second); };
   for (auto there = static_cast<size_t>(std::count_if(entries.begin(), entries.end(), isDroppable));
@@ -336,7 +337,8 @@ void CudaGraphs::drop(Entry &entry) {
   entry.lane.reset();
 }
 
-/// Walks the plan in the memory of the graph; fills what a launch of it has to do beside.
+/// Walks the plan with the graph's memory, and records the copies and results of a launch in
+/// `entry`.
 Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
                         DriverStream stream, Entry &entry) {
   recording.begin(memory, stream);
@@ -364,7 +366,8 @@ Status CudaGraphs::walk(std::span<const InputValue> inputs, GraphMemory &memory,
   return recordResults(outputs, entry);
 }
 
-/// What the call gives back next; null where that is no tensor whose memory must be told.
+/// Records the next result of the call; returns null if it is not a tensor whose memory has to be
+/// found.
 CudaGraphs::Result *CudaGraphs::addResult(const OutputValue &output, Entry &entry) const {
   const format::Output &spec =
       *plan->source->outputs()->Get(static_cast<uint32_t>(entry.results.size()));
@@ -423,7 +426,7 @@ Status CudaGraphs::recordResults(std::span<OutputValue> outputs, Entry &entry) c
   return Status::ok();
 }
 
-/// Why a graph of what was walked would be no gain; empty where it is one.
+/// Why a graph of the walked plan would not pay; empty if it does.
 std::string CudaGraphs::notWorth(const Entry &entry, uint64_t launches) {
   uint64_t copies = entry.copies.size(), bytes = 0, evictions = counters().evictions;
   for (const CopyIn &copy : entry.copies) {
@@ -449,8 +452,8 @@ std::string CudaGraphs::notWorth(const Entry &entry, uint64_t launches) {
                                            " graphs were made and dropped";
 }
 
-/// Makes the graph of a call, or says why there is none. Whatever happens, nothing was computed and
-/// nothing is lost.
+/// Captures the graph of a call, or returns why it cannot. A capture executes nothing, so a failure
+/// has no effects.
 Status CudaGraphs::capture(Entry &entry, std::span<const InputValue> inputs) {
   FRIT_RETURN_IF_ERROR(plan->atenCalls.empty() ? captureKernels(entry, inputs)
                                                : captureOperators(entry, inputs));
@@ -481,13 +484,13 @@ Status CudaGraphs::captureKernels(Entry &entry, std::span<const InputValue> inpu
   return record(entry, inputs, memory);
 }
 
-/// Other threads may allocate and wait meanwhile.
+/// The capture is thread-local: other threads may allocate and synchronise meanwhile.
 DriverCode CudaGraphs::beginCapture(DriverStream stream) const {
   constexpr int kThreadLocalCapture = 1;
   return driver->call().cuStreamBeginCapture(stream, kThreadLocalCapture);
 }
 
-/// Writes another call into the nodes of a graph. Launches that are under way keep what they had.
+/// Updates the nodes of a graph for another call. Launches in progress keep their values.
 Status CudaGraphs::update(Entry &entry, std::span<const InputValue> inputs) {
   GraphMemory memory(*entry.lane);
   recorded.update(entry.graph, entry.nodes);
@@ -504,7 +507,7 @@ Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, Grap
   }
   Status status = walk(inputs, memory, stream, entry);
   DriverGraph graph = nullptr;
-  // Ended in any case: a stream that is left capturing would never run again.
+  // Always ended: a stream that stays in capture mode could never run again.
   code = call.cuStreamEndCapture(stream, &graph);
   if (status.isOk() && (code != 0 || !graph)) {
     status = backend.failed(code, "ending a capture");
@@ -514,7 +517,7 @@ Status CudaGraphs::record(Entry &entry, std::span<const InputValue> inputs, Grap
   }
   if (status.isOk() && onlyExact.empty()) {
     entry.source = graph;
-    // Copies have nodes that nobody writes to: such a graph never fits another call.
+    // Copies make nodes that are not updated, so such a graph fits no other call.
     entry.nodes = recording.copied() == 0 ? recorded.nodes : std::vector<DriverGraphNode>();
   } else if (graph) {
     call.cuGraphDestroy(graph);

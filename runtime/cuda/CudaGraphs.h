@@ -1,15 +1,16 @@
-// Calls as CUDA graphs (mode "reduce-overhead"): all kernels of a call in one launch. A graph is
-// made when a call comes for the second time: on the same stream, with the same static arguments
-// (parameters and buffers, whose addresses the graph keeps), with sizes that round up to the same
-// bucket. A launch of other sizes, strides or numbers than the one before writes them into the
-// graph's nodes first; so no kernel computes more than it is asked for, and there is one set of
-// kernels. The other arguments are copied into memory of the graph in front of each launch and the
-// results out of it into fresh tensors behind, so that nobody has to know: results can be kept,
-// arguments may lie anywhere, and all graphs of a stream share one memory (GraphPool). What a
-// forward keeps for its backward stays where it is (KeptResults). Calls of operators are captured
-// by torch, in memory of its own, a graph for each size (OperatorGraphs.cpp).
+// Runs calls as CUDA graphs (mode "reduce-overhead"): all kernels of a call in one launch. A graph
+// is made at the second call with the same key: the same stream, the same static arguments
+// (parameters and buffers, whose addresses the graph contains), and sizes that round up to the same
+// buckets. If sizes, strides or numbers differ from the previous launch they are first written into
+// the graph's nodes, so kernels compute only the call's own sizes, and there is one set of kernels.
+// Other arguments are copied into the graph's memory before each launch, and results are copied out
+// into fresh tensors after it: results can be held, arguments may lie anywhere, and all graphs of a
+// stream share one memory (GraphPool). Results that a forward saves for its backward stay in place
+// (KeptResults). Calls of operators are captured by torch, in its own memory, with one graph per
+// size (OperatorGraphs.cpp).
 //
-// What cannot be captured, or would not gain, runs as without graphs, counted by the reason.
+// A call that cannot be captured, or would not gain, runs without a graph and is counted by the
+// reason.
 
 #pragma once
 
@@ -24,20 +25,19 @@ namespace frit {
 
 struct GraphCounters {
   uint64_t captures = 0, replays = 0, evictions = 0;
-  /// Bytes of results that stay in memory of graphs, now.
+  /// Bytes of results that currently stay in memory of graphs.
   uint64_t keptBytes = 0;
-  /// Replays for which a graph got other sizes than it had.
+  /// Replays before which a graph was updated to other sizes.
   uint64_t updates = 0;
-  /// Graphs that serve one size only although sizes vary, by the reason.
+  /// Graphs that serve only one size although sizes are dynamic, by the reason.
   std::map<std::string, uint64_t> exact;
-  /// Calls that ran without a graph, by the reason. A call that is met for the first time is no
-  /// such call.
+  /// Calls that ran without a graph, by the reason. The first call with a key does not count.
   std::map<std::string, uint64_t> notCaptured;
 };
 
 class CudaGraphs {
 public:
-  /// `operators`: null where nobody captures operators. Everything must outlive the object.
+  /// `operators`: null if operators cannot be captured. All arguments must outlive the object.
   CudaGraphs(std::shared_ptr<const DecodedPlan> plan, TensorHost &host, CudaBackend &backend,
              PlanExecutor &executor, std::shared_ptr<Driver> driver, GraphPool &pool,
              const GraphTensors &tensors, OperatorCapture *operators = nullptr);
@@ -45,24 +45,23 @@ public:
   CudaGraphs(const CudaGraphs &) = delete;
   CudaGraphs &operator=(const CudaGraphs &) = delete;
 
-  /// The value of a constant, as PlanExecutor::bindConstant.
+  /// Binds the value of a constant, as PlanExecutor::bindConstant.
   Status bindConstant(uint32_t number, void *handle);
-  /// As PlanExecutor::run.
+  /// Runs a call, as PlanExecutor::run.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   GraphCounters counters();
   /// Counts a call that ran without a graph.
   void count(const std::string &why);
 
-  /// At most so many graphs are kept, and so many of those that have results in memory of their
-  /// own.
+  /// The most graphs that are kept, and the most with kept results in memory of their own.
   size_t mostGraphs = 16;
   static constexpr size_t kMostKeeping = 4;
-  /// Calls before one is captured whose kept arguments are no results of a graph, because its
-  /// forward may become one yet.
+  /// Calls of a backward that wait, before they are captured with copies of the saved tensors, for
+  /// the forward to get a graph.
   static constexpr uint64_t kCallsBeforeCopies = 3;
-  /// Fewer kernels are launched one by one.
+  /// With fewer kernels than this, they are launched one by one.
   static constexpr uint64_t kFewestKernels = 4;
-  /// What may be copied for each launch that is saved.
+  /// The most bytes that may be copied for each launch that is saved.
   static constexpr uint64_t kBytesPerLaunch = 1 << 20;
 
 private:
@@ -74,8 +73,8 @@ private:
     char *to;
     uint64_t bytes;
   };
-  /// A tensor that is made anew by each call and filled from the graph's memory.
-  /// One that is kept stays there instead, and calls look at it.
+  /// A tensor that each call allocates and fills from the graph's memory. A kept one stays in that
+  /// memory, and the calls' results are views of it.
   struct Fresh {
     std::vector<int64_t> sizes, strides;
     int64_t offset;
@@ -89,12 +88,12 @@ private:
     OutputValue::Kind kind = OutputValue::Kind::None;
     int64_t integer = 0;
     double real = 0;
-    /// Of a tensor: where it lies. `number` is that of a Fresh or of an argument; a constant is
+    /// The location of a tensor. `number` is that of a Fresh or of an argument; a constant is
     /// `original`.
     RecordedStorage::Kind storage = RecordedStorage::Kind::Fresh;
     uint32_t number = 0;
     void *original = nullptr;
-    /// The tensor of the storage itself, or a look at it.
+    /// Whether it is the tensor of the storage itself or a view of it.
     bool isWhole = true;
     int64_t lookOffset = 0;
     std::vector<int64_t> sizes, strides;
@@ -102,32 +101,32 @@ private:
     format::Dtype dtype = {};
     format::Device device = {};
   };
-  /// What is known of a key: that it was met, its graph, or why there is none.
+  /// The state of a key: it was seen, has a graph, or cannot have one for a reason.
   struct Entry {
     bool isCaptured() const { return graph || ofOperators.object; }
     bool keeps() const { return keptBytes != 0; }
 
     uint64_t lastUse = 0, calls = 0;
-    /// Which arguments the graph has at the addresses of the key.
+    /// The arguments that the graph reads at the addresses in the key.
     std::vector<bool> fixed;
-    /// The graph's number among those that share its memory, and the bytes of results that stay in
-    /// it.
+    /// The graph's capture number among those that share its memory, and the bytes of its kept
+    /// results.
     uint64_t order = 0, keptBytes = 0;
     std::string refused;
     DriverGraphExec graph = nullptr;
-    /// The arguments `graph` is for: all of the call.
+    /// The argument values that `graph` is currently set to.
     Key exact;
-    /// What `graph` was made from, whose nodes stand for those of `graph` when it is given other
-    /// arguments.
+    /// The graph that `graph` was instantiated from; its nodes identify those of `graph` in
+    /// updates.
     DriverGraph source = nullptr;
     std::vector<DriverGraphNode> nodes;
-    /// The owner of `graph` where operators of torch are in it.
+    /// The owner of `graph` if it contains operators of torch.
     OperatorCapture::Graph ofOperators;
     std::shared_ptr<GraphLane> lane;
     std::vector<CopyIn> copies;
     std::vector<Fresh> fresh;
     std::vector<Result> results;
-    /// Where results lie that are kept for a backward and part of a parameter.
+    /// Addresses of kept results that are part of a parameter.
     std::vector<const void *> steady;
     std::vector<uint32_t> bumps;
     std::string kernels;
@@ -140,8 +139,9 @@ private:
     void *handle;
   };
   struct Group;
-  /// Kernels of a call: counted while memory is decided about; launched on a stream that is
-  /// captured; or written into the nodes of a graph that is there.
+  /// A backend for the kernels of a call with three modes: it counts them while memory is assigned,
+  /// launches them on a stream that is being captured, or writes them into the nodes of an existing
+  /// graph.
   class Walk : public KernelBackend, private CudaBackend::LaunchSink {
   public:
     explicit Walk(CudaBackend &backend) : backend(backend) {}
@@ -150,13 +150,13 @@ private:
     void count();
     void capture();
     void update(DriverGraphExec graph, std::span<const DriverGraphNode> nodes);
-    /// Whether an update met all nodes and no more.
+    /// Whether an update met exactly the existing nodes.
     bool fits() const { return met == known.size(); }
 
     CudaBackend &backend;
     uint64_t launches = 0;
     std::string names;
-    /// Of a capture.
+    /// The nodes of a capture.
     std::vector<DriverGraphNode> nodes;
 
   private:
@@ -170,8 +170,9 @@ private:
   static std::string tooFew(uint64_t launches);
   std::string whyNever() const;
   std::string whyExact() const;
-  /// `exact`: all that a call's launches depend on; `key`: what tells graphs apart. False with the
-  /// reason where no call like this can be captured. `fixed`: arguments that are not copied.
+  /// Computes `key`, which distinguishes graphs, and `exact`, everything that a call's launches
+  /// depend on. Returns false with a reason if no such call can be captured. `fixed`: arguments
+  /// that are not copied.
   bool keysOf(std::span<const InputValue> inputs, DriverContext context, DriverStream stream,
               Key &key, Key &exact, std::vector<bool> &fixed, std::string &why) const;
   bool waitsForForward(std::span<const InputValue> inputs, const std::vector<bool> &fixed) const;
@@ -181,7 +182,7 @@ private:
   Status captureKernels(Entry &entry, std::span<const InputValue> inputs);
   DriverCode beginCapture(DriverStream stream) const;
   uint64_t mostLaunches() const;
-  // OperatorGraphs.cpp: with operators of torch.
+  // OperatorGraphs.cpp: graphs with operators of torch.
   std::string whyNotOperators() const;
   std::string stepNames() const;
   Status runAndCapture(const Key &key, const Key &exact, DriverContext context, DriverStream stream,
@@ -224,16 +225,16 @@ private:
   std::vector<bool> statics, keptArguments, keptResults;
   bool anyKeptArguments, anyKeptResults;
   OperatorCapture *operators;
-  /// Each launch draws new numbers, which only torch can see to.
+  /// Each launch draws new random numbers, so torch must launch the graph.
   bool isRandom = false;
-  /// Why nothing of this plan is ever captured, and why its graphs are for one size each; empty
-  /// where it may be, or they are not.
+  /// Why nothing of this plan is ever captured, and why its graphs serve one size each; empty
+  /// otherwise.
   std::string never, onlyExact;
 
   ForkSafeLock lock;
   RecordingHost recording;
   Walk recorded;
-  /// Runs what is captured; in the world of `recording`, or in the real one where operators are
+  /// Runs the plan for a capture: with `recording` as host, or with the real host if operators are
   /// called.
   std::unique_ptr<PlanExecutor> recorder;
   std::map<Key, Entry> entries;

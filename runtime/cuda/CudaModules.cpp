@@ -58,8 +58,8 @@ CudaModules::CudaModules(std::shared_ptr<const DecodedPlan> plan, std::shared_pt
 }
 
 CudaModules::~CudaModules() {
-  // A lost or forked context takes its modules with it, and so does the end of the process: there
-  // the driver is not to be called.
+  // A lost or forked context, or the end of the process, destroys the modules, and the driver must
+  // not be called then.
   if (driver->usable().isOk()) {
     for (const auto &loaded : contexts) {
       unload(*loaded);
@@ -84,7 +84,7 @@ Status CudaModules::failed(DriverCode code, const std::string &what) const {
   return Status::error(code == kOutOfMemory ? ErrorKind::OutOfMemory : ErrorKind::Runtime, message);
 }
 
-/// All of the images or none.
+/// Loads all of the images or none.
 Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector<Image> &images,
                                                                const std::string &what) {
   std::vector<Part> parts;
@@ -122,7 +122,7 @@ CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capab
   if (made == linkedCubins.end()) {
     Result<std::vector<LinkedCubin>> cubins = linker->link(text, capability);
     if (!cubins.isOk() && cubins.status().kind() == ErrorKind::OutOfMemory) {
-      // There may be memory the next time.
+      // Not remembered: memory may be available the next time.
       return cubins.status();
     }
     made = linkedCubins.emplace(std::pair(number, capability), std::move(cubins)).first;
@@ -137,7 +137,7 @@ CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capab
   return loadImages(images, "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
 }
 
-/// One piece of code as modules; says to the host how.
+/// Loads one piece of code as modules, and tells the host by which method.
 Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, uint32_t capability,
                                                              TensorHost &host) {
   const GpuModule &code = *plan->artifact->root().gpu_modules()->Get(number);
@@ -151,7 +151,7 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, ui
     }
     return loaded;
   }
-  // The driver wants text that ends in a zero; the artifact may hold it with or without.
+  // The driver needs text that ends in a zero; the artifact may hold it with or without.
   text.resize(text.find_last_not_of('\0') + 1);
   Result<std::vector<Part>> linked = loadLinked(number, text, capability);
   if (linked.isOk()) {
@@ -171,12 +171,13 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, ui
   return compiled;
 }
 
-/// The kernels that this module has and no earlier one had.
+/// Looks up the functions of this module that no earlier module had.
 Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, const Part &part) {
   const DriverTable &call = driver->call();
   for (size_t at = 0; at < all.size(); ++at) {
     const format::KernelLaunch &launch = *all[at].source;
-    // No module is asked for what another has: tools that watch the driver report that as an error.
+    // A module is not asked for entries of another one: tools that monitor the driver report the
+    // failure as an error.
     std::string_view entry = launch.entry()->string_view();
     bool isHere = hasEntry(code, entry) &&
                   (!part.entries || std::find(part.entries->begin(), part.entries->end(), entry) !=
@@ -219,7 +220,7 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
       order.push_back(number);
     }
   }
-  // Cubins before PTX, new before old, and otherwise as in the file.
+  // Cubins before PTX, newer before older, and otherwise in the order of the file.
   auto rank = [&](uint32_t number) {
     const GpuModule &one = *modules->Get(number);
     return std::tuple(one.kind() != GpuCodeKind::Cubin, -static_cast<int64_t>(one.arch()), number);
@@ -246,7 +247,7 @@ Status CudaModules::load(Loaded &loaded, TensorHost &host) {
       }
       continue;
     }
-    // A cubin the driver does not like is no reason to give up while there is PTX.
+    // If the driver refuses a cubin there may still be PTX.
     lastFailure = parts.status();
     FRIT_RETURN_IF_ERROR(driver->usable());
     if (lastFailure.kind() == ErrorKind::OutOfMemory) {
@@ -337,7 +338,8 @@ Result<const CudaModules::Loaded *> CudaModules::complete(DriverContext context,
   successor->isComplete = true;
   Status status = load(*successor, host);
   if (!status.isOk() && status.kind() != ErrorKind::Unsupported) {
-    // Memory may be there the next time; what has been loaded now is loaded again then.
+    // Memory may be available the next time; the modules loaded now are unloaded and loaded again
+    // then.
     if (driver->usable().isOk()) {
       for (size_t at = (*place)->modules.size(); at < successor->modules.size(); ++at) {
         driver->call().cuModuleUnload(successor->modules[at]);

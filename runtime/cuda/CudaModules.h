@@ -1,9 +1,9 @@
-// The GPU code of a plan in the contexts it runs in. Modules are loaded once a context: what
-// kernels' first variants need when the first kernel is launched there, and the rest when a variant
-// is launched that it holds. For each kernel the first of these that the device takes: a cubin of
-// its architecture; PTX of an older or equal one made cubins by nvJitLink, several of several
-// kernels, each a module; the same PTX, which the driver compiles; older PTX. Which it was is told
-// to the host and counted; code that was refused is not offered again in the same context.
+// The GPU code of a plan in the contexts in which it runs. Modules are loaded once per context: the
+// hot ones when the first kernel is launched, the cold ones when one of their variants is. For each
+// kernel the first of these that the device accepts is used: a cubin of its architecture; PTX of an
+// equal or older one, linked to cubins by nvJitLink, each cubin a module; the same PTX, compiled by
+// the driver; older PTX. The method is reported to the host and counted; refused code is not
+// offered again in the same context.
 
 #pragma once
 
@@ -16,18 +16,18 @@
 
 namespace frit {
 
-/// What was done to load code, over all contexts.
+/// How code was loaded, over all contexts.
 struct ModuleCounters {
-  /// Pieces of code loaded from a cubin of the file, from the cubins nvJitLink made of PTX, from
-  /// PTX by the driver.
+  /// Pieces of code loaded from a cubin of the file, from nvJitLink's cubins, and from PTX by the
+  /// driver.
   std::atomic<uint64_t> cubins{0}, linked{0}, compiled{0};
-  /// Pieces of code that nvJitLink or the driver would not take.
+  /// Pieces of code that nvJitLink or the driver refused.
   std::atomic<uint64_t> refused{0};
-  /// Contexts that needed more than first variants.
+  /// Contexts that needed the cold modules.
   std::atomic<uint64_t> completed{0};
 };
 
-/// Where nvJitLink is to be had; null: nowhere.
+/// Returns nvJitLink, or null if there is none.
 using JitLinkerSource = std::function<const JitLinker *()>;
 
 class CudaModules {
@@ -37,15 +37,15 @@ public:
     const format::Kernel *kernel;
     const format::KernelLaunch *source;
   };
-  /// The modules of one context; `functions` in the order of the launches, null for what is not
-  /// loaded. Nothing of it changes once it was handed out: what loads the rest makes another.
+  /// The modules of one context. `functions` is in the order of the launches, null for functions
+  /// that are not loaded. Immutable once published: loading the cold modules makes a new object.
   struct Loaded {
     DriverContext context = nullptr;
     std::vector<DriverModule> modules;
     std::vector<DriverFunction> functions;
-    /// Modules that the device would not take.
+    /// Modules that the device refused.
     std::vector<uint32_t> refused;
-    /// Why there are none, or (of the rest) no others.
+    /// Why there are no functions or, for the cold modules, no further ones.
     Status failure;
     bool isComplete = false;
   };
@@ -57,10 +57,10 @@ public:
   CudaModules &operator=(const CudaModules &) = delete;
 
   const std::vector<Launch> &launches() const { return all; }
-  /// Number of the first launch of a variant.
+  /// The number of the first launch of a variant.
   uint32_t firstLaunch(uint32_t kernel, uint32_t variant) const { return first[kernel][variant]; }
-  /// The functions in `context`, which is current; loads them where that has not happened yet and
-  /// `stream` is not being captured.
+  /// The functions in `context`, which must be current. Loads them if that has not happened yet;
+  /// fails if `stream` is being captured then.
   Result<const Loaded *> in(DriverContext context, DriverStream stream, TensorHost &host) {
     if (const Loaded *known = last.load(std::memory_order_acquire);
         known && known->context == context) {
@@ -68,8 +68,8 @@ public:
     }
     return find(context, stream, host);
   }
-  /// `loaded` if it has `count` functions from the launch `first` on, or its successor with the
-  /// rest of the modules.
+  /// Returns `loaded` if it has the `count` functions from launch `first` on, and otherwise its
+  /// successor with the cold modules.
   Result<const Loaded *> with(const Loaded *loaded, uint32_t first, size_t count,
                               DriverStream stream, TensorHost &host) {
     for (size_t at = first; at < first + count; ++at) {
@@ -82,7 +82,7 @@ public:
   const ModuleCounters &counters() const { return counts; }
 
 private:
-  /// What becomes one module, and the entries it has of its piece of code; null: all of them.
+  /// The code of one module and its entries; null: all entries of the piece of code.
   struct Image {
     const char *bytes;
     const std::vector<std::string> *entries = nullptr;
@@ -111,14 +111,14 @@ private:
   std::shared_ptr<Driver> driver;
   JitLinkerSource linkerSource;
   std::vector<Launch> all;
-  /// Of each launch, whether its variant is its kernel's first.
+  /// For each launch, whether its variant is its kernel's first.
   std::vector<bool> isUsual;
   std::vector<std::vector<uint32_t>> first;
   ForkSafeLock lock;
   std::vector<std::unique_ptr<Loaded>> contexts;
-  /// What successors replaced; a launch on another thread may still read it.
+  /// Objects replaced by successors; a launch on another thread may still read them.
   std::vector<std::unique_ptr<Loaded>> replaced;
-  /// By piece of code and architecture, for further contexts.
+  /// nvJitLink's results by piece of code and architecture, for further contexts.
   std::map<std::pair<uint32_t, uint32_t>, Result<std::vector<LinkedCubin>>> linkedCubins;
   std::atomic<const Loaded *> last{nullptr};
   ModuleCounters counts;

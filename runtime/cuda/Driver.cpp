@@ -14,7 +14,7 @@ Status unavailable(const std::string &what) {
                                                    "; compile for the CPU or fix the driver");
 }
 
-/// What to look at for the reasons a driver gives at its start.
+/// Advice for errors when the driver starts.
 std::string adviceFor(DriverCode code) {
   switch (code) {
   case 34:
@@ -31,8 +31,8 @@ std::string adviceFor(DriverCode code) {
   }
 }
 
-/// Set when the process ends: from then on the driver may have taken itself down, whoever still
-/// holds modules.
+/// Set when the process ends: from then on the driver may already be shut down, although modules
+/// still exist.
 std::atomic<bool> isEnding{false};
 
 using GetProcAddress = DriverCode (*)(const char *, void **, int, uint64_t, void *);
@@ -64,7 +64,7 @@ Result<std::shared_ptr<Driver>> Driver::create(const DriverTable &table) {
   if (DriverCode code = table.cuInit(0); code != 0) {
     return unavailable(driver->describe(code) + adviceFor(code));
   }
-  // After cuInit, so that it runs before what the driver itself does at the end.
+  // Registered after cuInit, so that it runs before the driver's own exit handlers.
   [[maybe_unused]] static const int isRegistered = std::atexit([] { isEnding.store(true); });
   int version = 0;
   if (table.cuDriverGetVersion(&version) != 0 || version < kOldestDriver) {
@@ -91,7 +91,7 @@ Result<std::shared_ptr<Driver>> Driver::system() {
   }
   auto created = create(*table);
   if (created.isOk()) {
-    // Never destroyed: modules may be alive when the process ends.
+    // Leaked, because modules may be alive when the process ends.
     driver = new std::shared_ptr<Driver>(*created);
   }
   return created;

@@ -1,6 +1,6 @@
-// The CUDA driver as a table of functions, found when the first GPU artifact is loaded and not
-// before: importing frit touches no driver, building it needs no CUDA, and a test fills the table
-// with a fake. Types are the driver's own in all but name.
+// The CUDA driver as a table of functions, loaded with the first GPU artifact: importing frit does
+// not touch the driver, building it needs no CUDA, and tests fill the table with a fake. The types
+// correspond to the driver's.
 
 #pragma once
 
@@ -23,7 +23,7 @@ using DriverGraph = void *;
 using DriverGraphExec = void *;
 using DriverGraphNode = void *;
 
-/// A launch as a node of a graph has it: CUDA_KERNEL_NODE_PARAMS of CUDA 12.0.
+/// A kernel launch in a graph node: CUDA_KERNEL_NODE_PARAMS of CUDA 12.0.
 struct DriverKernelNode {
   DriverFunction function;
   unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
@@ -40,11 +40,11 @@ struct DriverTable {
 
 class Driver {
 public:
-  /// Over a table that is already filled; a driver that is not initialised yet is.
+  /// Makes a driver from a filled table, and initialises it if need be.
   static Result<std::shared_ptr<Driver>> create(const DriverTable &table);
-  /// The machine's libcuda; the same object every time, or why there is none.
+  /// The machine's libcuda; always the same object, or the reason why there is none.
   static Result<std::shared_ptr<Driver>> system();
-  /// The functions of a driver's library.
+  /// Loads the functions of a driver library.
   static Result<DriverTable> open(const char *library);
 
   const DriverTable &call() const { return table; }
@@ -54,20 +54,21 @@ public:
   /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the
   /// context, or the end of the process.
   Status usable() const;
-  /// Whether what is launched on the stream is recorded, by whomever, and not run.
+  /// Whether the stream is being captured, by anybody.
   bool isCapturing(DriverStream stream) const {
     int status = 0;
     return call().cuStreamIsCapturing(stream, &status) == 0 && status != 0;
   }
-  /// Errors after which every call fails until the process ends.
+  /// Whether every call fails after this error, until the process ends.
   static bool isSticky(DriverCode code);
+  /// Makes `usable` return this reason from now on; the first reason stays.
   void markLost(std::string reason);
 
 private:
   explicit Driver(const DriverTable &table) : table(table) {}
 
   DriverTable table;
-  /// Of the process that initialised it.
+  /// The fork generation of the process that initialised it.
   uint64_t generation = forkGeneration();
   ForkSafeLock lock;
   std::atomic<bool> lost{false};

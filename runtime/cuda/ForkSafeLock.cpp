@@ -8,7 +8,7 @@ namespace frit {
 namespace {
 
 std::atomic<uint64_t> forks{0};
-/// Registered when the library is loaded, so that no fork can come before.
+/// Registered when the library is loaded, before any fork can happen.
 [[maybe_unused]] const int isRegistered =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
@@ -26,7 +26,7 @@ bool ForkSafeLock::lock() {
     if (seen != 0 && seen != own) {
       return false;
     }
-    // Held for a moment, or for as long as the driver compiles.
+    // Locks are usually held briefly, but may be held while the driver compiles.
     if (tries > 100) {
       ::usleep(tries > 1000 ? 1000 : 20);
     }

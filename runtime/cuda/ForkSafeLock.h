@@ -1,5 +1,5 @@
-// A lock that a forked child may ask for although a thread of its parent held it at the fork. With
-// std::mutex the child would wait for a thread that it does not have; here it is told.
+// A lock that works in a forked child although a thread of the parent held it at the fork. With
+// std::mutex the child would wait forever for a thread that it does not have; here lock() fails.
 
 #pragma once
 
@@ -8,22 +8,21 @@
 
 namespace frit {
 
-/// How many forks lie between the process this library was loaded in and this one.
+/// The number of forks between the process that loaded this library and this one.
 uint64_t forkGeneration();
 
 class ForkSafeLock {
 public:
-  /// Waits for the lock; false where its holder stayed behind in the process this one was forked
-  /// from.
+  /// Waits for the lock; false if its holder is a thread of the parent process.
   [[nodiscard]] bool lock();
   void unlock() { holder.store(0, std::memory_order_release); }
 
 private:
-  /// Generation of the process that holds it and one; 0 while it is free.
+  /// The fork generation of the holder plus one; 0 while it is free.
   std::atomic<uint64_t> holder{0};
 };
 
-/// Holds a lock for a scope. Look at `held` first.
+/// Holds a lock for a scope, if `held`.
 class ForkSafeGuard {
 public:
   explicit ForkSafeGuard(ForkSafeLock &lock) : guarded(lock), held(lock.lock()) {}

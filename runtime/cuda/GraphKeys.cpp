@@ -1,4 +1,4 @@
-// What tells the graphs of a plan apart, and why calls of one never are graphs.
+// Computes the keys of a plan's graphs, and the reasons why a call cannot become a graph.
 
 #include "runtime/cuda/CudaGraphs.h"
 
@@ -44,7 +44,7 @@ std::string CudaGraphs::whyNever() const {
   return backend.synchronous ? "FRIT_CUDA_SYNC=1 waits after each kernel" : "";
 }
 
-/// Why a graph cannot be given other sizes than those it was made for; empty where it can.
+/// Why a graph cannot be updated to other sizes; empty if it can.
 std::string CudaGraphs::whyExact() const {
   if (!plan->atenCalls.empty()) {
     return "it calls " + plan->atenCalls.front()->name()->str();
@@ -106,15 +106,15 @@ bool CudaGraphs::keysOf(std::span<const InputValue> inputs, DriverContext contex
       key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)));
     }
   }
-  // An argument that does not fit is the executor's to report.
+  // Arguments that do not fit are reported by the executor.
   if (!onlyExact.empty() || !executor.roundedSizes(inputs, key)) {
     key.insert(key.end(), exact.begin(), exact.end());
   }
   return true;
 }
 
-/// Whether what the forward kept for this call lies where each call will have it elsewhere,
-/// although graphs are made of forwards.
+/// Whether the call has saved tensors of a forward that do not lie in a graph's memory, although
+/// forwards may become graphs.
 bool CudaGraphs::waitsForForward(std::span<const InputValue> inputs,
                                  const std::vector<bool> &fixed) const {
   for (uint32_t number = 0; number < inputs.size(); ++number) {

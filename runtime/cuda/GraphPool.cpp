@@ -6,7 +6,7 @@
 namespace frit {
 
 GraphLane::~GraphLane() {
-  // Memory of a lost device goes with it.
+  // The memory of a lost device is lost with it.
   if (driver && driver->usable().isOk()) {
     for (const Block &block : blocks) {
       source.give(block.memory);
@@ -60,7 +60,7 @@ void *GraphMemory::take(uint64_t bytes) {
     bool same = next < decisions.size() && decisions[next].first == bytes;
     return same ? decisions[next++].second : nullptr;
   }
-  // The smallest that fits, unless that would waste a block others could use.
+  // The smallest block that fits, unless it is so large that it should be left to others.
   constexpr uint64_t kGranule = 512, kSmall = 1 << 20, kSteps = 8;
   GraphLane::Block *best = nullptr;
   for (GraphLane::Block &block : lane.blocks) {
@@ -70,7 +70,7 @@ void *GraphMemory::take(uint64_t bytes) {
     }
   }
   if (!best) {
-    // A little more than is asked for: sizes that grow from call to call take few blocks.
+    // Rounded up a little, so that slowly growing sizes need few blocks.
     uint64_t step = std::max(kGranule, std::bit_floor(bytes) / kSteps),
              rounded = (bytes + step - 1) / step * step;
     void *memory = lane.source.take(rounded);

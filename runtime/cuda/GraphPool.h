@@ -1,8 +1,7 @@
-// Device memory of CUDA graphs. A captured kernel keeps its addresses, so what a graph works on
-// must stay: private copies of its arguments, temporaries, results. All graphs that are launched on
-// one stream run one after the other, arguments are copied in in front of each and results out
-// behind it; so they share one set of blocks, which is as large as the largest of them needs, and
-// not their sum.
+// Device memory of CUDA graphs. A captured kernel contains addresses, so the memory of a graph must
+// stay in place: copies of its arguments, temporaries, results. The graphs launched on one stream
+// run one after the other, with arguments copied in before and results copied out after each. So
+// they share one set of blocks, as large as the largest graph needs.
 
 #pragma once
 
@@ -14,8 +13,8 @@
 
 namespace frit {
 
-/// Where blocks come from and go to: torch's allocator in torch. `take` gives null where there is
-/// no memory left.
+/// Where blocks are allocated and freed: torch's allocator under torch. `take` returns null if
+/// there is no memory left.
 struct BlockSource {
   void *(*take)(uint64_t bytes);
   void (*give)(void *memory);
@@ -33,25 +32,26 @@ struct GraphLane {
 
   BlockSource source = {};
   std::shared_ptr<Driver> driver;
-  /// Held while a graph is captured on the lane or launched with its copies: two graphs never mix.
+  /// Held while a graph is captured on the lane, or launched with its copies, so that graphs do not
+  /// interleave.
   ForkSafeLock lock;
   std::vector<Block> blocks;
-  /// What is captured is launched here in the meantime: the default stream cannot be captured.
+  /// The stream for captures, because the default stream cannot be captured.
   DriverStream captureStream = nullptr;
-  /// What graphs with operators of torch share; made with the first of them.
+  /// The state shared by graphs with operators of torch; made with the first of them.
   std::shared_ptr<void> operators;
-  /// What of that memory results lie in.
+  /// The results that stay in that memory.
   KeptResults kept;
 };
 
 class GraphPool {
 public:
   explicit GraphPool(BlockSource source) : source(source) {}
-  /// The lane of a stream, made if there is none; null in a process forked while another thread
-  /// asked.
+  /// The lane of a stream, made if there is none; null in a process that was forked while another
+  /// thread held the lock.
   std::shared_ptr<GraphLane> lane(DriverContext context, DriverStream stream,
                                   const std::shared_ptr<Driver> &driver);
-  /// The same if there is one.
+  /// The lane of a stream if there is one, else null.
   std::shared_ptr<GraphLane> known(DriverContext context, DriverStream stream);
 
 private:
@@ -60,17 +60,16 @@ private:
   std::map<std::pair<DriverContext, DriverStream>, std::weak_ptr<GraphLane>> lanes;
 };
 
-/// Hands out memory of a lane for one graph: decides while the plan is walked for the first time,
-/// and gives the same when it is walked again to be captured, where nothing may be allocated any
-/// more.
+/// Assigns memory of a lane to one graph: records the assignment in the first walk of the plan and
+/// repeats it in the second, which is captured and must not allocate.
 class GraphMemory {
 public:
   explicit GraphMemory(GraphLane &lane);
-  /// Null where there is no memory, or where the second walk asks for something else than the
-  /// first.
+  /// Null if there is no memory, or if the second walk asks for something else than the first.
   void *take(uint64_t bytes);
+  /// Makes a block available to later takes of this walk.
   void give(void *memory);
-  /// From here on the same again.
+  /// Begins the second walk.
   void rewind();
 
 private:

@@ -1,4 +1,4 @@
-// What a call does whose graph is there: arguments in, one launch, results out.
+// Runs a call that has a graph: copies arguments in, launches once, copies results out.
 
 #include "runtime/cuda/CudaGraphs.h"
 
@@ -12,8 +12,8 @@ std::string wordGraph(const std::string &kernels) { return "CUDA graph of " + ke
 
 } // namespace
 
-/// The tensors a call gives. Until they are there nothing has happened, and all of them go if one
-/// cannot be made.
+/// Allocates the tensors that a call returns. Nothing else has happened before they exist; all are
+/// freed if one cannot be allocated.
 Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
   for (size_t at = 0; at < fresh.size(); ++at) {
     const Fresh &one = entry.fresh[at];

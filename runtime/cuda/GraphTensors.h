@@ -1,4 +1,4 @@
-// What a caller knows of the tensors of a graph whose calls become CUDA graphs.
+// The caller's knowledge about the tensors of a graph whose calls become CUDA graphs.
 
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace frit {
 
-/// All by their numbers.
+/// All as numbers of arguments or results.
 struct GraphTensors {
   /// Arguments whose memory stays the same over calls.
   std::vector<uint32_t> statics;
-  /// Results that nobody but the backward of this graph will see, and arguments that the forward of
-  /// this one has kept so.
+  /// Results that only the backward of this graph sees, and arguments that the forward of this
+  /// graph saved that way.
   std::vector<uint32_t> keptResults, keptArguments;
 };
 

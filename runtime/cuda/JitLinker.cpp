@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kPtxInput = 2;
 
-/// Where the library may lie: the wheels that torch's CUDA builds bring, then wherever the system
-/// looks.
+/// Where to search the library: the wheels that come with torch's CUDA builds, then the system's
+/// paths.
 std::vector<std::string> candidates() {
   std::vector<std::string> found;
   if (void *torch = ::dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)) {
@@ -44,14 +44,14 @@ const JitLinker *find() {
   for (const std::string &library :
        named && *named ? std::vector<std::string>{named} : candidates()) {
     if (auto table = JitLinker::open(library); table.isOk()) {
-      // Never destroyed, like the driver.
+      // Leaked, like the driver.
       return new JitLinker(*table, library.substr(library.rfind('/') + 1));
     }
   }
   return nullptr;
 }
 
-/// Ends a link however it went.
+/// Destroys a link on every path.
 struct Link {
   const JitLinkerTable &call;
   LinkHandle handle = nullptr;
@@ -93,9 +93,9 @@ std::string JitLinker::name() const {
 }
 
 Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_t arch) const {
-  // What ptxas does to a kernel is most of the time of a first call. nvJitLink's own threads
-  // (-split-compile) take over a part of it and leave a fifth or more to the thread that called;
-  // links beside each other share little (docs/Rationale.md). More of them would only wait.
+  // ptxas takes most of the time of a first call. nvJitLink's own threads (-split-compile) take
+  // over only a part of it and leave a fifth or more to the calling thread; separate links share
+  // little (docs/Rationale.md). More than 16 threads would only wait for each other.
   constexpr uint32_t mostThreads = 16;
   std::vector<PtxPart> parts =
       splitPtx(ptx, threads ? threads
@@ -106,10 +106,10 @@ Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_
     try {
       made[at] = linkOne(parts[at].text, arch,
                          parts.size() > 1 ? "PTX of " + listed(parts[at].entries) : "PTX");
-    } catch (const std::bad_alloc &) { // is what `made` says
+    } catch (const std::bad_alloc &) { // `made` says so already
     }
   };
-  // The longest starts first: all the others wait a little for locks that links have in common.
+  // The longest starts first: all later ones wait a little for locks that links share.
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -127,7 +127,7 @@ Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_
     }
     linkAt(order.back());
   }
-  // Whichever failed first in time, the first in the text is what is said.
+  // The error of the first part in the text is reported, whichever failed first.
   std::vector<LinkedCubin> cubins;
   for (size_t at = 0; at < parts.size(); ++at) {
     if (!made[at].isOk()) {
@@ -164,7 +164,7 @@ Result<std::string> JitLinker::linkOne(const std::string &ptx, uint32_t arch,
     link.handle = nullptr;
     return failed(code);
   }
-  // The text without its zero: the size says where it ends.
+  // Without the terminating zero, since the size is passed.
   int code = call.nvJitLinkAddData(link.handle, kPtxInput, ptx.data(), ptx.size(), "frit");
   code = code ? code : call.nvJitLinkComplete(link.handle);
   size_t size = 0;

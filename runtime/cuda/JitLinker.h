@@ -1,7 +1,7 @@
-// PTX to a cubin in this process, by NVIDIA's nvJitLink: the compiler the driver has inside, of the
-// toolkit that torch was built with and without the driver's cache on disk. It needs no driver and
-// no GPU. The library is opened when the first PTX is loaded, from the CUDA wheels beside torch or
-// from the system; where there is none the driver compiles.
+// Compiles PTX to a cubin in this process by NVIDIA's nvJitLink: the compiler inside of the driver,
+// but from the toolkit that torch was built with and without the driver's disk cache. It needs no
+// driver and no GPU. The library is opened when the first PTX is loaded, from the CUDA wheels
+// beside torch or from the system; without it the driver compiles.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct JitLinkerTable {
 #undef FRIT_LINKER_SYMBOL
 };
 
-/// What the driver loads as one module.
+/// A cubin that the driver loads as one module.
 struct LinkedCubin {
   std::string bytes;
   std::vector<std::string> entries;
@@ -31,18 +31,18 @@ struct LinkedCubin {
 
 class JitLinker {
 public:
-  /// Over a table that is already filled; `name` is what messages call it. A call takes `threads`
-  /// at most; 0: what the machine has, up to 16.
+  /// Uses a filled table; `name` is for messages. A call uses at most `threads` threads; 0: as many
+  /// as the machine has, up to 16.
   JitLinker(const JitLinkerTable &table, std::string name, uint32_t threads = 0)
       : call(table), shown(std::move(name)), threads(threads) {}
-  /// The machine's; null where none is found, or FRIT_NVJITLINK is "off". That variable may also
-  /// name the library.
+  /// The machine's linker; null if none is found, or if FRIT_NVJITLINK is "off". The variable may
+  /// also name the library.
   static const JitLinker *system();
-  /// The functions of a library.
+  /// Loads the functions of a library.
   static Result<JitLinkerTable> open(const std::string &library);
 
-  /// PTX to cubins for sm_`arch` that have its kernels between them, each made on a thread; fewer
-  /// where there are fewer kernels. No thread outlives the call. Several threads may call.
+  /// Links PTX to cubins for sm_`arch` that share out its kernels, with one thread per cubin. No
+  /// thread outlives the call. Thread-safe.
   Result<std::vector<LinkedCubin>> link(const std::string &ptx, uint32_t arch) const;
   /// "nvJitLink 13.0 (libnvJitLink.so.13)".
   std::string name() const;

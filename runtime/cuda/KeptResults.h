@@ -1,8 +1,8 @@
-// Results that lie in the memory of a CUDA graph and are not copied out of it: what a forward keeps
-// for its backward, which autograd gives back to nobody else and lets go of when the backward has
-// run. As long as somebody has one, no graph may be launched that would write over it: not the one
-// it is of, and none whose memory was decided about before this was taken out of what the graphs of
-// a stream share.
+// Results that stay in the memory of a CUDA graph and are not copied out: those that a forward
+// saves for its backward. Autograd gives them to nobody else and releases them after the backward.
+// While somebody holds one, no graph may be launched that would overwrite it: neither the graph
+// that made it, nor one whose memory was assigned before this result was removed from the memory
+// that the graphs of a stream share.
 
 #pragma once
 
@@ -16,26 +16,25 @@ namespace frit {
 
 class KeptResults {
 public:
-  /// What stands in the way of a launch.
+  /// Why a launch is not possible now.
   enum class Conflict : uint8_t {
     None,
-    /// Somebody has results of the graph itself.
+    /// Somebody holds results of the graph itself.
     Own,
-    /// Somebody has results of a graph that was captured later. One that is captured now has other
-    /// memory.
+    /// Somebody holds results of a graph that was captured later. If this graph is captured anew it
+    /// gets other memory.
     OfLater
   };
 
-  /// The number of a graph that was captured just now, whose results `tensors` stay in its memory;
-  /// others that it keeps begin at the addresses `places`, in parameters, whenever it is launched.
+  /// Registers a graph that was just captured, and returns its number. `tensors` are results that
+  /// stay in its memory; `places` are the addresses of other kept results, which lie in parameters.
   uint64_t add(const void *graph, std::vector<std::shared_ptr<KeptTensor>> tensors,
                std::vector<const void *> places = {});
-  /// `graph` is gone. Its results keep their memory until nobody has them.
+  /// Removes a graph. Its results keep their memory until nobody holds them.
   void leave(const void *graph);
-  /// Before the launch of `graph`, whose number is `order`.
+  /// Checked before the launch of `graph`, whose number is `order`.
   Conflict conflict(const void *graph, uint64_t order);
-  /// Whether a tensor that begins at an address lies in one of them, or is one of those in
-  /// parameters.
+  /// Whether an address lies in a kept result, or is one of those in parameters.
   bool hold(const void *memory);
 
 private:

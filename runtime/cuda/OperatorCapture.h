@@ -1,7 +1,6 @@
-// How calls that operators of torch take part in become CUDA graphs. Such operators take memory,
-// streams and random numbers from torch, so torch captures them: its CUDAGraph
-// (python/frit/modes/cuda_capture.py), with its pools of memory. This is all the runtime knows of
-// it, and all that tests have to play.
+// The interface to capture calls with operators of torch as CUDA graphs. Such operators take
+// memory, streams and random numbers from torch, so torch captures them with its CUDAGraph and its
+// memory pools (python/frit/modes/cuda_capture.py). Tests implement this interface too.
 
 #pragma once
 
@@ -14,22 +13,22 @@ namespace frit {
 class OperatorCapture {
 public:
   struct Graph {
-    /// Keeps the graph and its memory.
+    /// Owns the graph and its memory.
     std::shared_ptr<void> object;
-    /// What the driver launches; null where only `replay` can.
+    /// What the driver launches; null if only `replay` can launch it.
     DriverGraphExec exec = nullptr;
   };
 
   virtual ~OperatorCapture() = default;
-  /// What all graphs share that are launched on one stream of the current device: memory, and the
-  /// stream they are captured on.
+  /// Makes the state that all graphs launched on one stream of the current device share: memory,
+  /// and the stream for captures.
   virtual Result<std::shared_ptr<void>> open() = 0;
-  /// A graph of what `body` launches on the stream that is current in it. What `body` allocates
-  /// lies in the shared memory, and may be given back: graphs that share memory run one after the
-  /// other. Fails if `body` does, with its error; never with one of kind Pending.
+  /// Captures what `body` launches on its current stream. Memory that `body` allocates comes from
+  /// the shared pool and may be freed: graphs that share memory run one after the other. Fails if
+  /// `body` does, with its error, but never with kind Pending.
   virtual Result<Graph> capture(const std::shared_ptr<void> &shared,
                                 const std::function<Status()> &body) = 0;
-  /// Launches on the current stream, with new random numbers.
+  /// Launches the graph on the current stream, with new random numbers.
   virtual Status replay(const Graph &graph) = 0;
 };
 

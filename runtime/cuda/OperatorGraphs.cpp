@@ -1,7 +1,7 @@
-// CUDA graphs of calls that operators of torch take part in. The call itself runs first, on the
-// caller's stream, which readies libraries and modules on this thread; then the plan is run once
-// more on copies of its arguments while torch captures, so nothing is computed and nothing can be
-// lost. Where results lie is read off the tensors this gave.
+// CUDA graphs of calls with operators of torch. The call itself runs first, on the caller's stream,
+// which initialises libraries and modules on this thread. Then the plan runs again on copies of its
+// arguments while torch captures; nothing is executed, so a failure has no effects. The locations
+// of results are read from the tensors that this returned.
 
 #include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/StorageSpan.h"
@@ -23,14 +23,14 @@ uint64_t spanBytes(const TensorView &view) {
 
 char *firstOf(const TensorView &view) { return static_cast<char *>(view.data); }
 
-/// Where its storage begins.
+/// The beginning of its storage.
 char *baseOf(const TensorView &view) {
   return firstOf(view) - view.offset * static_cast<int64_t>(bytesOf(view.dtype));
 }
 
 } // namespace
 
-/// Results that lie in one storage of the graph's own.
+/// Results that share a storage of the graph.
 struct CudaGraphs::Group {
   struct Member {
     uint32_t number;
@@ -41,7 +41,7 @@ struct CudaGraphs::Group {
   std::vector<Member> members;
 };
 
-/// Why no call of these operators is ever captured; empty where they may be.
+/// Why calls of these operators are never captured; empty if they may be.
 std::string CudaGraphs::whyNotOperators() const {
   if (!operators) {
     size_t others = plan->atenCalls.size() - 1;
@@ -71,7 +71,7 @@ std::string CudaGraphs::whyNotOperators() const {
   return "";
 }
 
-/// What messages call the graph.
+/// The graph's name in messages.
 std::string CudaGraphs::stepNames() const {
   constexpr size_t kLongestNames = 120;
   std::string names;
@@ -86,7 +86,7 @@ std::string CudaGraphs::stepNames() const {
   return names;
 }
 
-/// The call as without graphs, and then its graph for those that follow.
+/// Runs the call without a graph, then captures the graph for later calls.
 Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext context,
                                  DriverStream stream, std::span<InputValue> inputs,
                                  std::span<OutputValue> outputs) {
@@ -100,7 +100,7 @@ Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext
   if (status.isOk()) {
     ForkSafeGuard guard(lock);
     auto found = guard.held ? entries.find(key) : entries.end();
-    // Another thread may have been faster, or the entry may be gone again.
+    // Another thread may have captured it, or the entry may be gone again.
     if (found != entries.end()) {
       if (std::string why = prepare(found->second, exact, kept, context, stream); !why.empty()) {
         count(why);
@@ -134,7 +134,7 @@ Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> in
   auto made = make();
   if (made.status().kind() == ErrorKind::OutOfMemory && anyKeptResults &&
       backend.freedMemory(host.currentStream(), host)) {
-    // The call before has left as much in torch's cache as a graph of it keeps.
+    // The call that ran before has left as much memory in torch's cache as its graph keeps.
     made = make();
   }
   Status status = made.status();
@@ -152,7 +152,7 @@ Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> in
   return Status::ok();
 }
 
-/// From here on the memory of its results is taken out of what graphs share.
+/// Registers the graph's kept results, whose memory is no longer shared from now on.
 void CudaGraphs::keepResults(Entry &entry) {
   std::vector<std::shared_ptr<KeptTensor>> kept;
   for (const Fresh &fresh : entry.fresh) {
@@ -166,9 +166,9 @@ void CudaGraphs::keepResults(Entry &entry) {
   counts.keptBytes += entry.keptBytes;
 }
 
-/// A capture that an operator broke cannot be ended by torch without an error in the middle of its
-/// own bookkeeping: its allocator would take the capture for one that goes on. So it is ended here,
-/// and torch ends an empty one.
+/// Ends a capture that an operator broke. Torch cannot end it without an error that leaves its
+/// allocator believing that the capture goes on. So it is ended here, and torch ends a new, empty
+/// one.
 Status CudaGraphs::mended(DriverStream stream, Status status) const {
   const DriverTable &call = driver->call();
   int state = 0;
@@ -189,13 +189,12 @@ Status CudaGraphs::mended(DriverStream stream, Status status) const {
              : status;
 }
 
-/// Runs the plan on copies of the arguments; nothing is executed, everything captured. All tensors
-/// are given back at the end.
+/// Captures a run of the plan on copies of the arguments. All tensors are released at the end.
 Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs) {
   entry.copies.clear();
   std::vector<InputValue> stand(inputs.begin(), inputs.end());
   std::vector<Origin> origins;
-  // Held until the results were looked at: memory that is given back may become that of a result.
+  // Held until the results are read: freed memory might become that of a result.
   std::vector<void *> held;
   Status status;
   for (uint32_t number = 0; number < inputs.size(); ++number) {
@@ -262,8 +261,8 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
   return status;
 }
 
-/// Where the results of a captured run lie: in arguments, constants, or memory of the graph, from
-/// which each launch copies them.
+/// Finds where the results of a captured run lie: in arguments, constants, or memory of the graph,
+/// from which each launch copies them.
 Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
                                std::span<const Origin> origins, Entry &entry) const {
   entry.fresh.clear();
@@ -293,8 +292,7 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
     for (const Origin &one : origins) {
       bool shares =
           one.view.device == view.device && bytes != 0 && baseOf(one.view) == baseOf(view);
-      // Several arguments may lie in one storage: the one that begins where the result does, if
-      // there is one.
+      // Several arguments may share a storage; prefers the one that begins where the result does.
       if (one.handle == output.handle || (shares && (!origin || (origin->handle != output.handle &&
                                                                  one.view.data == view.data)))) {
         origin = &one;
@@ -318,7 +316,7 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
         return Status::error(ErrorKind::Unsupported,
                              "result " + std::to_string(number) + " lies on the CPU");
       }
-      // A number that follows from what is in the key.
+      // A number that follows from the key.
       TensorSlot slot;
       slot.data = view.data;
       slot.handle = output.handle;
@@ -344,8 +342,9 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
   return Status::ok();
 }
 
-/// One storage for these results: made as the first of them that covers all, else as plain bytes
-/// that all look at. Where nobody but the backward sees any of them, they are looks at the graph's.
+/// Adds one storage for these results. It is allocated like the first result that covers all of
+/// them or, if there is none, as plain bytes that all are views of. If only the backward sees them
+/// they are views of the graph's memory instead.
 void CudaGraphs::addFresh(const Group &group, Entry &entry) const {
   auto bytes = static_cast<uint64_t>(group.end - group.first);
   bool isKept =

@@ -15,7 +15,7 @@ uint64_t spanBytes(std::span<const int64_t> sizes, std::span<const int64_t> stri
   return spanOf(sizes, strides).value_or(0) * bytesOf(dtype);
 }
 
-/// Every element of the span belongs to the tensor.
+/// Whether every element of the span belongs to the tensor.
 bool isDense(const RecordedTensor &tensor) {
   uint64_t count = 1;
   for (int64_t size : tensor.sizes) {
@@ -96,7 +96,7 @@ Status RecordingHost::allocateTensor(const TensorShape &shape, TensorSlot &slot)
   storage.dtype = shape.dtype;
   storage.device = shape.device;
   storage.bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
-  // Elements before the first are never touched: here they get no memory.
+  // Elements before the first one are never accessed, so they get no memory here.
   storage.block = memory->take(storage.bytes);
   if (!storage.block) {
     return Status::error(ErrorKind::OutOfMemory, "out of memory: cannot allocate " +
@@ -116,8 +116,7 @@ Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &sh
   auto item = static_cast<int64_t>(bytesOf(shape.dtype));
   char *data = from.data + offset * item;
   int64_t start = from.offset * static_cast<int64_t>(bytesOf(from.dtype)) / item + offset;
-  // As the real host will check again: a look beyond the memory of the graph would be one at
-  // another graph's.
+  // The real host checks this again. A view beyond the graph's memory would be in another graph's.
   uint64_t bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
   RecordedStorage &storage = *from.storage;
   if (bytes != 0 && storage.kind == RecordedStorage::Kind::Fresh &&

@@ -1,6 +1,6 @@
-// The executor's world while a call is made into a CUDA graph. Tensors are records of where memory
-// of the graph lies; nothing is computed, nothing is a tensor of the real host. A plan is walked
-// twice in it: to decide about memory, and to be captured.
+// The executor's host while a call is captured as a CUDA graph. Its tensors only record where
+// memory of the graph lies; there are no real tensors and nothing is computed. A plan is walked
+// twice with it: to assign memory, and to be captured.
 
 #pragma once
 
@@ -13,28 +13,28 @@ namespace frit {
 
 /// Memory that tensors of a recorded call lie in.
 struct RecordedStorage {
-  /// Made by the plan; argument or constant `number`; a 0-d tensor of the CPU that holds `integer`
-  /// or `real`.
+  /// Fresh: allocated by the plan. Input, Constant: argument or constant `number`. Scalar: a 0-d
+  /// CPU tensor with the value `integer` or `real`.
   enum class Kind : uint8_t { Fresh, Input, Constant, Scalar } kind = Kind::Fresh;
   uint32_t number = 0;
-  /// What was asked for.
+  /// The requested shape.
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   format::Dtype dtype = {};
   format::Device device = {};
-  /// First element of what was asked for, its bytes, and the block it lies in.
+  /// The first element and bytes of the requested shape, and the block that contains it.
   char *first = nullptr;
   uint64_t bytes = 0;
   void *block = nullptr;
   int64_t integer = 0;
   double real = 0;
-  /// Tensors that lie in it.
+  /// The number of tensors that lie in it.
   int64_t tensors = 0;
-  /// The real tensor, of arguments and constants.
+  /// The real tensor, for arguments and constants.
   void *original = nullptr;
 };
 
-/// A handle of this host points to one of these.
+/// A handle of this host points to a RecordedTensor.
 struct RecordedTensor {
   RecordedStorage *storage;
   char *data;
@@ -44,7 +44,7 @@ struct RecordedTensor {
   format::Device device;
   int32_t deviceIndex;
   int64_t references = 1;
-  /// What was allocated, and not a look at it.
+  /// Whether it is the allocated tensor itself, and not a view of it.
   bool isWhole = true;
 };
 
@@ -52,16 +52,15 @@ class RecordingHost : public TensorHost {
 public:
   RecordingHost(TensorHost &inner, const CudaBackend &backend) : inner(inner), backend(backend) {}
 
-  /// Before each walk. `stream` is the one that is captured, null while only memory is decided
-  /// about.
+  /// Begins a walk. `stream` is the one being captured; null while memory is assigned.
   void begin(GraphMemory &memory, DriverStream stream);
-  /// An argument. `isPrivate`: a copy in memory of the graph stands for it.
+  /// Adds an argument. `isPrivate`: a copy in memory of the graph replaces it.
   RecordedTensor *addInput(uint32_t number, void *original, bool isPrivate);
-  /// A tensor that stays for all calls.
+  /// Adds a tensor that stays for all calls.
   RecordedTensor *addConstant(uint32_t number, void *original);
-  /// Arguments whose version counters a call bumps, as often as it does.
+  /// The arguments whose version counters a call bumps, with repetitions.
   const std::vector<uint32_t> &bumped() const { return bumps; }
-  /// Copies between tensors in this walk.
+  /// The number of copies between tensors in this walk.
   uint64_t copied() const { return copies; }
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;

@@ -21,7 +21,7 @@ template <typename T> Registers registersOf(const T *vector) {
 
 template <typename T> size_t countOf(const T *vector) { return vector ? vector->size() : 0; }
 
-/// Decodes one plan; the first mistake ends it.
+/// Decodes one plan; stops at the first error.
 class Decoder {
 public:
   Decoder(const Plan &source, DecodedPlan &plan) : source(source), plan(plan) {}
@@ -41,7 +41,7 @@ private:
   DecodedPlan &plan;
   uint32_t intCount = 0, floatCount = 0, tensorCount = 0;
   PlanPlace place = {"signature"};
-  /// Of each kernel, where its variants are counted.
+  /// For each kernel, the index of its first variant counter.
   std::vector<uint32_t> firstCount;
 
   Status wrong(const std::string &what) const { return place.malformed(what); }
@@ -385,7 +385,8 @@ private:
     return Status::ok();
   }
 
-  /// Registers of an argument or result tree; `isResult` leaves only the kinds a result may have.
+  /// Checks the registers of an argument or result tree; `isResult` allows only the kinds of
+  /// results.
   Status checkValue(const Value &value, bool isResult) {
     switch (value.kind()) {
     case ValueKind::Tensor:
@@ -429,7 +430,7 @@ private:
     return Status::ok();
   }
 
-  /// A register whose sizes and strides are known, so that memory can be made for it.
+  /// Checks that a register's sizes and strides are known, so that it can be allocated.
   Status checkShaped(uint32_t tensor) {
     FRIT_RETURN_IF_ERROR(checkTensor(tensor));
     return plan.tensors[tensor].rank >= 0 && plan.tensors[tensor].hasStrides

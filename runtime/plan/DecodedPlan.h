@@ -1,10 +1,10 @@
-// A plan as the executor wants it: flat vectors, every index checked once, so that a call only
-// walks arrays.
+// A plan in the executor's form: flat vectors with every index checked, so that a call only walks
+// arrays.
 //
-// Decoding also plays the steps through once to find mistakes that no index check sees: a tensor
-// register read before it is written or after its storage is gone, and it decides for each tensor
-// register whether bare memory is enough (only kernels touch it) or whether it must be a tensor of
-// the host (an ATen call, a callback or the user sees it). Bare memory costs one pointer.
+// Decoding also simulates the steps once, for errors that no index check finds: a tensor register
+// that is read before it is written or after its storage is freed. The simulation decides for each
+// tensor register whether bare memory is enough (only kernels access it) or whether it must be a
+// tensor of the host (an ATen call, a callback or the user sees it). Bare memory costs one pointer.
 
 #pragma once
 
@@ -22,7 +22,7 @@ namespace frit {
 using Registers = std::span<const uint32_t>;
 using Code = std::span<const format::Instruction>;
 
-/// What a tensor register holds, sizes and strides as int registers.
+/// The type of a tensor register, with sizes and strides as int registers.
 struct TensorType {
   format::Dtype dtype;
   format::Device device;
@@ -31,11 +31,12 @@ struct TensorType {
   Registers sizes;
   Registers strides;
   bool hasStrides;
-  /// Must be a tensor of the host, not bare memory.
+  /// It must be a tensor of the host, not bare memory.
   bool needsHandle = false;
-  /// Where a result begins in the storage made for it, kNoRegister for its start.
+  /// The register with a result's offset in its storage, kNoRegister for 0.
   uint32_t offset = kNoRegister;
-  /// Bytes of a temporary's block at the bucket of its sizes, kNoRegister for one of its own size.
+  /// The register with the bytes of a temporary's block at the bucket of its sizes; kNoRegister for
+  /// a block of its own size.
   uint32_t capacity = kNoRegister;
 };
 
@@ -55,9 +56,8 @@ enum class StepKind : uint8_t {
   Check
 };
 
-/// One step; the meaning of the operands is that of the table of the same name in Artifact.fbs, in
-/// its order of fields. `flag` is the storage class of an Alloc and whether an Item or Wrap uses
-/// the float file.
+/// One step. The operands are the fields of the table of the same name in Artifact.fbs, in order.
+/// `flag` is the storage class of an Alloc; for an Item or Wrap, whether it uses the float file.
 struct DecodedStep {
   StepKind kind;
   uint8_t flag = 0;
@@ -69,9 +69,9 @@ struct DecodedStep {
 struct DecodedVariant {
   uint32_t guard;
   uint32_t workspace;
-  /// Bits that addresses of the site's tensors must not have.
+  /// Bits that must be zero in the addresses of the site's tensors.
   std::vector<format::PointerBits> aligned;
-  /// Three registers (x, y, z) a launch, or one over a list, for each item.
+  /// Three registers (x, y, z) for each launch; for a list, those of each item.
   std::vector<std::array<uint32_t, 3>> launches;
 };
 
@@ -80,52 +80,53 @@ struct LaunchSite {
   uint32_t kernel;
   Registers tensors, ints, floats;
   std::vector<DecodedVariant> variants;
-  /// Where the kernel's variants are counted, if it has several.
+  /// The index of the kernel's first variant counter, if it has several variants.
   uint32_t counts = 0;
-  /// Uses at once; each has its share of the registers.
+  /// Items of a list, which run at once; each has an equal share of the registers.
   uint32_t items = 1;
-  /// How many items the table of a GPU's entry holds; 0: its parameters are plain.
+  /// Items that fit in the table of a GPU entry; 0: its parameters are plain.
   uint32_t room = 0;
 
-  /// What the driver or a thread pool gets to do: a list is one launch.
+  /// The number of launches for the driver or a thread pool: a list is one launch.
   size_t launchesOf(const DecodedVariant &variant) const { return variant.launches.size() / items; }
 };
 
 struct DecodedPlan {
+  /// Decodes and checks a plan of `artifact`; the error of a malformed one names the place.
   static Result<std::shared_ptr<const DecodedPlan>> decode(std::shared_ptr<const Artifact> artifact,
                                                            const format::Plan &plan);
 
   std::shared_ptr<const Artifact> artifact;
   const format::Plan *source = nullptr;
 
-  /// Int and float files as they are before the first step (constants in place, zeros elsewhere).
+  /// The int and float files before the first step (constants set, all else zero).
   std::vector<int64_t> initialInts;
   std::vector<double> initialFloats;
   std::vector<TensorType> tensors;
   std::vector<Code> programs;
-  /// Empty when the plan has none.
+  /// Empty if the plan has none.
   Code sizeProgram;
   std::vector<DecodedStep> steps;
   std::vector<LaunchSite> sites;
   std::vector<const format::Aten *> atenCalls;
   std::vector<std::string> checkMessages;
-  /// Guards over sizes, whose registers follow one another from `firstGuard` on, and those over
+  /// Guards over sizes, whose registers are consecutive from `firstGuard` on, and guards over
   /// addresses.
   std::vector<const format::Guard *> sizeGuards, addressGuards;
   uint32_t firstGuard = 0;
-  /// Kernels with several variants, and how many counters they need together.
+  /// Kernels with several variants, and their total number of counters.
   std::vector<uint32_t> kernelsWithVariants;
   uint32_t variantCounts = 0;
-  /// Largest number of tensors, ints and floats of a launch: the scratch a call needs.
+  /// The largest numbers of tensors, ints and floats of a launch, for the scratch of a call.
   size_t maxPointers = 0, maxInts = 0, maxFloats = 0, maxRank = 0;
   uint32_t arenaBytes = kNoRegister;
-  /// What pads write at a call and how much of it is logical: both or none.
+  /// Registers with the elements that pads write, and how many of them are logical: both or none.
   uint32_t paddedElements = kNoRegister, logicalElements = kNoRegister;
 };
 
 /// Bytes of one element.
 size_t bytesOf(format::Dtype dtype);
-/// Whether a scalar of this type lives in the float file.
+/// Whether a scalar of this type is in the float file.
 bool isFloating(format::Dtype dtype);
 /// torch's name: "float32", "int64" ...
 const char *nameOf(format::Dtype dtype);

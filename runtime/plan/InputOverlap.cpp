@@ -6,8 +6,8 @@ namespace frit {
 
 namespace {
 
-/// The bytes of a view modulo `period`: all of them lie in [first, first + length). False when some
-/// dimension strides across periods without landing on the same place of each.
+/// Folds the bytes of a view modulo `period` into [first, first + length). False if they do not fit
+/// into one period.
 bool foldInto(const TensorView &view, uint64_t period, uint64_t &first, uint64_t &length) {
   uint64_t item = bytesOf(view.dtype);
   first = reinterpret_cast<uintptr_t>(view.data) % period;
@@ -21,7 +21,7 @@ bool foldInto(const TensorView &view, uint64_t period, uint64_t &first, uint64_t
   return length <= period;
 }
 
-/// Whether the views occupy different places of every period.
+/// Whether the views occupy disjoint parts of every period.
 bool interleave(const TensorView &a, const TensorView &b, uint64_t period) {
   uint64_t firstA, lengthA, firstB, lengthB;
   if (!foldInto(a, period, firstA, lengthA) || !foldInto(b, period, firstB, lengthB)) {

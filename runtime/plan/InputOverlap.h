@@ -1,8 +1,8 @@
-// Which arguments share memory. A graph is traced with arguments that lie apart, and torch uses it
-// again for others that do not, f(a, a[1:]) after f(x, y): a kernel that writes one argument in
-// place would then read through another what it has just written. Only views of one storage meet,
-// and most of those are disjoint pieces (the columns of a cache), so the test is exact for pieces
-// that interleave at one stride and errs on the side of meeting for the rest.
+// Detects arguments that share memory. A graph is traced with disjoint arguments, but torch reuses
+// it for others, f(a, a[1:]) after f(x, y): a kernel that writes one argument in place could then
+// read its own writes through another argument. Only views of one storage can overlap, and most of
+// those are disjoint pieces (the columns of a cache). So the test is exact for pieces that
+// interleave at one stride, and conservative otherwise.
 
 #pragma once
 
@@ -12,18 +12,17 @@
 
 namespace frit {
 
-/// The addresses from the first element of a view to the end of its last; both zero when it has
-/// none.
+/// The addresses from the first element of a view to the end of its last; both zero if it is empty.
 struct ByteRange {
   uintptr_t begin = 0, end = 0;
 };
 ByteRange rangeOf(const TensorView &view);
 
-/// False only when no byte belongs to both.
+/// Conservative: false only if no byte belongs to both.
 bool mayShareMemory(const TensorView &a, const TensorView &b);
 
-/// Whether several elements are one in memory, as in an expanded tensor: what eager refuses to
-/// write to.
+/// Whether several elements share memory, as in an expanded tensor, which eager refuses to write
+/// to.
 bool overlapsItself(const TensorView &view);
 
 } // namespace frit

@@ -1,7 +1,7 @@
-// Tensors that torch conjugates or negates when it reads them: x.conj(), x.conj().imag. They enter
-// as arguments, constants and results of ATen calls, keep their bits on the way through views and
-// further calls, and leave with them, all as in eager mode. What reads memory by itself is a
-// kernel, and a kernel gets a copy: such a slot has no address to give it (TensorSlot::data).
+// Tensors that torch conjugates or negates lazily: x.conj(), x.conj().imag. They occur as
+// arguments, constants and results of ATen calls, and keep their bits through views, further calls
+// and as results, as in eager mode. Only kernels read memory directly, so a kernel gets a copy:
+// such a slot has no address (TensorSlot::data).
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -9,8 +9,8 @@
 
 namespace frit {
 
-/// Puts copies in the place of the launch's tensors with lazy bits, one for each tensor, however
-/// often the kernel has it.
+/// Replaces the launch's tensors with lazy bits by copies, one per tensor even if the kernel has it
+/// several times.
 Status PlanExecutor::resolve(RunState &state, const LaunchSite &site) {
   const auto *access = decoded->source->kernels()->Get(site.kernel)->access();
   size_t ofItem = site.tensors.size() / site.items;
@@ -34,7 +34,7 @@ Status PlanExecutor::resolve(RunState &state, const LaunchSite &site) {
   return Status::ok();
 }
 
-/// After the launch: what was written goes through the bits of the tensor that it was meant for.
+/// After the launch, copies written values back through the lazy bits of their tensor.
 Status PlanExecutor::writeResolved(RunState &state) {
   for (const ResolvedTensor &one : state.resolved) {
     if (one.written) {

@@ -1,7 +1,7 @@
-// What a GPU kernel over a list takes as its one parameter, by value: words of 8 bytes, for each
-// item the number of its first block, then addresses, ints and floats as KernelAbi.h orders them. A
-// block finds its item by the first blocks, so items without blocks are left out, and places that
-// stay free begin at a block that there never is.
+// The table that a GPU kernel over a list takes as its only parameter, by value. It has words of 8
+// bytes: for each item the number of its first block, then addresses, ints and floats in the order
+// of KernelAbi.h. A block finds its item by the first blocks. So items without blocks are left out,
+// and unused entries begin at a block number that no grid reaches.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace frit {
 
 class ListTable {
 public:
-  /// `room` items at most; `pointers` are the addresses as the kernel is to see them.
+  /// `room`: the most items that fit; `pointers`: the addresses that the kernel should use.
   ListTable(const KernelArguments &arguments, uint32_t room, void *const *pointers) {
     const LaunchSite &site = *arguments.site;
     size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items,
@@ -42,7 +42,7 @@ public:
     }
   }
 
-  /// Of all items; 2^31, which no grid has, stands for that and more.
+  /// The blocks of all items; 2^31, which exceeds any grid, means that many or more.
   int64_t blocks() const { return total; }
   int64_t *words() { return table.data(); }
   size_t size() const { return table.size(); }

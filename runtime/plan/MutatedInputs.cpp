@@ -1,7 +1,7 @@
-// Arguments a plan writes to and that share memory with other arguments of the same call. The plan
-// was made for arguments that lie apart: such an argument is copied when the call begins, the steps
-// work on the copy, and its values are written back after the last of them. Every argument is then
-// read as it was at entry, whatever the order and the threads of the kernels.
+// Arguments that a plan writes to and that share memory with other arguments of the call. The plan
+// was compiled for disjoint arguments. So such an argument is copied when the call begins, the
+// steps work on the copy, and its values are written back after the last step. Every argument is
+// then read as it was at entry, in whatever order the kernels run.
 
 #include "runtime/plan/InputOverlap.h"
 #include "runtime/plan/PlanExecutor.h"
@@ -35,8 +35,8 @@ Status PlanExecutor::separateMutated(RunState &state) {
   return Status::ok();
 }
 
-/// Sweeps over the arguments in order of their addresses. The order is that of the previous call
-/// unless they have moved.
+/// Checks for overlap in a sweep over the arguments by address. They are sorted anew only if they
+/// have moved since the previous call.
 bool PlanExecutor::rangesMeet(RunState &state) const {
   if (state.ranges.empty()) {
     for (uint32_t number = 0; number < inputSpecs.size(); ++number) {
@@ -83,8 +83,7 @@ Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
     host.releaseTensor(copy.handle);
     return status;
   }
-  // The register's own reference may be dropped by the plan; this one lasts until the values are
-  // back.
+  // The plan may drop the register's reference; this one lasts until the values are written back.
   host.retainTensor(copy.handle);
   state.copies.push_back({number, slot, copy});
   counts.overlapCopies.fetch_add(1, std::memory_order_relaxed);
@@ -102,7 +101,7 @@ Status PlanExecutor::writeBack(RunState &state) {
   return Status::ok();
 }
 
-/// A result that looks at a copy looks at the argument instead, as it would have without one.
+/// Turns a result that is a view of a copy into the same view of the original argument.
 Status PlanExecutor::ontoOriginal(RunState &state, TensorSlot &result) {
   TensorView view = host.look(result.handle);
   for (const InputCopy &copy : state.copies) {

@@ -1,5 +1,4 @@
-// Sizes and the buckets they fall into: what a call chooses, counts and says about it, and the
-// number that names a choice.
+// Buckets of a call: chooses them, counts them, reports misses, and numbers combinations of them.
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -49,7 +48,7 @@ void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
   }
 }
 
-/// The size a symbol stands for, read off the arguments of a call that has not begun.
+/// The size of a symbol, read from the arguments of a call that has not started.
 std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol,
                                             std::span<const InputValue> inputs) const {
   const InputValue &input = inputs[symbol.input];
@@ -67,7 +66,8 @@ std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inpu
   if (inputs.size() != inputSpecs.size() || bucketSpecs.empty()) {
     return std::nullopt;
   }
-  // Lists hold 64 entries together: products of their lengths stay far below 2^64.
+  // All lists together have at most 64 entries, so the product of their lengths stays far below
+  // 2^64.
   uint64_t key = 0;
   for (const BucketSpec &bucket : bucketSpecs) {
     std::optional<int64_t> size = sizeOf(symbolSpecs[bucket.source], inputs);
@@ -83,7 +83,7 @@ std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inpu
   return key;
 }
 
-/// 1, 2, 4 ... 64 and then eight steps an octave.
+/// Rounds up to the ramp: 1, 2, 4 ... 64, then eight steps per octave.
 static int64_t onRamp(int64_t size) {
   if (size <= 1 || size > INT64_MAX / 2) {
     return size;

@@ -16,7 +16,7 @@ using namespace format;
 
 namespace {
 
-// What every device of sm_80 and later takes.
+// Limits that hold for every device of sm_80 and later.
 constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10,
                    kMaxCluster = 8;
 constexpr uint32_t kMaxBucketSizes = 64;
@@ -40,13 +40,13 @@ private:
   const ::frit::Artifact &artifact;
   const Plan &plan;
   std::vector<bool> isConstant, isFloatConstant, isHeld;
-  /// Bytes that have not been spent on what the plan has said so far.
+  /// Bytes of the body that are not yet accounted for by the parts of the plan.
   uint64_t budget;
   PlanPlace place;
 
   Status wrong(const std::string &what) const { return place.malformed(what); }
 
-  /// Every list that is looked at costs its bytes; without sharing they cannot run out.
+  /// Deducts the bytes of a list. They run out only if parts of the plan share lists.
   Status spend(uint64_t bytes) {
     if (bytes > budget) {
       return wrong("it says more than its " + std::to_string(artifact.bodyBytes()) +
@@ -77,7 +77,7 @@ private:
     return !text || isUtf8(text->string_view()) ? Status::ok() : wrong("a text is no UTF-8");
   }
 
-  /// What is bound at load has sizes and strides that are known then.
+  /// Tensors that are bound at load must have constant sizes and strides.
   Status checkFixed(uint32_t number) const {
     const Tensor *tensor = number < countOf(plan.tensors()) ? plan.tensors()->Get(number) : nullptr;
     for (const auto *list :
@@ -152,7 +152,7 @@ private:
     return Status::ok();
   }
 
-  /// Arguments and constants are in their registers before the first step, each in one of its own.
+  /// Arguments and constants are in registers of their own before the first step.
   Status hold(uint32_t tensor) {
     if (tensor < isHeld.size() && isHeld[tensor]) {
       return wrong("tensor register " + std::to_string(tensor) + " is written twice");
@@ -172,7 +172,7 @@ private:
       FRIT_RETURN_IF_ERROR(checkText(input.origin()));
       if (input.kind() == InputKind::Tensor || input.kind() == InputKind::ScalarTensor) {
         FRIT_RETURN_IF_ERROR(hold(input.reg()));
-        // What describes an input repeats the names of its sizes.
+        // The signature repeats the names of an input's sizes.
         FRIT_RETURN_IF_ERROR(spend(
             input.reg() < isHeld.size() ? countOf(plan.tensors()->Get(input.reg())->sizes()) : 0));
       } else if (input.kind() == InputKind::Int || input.kind() == InputKind::Bool) {
@@ -353,7 +353,7 @@ Status checkPlan(const ::frit::Artifact &artifact, const Plan &plan) {
 }
 
 std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
-  // What any GPU takes as parameters.
+  // The most 8-byte words that every GPU accepts as parameters.
   constexpr size_t kMostTableWords = 4095;
   for (const KernelVariant *variant : *kernel.variants()) {
     for (uint32_t at = 0; at < countOf(variant->launches()); ++at) {
@@ -382,7 +382,7 @@ std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
   return "";
 }
 
-/// Whether what code declares is what a launch passes, or the beginning of it.
+/// Whether the declared parameters are those of a launch, or the first of them.
 static bool fits(std::string_view declared, std::string_view passed) {
   return declared.size() <= passed.size() &&
          std::equal(declared.begin(), declared.end(), passed.begin(), [](char wanted, char given) {
@@ -395,7 +395,7 @@ Status checkGpuCode(const DecodedPlan &plan) {
     return Status::error(ErrorKind::BadArtifact,
                          "not a usable .frit artifact: " + what + "; compile it again");
   };
-  // By entry: what each of the modules that has it declares.
+  // The declarations of each entry, in all modules that have it.
   std::map<std::string_view, std::vector<GpuEntry>> declared;
   const auto *modules = plan.artifact->root().gpu_modules();
   for (uint32_t number = 0; number < countOf(modules); ++number) {
@@ -439,8 +439,7 @@ Status checkGpuCode(const DecodedPlan &plan) {
         const KernelLaunch &launch = *launches->Get(at);
         uint64_t threads = uint64_t(launch.block_x()) * launch.block_y() * launch.block_z();
         for (const GpuEntry &entry : declared[launch.entry()->string_view()]) {
-          // The driver reads as many as the code declares; one more that is passed is never looked
-          // at.
+          // The driver reads as many parameters as the code declares; a further one is ignored.
           if (!fits(entry.parameters, parameters)) {
             return wrong("entry '" + launch.entry()->str() + "' takes the parameters '" +
                          entry.parameters + "', a launch passes '" + parameters + "'");

@@ -1,8 +1,7 @@
-// What is looked at in a plan before it is decoded: that it says no more than its bytes can hold
-// (FlatBuffers lets a million tables share one long list), that enums and texts are ones this
-// version knows, that constants stay constant, and that no launch asks for a block no device has.
-// Registers and lifetimes are DecodedPlan's and PlanLiveness's matter. docs/Artifact.md numbers the
-// rules.
+// Checks of a plan before it is decoded: it describes no more than its bytes can hold (FlatBuffers
+// lets a million tables share one long list), enums and texts are known to this version, constants
+// stay constant, and no launch needs a block that no device supports. DecodedPlan and PlanLiveness
+// check registers and lifetimes. docs/Artifact.md numbers the rules.
 
 #pragma once
 
@@ -11,13 +10,14 @@
 
 namespace frit {
 
+/// Ok, or the first rule that the plan breaks.
 Status checkPlan(const Artifact &artifact, const format::Plan &plan);
 
-/// Notes how many items a kernel over a list has room for; what is wrong with a use of several
-/// items or of such a kernel, or nothing.
+/// Sets the room of a kernel over a list. Returns an error if a use of several items or of such a
+/// kernel is wrong, else an empty string.
 std::string takeRoom(LaunchSite &site, const format::Kernel &kernel, format::Target target);
 
-/// Compares the launches of a decoded GPU plan with what the artifact's GPU code declares:
+/// Compares the launches of a decoded GPU plan with the declarations in the artifact's GPU code:
 /// parameters and threads of a block.
 Status checkGpuCode(const DecodedPlan &plan);
 

@@ -1,4 +1,4 @@
-// The steps of a call and its results; its arguments are the matter of PlanInputs.cpp.
+// Executes the steps of a call and returns its results; PlanInputs.cpp handles its arguments.
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -13,8 +13,8 @@ using format::OutputKind;
 
 namespace {
 
-/// Smaller blocks come back warm from any allocator; those of this size and more cost a page fault
-/// for every page of every call.
+/// Smaller blocks come without page faults from any allocator. Larger ones would cost a page fault
+/// for every page in every call.
 constexpr uint64_t kKeptBytes = 8 << 20;
 
 Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }
@@ -174,7 +174,7 @@ Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue>
   if (status.isOk()) {
     status = walk(*state);
     if (status.kind() == ErrorKind::Disagreement && !state->wroteInput && state->copies.empty()) {
-      // Nothing has happened yet that anybody sees: the caller may run the graph in another way.
+      // Nothing visible has happened yet, so the caller may run the graph as traced.
       status = Status::error(ErrorKind::BadInput, status.message());
       isRefused = true;
       giveBack(*state, inputs);
@@ -365,9 +365,9 @@ Status PlanExecutor::view(RunState &state, uint32_t tensor, uint32_t source, int
 
 Status PlanExecutor::reuse(RunState &state, uint32_t tensor, uint32_t from) {
   if (decoded->tensors[tensor].needsHandle || state.tensors[from].lazy != kPlain) {
-    // What is written there is written as it is.
+    // Values are written there without lazy bits.
     FRIT_RETURN_IF_ERROR(view(state, tensor, from, 0, kPlain));
-    // The storage lives on under the new name: its bytes move along and are counted until that is
+    // The storage continues under the new register: its bytes are counted there until that is
     // freed.
     state.tensors[tensor].bytes = std::exchange(state.tensors[from].bytes, 0);
     state.tensors[tensor].isTemporary = state.tensors[from].isTemporary;

@@ -1,11 +1,11 @@
 // Runs a decoded plan. A call binds the symbols from the arguments, checks the arguments against
-// them, fills the size registers (or finds them still there from the previous call with the same
-// symbols), walks the steps and hands out the results.
+// them, computes the size registers (unless the previous call had the same symbols), executes the
+// steps and returns the results.
 //
-// The state of a call (registers, slots, scratch) is kept and reused; calls from several threads,
-// or a call from inside an operator of another, take a state each. Temporaries of a plan with an
-// arena lie in one block that is taken from the host for the call and given back after it, so that
-// a hundred graphs keep one block and not a hundred.
+// The state of a call (registers, slots, scratch) is kept and reused; concurrent calls, and calls
+// from inside an operator of another, each take a state of their own. The arena of a plan's
+// temporaries is one block that is taken from the host for each call and returned after it, so a
+// hundred graphs do not hold a hundred blocks.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace frit {
 
-/// An argument of a call. Tensor handles belong to the executor once run() is entered, whatever its
+/// An argument of a call. Once run() is entered the executor owns tensor handles, whatever the
 /// outcome.
 struct InputValue {
   enum class Kind : uint8_t { None, Tensor, Int, Float, Bool } kind = Kind::None;
@@ -27,7 +27,7 @@ struct InputValue {
   void *handle = nullptr;
 };
 
-/// A result of a call; a tensor's handle belongs to the caller.
+/// A result of a call; the caller owns a tensor's handle.
 struct OutputValue {
   enum class Kind : uint8_t { None, Tensor, Int, Float, Bool, Input } kind = Kind::None;
   int64_t integer = 0;
@@ -35,34 +35,34 @@ struct OutputValue {
   void *handle = nullptr;
 };
 
-/// What a call has allocated and not dropped yet, and the most of it.
+/// The bytes that a call currently holds, and their peak.
 struct HeldBytes {
   uint64_t now = 0, peak = 0;
   void add(uint64_t bytes) { peak = std::max(peak, now += bytes); }
   void drop(uint64_t bytes) { now -= std::min(bytes, now); }
 };
 
-/// Where a tensor argument lies.
+/// The memory of a tensor argument.
 struct ArgumentRange {
   ByteRange bytes;
   uint32_t input;
   bool written;
 };
 
-/// An argument that is written to and shares memory with another one: the steps see `copy`.
+/// An argument that is written and shares memory with another one; the steps use `copy`.
 struct InputCopy {
   uint32_t input;
   TensorSlot original, copy;
 };
 
-/// What a kernel works on in the place of a tensor with lazy bits.
+/// A copy that a kernel uses instead of a tensor with lazy bits.
 struct ResolvedTensor {
   uint32_t tensor;
   TensorSlot copy;
   bool written;
 };
 
-/// Everything a call needs that is not in the plan.
+/// The state of a call.
 struct RunState {
   std::vector<int64_t> ints;
   std::vector<double> floats;
@@ -73,22 +73,22 @@ struct RunState {
   std::vector<int64_t> kernelInts;
   std::vector<double> kernelFloats;
   std::vector<int64_t> sizes, strides;
-  /// The size program has run for the int registers as they are.
+  /// The size program has run for the current int registers.
   bool sizesValid = false;
   void *arena = nullptr;
   uint64_t arenaBytes = 0;
-  /// Of a plan that writes to arguments: all tensor arguments by address.
+  /// For a plan that writes to arguments: all tensor arguments, by address.
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
-  /// Of one launch.
+  /// For one launch.
   std::vector<ResolvedTensor> resolved;
   HeldBytes held, heldTemporaries;
-  /// The GPU that the arguments lie on; -1 until the first that lies on one.
+  /// The GPU of the arguments; -1 until the first one that lies on a GPU.
   int32_t gpu = -1;
   /// An argument of the call has been written.
   bool wroteInput = false;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
-  /// Of this call, by kernel and variant.
+  /// For this call, by kernel and variant.
   std::vector<uint64_t> variantCounts;
 };
 
@@ -105,37 +105,36 @@ public:
   PlanExecutor(const PlanExecutor &) = delete;
   PlanExecutor &operator=(const PlanExecutor &) = delete;
 
-  /// Keeps `handle` (retained by the executor) as the value of a constant for all calls.
+  /// Binds a constant to `handle` for all calls; the executor takes a reference.
   Status bindConstant(uint32_t number, void *handle);
 
-  /// Takes the arguments; fills `outputs`, one for each output of the plan. After a failure all
+  /// Takes the arguments and fills `outputs`, one for each output of the plan. After a failure all
   /// results are empty.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  /// The same, but where the arguments do not fit what was compiled (BadInput), nothing has been
-  /// done and they are the caller's again.
+  /// The same, but if the arguments do not fit the compiled graph (BadInput) nothing has happened,
+  /// and the caller owns them again.
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   const DecodedPlan &plan() const { return *decoded; }
   const Counters &counters() const { return counts; }
-  /// Of the kernels that have several variants.
+  /// For the kernels that have several variants.
   std::vector<VariantCounts> variantCounts() const;
-  /// Which entries of the plan's buckets the sizes of these arguments fall into, as one number;
-  /// nothing where a size is above the largest entry, or an argument is not what the plan takes.
+  /// The bucket entries that the sizes of these arguments fall into, as one number; nullopt if a
+  /// size is above the largest entry or an argument does not fit the plan.
   std::optional<uint64_t> bucketKey(std::span<const InputValue> inputs) const;
-  /// The number of these entries, one for each bucket; nothing where there are no such.
+  /// The number for these entries, one per bucket; nullopt if there are no such entries.
   std::optional<uint64_t> keyOfBuckets(std::span<const uint32_t> entries) const;
   std::vector<uint32_t> bucketsOfKey(uint64_t key) const;
-  /// The sizes of these arguments, each rounded up to the list of its bucket, or to the ramp where
-  /// it has none; those above the largest entry as they are. False where an argument is not what
-  /// the plan takes.
+  /// The sizes of these arguments, each rounded up to its bucket list, or to the ramp if it has
+  /// none; sizes above the largest entry are unchanged. False if an argument does not fit the plan.
   bool roundedSizes(std::span<const InputValue> inputs, std::vector<int64_t> &sizes) const;
   /// One for each bucket of the plan.
   std::span<const BucketCounters> bucketCounters() const {
     return {bucketCounts.get(), bucketSpecs.size()};
   }
-  /// What is bound: the constants' registers and tensors, in the order they were bound.
+  /// The bound constants: registers and tensors, in the order of binding.
   std::span<const std::pair<uint32_t, TensorSlot>> constants() const { return constantSlots; }
-  /// The GPU its constants lie on, -1 where none does.
+  /// The GPU of its constants; -1 if none is on a GPU.
   int32_t constantGpu() const { return gpuOfConstants; }
   size_t inputCount() const { return inputSpecs.size(); }
   size_t outputCount() const { return outputSpecs.size(); }
@@ -155,7 +154,7 @@ private:
     int32_t dim;
     int64_t min, max, divisor, scale, offset;
 
-    /// The symbol where what is looked at is `size`, if there is one.
+    /// The symbol's value if the size of the argument is `size`; nullopt if there is none.
     std::optional<int64_t> solve(int64_t size) const {
       int64_t scaled;
       bool none = __builtin_sub_overflow(size, offset, &scaled) || scaled % scale != 0;
@@ -165,7 +164,7 @@ private:
   struct BucketSpec {
     uint32_t symbol, dst;
     std::span<const int64_t> sizes;
-    /// Of `symbol`: its number among the plan's.
+    /// The index of `symbol` in the plan's list.
     size_t source;
   };
   struct OutputSpec {
@@ -185,24 +184,23 @@ private:
   std::optional<int64_t> sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const;
   void warnAboutMiss(const BucketSpec &bucket, int64_t size);
   Status checkTensor(size_t number, const RunState &state) const;
-  // PlanGuards.cpp: what the whole graph assumes.
+  // PlanGuards.cpp: assumptions of the whole graph.
   Status checkSizes(const RunState &state) const;
   Status checkAddresses(const RunState &state) const;
   Status brokenGuard(const format::Guard &guard, const RunState &state) const;
   /// "input 0 ('x'), dimension 1"
   std::string placeOf(const SymbolSpec &symbol) const;
   std::string inputName(size_t number) const;
-  /// The symbol whose register this is, as "s0, input 0 ('x'), dimension 1"; empty for another
-  /// register.
+  /// The symbol with this register, as "s0, input 0 ('x'), dimension 1"; empty if there is none.
   std::string symbolOf(uint32_t reg) const;
-  // MutatedInputs.cpp: what is written to and shares memory.
+  // MutatedInputs.cpp: written arguments that share memory.
   Status separateMutated(RunState &state);
   bool rangesMeet(RunState &state) const;
   Status replaceByCopy(RunState &state, uint32_t number);
   Status writeBack(RunState &state);
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
-  // LazyTensors.cpp: what is conjugated or negated lazily.
+  // LazyTensors.cpp: tensors with lazy bits.
   Status resolve(RunState &state, const LaunchSite &site);
   Status writeResolved(RunState &state);
   void dropResolved(RunState &state);
@@ -215,7 +213,7 @@ private:
   void release(RunState &state, uint32_t tensor);
   void leave(RunState &state);
   Status prepareArena(RunState &state);
-  /// A call's result, whose shape only the call knew, against what kernels were made for.
+  /// Compares a result with a data-dependent shape with the shape that kernels were compiled for.
   Status checkShape(const RunState &state, uint32_t shaped, uint32_t result) const;
   TensorShape shapeOf(RunState &state, uint32_t tensor) const;
   Status badInput(size_t number, const std::string &what) const;
@@ -224,7 +222,7 @@ private:
   TensorHost &host;
   KernelBackend &backend;
   std::vector<InputSpec> inputSpecs;
-  /// Numbers of the inputs the plan writes to.
+  /// Numbers of the inputs that the plan writes to.
   std::vector<uint32_t> mutatedInputs;
   std::vector<SymbolSpec> symbolSpecs;
   std::vector<BucketSpec> bucketSpecs;
@@ -235,9 +233,9 @@ private:
   int32_t gpuOfConstants = -1;
   Counters counts;
   std::unique_ptr<std::atomic<uint64_t>[]> variantTotals;
-  /// The device kernels of this plan run on.
+  /// The device on which this plan's kernels run.
   format::Device planDevice;
-  /// The state of the last call, and those of calls that ran beside it.
+  /// The state of the last call, and those of calls that ran at the same time.
   std::atomic<RunState *> idleState{nullptr};
   std::mutex stateLock;
   std::vector<std::unique_ptr<RunState>> moreStates;

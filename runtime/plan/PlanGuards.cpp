@@ -1,7 +1,7 @@
-// What a graph assumes of its sizes and addresses beyond the shapes of its inputs. All guards over
-// sizes are instructions of the size program, which fills one register each; the registers lie side
-// by side, so that looking whether all hold is one sweep over a few cache lines, and the sweep is
-// made only when some size changed. The words of an error are put together only once one is needed.
+// A graph's assumptions about sizes and addresses beyond the shapes of its inputs. Each guard over
+// sizes is an instruction of the size program with a register for its result. These registers are
+// consecutive, so checking them all is one sweep over a few cache lines, which happens only if some
+// size changed. Error messages are built only when needed.
 
 #include "runtime/plan/PlanExecutor.h"
 

@@ -1,5 +1,5 @@
-// The arguments of a call: moved into registers, symbols bound from them, everything else checked
-// against what was compiled.
+// The arguments of a call: moves them into registers, binds symbols from them, and checks
+// everything else against the compiled graph.
 
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/plan/ScalarProgram.h"
@@ -14,7 +14,7 @@ using format::InputKind;
 Status PlanExecutor::badInput(size_t number, const std::string &what) const {
   const format::Input *input = inputSpecs[number].source;
   std::string origin = input->origin() ? "; assumed by " + input->origin()->str() : "";
-  // The operator, the place and the beginning of the line of code: a message is one line.
+  // The operator, the place and the beginning of the line of code, because a message is one line.
   constexpr size_t kLongestOrigin = 100;
   if (origin.size() > kLongestOrigin) {
     origin.resize(kLongestOrigin - 3);
@@ -34,8 +34,8 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   }
   FRIT_RETURN_IF_ERROR(backend.ready());
   state.gpu = gpuOfConstants;
-  // Valid again only when all of it has been computed: an error on the way leaves registers of two
-  // calls.
+  // Set again only when everything is computed: after an error, registers of two calls may be
+  // mixed.
   bool changed = !std::exchange(state.sizesValid, false);
   for (size_t number = 0; number < inputs.size(); ++number) {
     FRIT_RETURN_IF_ERROR(takeInput(state, number, inputs[number], changed));
@@ -82,7 +82,7 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   return prepareArena(state);
 }
 
-/// Takes arguments out of their registers again.
+/// Returns the arguments from their registers to the caller.
 void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) const {
   for (size_t number = 0; number < std::min(inputs.size(), inputSpecs.size()); ++number) {
     InputValue &input = inputs[number];

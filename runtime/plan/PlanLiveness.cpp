@@ -30,8 +30,8 @@ private:
   DecodedPlan &plan;
   const Plan &source;
   PlanPlace place;
-  /// For each tensor register: position of its last use and of the step that takes its storage
-  /// away.
+  /// For each tensor register: the position of its last use, and that of the step that frees its
+  /// storage.
   std::vector<size_t> lastUse, freedAt;
 
   Status wrong(const std::string &what) const { return place.malformed(what); }
@@ -52,8 +52,8 @@ private:
     }
   }
 
-  /// Calls read(t) and write(t) for the tensor registers of a step. The source of a Reuse and of a
-  /// Free is read.
+  /// Calls read(t) and write(t) for the tensor registers of a step. A Reuse and a Free read their
+  /// source.
   template <typename R, typename W> void visitStep(const DecodedStep &step, R read, W write) const {
     switch (step.kind) {
     case StepKind::Eval:
@@ -90,7 +90,7 @@ private:
     }
   }
 
-  /// From the last step to the first: last uses, where storage goes, and handles that views and
+  /// Walks backwards: finds last uses, the steps that free storage, and handles that views and
   /// reuses need of their sources.
   void findUses() {
     for (size_t at = 0; at < countOf(source.outputs()); ++at) {
@@ -120,9 +120,9 @@ private:
     }
   }
 
-  /// From the first step to the last: every read finds a tensor, and no bare view outlives its
-  /// storage. A view of a host tensor that is freed early becomes a host tensor itself, which keeps
-  /// the storage.
+  /// Walks forwards: checks that every read finds a tensor, and that no bare view outlives its
+  /// storage. A view of a host tensor that is freed early becomes a host tensor too, which keeps
+  /// the storage alive.
   Status playThrough() {
     std::vector<bool> live(plan.tensors.size(), false), written(plan.tensors.size(), false);
     std::vector<uint32_t> root(plan.tensors.size());

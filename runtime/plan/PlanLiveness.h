@@ -1,7 +1,7 @@
-// Plays the steps of a plan through before it is ever run, to find what no index check sees: a
-// tensor register read before it is written or after its storage has gone, or written twice. On the
-// way it decides for each register whether bare memory is enough (only kernels touch it) or whether
-// it must be a tensor of the host; a bare view that would outlive its storage becomes a tensor,
+// Simulates the steps of a plan before it ever runs, for errors that no index check finds: a tensor
+// register that is read before it is written or after its storage is freed, or written twice. It
+// also decides for each register whether bare memory is enough (only kernels access it) or whether
+// it must be a tensor of the host. A bare view that would outlive its storage becomes a tensor,
 // which keeps the storage alive.
 
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace frit {
 
-/// Completes `needsHandle` of the tensor registers, whose direct needs are already marked.
+/// Completes `needsHandle` of the tensor registers, whose direct needs are already set.
 Status playThrough(DecodedPlan &plan);
 
 } // namespace frit

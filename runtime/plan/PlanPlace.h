@@ -8,8 +8,8 @@
 
 namespace frit {
 
-/// Where in a plan its reader is. A text is made of it only for an error: a load passes thousands
-/// of places.
+/// The current position in a plan, for messages. It becomes text only for an error, because a load
+/// passes thousands of positions.
 struct PlanPlace {
   const char *what = "";
   std::optional<uint64_t> number = std::nullopt;

@@ -1,5 +1,5 @@
-// Kernels are made for the shapes that torch's fake kernels promise. Where a size follows from
-// data, only the call itself knows the shape of its result, which is held against the promise
+// Kernels are compiled for the shapes that torch's fake kernels promise. If a size follows from
+// data, only the call itself knows the shape of its result, which is compared with the promise
 // before a kernel reads it.
 
 #include "runtime/plan/PlanExecutor.h"
@@ -8,7 +8,7 @@
 
 namespace frit {
 
-/// The operator whose result a register is.
+/// The operator that a register is a result of.
 static std::string nameOfCall(const DecodedPlan &plan, uint32_t reg) {
   auto isResult = [&](const format::Value &value) {
     return value.kind() == format::ValueKind::Tensor && value.reg() == reg;

@@ -14,7 +14,7 @@ static const format::Weight *entryOf(const DecodedPlan &plan, uint32_t number) {
              : weights->Get(static_cast<uint32_t>(weight));
 }
 
-/// "constant 3 ('layer.weight')": a weight by its own name, which the user knows.
+/// "constant 3 ('layer.weight')": with the weight's own name, which the user knows.
 static std::string placeOf(const DecodedPlan &plan, uint32_t number) {
   const format::Weight *weight = entryOf(plan, number);
   const flatbuffers::String *name =
@@ -38,11 +38,11 @@ Result<WeightView> weightOf(const DecodedPlan &plan, uint32_t number) {
   auto list = [](const auto *values) {
     return values ? std::vector<int64_t>(values->begin(), values->end()) : std::vector<int64_t>();
   };
-  // Pages of the mapping are the process's own from the first write on.
+  // The mapping is copy-on-write.
   auto *data = const_cast<uint8_t *>(plan.artifact->weights().data()) + weight.offset();
   WeightView view = {data, list(weight.sizes()), list(weight.strides()), weight.dtype(),
                      weight.bytes()};
-  // The reader has seen that they are as many and of a known dtype (BodyChecks).
+  // The reader has checked that there are equally many and that the dtype is known (BodyChecks).
   std::optional<uint64_t> span = spanOf(view.sizes, view.strides);
   uint64_t bytes;
   if (!span || __builtin_mul_overflow(*span, bytesOf(view.dtype), &bytes) ||

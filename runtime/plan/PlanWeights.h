@@ -1,6 +1,6 @@
-// What the constants of a plan are bound to: weights where their file is mapped, never copied, or
-// tensors of the caller. A mapping is private to the process, so a program that updates its buffers
-// keeps their values from call to call and leaves the file alone.
+// Binds the constants of a plan: to weights in their mapped file, without copying, or to tensors of
+// the caller. The mapping is private, so a program that updates its buffers keeps their values from
+// call to call and does not change the file.
 
 #pragma once
 
@@ -17,21 +17,21 @@ struct WeightView {
   uint64_t bytes;
 };
 
-/// The weight that constant `number` of the plan is bound to, checked to lie inside of its bytes
-/// and to be what the plan expects.
+/// The weight for constant `number` of the plan, checked to lie inside of its bytes and to be what
+/// the plan expects.
 Result<WeightView> weightOf(const DecodedPlan &plan, uint32_t number);
 
 /// Whether constant `number` can be bound to a tensor like `view`: dtype, device, rank, sizes and
 /// strides.
 Status fitsConstant(const DecodedPlan &plan, uint32_t number, const TensorView &view);
 
-/// Nothing, or the name under which the caller gives constant `number`.
+/// The name under which the caller passes constant `number`; nullopt if it does not.
 std::optional<std::string> givenName(const DecodedPlan &plan, uint32_t number);
 
-/// Every weight the caller has to give is among `names`, and nothing else is.
+/// Checks that `names` are exactly the weights that the caller has to pass.
 Status checkGiven(const Artifact &artifact, const std::vector<std::string> &names);
 
-/// The names of what the keys of a map hold.
+/// The keys of a map, which are names.
 template <typename Map> std::vector<std::string> keysOf(const Map &map) {
   std::vector<std::string> keys;
   for (const auto &[key, value] : map) {

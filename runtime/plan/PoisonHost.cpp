@@ -12,11 +12,11 @@ namespace {
 constexpr uint64_t kGuardBytes = 128;
 constexpr unsigned char kGuardByte = 0xA5;
 
-/// The value of a turn as the bits of one element; integers and bytes hold their least value.
+/// The poison for a turn as the bits of one element; integers and bytes hold their least value.
 uint64_t poisonBits(format::Dtype dtype, uint32_t turn) {
   const float singles[] = {std::numeric_limits<float>::quiet_NaN(), 1e30F, -1e30F};
   const double doubles[] = {std::numeric_limits<double>::quiet_NaN(), 1e30, -1e30};
-  // Half types: bf16's 1e30, f16's infinity.
+  // 1e30 as bf16, infinity as f16.
   const uint16_t brains[] = {0x7fc0, 0x714a, 0xf14a}, halves[] = {0x7e00, 0x7c00, 0xfc00};
   switch (dtype) {
   case format::Dtype::F32:

@@ -1,7 +1,7 @@
-// A world in which nothing is zero by luck, to find errors (`options={"poison": True}`): fresh
-// memory holds NaN, +-1e30 or the least integer in turn, every buffer ends in bytes that must stay
-// as they are, and no two temporaries share an arena. Stands between an executor and its host and
-// backend; results do not change.
+// A host that exposes reads of uninitialised memory and writes beyond buffers (`options={"poison":
+// True}`): fresh memory holds NaN, +-1e30 or the least integer in turn, every buffer is followed by
+// guard bytes, and no two temporaries share an arena. It wraps an executor's host and backend and
+// does not change results.
 
 #pragma once
 
@@ -16,9 +16,9 @@ class PoisonHost : public TensorHost {
 public:
   PoisonHost(TensorHost &inner, const DecodedPlan &plan) : inner(inner), plan(plan) {}
 
-  /// The first buffer of this thread whose end has been written over; `culprit` is who ran last.
+  /// Checks the guard bytes of this thread's buffers; the error names `culprit`, which ran last.
   Status check(const std::string &culprit);
-  /// Checks all, and lets go of what the call has handed out.
+  /// Checks all buffers, and forgets those that the call has returned.
   Status finish();
 
   bool separateBuffers() const override { return true; }
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// A buffer with a guarded end; `owner` is the block or tensor handle it goes with.
+  /// A buffer followed by guard bytes; `owner` is its block or tensor handle.
   struct Guarded {
     const void *owner;
     const unsigned char *end;
@@ -76,11 +76,11 @@ private:
   std::mutex lock;
   std::vector<Guarded> guarded;
   uint32_t turn = 0;
-  /// A violation found where no status can be returned.
+  /// A violation found where no status could be returned.
   Status broken = Status::ok();
 };
 
-/// Checks all ends after each kernel.
+/// Checks all guard bytes after each kernel.
 class PoisonBackend : public KernelBackend {
 public:
   PoisonBackend(KernelBackend &inner, PoisonHost &host, const DecodedPlan &plan)

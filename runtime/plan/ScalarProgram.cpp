@@ -12,8 +12,8 @@ using format::Op;
 
 namespace {
 
-// Wrapping arithmetic goes through unsigned numbers: signed overflow is undefined in C++ and
-// defined in torch.
+// Wrapping arithmetic uses unsigned numbers: signed overflow is undefined in C++ but defined in
+// torch.
 int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 uint64_t bits(int64_t value) { return static_cast<uint64_t>(value); }
 
@@ -46,7 +46,7 @@ int64_t integerPower(int64_t base, int64_t exponent) {
 int64_t shiftLeft(int64_t a, int64_t b) { return b < 0 || b > 63 ? 0 : wrap(bits(a) << b); }
 int64_t shiftRight(int64_t a, int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); }
 
-// torch's div_floor and remainder: exact even where a / b rounds up to an integer.
+// torch's div_floor and remainder, which are exact even if a / b rounds up to an integer.
 double floatMod(double a, double b) {
   double remainder = std::fmod(a, b);
   return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
@@ -72,16 +72,16 @@ double nanMin(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double nanMax(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 int64_t toInteger(double value) {
-  // What x86's cvttsd2si answers out of range, so that the host agrees with eager on this machine.
+  // Out of range, the result of x86's cvttsd2si, so that the host agrees with eager on such a
+  // machine.
   if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) {
     return std::numeric_limits<int64_t>::min();
   }
   return static_cast<int64_t>(value);
 }
 
-/// Rounds to a binary format of `mantissa` stored bits with least exponent `minExponent` (of normal
-/// numbers) and largest finite `maximum`; double rounding cannot occur because there is one
-/// rounding.
+/// Rounds to a binary format with `mantissa` stored bits, least exponent `minExponent` (of normal
+/// numbers) and largest finite number `maximum`, in one rounding.
 double roundTo(double value, int mantissa, int minExponent, double maximum) {
   if (!std::isfinite(value) || value == 0) {
     return value;
@@ -96,7 +96,7 @@ double roundTo(double value, int mantissa, int minExponent, double maximum) {
 
 } // namespace
 
-// torch converts double to float first, so the two roundings are kept.
+// torch converts double to float first, so both roundings are kept.
 double roundToF16(double value) { return roundTo(static_cast<float>(value), 10, -14, 65504.0); }
 double roundToBF16(double value) {
   return roundTo(static_cast<float>(value), 7, -126, 3.3895313892515355e38);
@@ -175,8 +175,8 @@ bool allHold(std::span<const int64_t> guards) {
   return broken == 0;
 }
 
-/// Runs instructions of one op up to the next of another. Guards come in such runs, which saves
-/// what a jump to the next op costs, several times what a comparison does.
+/// Runs consecutive instructions of the same op. Guards come in such runs; this saves the jump to
+/// each next op, which costs several times as much as a comparison.
 template <typename F>
 static const format::Instruction *
 runSame(const format::Instruction *at, const format::Instruction *end, int64_t *ints, F &&compute) {
@@ -193,8 +193,8 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
   const format::Instruction *end = code.data() + code.size();
   for (const format::Instruction *at = code.data(); at != end; ++at) {
     const format::Instruction &instruction = *at;
-    // Operand fields that an op does not use may hold anything, so registers are read inside the
-    // cases only.
+    // Operand fields that an op does not use may hold any value, so registers are read inside of
+    // the cases only.
     auto i = [&](uint32_t number) { return ints[number]; };
     auto f = [&](uint32_t number) { return floats[number]; };
     auto setI = [&](int64_t value) { ints[instruction.dst()] = value; };

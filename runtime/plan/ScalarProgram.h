@@ -1,7 +1,7 @@
-// Straight-line arithmetic over the int and float registers of a plan: size expressions, guards,
-// launch sizes and host scalars are all programs of this one kind. A program is verified once
-// (every operand inside its register file, no constant overwritten) and then run without checks;
-// the only thing that can go wrong while running is an integer division by zero.
+// Straight-line arithmetic over the int and float registers of a plan, for size expressions,
+// guards, launch sizes and host scalars. A program is verified once (every operand inside its
+// register file, no constant overwritten) and then runs without checks; the only possible error at
+// run time is an integer division by zero.
 //
 // Integers are two's complement and wrap. FloorDiv and Mod round to minus infinity as in Python;
 // TruncDiv and TruncRem round to zero as in C, and the one overflowing quotient (minimum by -1)
@@ -22,7 +22,7 @@ struct Instruction;
 enum class Op : uint16_t;
 } // namespace format
 
-/// The register files an instruction may touch: 'i', 'f' or '-' for (dst, a, b, c).
+/// The register files of an instruction: 'i', 'f' or '-' for (dst, a, b, c).
 struct OpSignature {
   char dst, a, b, c;
 };
@@ -32,15 +32,14 @@ OpSignature signatureOf(format::Op op);
 Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCount,
                      uint32_t floatCount);
 
-/// Runs verified code; false when an integer was divided by zero.
+/// Runs verified code; false after an integer division by zero.
 [[nodiscard]] bool runProgram(std::span<const format::Instruction> code, int64_t *ints,
                               double *floats);
 
-/// Whether no register of guards is 0; without an early end, so that it is a few vector
-/// instructions.
+/// Whether no guard register is 0. There is no early exit, so it is a few vector instructions.
 bool allHold(std::span<const int64_t> guards);
 
-/// Rounds to the nearest half or bfloat16, ties to even, and back.
+/// Round to the nearest half or bfloat16, ties to even, and back.
 double roundToF16(double value);
 double roundToBF16(double value);
 

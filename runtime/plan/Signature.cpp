@@ -88,7 +88,7 @@ public:
 private:
   const DecodedPlan &plan;
   const format::Plan &source;
-  /// What each int register says as a size.
+  /// The meaning of each int register as a size.
   std::vector<Dimension> sizes;
   Signature signature;
 

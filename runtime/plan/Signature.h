@@ -1,4 +1,4 @@
-// What a plan takes and gives: for `frit.load` and the C++ API, which show it to the user.
+// The inputs and outputs of a plan, for `frit.load` and the C++ API, which show them to the user.
 
 #pragma once
 
@@ -7,12 +7,13 @@
 
 namespace frit {
 
+/// The inputs, outputs, dynamic sizes and missing weights of a plan.
 Signature describe(const DecodedPlan &plan);
 
 /// The same as JSON {"inputs": [{"name", "kind", "dtype", "device", "shape", "mutated"}],
 /// "outputs": [...], "symbols": [{"name", "min", "max"}], "weights": [...]}. A shape is a list of
-/// numbers, names of symbols, and "?" for what is computed from symbols; null where only the call
-/// knows.
+/// numbers, names of symbols, and "?" for sizes computed from symbols; null if it is known only
+/// after a call.
 std::string signatureOf(const DecodedPlan &plan);
 
 /// The size that a symbol is read from: "n", or "2 * n + 1".

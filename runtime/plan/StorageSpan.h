@@ -1,5 +1,5 @@
-// Where the elements of a tensor lie in its storage. A plan's sizes, strides and offsets are data
-// of a file: what is made of them is compared with the memory at hand before anybody touches it.
+// The extent of a tensor's elements in its storage. A plan's sizes, strides and offsets come from a
+// file, so they are checked against the available memory before any access.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace frit {
 
-/// Elements from the first to the end of the last, 0 for an empty tensor; nothing where a size or
-/// stride is negative or the sum too large.
+/// Elements from the first to the end of the last, 0 for an empty tensor; nullopt if a size or
+/// stride is negative or the sum overflows.
 inline std::optional<uint64_t> spanOf(std::span<const int64_t> sizes,
                                       std::span<const int64_t> strides) {
   uint64_t last = 0;
@@ -28,8 +28,8 @@ inline std::optional<uint64_t> spanOf(std::span<const int64_t> sizes,
   return empty ? 0 : last == UINT64_MAX ? std::optional<uint64_t>() : last + 1;
 }
 
-/// Whether a view that begins at element `start` keeps inside of a storage. An empty one touches
-/// nothing.
+/// Whether a view that begins at element `start` lies inside of its storage. An empty view always
+/// does.
 inline bool liesInside(const TensorShape &shape, int64_t start, uint64_t storageBytes,
                        uint64_t itemBytes) {
   std::optional<uint64_t> span = spanOf(shape.sizes, shape.strides);

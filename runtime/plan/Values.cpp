@@ -1,4 +1,4 @@
-// The file's types by the names of the API, which lists them in the same order.
+// Checks that the API lists the file's types in the same order.
 
 #include "runtime/plan/Values.h"
 

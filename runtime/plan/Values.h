@@ -1,6 +1,5 @@
-// What a program that runs artifacts handles: tensors as plain structs, what a model takes and
-// gives, how it is loaded. Part of the public API (docs/Deploy.md): nothing but the standard
-// library is included here.
+// The values of a program that runs artifacts: tensors as plain structs, the signature of a model,
+// load options. Part of the public API (docs/Deploy.md), so only the standard library is included.
 
 #pragma once
 
@@ -55,14 +54,14 @@ inline const char *nameOf(DataType type) {
   return names[static_cast<size_t>(type)];
 }
 
-/// A tensor in host memory. `owner` keeps the memory alive as long as a copy of this lives; without
-/// one the caller does.
+/// A tensor in host memory. `owner` keeps the memory alive as long as a copy of this object lives;
+/// without it the caller does.
 struct Tensor {
   DataType dtype = DataType::F32;
   std::vector<int64_t> sizes;
-  /// In elements; none: contiguous.
+  /// In elements; empty: contiguous.
   std::vector<int64_t> strides;
-  /// The first element. Any alignment will do that suits the element; 64 bytes are fastest.
+  /// The first element, aligned at least for its type; 64 bytes are fastest.
   void *data = nullptr;
   std::shared_ptr<void> owner;
 };
@@ -71,8 +70,8 @@ struct Tensor {
 using Value = std::variant<std::monostate, Tensor, int64_t, double, bool>;
 
 struct Dimension {
-  /// A size that varies has a name, "?" if it is computed from others, and a range; both ends of a
-  /// fixed one are its size.
+  /// The name of a dynamic size, "?" if it is computed from others; empty for a fixed one, for
+  /// which `min` and `max` are its size.
   std::string symbol;
   int64_t min = 0, max = std::numeric_limits<int64_t>::max();
   bool isFixed() const { return symbol.empty(); }
@@ -82,17 +81,17 @@ struct Dimension {
 struct Parameter {
   enum class Kind : uint8_t { Tensor, Int, Float, Bool, None } kind = Kind::None;
   std::string name;
-  // Of a tensor.
+  // For a tensor.
   DataType dtype = DataType::F32;
   bool onGpu = false;
   /// The model writes to it.
   bool mutated = false;
-  /// Only a call can tell the dimensions of some results.
+  /// False for results whose dimensions are known only after a call.
   bool hasShape = true;
   std::vector<Dimension> shape;
 };
 
-/// A size that varies, by the name that shapes have for it. Inputs that share it must agree.
+/// A dynamic size, by its name in shapes. Inputs that share it must agree.
 struct SizeRange {
   std::string name;
   int64_t min, max;
@@ -101,28 +100,28 @@ struct SizeRange {
 struct Signature {
   std::vector<Parameter> inputs, outputs;
   std::vector<SizeRange> symbols;
-  /// What load is given by name: those of a file that was compiled without weights.
+  /// The weights to pass to load by name, for a file that was compiled without them.
   std::vector<Parameter> weights;
 };
 
-/// What was done since loading.
+/// Counters since loading.
 struct Statistics {
   uint64_t calls = 0, kernelLaunches = 0, allocations = 0;
-  /// The most that a call had allocated at one moment, results included.
+  /// The peak of bytes that a call had allocated, results included.
   uint64_t peakBytes = 0;
 };
 
 struct LoadOptions {
   /// Run machine code from a file that others own or can write.
   bool allowHostCode = false;
-  /// Compare every weight with its digest, which reads them all.
+  /// Compare every weight with its digest, which reads all of them.
   bool checkWeights = false;
-  /// Where the file of the weights lies, for an artifact that was compiled with --weights=external.
+  /// The folder of the weights file, for an artifact compiled with --weights=external.
   std::string weightsFolder;
-  /// Threads of kernels, 0 for one a processor; libtorch has its own.
+  /// Threads for kernels, 0: one per processor. libtorch has its own.
   unsigned threads = 0;
-  /// "cpu", "cuda" or "cuda:1" (tensors are brought and fetched around a call), or "simt": the
-  /// kernels of a GPU, emulated with every access checked.
+  /// "cpu", "cuda" or "cuda:1" (tensors are copied to and from the device around a call), or
+  /// "simt": GPU kernels, emulated with every access checked.
   std::string device = "cpu";
 };
 

@@ -7,7 +7,7 @@
 
 namespace frit {
 
-/// Mixes all bits of the operands, so that neighbours err differently.
+/// Mixes all bits of the operands, so that neighbouring values get different errors.
 static uint32_t hashOf(float a, float b) {
   uint32_t bits = std::bit_cast<uint32_t>(a) ^ std::rotl(std::bit_cast<uint32_t>(b), 13);
   bits = (bits ^ (bits >> 16)) * 0x85ebca6bu;
@@ -38,7 +38,7 @@ static double ulpOf(float value) {
          double(magnitude);
 }
 
-/// Whether the manual allows a result where the right one is neither 0 nor infinite nor NaN.
+/// Whether PTX's manual allows a result if the exact one is neither 0 nor infinite nor NaN.
 static bool isAllowed(SimtApproximation instruction, double exact, float rounded, float result) {
   if (!std::isfinite(result) || std::signbit(result) != std::signbit(rounded)) {
     return false;
@@ -58,7 +58,7 @@ static bool isAllowed(SimtApproximation instruction, double exact, float rounded
   return false;
 }
 
-/// What `.ftz` makes of denormal operands and results.
+/// Flushes denormals to zero, as `.ftz` does with operands and results.
 static float flush(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
@@ -68,11 +68,11 @@ float approximate(SimtApproximation instruction, float a, float b) {
   a = isFlushed ? flush(a) : a;
   double exact = evaluate(instruction, a, b);
   auto rounded = static_cast<float>(exact);
-  bool isOne = instruction == SimtApproximation::Exp2 && a == 0; // in the manual's table
+  bool isOne = instruction == SimtApproximation::Exp2 && a == 0; // exact by the manual's table
   if (!std::isfinite(rounded) || rounded == 0 || isOne) {
     return rounded;
   }
-  // Most errors are as large as they may be: what breaks, breaks by those.
+  // Most errors are the largest allowed ones, which are most likely to break something.
   constexpr int kSteps[] = {-2, -2, -2, -1, 0, 1, 2, 2, 2};
   int steps = kSteps[hashOf(a, b) % std::size(kSteps)];
   float toward = std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(steps));

@@ -1,7 +1,7 @@
-// The approximate instructions of PTX under emulation. A device is free to return anything within
-// the error that the manual of PTX documents, so a test that passes with exact results says nothing
-// about it. Here they err on purpose: by how much, and to which side, follows from the bits of the
-// operands, so two runs do the same.
+// The approximate instructions of PTX under emulation. A device may return any result within the
+// error in the PTX manual, so a test with exact results would not cover it. Here the results are
+// wrong on purpose; size and sign of the error follow from the operands' bits, so runs are
+// reproducible.
 
 #pragma once
 

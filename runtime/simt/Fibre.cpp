@@ -44,9 +44,9 @@ frit_fibre_begin:
 namespace frit {
 
 void Fibre::start(void *stack, size_t bytes, void (*body)(void *), void *argument) {
-  // The frame that frit_fibre_switch pops: r15, r14, r13, r12, rbx, rbp, return address. What is
-  // left of the stack then must be a multiple of 16, as at every call: compiled code spills its
-  // vectors on that promise.
+  // The frame that frit_fibre_switch pops: r15, r14, r13, r12, rbx, rbp, return address. The
+  // remaining stack must be 16-byte aligned, as at every call: compiled code spills vectors with
+  // aligned stores.
   auto top = (reinterpret_cast<uintptr_t>(stack) + bytes) & ~uintptr_t(15);
   auto *frame = reinterpret_cast<uintptr_t *>(top - 16) - 7;
   frame[0] = frame[1] = frame[4] = frame[5] = 0;

@@ -1,5 +1,5 @@
-// A thread of an emulated block: a stack and a place to continue. Switching saves the six registers
-// that a call preserves and nothing else, because both sides of a switch are ordinary calls.
+// A thread of an emulated block: a stack and a point to continue from. A switch saves only the six
+// callee-saved registers, because both sides are ordinary function calls.
 
 #pragma once
 
@@ -14,12 +14,12 @@ public:
   Fibre(const Fibre &) = delete;
   Fibre &operator=(const Fibre &) = delete;
 
-  /// Makes the fibre begin with body(argument) on [stack, stack + bytes) when it is next resumed.
+  /// Prepares the fibre to run body(argument) on [stack, stack + bytes) when it is next resumed.
   /// `body` must not return.
   void start(void *stack, size_t bytes, void (*body)(void *), void *argument);
   /// Runs the fibre until it suspends.
   void resume();
-  /// Called on the fibre: back to who resumed it.
+  /// Called on the fibre: returns to its resumer.
   void suspend();
 
 private:

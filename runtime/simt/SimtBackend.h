@@ -1,6 +1,5 @@
-// Kernels of a plan for the SIMT target: the launches a GPU would get, run by the emulation with
-// all its checks. Slow and exact; it exists to find out on any machine whether a GPU kernel is
-// right.
+// Runs the kernels of a plan for the SIMT target: the launches of a GPU, run by the emulation with
+// all its checks. Slow and exact; it tests GPU kernels on any machine.
 
 #pragma once
 
@@ -19,18 +18,18 @@ class SimtBackend : public KernelBackend {
 public:
   static Result<std::unique_ptr<SimtBackend>> create(std::shared_ptr<const DecodedPlan> plan);
   Status launch(const KernelArguments &arguments, TensorHost &host) override;
-  /// A call begins.
+  /// Called when a call begins.
   Status ready() override;
-  /// What all launches moved and had to, in bytes of global memory: `bytes_mandatory` is the sum of
-  /// what each kernel had to by itself, though another one wrote it or had read it;
-  /// `bytes_read_first` counts those that a call reads before it has written or read them, so the
-  /// bytes of its arguments, each once.
+  /// Bytes of global memory that all launches moved, and had to move. `bytes_mandatory` sums this
+  /// over kernels, even if another kernel wrote or read the same bytes. `bytes_read_first` counts
+  /// bytes that a call reads before it has read or written them: those of its arguments, each once.
   std::vector<std::pair<std::string, uint64_t>> counters() const override;
 
 private:
   SimtBackend(std::shared_ptr<const DecodedPlan> plan, CodeMapping code)
       : plan(std::move(plan)), code(std::move(code)) {}
-  /// Bytes from the first element of a tensor to the end of its last, and those of its elements.
+  /// The bytes from the first element of a tensor to the end of its last, and the bytes of its
+  /// elements.
   struct Extent {
     uint64_t span, reach;
   };
@@ -44,7 +43,7 @@ private:
   std::atomic<uint64_t> moved = 0, mandatory = 0, readFirst = 0;
   static constexpr uint64_t kPage = 4096;
   std::mutex mutex;
-  /// The bytes that this call has touched, by the number of their page.
+  /// The bytes that this call has accessed, by page number.
   std::unordered_map<uint64_t, std::bitset<kPage>> known;
 };
 

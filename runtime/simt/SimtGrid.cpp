@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kMaxThreads = 1024, kMaxCluster = 8;
-/// Beside each byte that is touched stand thirty of knowledge about it.
+/// Each accessed byte needs about thirty bytes of state.
 constexpr uint64_t kMaxBytes = uint64_t(128) << 20;
 constexpr size_t kStackBytes = size_t(128) << 10;
 
@@ -31,7 +31,7 @@ struct Thread {
   int32_t mode = 0, operand = 0, width = 0;
 };
 
-/// Stacks of all threads of a block; pages are given out by the system as they are touched.
+/// The stacks of all threads of a block; the system allocates pages on first access.
 class Stacks {
 public:
   explicit Stacks(uint32_t count) : bytes(count * kStackBytes) {
@@ -58,10 +58,10 @@ std::string triple(const int32_t values[3]) {
          std::to_string(values[2]) + ")";
 }
 
-/// Blocks that run at once.
+/// The blocks of a cluster, which run at the same time.
 struct Partners {
   std::vector<std::unique_ptr<class Block>> blocks;
-  /// The epoch that began with their last common barrier; 1 before the first.
+  /// The epoch that began with their last cluster barrier; 1 before the first.
   uint32_t commonEpoch = 1;
   std::string error;
   ErrorKind errorKind = ErrorKind::Runtime;
@@ -76,17 +76,17 @@ public:
         threads(std::make_unique<Thread[]>(count)) {}
 
   void begin(const SimtContext &common, uint32_t number, const int32_t blockId[3]);
-  /// Lets all threads that can go on until they wait, and passes shuffles and barriers of the
-  /// block; false if nothing was to be done.
+  /// Runs all threads that can continue until they wait, and completes shuffles and barriers of the
+  /// block; false if there was nothing to do.
   bool advance();
   bool hasReturned() const { return areAll(Where::Returned); }
   bool waitsForPartners() const { return areAll(Where::ClusterBarrier); }
   int32_t site() const { return threads[0].site; }
   void passClusterBarrier(uint32_t next);
   uint32_t getEpoch() const { return epoch; }
-  /// Who waits where, if not all threads do the same; empty otherwise.
+  /// Describes which threads wait where, if they differ; empty otherwise.
   std::string divergence() const;
-  /// The same for two blocks whose threads agree.
+  /// The same for two blocks whose threads agree among themselves.
   std::string divergence(const Block &other) const;
 
   void access(Thread &thread, const void *address, int64_t bytes, int32_t flags) {
@@ -119,11 +119,11 @@ public:
     thread.site = site;
     thread.fibre.suspend();
   }
-  /// Never comes back: the block is over.
+  /// Stops the block with an error; does not return.
   [[noreturn]] void stop(Thread &thread, const std::string &what) {
     end(place(thread) + ": " + what, ErrorKind::Runtime, thread);
   }
-  /// The same for an error of data, which reads as in eager.
+  /// The same for an error in the data, with eager's message.
   [[noreturn]] void end(const std::string &what, ErrorKind kind, Thread &thread) {
     partners.error = what;
     partners.errorKind = kind;
@@ -138,7 +138,7 @@ private:
       return thread.where == where && thread.site == threads[0].site;
     });
   }
-  /// The memory of a block that may not have begun yet, or is over, is nobody's.
+  /// The shared memory of a block must not be accessed before it has started or after it has ended.
   void checkOwner(Thread &thread, uint32_t owner) {
     if (owner == member) {
       return;
@@ -332,7 +332,7 @@ void Block::passClusterBarrier(uint32_t next) {
   }
 }
 
-/// Runs the blocks of a cluster, which have begun, to their end. Empty or the error.
+/// Runs the started blocks of a cluster to their end. Returns an error or an empty string.
 std::string runCluster(Partners &partners) {
   partners.commonEpoch = 1;
   const auto &blocks = partners.blocks;

@@ -95,7 +95,7 @@ bool SimtMemory::open(const std::vector<SimtBuffer> &buffers) {
       region.isScratch &= buffer.isScratch;
     }
     region.bytes = end - begin;
-    // The copy keeps the position within 16 bytes that decides between vector and scalar accesses.
+    // The copy keeps the alignment, which decides between vector and scalar accesses.
     uint64_t misalignment = reinterpret_cast<uintptr_t>(begin) % 256;
     region.place = reserved + next + misalignment;
     uint64_t mapped = ((misalignment + region.bytes) / kPage + 1) * kPage;
@@ -161,7 +161,7 @@ std::string SimtMemory::access(const SimtActor &actor, const void *address, uint
                                bool isStore, bool isShared) {
   auto *at = static_cast<const uint8_t *>(address);
   auto misaligned = [&](const Region &region) -> std::string {
-    // A device takes vectors of up to 16 bytes; longer ones are split.
+    // A device has vector accesses of up to 16 bytes; longer ones are split.
     uint64_t alignment = std::min<uint64_t>(bytes, 16);
     if ((bytes & (bytes - 1)) == 0 && reinterpret_cast<uintptr_t>(at) % alignment != 0) {
       return describe(region, at - region.place, bytes, isStore) + " is not aligned to its size";
@@ -231,7 +231,7 @@ std::string SimtMemory::touch(Region &region, const SimtActor &actor, uint64_t o
       state.asker = isStore ? state.asker : actor.thread;
       page.seen[within] = page.seen[within] || (!isStore && !page.dirty[within]);
     }
-    // Shared memory begins anew with every cluster.
+    // The contents of shared memory are undefined at the start of every cluster.
     bool isWritten = isShared ? actor.isPartner(state.writerBlock) : state.writerBlock != 0;
     if (!isStore && !(isShared ? isWritten : page.written[within])) {
       return describe(region, offset, bytes, isStore) + " reads byte " + std::to_string(i) +

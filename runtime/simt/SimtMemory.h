@@ -1,13 +1,12 @@
-// The memory of an emulated launch and what is known about each byte of it. Kernels run on copies
-// of their buffers, laid far apart in a reserved range of addresses, so that no access beside a
-// buffer can fall into another one. Beside each byte stands who wrote and who read it last and in
-// which epoch (epochs are counted by the barriers of a block); two accesses of one byte conflict
-// when one of them is a store, their threads differ, and no barrier of their common block (or
-// cluster) lies between them. Other blocks are never ordered with each other inside a launch. What
-// is known lies in pages that come into being when a byte of them is touched first, and so does the
-// copy: a buffer may span more than the machine has, as a view with large strides does.
+// The memory of an emulated launch, and the state of each byte. Kernels run on copies of their
+// buffers that are far apart in a reserved range of addresses, so an access beyond a buffer cannot
+// hit another one. Each byte records its last writer and reader and their epochs (counted by the
+// barriers of a block). Two accesses of a byte conflict if one of them is a store, their threads
+// differ, and no barrier of their common block (or cluster) is between them. Different blocks (or
+// clusters) are never ordered inside of a launch. State and copy are allocated in pages on first
+// access: a buffer may span more than the machine's memory, as a view with large strides does.
 //
-// Buffers that share storage (a kernel that works in place) share the bytes and the knowledge.
+// Buffers that share storage (of a kernel that works in place) share bytes and state.
 
 #pragma once
 
@@ -28,40 +27,41 @@ struct SimtBuffer {
   bool isWritten = false;
   /// Whether its contents may be read before the kernel has written them.
   bool isInitialised = true;
-  /// Whether the kernel brings it along and nobody looks at it afterwards.
+  /// Whether it is scratch memory of the kernel whose contents are not used afterwards.
   bool isScratch = false;
-  /// The bytes of its elements, where these lie so far apart that they are fewer than `bytes`.
+  /// The bytes of its elements, if they are fewer than `bytes` because of large strides.
   std::optional<uint64_t> reach = std::nullopt;
 };
 
-/// Bytes of global memory that a kernel moves, and that it has to move: what it reads of its
-/// operands and writes of its results, each byte once. The workspace has no share in the latter. A
-/// byte that several lanes of a warp ask for, between two barriers, comes once; a buffer of less
-/// than a 64th of all bytes (a weight that every row reads) stays in the cache.
+/// Bytes of global memory that a kernel moves, and that it has to move: the operands that it reads
+/// and the results that it writes, each byte once, without the workspace. A byte that several lanes
+/// of a warp access between two barriers is moved once; a buffer with less than a 64th of all bytes
+/// (a weight that every row reads) is assumed to stay in the cache.
 struct SimtTraffic {
-  /// Neighbours, by the addresses of the caller.
+  /// A range of addresses of the caller.
   struct Span {
     uint64_t begin, end;
   };
   uint64_t moved = 0, mandatory = 0;
-  /// What it read of its buffers before it wrote there, and what it wrote; without the workspace.
+  /// Bytes of the buffers that were read before they were written, and those that were written;
+  /// without the workspace.
   std::vector<Span> read, written;
 };
 
-/// Who makes an access.
+/// The thread that makes an access.
 struct SimtActor {
-  /// Number of the block in its launch plus one.
+  /// The number of the block in its launch, plus one.
   uint32_t block;
   uint32_t thread;
   uint32_t epoch;
-  /// The first block of its cluster, how many there are, and the epoch that began with their last
-  /// common barrier.
+  /// The first block of its cluster, the number of blocks, and the epoch that began with their last
+  /// cluster barrier.
   uint32_t firstBlock, blocks, commonEpoch;
 
   bool isPartner(uint32_t other) const {
     return other >= firstBlock && other - firstBlock < blocks;
   }
-  /// Whether what a thread did in an epoch is over before this access.
+  /// Whether an access by a thread in an epoch is ordered before this access.
   bool isBehind(uint32_t otherBlock, uint32_t otherThread, uint32_t otherEpoch) const {
     return otherBlock == block ? otherThread == thread || otherEpoch < epoch
                                : isPartner(otherBlock) && otherEpoch < commonEpoch;
@@ -75,22 +75,22 @@ public:
   SimtMemory(const SimtMemory &) = delete;
   SimtMemory &operator=(const SimtMemory &) = delete;
 
-  /// False when the system gives no address range.
+  /// False if the system has no address range left.
   bool open(const std::vector<SimtBuffer> &buffers);
-  /// Where the kernel sees buffer number `index`.
+  /// The address of buffer number `index` for the kernel.
   void *address(size_t index) const { return places[index]; }
-  /// Shared memory of the block that is number `member` of the current cluster; its bytes are
-  /// undefined for every new block.
+  /// Shared memory of block number `member` of the current cluster; its bytes are undefined for
+  /// every new block.
   void *openShared(uint32_t bytes, uint32_t member);
-  /// Whose shared memory an address lies in: a member of the cluster, or none.
+  /// The member of the cluster whose shared memory contains an address; nullopt if there is none.
   std::optional<uint32_t> ownerOf(const void *address) const;
 
-  /// Launches are ordered: forgets who did what, not what has been written.
+  /// Forgets accesses, but not which bytes are written, because launches are ordered.
   void beginLaunch();
-  /// Empty, or what is wrong with the access, in words.
+  /// Checks and records an access; returns an error or an empty string.
   std::string access(const SimtActor &actor, const void *address, uint64_t bytes, bool isStore,
                      bool isShared);
-  /// Copies the bytes that were written back to the buffers.
+  /// Copies the written bytes back to the buffers.
   void close();
   /// Over all launches so far.
   SimtTraffic getTraffic() const;
@@ -99,16 +99,16 @@ private:
   struct ByteState {
     uint32_t writerBlock, writerThread, writerEpoch;
     uint32_t readerBlock, readerThread, readerEpoch;
-    /// The last reader; `readerThread` stays with the first of several.
+    /// The last reader; `readerThread` remains the first of several.
     uint32_t asker;
-    /// Several threads of the reader's block in its epoch; blocks of several clusters; several
-    /// blocks of the reader's cluster.
+    /// Whether it was read by several threads of the reader's block in that epoch, by blocks of
+    /// several clusters, and by several blocks of the reader's cluster since its last barrier.
     bool severalThreads, severalBlocks, severalPartners;
   };
   static constexpr uint64_t kPage = 4096;
   struct Page {
     ByteState states[kPage];
-    /// Bytes with a value, bytes that the kernel gave one, and bytes that it read before that.
+    /// Bytes with a value, bytes that the kernel wrote, and bytes that it read before writing them.
     std::bitset<kPage> written, dirty, seen;
   };
   struct Region {
@@ -117,7 +117,7 @@ private:
     uint8_t *place;
     uint64_t bytes;
     bool isWritten, isInitialised, isScratch;
-    /// Null until a byte of it is touched.
+    /// Null until a byte of the page is accessed.
     std::vector<std::unique_ptr<Page>> pages;
     uint64_t moved = 0;
 

@@ -30,7 +30,7 @@ template <typename T> T load(const char *data) {
 bool isReal(Dtype dtype) { return dtype >= Dtype::F16 && dtype <= Dtype::F64; }
 bool isComplex(Dtype dtype) { return dtype == Dtype::C64 || dtype == Dtype::C128; }
 
-/// Number `at` of an array of real or complex numbers, whose parts count as two.
+/// Number `at` of an array of real numbers, or of complex ones, whose parts count as two.
 double realOf(const char *data, Dtype dtype, size_t at) {
   switch (dtype) {
   case Dtype::F16:
@@ -55,7 +55,7 @@ std::string shapeOf(const NpyArray &array) {
   return std::string(nameOf(array.dtype)) + " (" + text + ")";
 }
 
-/// The place of an element of a contiguous array, as "[1, 2]".
+/// The index of an element of a contiguous array, as "[1, 2]".
 std::string placeOf(const NpyArray &array, size_t element) {
   std::string text;
   for (size_t dim = array.sizes.size(); dim-- > 0;) {
@@ -78,7 +78,7 @@ NpyArray contiguous(const NpyArray &array) {
 } // namespace
 
 std::string difference(const NpyArray &result, const NpyArray &given, double rtol, double atol) {
-  // .npy has no bfloat16: such a result was written as uint16.
+  // .npy has no bfloat16, so such results are written as uint16.
   bool sameType =
       given.dtype == result.dtype || (result.dtype == Dtype::BF16 && given.dtype == Dtype::U16);
   if (!sameType || given.sizes != result.sizes) {

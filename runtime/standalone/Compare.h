@@ -1,4 +1,4 @@
-// frit-run --expected-output: a result beside the array it should be.
+// frit-run --expected-output: compares a result with the expected array.
 
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace frit {
 
-/// Empty where every element of `result` is within `atol + rtol * |expected|` of `expected` (NaN
-/// equals NaN; integers and booleans are equal), else one line on the first and the greatest
-/// difference.
+/// Empty if every element of `result` is within `atol + rtol * |expected|` of `expected` (NaN
+/// equals NaN; integers and booleans must be equal); otherwise one line with the first and the
+/// greatest difference.
 std::string difference(const NpyArray &result, const NpyArray &expected, double rtol, double atol);
 
 } // namespace frit

@@ -188,8 +188,8 @@ Status CudaHost::copyInto(const TensorSlot &destination, const TensorSlot &sourc
       to.device == from.device) {
     return device->move(to.data, from.data, bytesUnder(to));
   }
-  // What no plain copy can do goes by way of the host: both are fetched, and the destination is
-  // brought back.
+  // Other copies go through the host: both tensors are copied there, and the destination is copied
+  // back.
   auto onHost = [&](HostTensor &tensor, std::vector<char> &memory) {
     memory.resize(bytesUnder(tensor));
     Status status = Status::ok();

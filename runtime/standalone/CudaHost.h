@@ -1,7 +1,7 @@
-// The executor's world on a GPU without torch: memory of the device's primary context by the
-// driver's own allocator, one stream (the default one, so that copies wait for kernels), arguments
-// brought and results fetched around a call. For running and comparing a model, not for speed: a
-// program that calls often keeps its tensors on the device, with libtorch.
+// The executor's host on a GPU without torch: memory of the device's primary context from the
+// driver's allocator, the default stream (so that copies wait for kernels), and copies of arguments
+// and results around a call. It is for running and comparing a model, not for speed: a program that
+// calls often should keep its tensors on the device, with libtorch.
 
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace frit {
 
-/// A device's primary context, held as long as this lives.
+/// The primary context of a device, held for the lifetime of this object.
 class CudaDevice {
 public:
-  /// "cuda" or "cuda:1", on the machine's driver; an error where there is none of this kind.
+  /// "cuda" or "cuda:1", with the machine's driver; an error if there is no such device.
   static Result<std::shared_ptr<CudaDevice>> open(const std::string &name);
   static Result<std::shared_ptr<CudaDevice>> open(const std::string &name,
                                                   std::shared_ptr<Driver> driver);
   ~CudaDevice();
 
-  /// Makes the context this thread's until the end of the scope.
+  /// Makes the context current on this thread until the end of the scope.
   class Scope {
   public:
     explicit Scope(const CudaDevice &device);
@@ -32,10 +32,11 @@ public:
     DriverContext before = nullptr;
   };
 
-  /// In a scope. Null where there is no memory.
+  /// Must be called in a Scope. Null if there is no memory.
   char *allocate(uint64_t bytes) const;
-  /// From any thread.
+  /// May be called from any thread.
   void free(void *memory) const;
+  /// Copy to, from and within the device. Must be called in a Scope.
   Status bring(void *to, const void *from, uint64_t bytes) const;
   Status fetch(void *to, const void *from, uint64_t bytes) const;
   Status move(void *to, const void *from, uint64_t bytes) const;
@@ -53,7 +54,7 @@ private:
   DriverContext context;
 };
 
-/// How models find their device; a test puts a driver of its own behind it.
+/// Opens the device of a model; tests replace it.
 extern Result<std::shared_ptr<CudaDevice>> (*openDevice)(const std::string &name);
 
 class CudaHost : public StandaloneHost {
@@ -61,9 +62,9 @@ public:
   static Result<std::unique_ptr<CudaHost>> create(const DecodedPlan &plan,
                                                   std::shared_ptr<CudaDevice> device);
 
-  /// A copy of a tensor's storage on the device, with a reference for the caller.
+  /// Copies a tensor's storage to the device; the caller owns the reference.
   Result<HostTensor *> bring(const HostTensor &tensor);
-  /// What lies under a tensor on the device, from its first element on, to host memory of the same
+  /// Copies the memory under a device tensor, from its first element on, to host memory of the same
   /// strides.
   Status fetch(const HostTensor &tensor, void *to);
 
@@ -86,7 +87,7 @@ private:
   std::shared_ptr<CudaDevice> device;
 };
 
-/// Bytes from a tensor's first element to behind its last.
+/// Bytes from a tensor's first element to the end of its last.
 uint64_t bytesUnder(const HostTensor &tensor);
 
 } // namespace frit

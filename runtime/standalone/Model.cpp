@@ -16,7 +16,7 @@ namespace frit {
 
 namespace {
 
-/// An argument that was brought to the GPU for the time of a call.
+/// An argument that was copied to the GPU for a call.
 struct Brought {
   HostTensor *onGpu;
   Tensor original;
@@ -28,7 +28,7 @@ struct Brought {
 struct Model::State {
   std::shared_ptr<const DecodedPlan> plan;
   std::unique_ptr<StandaloneHost> host;
-  /// `host`, where the model runs on a GPU.
+  /// `host`, if the model runs on a GPU.
   CudaHost *gpu = nullptr;
   std::unique_ptr<KernelBackend> backend;
   std::unique_ptr<PlanExecutor> executor;
@@ -52,7 +52,7 @@ std::vector<int64_t> contiguousStrides(const std::vector<int64_t> &sizes) {
   return strides;
 }
 
-/// A look of the host at a caller's tensor.
+/// A tensor of the host over a caller's memory.
 Result<HostTensor *> hostTensor(const Tensor &tensor, const std::string &place) {
   if (static_cast<uint8_t>(tensor.dtype) > static_cast<uint8_t>(format::Dtype::MAX)) {
     return bad(place + " has an unknown dtype");
@@ -71,7 +71,7 @@ Result<HostTensor *> hostTensor(const Tensor &tensor, const std::string &place) 
   if (!tensor.data && bytes != 0) {
     return bad(place + " has no data");
   }
-  // Without an owner: the caller's.
+  // Without an owner the memory belongs to the caller.
   auto *data = static_cast<char *>(tensor.data);
   return new HostTensor{
       std::shared_ptr<char>(tensor.owner, data), data, 0, tensor.sizes, std::move(strides),
@@ -99,8 +99,8 @@ Result<InputValue> inputOf(const Value &value, size_t number) {
   return input;
 }
 
-/// A result of the device in host memory: an input's own where it looks at one, new memory
-/// otherwise.
+/// Copies a result on the device to host memory: to an input's memory if it is a view of that
+/// input, else to new memory.
 Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<Brought> &brought) {
   Tensor tensor = {static_cast<DataType>(from.dtype), from.sizes, from.strides, nullptr, nullptr};
   for (const Brought &input : brought) {
@@ -122,7 +122,7 @@ Result<Value> fetched(const HostTensor &from, CudaHost &gpu, const std::vector<B
   return Value(std::move(tensor));
 }
 
-/// Takes the handle over.
+/// Takes ownership of the handle.
 Result<Value> resultOf(const OutputValue &output, TensorHost &host, CudaHost *gpu,
                        const std::vector<Brought> &brought) {
   switch (output.kind) {
@@ -148,7 +148,7 @@ Result<Value> resultOf(const OutputValue &output, TensorHost &host, CudaHost *gp
 
 } // namespace
 
-/// Moves an argument to where the plan wants it.
+/// Copies an argument to the device that the plan needs it on.
 Status Model::State::bring(InputValue &input, const Value &value, size_t number,
                            std::vector<Brought> &brought) {
   if (!gpu || !input.handle || number >= plan->source->inputs()->size()) {

@@ -1,13 +1,15 @@
 // The C++ API without torch: a .frit file as a function on tensors in host memory. docs/Deploy.md
-// is its guide, examples/standalone a program. Nothing but the standard library is included from
-// here.
+// is its guide, examples/standalone an example. It includes only the standard library.
 //
 //   auto model = frit::Model::load("model.frit");
-//   if (!model.isOk()) { std::fprintf(stderr, "%s\n", model.status().message().c_str()); return 1;
-//   } auto results = model->run({{frit::Tensor{frit::DataType::F32, {2, 8}, {}, numbers.data()}}});
+//   if (!model.isOk()) {
+//     std::fprintf(stderr, "%s\n", model.status().message().c_str());
+//     return 1;
+//   }
+//   auto results = model->run({{frit::Tensor{frit::DataType::F32, {2, 8}, {}, numbers.data()}}});
 //
-// A model whose plan calls operators of ATen needs libtorch (runtime/torch/TorchModel.h); load()
-// names them.
+// A model whose plan calls operators of ATen needs libtorch (runtime/torch/TorchModel.h); the error
+// of load() names them.
 
 #pragma once
 
@@ -25,8 +27,8 @@ namespace frit {
 class FRIT_API Model {
 public:
   /// Maps the file and checks all of it but the contents of the weights, which are read when a
-  /// kernel touches them. The file may be replaced afterwards, but not written to. `weights` are
-  /// those of a file that was compiled without: a tensor for each name, used where it lies and
+  /// kernel accesses them. The file may be replaced afterwards, but not written to. `weights` are
+  /// those of a file that was compiled without: a tensor for each name, which is used in place and
   /// updated there if the program updates it.
   static Result<Model> load(const std::string &path, const LoadOptions &options = {},
                             const std::map<std::string, Tensor> &weights = {});
@@ -37,20 +39,19 @@ public:
 
   const std::vector<Parameter> &inputs() const;
   const std::vector<Parameter> &outputs() const;
-  /// The sizes that vary.
+  /// The dynamic sizes.
   const std::vector<SizeRange> &symbols() const;
 
   /// Runs the model on its inputs, flat and in order. They are compared with `inputs()`: dtype,
-  /// sizes, strides. Their memory is read, and written where an input is `mutated`, only during the
-  /// call. Results own their memory and may outlive the model; one that is an input or a look at
-  /// one shares the input's memory, and its owner.
+  /// sizes, strides. Their memory is read, and written if an input is `mutated`, only during the
+  /// call. Results own their memory and may outlive the model; a result that is an input or a view
+  /// of one shares the input's memory and owner.
   ///
-  /// Calls may come from several threads at once, and wait for each other where they share the
-  /// model's threads. Buffers that the model updates belong to it: calls that update them must not
-  /// overlap.
+  /// Thread-safe; calls wait for each other where they share the model's threads. Buffers that the
+  /// model updates belong to it, and calls that update them must not overlap.
   Result<std::vector<Value>> run(std::span<const Value> inputs) const;
 
-  /// What the compiler said about the model, as JSON.
+  /// The compiler's report on the model, as JSON.
   std::string report() const;
   Statistics statistics() const;
 
@@ -60,7 +61,7 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Copies a tensor's elements to `target`, contiguous.
+/// Copies a tensor's elements to `target`, contiguously.
 FRIT_API void copyElements(const Tensor &tensor, void *target);
 
 } // namespace frit

@@ -140,7 +140,7 @@ Status writeNpy(const std::string &path, const NpyArray &array) {
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   auto headerBytes = static_cast<uint16_t>(header.size());
-  // Never a partial file under the final name.
+  // Avoids a partial file under the final name.
   std::string temporary = path + ".partial";
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write("\x93NUMPY\x01\x00", 8);

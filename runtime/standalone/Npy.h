@@ -1,4 +1,4 @@
-// NumPy's .npy files, format versions 1 and 2: what frit-run reads and writes. Little-endian
+// Reads and writes NumPy's .npy files, format versions 1 and 2, for frit-run. Little-endian
 // numbers, C or Fortran order.
 
 #pragma once
@@ -20,8 +20,10 @@ struct NpyArray {
   std::vector<char> data;
 };
 
+/// Reads a file; fails if it is truncated or of a format or dtype that is not supported.
 Result<NpyArray> readNpy(const std::string &path);
-/// `array` is contiguous in C order. bfloat16 is written as uint16, which NumPy has no name for.
+/// `array` must be contiguous in C order. bfloat16 is written as uint16, because NumPy has no
+/// bfloat16.
 Status writeNpy(const std::string &path, const NpyArray &array);
 
 } // namespace frit

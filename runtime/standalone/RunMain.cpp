@@ -37,7 +37,7 @@ exit status: 0 success, 1 a file or a call that failed, 2 a wrong command line, 
 4 no device of the kind that was asked for
 )";
 
-/// How it ended, with the line for the user.
+/// The exit status and the message for the user.
 struct Failure {
   int exit = 0;
   std::string message;
@@ -47,7 +47,7 @@ struct Settings {
   std::string model;
   LoadOptions load;
   std::vector<std::string> inputs, outputs, expected;
-  /// Files by name.
+  /// Files by the name of the weight.
   std::map<std::string, std::string> weights;
   double rtol = 1e-5, atol = 1e-6;
   bool report = false, statistics = false, help = false, version = false;
@@ -58,7 +58,7 @@ Failure failed(const Status &status) {
 }
 Failure usage(std::string message) { return {2, std::move(message)}; }
 
-/// The file of "@file.npy".
+/// Appends the file name of "@file.npy"; false if the value has another form.
 bool takeFile(const std::string &value, std::vector<std::string> &files) {
   if (value.size() < 2 || value[0] != '@') {
     return false;

@@ -1,5 +1,6 @@
-// The command line of frit-run: loads an artifact, runs it on arrays from files, writes or compares
-// the results. No torch, no compiler; frit-run-torch is the same over libtorch.
+// The command line of frit-run: loads an artifact, runs it on arrays from files, and writes or
+// compares the results. It uses neither torch nor the compiler; frit-run-torch is the same with
+// libtorch.
 
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace frit {
 
-/// A loaded model to frit-run.
+/// A loaded model as frit-run uses it.
 struct Runner {
   std::function<Result<std::vector<Value>>(std::span<const Value>)> run;
   std::function<Statistics()> statistics;
@@ -22,13 +23,13 @@ struct Runner {
 using Loader = std::function<Result<Runner>(const std::string &path, const LoadOptions &options,
                                             const std::map<std::string, Tensor> &weights)>;
 
-/// Empty, or why there is no device of this name ("cuda", "cuda:1") to run on.
+/// Returns an empty string, or the reason why there is no device of this name ("cuda", "cuda:1").
 using DeviceCheck = std::function<std::string(const std::string &device)>;
 
-/// Returns the exit status: 0, 1 for a file or a call that failed, 2 for a wrong command line, 3
-/// where results differ from what was expected, 4 without a device. Errors are one line on stderr.
+/// Returns the exit status: 0, 1 after a file or a call failed, 2 for a wrong command line, 3 if
+/// results differ from the expected ones, 4 without a device. Errors are one line on stderr.
 int runMain(int argc, char **argv, const Loader &load, const DeviceCheck &checkDevice);
-/// With neither torch nor a GPU.
+/// The same with models that use neither torch nor a GPU.
 int runMain(int argc, char **argv);
 
 } // namespace frit

@@ -126,7 +126,7 @@ Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &s
                                   int64_t offset, TensorSlot &slot) {
   const HostTensor &from = *tensorOf(source.handle);
   int64_t itemBytes = static_cast<int64_t>(bytesOf(shape.dtype));
-  // An array may begin inside of its storage: counted from there, nothing may lie before it either.
+  // An array may begin inside of its storage; the check includes the part before it.
   int64_t before = from.data - from.storage.get();
   if (__builtin_add_overflow(offset, before / itemBytes, &offset) ||
       !liesInside(shape, offset, from.storageBytes, static_cast<uint64_t>(itemBytes))) {
@@ -296,7 +296,7 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
     auto weight = weightOf(plan, number);
     FRIT_RETURN_IF_ERROR(weight.status());
     auto *data = static_cast<char *>(weight->data);
-    // A result may look at it, and outlive the executor.
+    // A result may be a view of the weight and outlive the executor, so it keeps the artifact.
     auto *tensor = new HostTensor{std::shared_ptr<char>(data, [kept = plan.artifact](char *) {}),
                                   data,
                                   0,

@@ -1,6 +1,5 @@
-// The executor's world without torch: tensors are a shared block of memory with sizes and strides.
-// There is no dispatcher, so a plan that calls an operator is refused when it is loaded, with the
-// operator's name.
+// The executor's host without torch: a tensor is a shared block of memory with sizes and strides.
+// There is no dispatcher, so loading a plan that calls operators fails with their names.
 
 #pragma once
 
@@ -12,14 +11,14 @@
 
 namespace frit {
 
-/// A handle of this host points to one of these.
+/// A handle of this host points to a HostTensor.
 struct HostTensor {
   std::shared_ptr<char> storage;
   char *data;
   int64_t offset;
   std::vector<int64_t> sizes, strides;
   format::Dtype dtype;
-  /// From the start of `storage`; unknown for memory of others.
+  /// From the start of `storage`; unknown for memory that others own.
   uint64_t storageBytes = UINT64_MAX;
   format::Device device = format::Device::Cpu;
   std::atomic<int64_t> references{1};
@@ -27,13 +26,13 @@ struct HostTensor {
 
 class StandaloneHost : public TensorHost {
 public:
-  /// Refuses plans with ATen calls.
+  /// Fails for plans with ATen calls.
   static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan,
                                                         unsigned threads = 0);
 
-  /// The weights of the artifact become the executor's constants. They are not copied, and keep the
-  /// artifact. Those of the caller are found by name in `given`, whose references stay the
-  /// caller's.
+  /// Binds the artifact's weights to the executor's constants. They are not copied, and keep the
+  /// artifact alive. Weights of the caller are found by name in `given`, which keeps its
+  /// references.
   Status bindWeights(const DecodedPlan &plan, PlanExecutor &executor,
                      const std::map<std::string, HostTensor *> &given = {});
 
@@ -55,11 +54,11 @@ public:
 
 protected:
   explicit StandaloneHost(unsigned threads) : pool(threads) {}
-  /// An error where the plan calls operators of ATen.
+  /// An error if the plan calls operators of ATen.
   static Status refuseCalls(const DecodedPlan &plan);
-  /// Memory of allocateRaw as a storage.
+  /// Wraps memory from allocateRaw in a storage.
   virtual std::shared_ptr<char> own(format::Device device, char *memory);
-  /// A tensor in host memory where the plan wants it, with a reference for the caller.
+  /// A host tensor on the device where the plan needs it; the caller owns the reference.
   virtual Result<HostTensor *> place(HostTensor *tensor, format::Device device);
 
 private:

@@ -43,7 +43,7 @@ c10::TypePtr withoutOptional(c10::TypePtr type) {
   return type;
 }
 
-/// A number as torch's Python layer makes it a tensor.
+/// A number as a tensor, as torch's Python layer makes it.
 at::Tensor wrappedNumber(const c10::Scalar &number) {
   at::Tensor tensor = at::scalar_to_tensor(number);
   tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -135,13 +135,13 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
   }
 }
 
-/// `state` is null while preparing: then no register is read.
+/// `state` is null during preparation, when no register is read.
 IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length,
                  RunState *state) {
   c10::TypePtr type = withoutOptional(declared);
   if (type->kind() == TypeKind::ListType && value.kind() != ValueKind::List &&
       value.kind() != ValueKind::None && length > 0) {
-    // int[2] padding=1: a single value stands for all.
+    // For int[2] padding=1, a single value is repeated.
     c10::TypePtr element = type->cast<c10::ListType>()->getElementType();
     if (element->kind() == TypeKind::IntType || element->kind() == TypeKind::SymIntType) {
       return c10::List<int64_t>(
@@ -173,7 +173,7 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   case ValueKind::String:
     return type->kind() == TypeKind::DeviceObjType
                ? IValue(c10::Device(flatbuffers::GetString(value.string())))
-               : IValue(flatbuffers::GetString(value.string())); // an empty one is not stored
+               : IValue(flatbuffers::GetString(value.string())); // an empty string is not stored
   case ValueKind::List:
     return makeList(value, type, state);
   case ValueKind::Dtype:
@@ -196,7 +196,7 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
   return IValue();
 }
 
-/// Enums of the format inside their ranges.
+/// Whether enums of the format are in their ranges.
 bool literalFits(const Value &value) {
   int64_t integer = value.integer();
   switch (value.kind()) {
@@ -220,23 +220,23 @@ bool literalFits(const Value &value) {
   }
 }
 
-/// Whether a tensor of one dtype may become one of the other: fake tensors err in the width of
-/// statistics, and in the mask of nothing.
+/// Whether a tensor may be converted to the promised dtype. Fake tensors are wrong about the width
+/// of statistics, and about the mask of an empty tensor.
 bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
   return tensor.numel() == 0 ||
          (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
 }
 
-/// What a result keeps of its own where it is not what the plan says (Artifact.fbs).
+/// In what a result may differ from the plan (Artifact.fbs).
 constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
 
-/// Thrown where a result is not what the graph was traced with.
+/// Throws because a result differs from the trace.
 [[noreturn]] void disagree(const std::string &name, const std::string &what) {
   throw AtenCall::Disagreement(name + " returned " + what +
                                "; its fake implementation disagrees with its kernel");
 }
 
-/// The tensor as the plan promises it: checked, and copied when only its strides or the width of
+/// Checks a result against the plan's promise, and copies it if only its strides or the width of
 /// its numbers differ.
 at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan,
                const RunState &state, const std::string &name, std::atomic<uint64_t> &copies) {
@@ -393,7 +393,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
         makeValue(*argument.value, argument.type, argument.length, &state);
   }
   if (asksLayout) {
-    // torch would ask the copy that it makes of a tensor with lazy bits.
+    // Excluded, or torch would pass the operator a resolved copy of a tensor with lazy bits.
     c10::impl::ExcludeDispatchKeyGuard asItIs(
         c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
     handle.callBoxed(&arguments);

@@ -1,7 +1,7 @@
-// One call through the dispatcher, prepared: the operator is looked up, literals and defaults lie
-// in a stack that is copied for each call, and only what comes from registers is filled in. Values
-// are converted by the schema's types, as torch's own argument parser does: a number where a tensor
-// is wanted becomes a wrapped number, an int where a float is wanted becomes one.
+// A prepared call through the dispatcher. The operator is looked up, and literals and defaults are
+// in a stack that each call copies, so only values from registers are filled in. Values are
+// converted by the schema's types, as torch's own argument parser does: a number becomes a wrapped
+// number where a tensor is needed, an int becomes a float where a float is.
 
 #pragma once
 
@@ -16,6 +16,8 @@ namespace frit {
 
 class AtenCall {
 public:
+  /// Looks up the operator and converts literals; fails if the installed torch lacks the operator
+  /// or its schema differs.
   static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source);
 
   AtenCall(AtenCall &&other) noexcept
@@ -23,12 +25,12 @@ public:
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
 
-  /// A result is not what the graph was traced with.
+  /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
 
-  /// May throw what the operator throws, and Disagreement.
+  /// May throw the operator's exceptions, and Disagreement.
   Status run(const DecodedPlan &plan, RunState &state) const;
 
   CallTraits traits() const { return traitsOf(handle); }
@@ -38,7 +40,7 @@ public:
   const std::string &overload() const { return handle.operator_name().overload_name; }
 
   mutable std::atomic<uint64_t> count{0};
-  /// Results that were copied because their strides were not those the graph was traced with.
+  /// Results that were copied because their strides differed from the trace.
   mutable std::atomic<uint64_t> strideCopies{0};
 
 private:
@@ -56,12 +58,12 @@ private:
   c10::OperatorHandle handle;
   std::vector<c10::IValue> stack;
   std::vector<Dynamic> dynamic;
-  /// Arguments the operator writes to: their version counters are bumped, because autograd's own
-  /// layer is not entered.
+  /// Arguments that the operator writes to. Their version counters are bumped here, because
+  /// autograd's own layer is bypassed.
   std::vector<uint32_t> written;
-  /// Results that are, or look at, an argument.
+  /// Results that are an argument or a view of one.
   std::vector<bool> resultsAlias;
-  /// The operator asks where a tensor lies: its size, stride or storage offset.
+  /// The operator queries a tensor's size, stride or storage offset.
   bool asksLayout = false;
 };
 

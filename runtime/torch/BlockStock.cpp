@@ -12,9 +12,9 @@ namespace frit {
 
 namespace {
 
-/// In front of a block: its size. Keeps the alignment of the allocator.
+/// The size of a block is stored in front of it, in as many bytes as keep the alignment.
 constexpr uint64_t kHeader = 64;
-/// More blocks than a call has temporaries alive at once are of no use.
+/// More blocks than a call has live temporaries would be useless.
 constexpr size_t kMostBlocks = 64;
 
 uint64_t &sizeOf(void *block) {
@@ -34,8 +34,8 @@ void *make(uint64_t bytes) {
   }
 }
 
-/// Pages of a block nobody uses belong to whoever needs them; untouched until then, they cost
-/// nothing to have back.
+/// Lets the system take the pages of an unused block when it needs memory. Until it does, reusing
+/// them costs nothing.
 void offerPages(void *block, uint64_t bytes) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
@@ -60,7 +60,7 @@ void BlockStock::drop(size_t number) {
 
 void *BlockStock::take(uint64_t capacity) {
   std::lock_guard<std::mutex> guard(lock);
-  // The smallest that fits, unless it is far larger: then it stays for whom it fits.
+  // The smallest block that fits, unless it is far larger; then it is left to others.
   size_t best = kept.size();
   for (size_t number = 0; number < kept.size(); ++number) {
     uint64_t bytes = kept[number].bytes;
@@ -77,7 +77,8 @@ void *BlockStock::take(uint64_t capacity) {
     ++reuses;
     return block.start;
   }
-  // A new one must not lift the sum above what was in use at once: the oldest kept ones make room.
+  // A new block must not raise the total above the most ever in use at once, so the oldest kept
+  // blocks are freed.
   uint64_t allowed = std::max(most, used + capacity);
   while (!kept.empty() && used + keptSum + capacity > allowed) {
     drop(0);

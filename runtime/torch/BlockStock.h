@@ -1,10 +1,10 @@
 // Large blocks of CPU memory for temporaries, kept from one call to the next. A fresh block of tens
-// of MiB costs a page fault for each of its pages, three times what it takes to fill it; blocks
-// asked for at bucket size fit the next call too.
+// of MiB costs a page fault for each of its pages, three times as long as filling it takes; blocks
+// of bucket size fit the next call too.
 //
-// Keeping must not cost memory: kept and used blocks together never exceed the most that was ever
-// in use at once, and what is kept is marked so that the system takes its pages back before it runs
-// short. Blocks may outlive a call: a tensor whose storage is a block brings it back when it dies.
+// This must not increase memory use. Kept and used blocks together never exceed the most that was
+// ever in use at once, and the system may take back the pages of kept blocks when it needs memory.
+// Blocks may outlive a call: a tensor whose storage is a block returns it when it is destroyed.
 
 #pragma once
 
@@ -21,16 +21,16 @@ public:
   /// The stock of this process.
   static BlockStock &ofProcess();
 
-  /// A block of at least `capacity` bytes, 64-byte aligned; null when memory has run out.
+  /// A block of at least `capacity` bytes, 64-byte aligned; null if there is no memory left.
   void *take(uint64_t capacity);
   void give(void *block);
-  /// The same as the storage of a tensor.
+  /// The same as a tensor's storage.
   c10::DataPtr takeStorage(uint64_t capacity);
 
-  /// Frees what is kept.
+  /// Frees all kept blocks.
   void clear();
   uint64_t keptBytes();
-  /// How often a kept block was taken, and how often a new one was made.
+  /// How often a kept block was reused, and how often a new one was made.
   uint64_t reused() const { return reuses; }
   uint64_t made() const { return makes; }
 

@@ -45,7 +45,7 @@ constexpr auto kDtypes = [] {
 } // namespace
 
 Dtype dtypeOf(ScalarType type) {
-  // A dtype the format has no name for matches no compiled input; unfitReason names it.
+  // A dtype that the format lacks matches no compiled input; unfitReason names it.
   int8_t dtype = kDtypes[static_cast<size_t>(type)];
   return dtype < 0 ? static_cast<Dtype>(0xff) : static_cast<Dtype>(dtype);
 }

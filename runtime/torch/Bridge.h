@@ -1,5 +1,5 @@
-// Between at::Tensor and what the rest of the runtime sees. A handle is a c10::TensorImpl with one
-// reference that the holder owns.
+// Converts between at::Tensor and the handles of the runtime. A handle is a c10::TensorImpl with
+// one reference, which its holder owns.
 
 #pragma once
 
@@ -13,33 +13,34 @@ namespace frit {
 
 format::Dtype dtypeOf(c10::ScalarType type);
 c10::ScalarType scalarTypeOf(format::Dtype dtype);
+/// `index` is the number of a GPU, -1 for the current one.
 c10::Device deviceOf(format::Device device, int64_t index = -1);
 
 inline c10::TensorImpl *implOf(void *handle) { return static_cast<c10::TensorImpl *>(handle); }
 
-/// Gives the reference away.
+/// Transfers the reference to the handle.
 inline void *handleOf(at::TensorBase &&tensor) { return tensor.unsafeReleaseTensorImpl(); }
 
-/// Another reference.
+/// Takes another reference.
 inline at::TensorBase tensorOf(void *handle) {
   return at::TensorBase(
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(implOf(handle)));
 }
 
-/// Takes the reference over.
+/// Takes over the handle's reference.
 inline at::TensorBase takeTensor(void *handle) {
   return at::TensorBase(
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(implOf(handle)));
 }
 
-/// First element of a strided tensor.
+/// The first element of a strided tensor.
 inline void *dataOf(const c10::TensorImpl *impl) {
   return static_cast<char *>(impl->storage().mutable_data()) +
          static_cast<int64_t>(impl->itemsize()) * impl->storage_offset();
 }
 
-/// Whether the installed torch can say which driver stream a c10::Stream is; load() refuses GPU
-/// plans where it cannot.
+/// Whether the installed torch can give the driver stream of a c10::Stream; load() refuses GPU
+/// plans if it cannot.
 template <typename Stream> constexpr bool hasNativeHandle() {
   return requires(const Stream &stream) { stream.native_handle(); };
 }
@@ -52,7 +53,7 @@ template <typename Stream> void *nativeHandle(const Stream &stream) {
   }
 }
 
-/// Whether the tensor stands for the conjugate or negative of its memory.
+/// Whether the tensor's values are the conjugate or negative of its memory.
 inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
   constexpr c10::DispatchKeySet keys({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
   if (!impl.key_set().has_any(keys)) {
@@ -62,7 +63,7 @@ inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
                                (impl.is_neg() ? kNegated : kPlain));
 }
 
-/// Only where they differ: torch has no conjugates of real tensors.
+/// Sets bits only if they differ, because torch has no conjugates of real tensors.
 inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
   if (lazyBitsOf(impl) != bits) {
     impl._set_conj((bits & kConjugated) != 0);
@@ -70,12 +71,12 @@ inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
   }
 }
 
-/// Why compiled code cannot take this tensor, nothing when it can: subclasses, sparse and quantised
-/// tensors.
+/// Why compiled code cannot take this tensor (subclasses, sparse and quantised tensors); nullopt if
+/// it can.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 
-/// Fills `slot` with a tensor of the host and its first element. Every tensor of torch gets into a
-/// register here or as an argument or constant.
+/// Sets `slot` to a tensor of the host and its first element. All tensors of torch enter registers,
+/// arguments and constants through this function.
 inline void setSlot(TensorSlot &slot, at::TensorBase &&tensor) {
   slot.lazy = tensor.defined() ? lazyBitsOf(*tensor.unsafeGetTensorImpl()) : kPlain;
   slot.data =

@@ -1,5 +1,4 @@
-// The counters of an executable as JSON: its own and those of its kernels for single buckets, as
-// one.
+// The counters of an executable as JSON, summed with those of its kernels for single buckets.
 
 #include "runtime/torch/TorchExecutable.h"
 
@@ -125,7 +124,7 @@ private:
 
   void addCalls(const TorchExecutable &one) {
     for (const AtenCall &call : one.host->atenCalls()) {
-      // As torch spells an operator in a graph: "aten.mm.default".
+      // The name as torch writes it in a graph: "aten.mm.default".
       std::string name = call.name();
       if (size_t colons = name.find("::"); colons != std::string::npos) {
         name.replace(colons, 2, ".");
@@ -138,7 +137,7 @@ private:
     }
   }
 
-  /// Reasons quote what drivers and files say.
+  /// Reasons may quote messages of drivers and names in files.
   static std::string escaped(const std::string &text) {
     std::string safe;
     for (char c : text) {

@@ -23,7 +23,7 @@ struct Team {
 
 void work(void *data) {
   auto &team = *static_cast<Team *>(data);
-  // The team may be smaller than the number of pieces asked for: then a thread takes several.
+  // The team may have fewer threads than pieces were requested; each thread then takes more.
   int64_t threads = omp_get_num_threads();
   int64_t pieces = std::min(team.pieces, threads);
   int64_t piece = omp_get_thread_num();
@@ -46,7 +46,7 @@ void parallelForOnTorchThreads(int64_t units, int64_t grain, RangeBody body, voi
     return;
   }
   Team team = {units, pieces, body, argument};
-  // No explicit number of threads: libgomp tears its pool down when the number changes between
+  // The number of threads is not passed: libgomp rebuilds its pool when the number changes between
   // regions.
   GOMP_parallel(work, &team, 0, 0);
 }

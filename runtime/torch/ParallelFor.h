@@ -1,6 +1,7 @@
-// torch's own OpenMP threads, so that kernels and ATen calls share one pool. at::parallel_for is
-// inline code that needs the compiler's OpenMP, and clang's would bring a second pool into the
-// process; the entry points of the libgomp torch has loaded are called instead.
+// Runs on torch's own OpenMP threads, so that kernels and ATen calls share one pool.
+// at::parallel_for is inline code that needs the compiler's OpenMP, and clang's would bring a
+// second pool into the process. So this calls the entry points of the libgomp that torch has
+// loaded.
 
 #pragma once
 

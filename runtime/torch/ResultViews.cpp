@@ -49,13 +49,13 @@ static bool liesIn(const at::TensorBase &made, const at::TensorBase &base) {
   return made.has_storage() && base.has_storage() && made.storage().is_alias_of(base.storage());
 }
 
-/// A whole storage as complex numbers, of which `real` is a part.
+/// The whole storage of `real`, as complex numbers.
 static at::Tensor complexOf(const at::Tensor &real) {
   int64_t numbers = static_cast<int64_t>(real.storage().nbytes() / real.itemsize()) / 2;
   return at::view_as_complex(real.as_strided({numbers, 2}, {2, 1}, 0));
 }
 
-/// `made`, which lies in the storage of `base`, as a view of it.
+/// Makes `made`, which lies in the storage of `base`, a view of `base`.
 static at::Tensor viewOf(const at::TensorBase &base, at::Tensor made) {
   at::Tensor view(base);
   if (view.is_complex() && !made.is_complex()) {
@@ -78,7 +78,7 @@ static void shareVersions(const at::TensorBase &base, const at::TensorBase &made
   }
 }
 
-/// All of the storage of `part`, as the tensor that results are views of and that is no result.
+/// The whole storage of `part` as a tensor: the base of results, but not a result itself.
 static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype) {
   c10::DispatchKeySet keys = part.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate,
                                                                    c10::DispatchKey::Negative});
@@ -119,7 +119,7 @@ void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) 
   for (auto &[dtype, base] : bases) {
     shareVersions(counting, base);
   }
-  // Equal results are one tensor, and stay one.
+  // Equal results that are one tensor stay one.
   std::map<void *, at::TensorBase> known;
   for (const Member &member : group) {
     OutputValue &output = outputs[member.output];

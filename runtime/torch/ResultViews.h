@@ -1,5 +1,5 @@
-// What torch is told of results that share memory: which are views of each other or of an argument,
-// and whose writes count for whom.
+// Tells torch about results that share memory: which are views of each other or of an argument, and
+// which share a version counter.
 
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace frit {
 
-/// Kernels and calls of a plan run below autograd and make tensors of their own over a storage. To
-/// torch, views of one storage have one version counter, by which autograd sees that what it kept
-/// was written, and a base, of which AOTAutograd makes them again.
+/// The kernels and calls of a plan run below autograd and make separate tensors over a storage.
+/// Torch expects the views of one storage to share a version counter, by which autograd detects
+/// writes to saved tensors, and to have a base, from which AOTAutograd recreates them.
 class ResultViews {
 public:
   explicit ResultViews(const format::Plan &plan);
 
   bool isEmpty() const { return views.empty() && groups.empty(); }
-  /// The arguments that results are views of; to be asked before the call, which takes them.
+  /// The arguments that results are views of. Must be called before the call, which takes them.
   std::vector<at::TensorBase> hold(std::span<const InputValue> inputs) const;
-  /// Makes results views, after the call and where autograd may see it.
+  /// Makes results views, after the call and where autograd can see it.
   void tell(std::span<const at::TensorBase> arguments, std::span<OutputValue> outputs) const;
 
 private:
@@ -30,9 +30,9 @@ private:
   };
   struct Member {
     uint32_t output;
-    /// Of the tensor that is this view's base.
+    /// The dtype of the tensor that is this view's base.
     c10::ScalarType base;
-    /// Kept for the backward pass: has the version counter alone.
+    /// Saved for the backward pass: it only shares the version counter.
     bool kept;
   };
   /// Results in one storage.

@@ -31,7 +31,7 @@ SpecializedKernels::Entry *SpecializedKernels::at(uint64_t key) {
     if (entry.key.compare_exchange_strong(known, stored)) {
       return &entry;
     }
-    // Another thread took the place.
+    // Another thread took the slot.
     used.fetch_sub(1);
     if (known == stored) {
       return &entry;

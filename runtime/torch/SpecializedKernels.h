@@ -1,10 +1,10 @@
-// Kernels compiled for single buckets of an executable's sizes, while it runs: which call takes
-// which, and which are wanted.
+// Kernels compiled for single buckets of an executable's sizes while it runs: selects those of a
+// call, and decides which to compile.
 //
-// A call asks by the number of its buckets. The first calls of a bucket only count; then the bucket
-// is wanted, somebody compiles for it (frit.sizes.specialize, in the background) and installs what
-// was made, between any two calls. Until then, and where it failed, there is nothing here and the
-// executable for all sizes serves. Entries are never taken away, so that asking needs no lock.
+// A call looks up the number of its buckets. The first calls of a bucket are only counted; then the
+// bucket is wanted, and frit.sizes.specialize compiles for it in the background and installs the
+// result between any two calls. Until then, or if compilation fails, there is no entry and the
+// executable for all sizes is used. Entries are never removed, so lookups need no lock.
 
 #pragma once
 
@@ -24,9 +24,9 @@ class TorchExecutable;
 
 class SpecializedKernels {
 public:
-  /// As many as a graph has buckets.
+  /// The most combinations of buckets with kernels; a graph has as many bucket entries at most.
   static constexpr uint32_t kMost = 64;
-  /// A bucket that is met once is not worth a compilation.
+  /// A bucket that occurs only once is not worth a compilation.
   static constexpr uint32_t kCallsBefore = 2;
 
   SpecializedKernels();
@@ -47,12 +47,12 @@ public:
     return nullptr;
   }
 
-  /// Buckets that calls have met often enough, each once.
+  /// Returns the next bucket that enough calls had, each only once.
   std::optional<uint64_t> takeWanted() {
     return anyWanted.load(std::memory_order_relaxed) ? popWanted() : std::nullopt;
   }
 
-  /// From here on calls of these buckets run `executable`, unless there is one already.
+  /// Makes calls of these buckets run `executable`, unless they have one already.
   Status install(uint64_t key, std::unique_ptr<TorchExecutable> executable);
   void noteFailure() { failures.fetch_add(1, std::memory_order_relaxed); }
   uint64_t failed() const { return failures.load(std::memory_order_relaxed); }
@@ -67,17 +67,17 @@ public:
 
 private:
   struct Entry {
-    /// The key and one; 0 while it is free.
+    /// The key plus one; 0 while the entry is free.
     std::atomic<uint64_t> key{0};
     std::atomic<uint32_t> calls{0};
     std::atomic<TorchExecutable *> executable{nullptr};
   };
-  /// The entry of `key`, made if it is new; null when there are kMost others.
+  /// The entry of `key`, made if it is new; null if there are already kMost others.
   Entry *at(uint64_t key);
   void count(Entry &entry, uint64_t key);
   std::optional<uint64_t> popWanted();
 
-  /// Open addressing; half of it always stays free, so that a search ends.
+  /// Open addressing; at least half of it is always free, so searches end.
   std::array<Entry, 2 * kMost> entries;
   std::atomic<uint32_t> used{0};
   std::atomic<uint64_t> failures{0};

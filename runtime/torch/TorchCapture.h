@@ -1,5 +1,5 @@
-// What a binding implements for TorchExecutable::captureGraphs: torch shows its CUDA graphs to
-// Python, and the runtime sees no Python.
+// The interface that a binding implements for TorchExecutable::captureGraphs. Torch exposes its
+// CUDA graphs to Python only, and the runtime does not use Python.
 
 #pragma once
 

@@ -48,10 +48,10 @@ TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
   return executable;
 }
 
-// Here, where all of its parts are known.
+// Defined here, where its members' types are complete.
 TorchExecutable::~TorchExecutable() = default;
 
-/// The weight of constant `number`: mapped from the file, or the caller's.
+/// The weight of constant `number`: mapped from the file, or passed by the caller.
 Result<at::TensorBase>
 TorchExecutable::weightTensor(uint32_t number,
                               const std::map<std::string, at::TensorBase> &weights) const {
@@ -64,7 +64,7 @@ TorchExecutable::weightTensor(uint32_t number,
   }
   auto weight = weightOf(*plan, number);
   FRIT_RETURN_IF_ERROR(weight.status());
-  // The tensor may outlive this object, as a result: it keeps the mapping.
+  // The tensor may outlive this object, as a result, so it keeps the mapping.
   at::Tensor mapped = at::from_blob(
       weight->data, weight->sizes, weight->strides, [kept = artifact](void *) {},
       at::TensorOptions(scalarTypeOf(weight->dtype)));
@@ -113,7 +113,7 @@ Signature TorchExecutable::describeItself() const { return describe(*plan); }
 
 std::string TorchExecutable::signature() const { return signatureOf(*plan); }
 
-/// The GPU's plan if there is one, else the CPU's, else the emulation.
+/// Prefers the GPU's plan, then the CPU's, then the emulation.
 Status TorchExecutable::chooseBackend() {
   const format::Plan *gpu = artifact->plan(format::Target::Gpu),
                      *cpu = artifact->plan(format::Target::Cpu);
@@ -162,14 +162,14 @@ Status TorchExecutable::chooseBackend() {
   return cpu ? take(CpuBackend::create(*plan)) : take(SimtBackend::create(plan));
 }
 
-/// Refuses tensors that compiled code cannot take; finds the GPU the call is for. That all lie
-/// there is for the executor to check.
+/// Refuses tensors that compiled code cannot take, and finds the GPU of the call. The executor
+/// checks that all arguments are on it.
 Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device) const {
   auto wrong = [&](size_t number, const std::string &what) {
     return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "', input " +
                                                   std::to_string(number) + ": " + what);
   };
-  // A wrong number of arguments is the executor's to report.
+  // The executor reports a wrong number of arguments.
   for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
     if (!inputs[number].handle) {
       continue;
@@ -187,10 +187,10 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
 
 namespace {
 
-/// The memory under an argument that the call may not write to.
+/// The memory under an argument that the call must not write to.
 struct Untouched {
   c10::Storage storage;
-  /// Bytes of it that arguments of the plan's own may be written in.
+  /// Bytes of it that the plan may write through other arguments.
   std::vector<std::pair<size_t, size_t>> written;
   uint64_t digest = 0;
 
@@ -209,7 +209,8 @@ struct Untouched {
 
 } // namespace
 
-/// The call with every buffer guarded, and the arguments' own memory compared before and after.
+/// Runs the call with every buffer guarded, and compares the memory of its arguments before and
+/// after.
 Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   std::vector<std::pair<size_t, Untouched>> kept;
   for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
@@ -278,8 +279,7 @@ Status TorchExecutable::tryRun(std::span<InputValue> inputs, std::span<OutputVal
 
 Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs,
                                          std::span<OutputValue> outputs) {
-  // AOTAutograd has already placed autograd and autocast into the graph; below them is where a
-  // compiled graph lives.
+  // AOTAutograd has already put autograd and autocast into the graph, so it runs below them.
   c10::impl::ExcludeDispatchKeyGuard belowAutograd(
       c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
@@ -390,7 +390,7 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
   if (!loaded.isOk()) {
     return loaded.status();
   }
-  // All but the ranges of sizes, which come last.
+  // The signature without the ranges of sizes, which come last.
   auto callOf = [](const std::string &signature) {
     return signature.substr(0, signature.find("\"symbols\""));
   };
@@ -400,8 +400,8 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);
     if ((*loaded)->graphs) {
-      // All of its calls are of one bucket; more than one graph where parameters are not the same
-      // ones, or sizes take graphs of their own.
+      // All its calls are of one bucket. There are several graphs only if parameters change or
+      // sizes need separate graphs.
       (*loaded)->graphs->mostGraphs = 4;
     }
   }

@@ -54,8 +54,8 @@ Status inWords(Status status) {
 }
 
 GraphPool &graphPoolOfProcess() {
-  // Never destroyed: graphs may be alive when the process ends. Blocks are taken on the stream
-  // whose graphs work on them.
+  // Leaked, because graphs may be alive when the process ends. Blocks are allocated on the stream
+  // of the graphs that use them.
   static GraphPool &pool =
       *new GraphPool({[](uint64_t bytes) -> void * {
                         try {
@@ -68,7 +68,7 @@ GraphPool &graphPoolOfProcess() {
                         try {
                           allocatorOf(format::Device::Cuda)->raw_deallocate(memory);
                         } catch (...) {
-                          // The context is lost and takes the block with it.
+                          // The context is lost, and the block with it.
                         }
                       }});
   return pool;
@@ -91,7 +91,7 @@ void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {
   try {
     return allocatorOf(device)->raw_allocate(std::max<uint64_t>(bytes, 1));
   } catch (...) {
-    // The executor words the error; torch's own text for it says no more.
+    // The executor words the error; torch's own message says no more.
     return nullptr;
   }
 }
@@ -113,7 +113,7 @@ void TorchHost::giveBlock(format::Device device, void *memory) {
   }
 }
 
-/// A tensor that begins a block larger than itself.
+/// A tensor at the beginning of a block that is larger than itself.
 static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strides,
                                     c10::ScalarType type, uint64_t capacity) {
   c10::DataPtr memory = BlockStock::ofProcess().takeStorage(capacity);
@@ -150,7 +150,7 @@ Status TorchHost::allocateTensor(const TensorShape &shape, TensorSlot &slot) {
       setSlot(slot, std::move(tensor));
       return Status::ok();
     }
-    // The elements before the first are never touched: they cost addresses, not memory.
+    // Elements before the first one are never accessed, so they cost addresses but no memory.
     int64_t span = 1;
     for (size_t dim = 0; dim < sizes.size() && span != 0; ++dim) {
       span = sizes[dim] == 0 ? 0 : span + (sizes[dim] - 1) * strides[dim];
@@ -186,7 +186,7 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
                                              from->key_set(), c10::scalarTypeToTypeMeta(type));
     impl->set_sizes_and_strides(at::IntArrayRef(shape.sizes.data(), shape.sizes.size()),
                                 at::IntArrayRef(shape.strides.data(), shape.strides.size()), start);
-    // Pairs of negated floats are negated complex numbers.
+    // A negated view of pairs of floats corresponds to negated complex numbers.
     if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain &&
         from->dtype() != impl->dtype()) {
       return Status::error(ErrorKind::BadArtifact,
@@ -203,8 +203,8 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
   }
 }
 
-/// Resolves the span of memory under it: so its strides stay what kernels were made for, also where
-/// elements overlap.
+/// Resolves the span of memory under the tensor, so that it keeps the strides that kernels were
+/// compiled for, even if elements overlap.
 Status TorchHost::resolveTensor(const TensorSlot &source, TensorSlot &slot) {
   try {
     c10::TensorImpl *from = implOf(source.handle);
@@ -265,7 +265,7 @@ std::shared_ptr<KeptTensor> TorchHost::keepTensor(void *handle) {
   return std::make_shared<TorchKept>(tensorOf(handle));
 }
 
-/// torch.autograd.graph.saved_tensors_hooks: what they pack they may use on other streams.
+/// Hooks of torch.autograd.graph.saved_tensors_hooks may use the tensors on other streams.
 bool TorchHost::showsKeptTensors() const {
   return !at::SavedTensorDefaultHooks::get_tls_state().stack.empty();
 }
@@ -273,7 +273,7 @@ bool TorchHost::showsKeptTensors() const {
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   try {
     at::Tensor to(tensorOf(destination.handle)), from(tensorOf(source.handle));
-    // ATen writes to no tensor that repeats elements: they are written once.
+    // ATen does not write to tensors with repeated elements, so these are written once.
     for (int64_t dim = 0; dim != to.dim() && to.sizes() == from.sizes(); ++dim) {
       if (to.stride(dim) == 0 && to.size(dim) > 1) {
         to = to.narrow(dim, 0, 1);

@@ -1,6 +1,6 @@
-// The executor's world when torch is there: at::Tensor for what the user or an ATen call sees,
-// torch's allocators for bare memory, torch's threads. Exceptions from torch are kept as they are
-// and raised again at the edge, so the user reads eager's words.
+// The executor's host with torch: at::Tensor for values that the user or an ATen call sees, torch's
+// allocators for bare memory, and torch's threads. Exceptions from torch are stored and rethrown at
+// the boundary, so the user gets eager's messages.
 
 #pragma once
 
@@ -16,8 +16,8 @@ class GraphPool;
 
 class TorchHost : public TensorHost {
 public:
-  /// Looks up all operators the plan calls; an unknown one is an error here and not in the middle
-  /// of a call.
+  /// Looks up all operators that the plan calls, so that an unknown one is an error here and not in
+  /// the middle of a call.
   static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
@@ -63,11 +63,11 @@ private:
 /// The memory of all CUDA graphs of this process, from torch's allocator.
 GraphPool &graphPoolOfProcess();
 
-/// Keeps the exception being handled until rethrowPending on this thread; use inside a catch.
+/// Stores the current exception until rethrowPending on this thread; for use inside of a catch.
 Status keepException();
-/// Raises what keepException kept.
+/// Rethrows the exception that keepException stored.
 [[noreturn]] void rethrowPending();
-/// The same status, in words where it stands for an exception that keepException kept.
+/// The same status; for an exception that keepException stored, with its message.
 Status inWords(Status status);
 
 } // namespace frit

@@ -66,7 +66,7 @@ TorchModel::TorchModel(TorchModel &&) noexcept = default;
 TorchModel &TorchModel::operator=(TorchModel &&) noexcept = default;
 TorchModel::~TorchModel() = default;
 
-/// What torch throws as a status, with torch's words.
+/// Turns torch's exceptions into a status with their message.
 template <typename F> static Status guarded(F &&body) {
   try {
     return body();

@@ -1,5 +1,5 @@
 // The C++ API over libtorch, without Python: a .frit file as a function on at::Tensor, for models
-// that call operators of ATen too. docs/Deploy.md is its guide, examples/libtorch a program.
+// that also call operators of ATen. docs/Deploy.md is its guide, examples/libtorch an example.
 
 #pragma once
 
@@ -17,12 +17,11 @@ namespace frit {
 
 class FRIT_API TorchModel {
 public:
-  /// Maps the file and checks all of it but the contents of the weights, which are read when
-  /// something touches them. Of a file for several devices the GPU's plan is taken where a driver
-  /// is found, else the CPU's; `options.threads` and `options.device` say nothing here. An operator
-  /// that this libtorch does not have is an error now. `weights` are those of a file that was
-  /// compiled without: a tensor for each name, used where it lies and updated there if the program
-  /// updates it.
+  /// Maps the file and checks all of it but the contents of the weights, which are read on first
+  /// access. Of a file for several devices the GPU's plan is used if there is a driver, else the
+  /// CPU's; `options.threads` and `options.device` have no effect. An operator that this libtorch
+  /// lacks is an error here. `weights` are those of a file that was compiled without: a tensor for
+  /// each name, which is used in place and updated there if the program updates it.
   static Result<TorchModel> load(const std::string &path, const LoadOptions &options = {},
                                  const std::map<std::string, at::Tensor> &weights = {});
 
@@ -32,19 +31,19 @@ public:
 
   const std::vector<Parameter> &inputs() const;
   const std::vector<Parameter> &outputs() const;
-  /// The sizes that vary.
+  /// The dynamic sizes.
   const std::vector<SizeRange> &symbols() const;
 
   /// Runs the model on its inputs, flat and in order: tensors, int64_t, double, bool or None. They
-  /// are compared with `inputs()`: dtype, device, sizes, strides. What an operator raises comes
-  /// back as an error with its words. Results may outlive the model, and carry no gradients.
+  /// are compared with `inputs()`: dtype, device, sizes, strides. Exceptions of operators are
+  /// returned as errors with their message. Results may outlive the model, and have no gradients.
   ///
-  /// Calls may come from several threads at once. Buffers that the model updates belong to it:
-  /// calls that update them must not overlap.
+  /// Thread-safe. Buffers that the model updates belong to it, and calls that update them must not
+  /// overlap.
   Result<std::vector<c10::IValue>> run(std::vector<c10::IValue> inputs) const;
 
-  /// What the compiler said about the model, and what was done since loading (operators by name),
-  /// as JSON.
+  /// The compiler's report on the model, and the counters since loading (operators by name), as
+  /// JSON.
   std::string report() const;
   std::string stats() const;
   Statistics statistics() const;

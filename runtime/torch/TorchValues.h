@@ -1,5 +1,5 @@
-// Values of the API without torch as those of libtorch, and back, over the same memory where both
-// lie on the host.
+// Converts values of the API without torch to those of libtorch and back, over the same memory if
+// it is host memory.
 
 #pragma once
 
@@ -9,6 +9,7 @@
 
 namespace frit {
 
+/// A tensor shares memory with `value` unless it is copied to the current GPU (`onGpu`).
 c10::IValue toTorch(const Value &value, bool onGpu = false);
 /// A tensor on a device is copied to the host.
 Value fromTorch(const c10::IValue &value);

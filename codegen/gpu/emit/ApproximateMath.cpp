@@ -1,8 +1,8 @@
-// How exact the math of a kernel has to be. Where every float that it writes is a half type,
-// exponentials, reciprocal roots and the quotients of a row by one number may be approximate: their
-// error disappears in the last rounding. They are several times shorter then, which ptxas is the
-// first to notice. Other quotients stay IEEE's: each would need its own reciprocal, for which lanes
-// side by side take more registers.
+// Decides how exact the math of a kernel has to be. Where every float that it writes is a half
+// type, exponentials, reciprocal roots and the quotients of a row by one number may be approximate:
+// their error disappears in the last rounding, and the code is several times shorter, which saves
+// most time in ptxas. Other quotients stay IEEE divisions: each would need its own reciprocal, and
+// neighbouring lanes would take more registers.
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// What makes a step of a small difference: 1 - 2^-24 and 1 round to the same half number, but not
-/// down to the same whole one.
+/// Whether an operation makes a step of a small difference: 1 - 2^-24 and 1 round to the same half
+/// number, but not down to the same whole one.
 static bool hasSteps(Operation *op) {
   return isa<math::FloorOp, math::CeilOp, math::TruncOp, math::RoundOp, math::RoundEvenOp,
              arith::FPToSIOp, arith::FPToUIOp, arith::RemFOp, arith::CmpFOp>(op);
@@ -27,7 +27,7 @@ bool mlir::frit::allowsApproximateMath(KernelOp kernel) {
     }
     any |= isa<FloatType>(element);
   }
-  // Eager's numerics are written on the operations.
+  // The attribute `frit.ieee` requests eager's numerics.
   auto forbids = [](Operation *op) {
     return op->hasAttr("frit.ieee") || hasSteps(op) ? WalkResult::interrupt()
                                                     : WalkResult::advance();
@@ -35,8 +35,8 @@ bool mlir::frit::allowsApproximateMath(KernelOp kernel) {
   return any && !kernel->walk(forbids).wasInterrupted();
 }
 
-/// Whether a tensor is another of fewer dims, repeated, and that one is computed: quotients by
-/// numbers are LLVM's to simplify.
+/// Whether a tensor broadcasts a computed tensor of fewer dims. Quotients by constants are left to
+/// LLVM, which simplifies them.
 static bool isRepeated(Value value) {
   auto repeated = value.getDefiningOp<ReindexOp>();
   if (!repeated || repeated.getOperand().getType().getRank() >= repeated.getType().getRank()) {

@@ -1,11 +1,11 @@
-// What the blocks of a cluster do together (sm_90 and newer): a cluster is a run of neighbouring
-// blocks of the grid, on one group of multiprocessors at the same time, so they can wait for each
-// other and write into each other's shared memory.
+// Operations between the blocks of a cluster (sm_90 and newer). A cluster is a run of neighbouring
+// blocks of the grid that run at the same time on one group of multiprocessors, so they can wait
+// for each other and write into each other's shared memory.
 //
-// The size is part of the code (`.reqnctapercluster`), so any launch whose grid is a multiple of it
-// runs in clusters. Blocks begin at different times and shared memory ends with its block: nobody
-// writes into another's before a barrier that all have reached, and the last thing between blocks
-// is such a barrier too.
+// The size of the cluster is part of the code (`.reqnctapercluster`), so any launch whose grid is a
+// multiple of it runs in clusters. Blocks start at different times, and their shared memory ends
+// with them: no block may write into another's before a first barrier of the cluster, and the last
+// such write is followed by a barrier too.
 
 #include "codegen/gpu/emit/GpuFunction.h"
 

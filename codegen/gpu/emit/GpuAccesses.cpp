@@ -1,4 +1,5 @@
-// The accesses of a GPU kernel: of shared memory, of the workspace, and those of the emitter.
+// The memory accesses of a GPU kernel: to shared memory, to the workspace, and to the tensors of
+// the kernel program.
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
@@ -51,7 +52,7 @@ void GpuFunction::storeWorkspace(Value byteOffset, Value at, Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Those of the emitter
+// Accesses of the emitter
 //===----------------------------------------------------------------------===//
 
 Value GpuFunction::elementPointer(Value base, Type element, Value at) {
@@ -59,14 +60,14 @@ Value GpuFunction::elementPointer(Value base, Type element, Value at) {
                              ArrayRef<LLVM::GEPArg>{at});
 }
 
-/// A lane of a vector; a scalar stands for all lanes.
+/// Returns one lane of a vector, or a scalar itself, which stands for all lanes.
 static Value getLane(OpBuilder &builder, Location loc, Value value, unsigned lane) {
   return isa<VectorType>(value.getType())
              ? Value(vector::ExtractOp::create(builder, loc, value, static_cast<int64_t>(lane)))
              : value;
 }
 
-/// The scalar of a mask that is the same in all lanes, or the mask.
+/// Returns the scalar of a splat mask, or the mask.
 static Value seeThroughSplat(Value mask) {
   if (!mask || !isa<VectorType>(mask.getType())) {
     return mask;
@@ -101,7 +102,7 @@ static std::pair<Value, int64_t> splitConstant(OpBuilder &builder, Location loc,
           more + most};
 }
 
-/// Where the first lane of an access lies.
+/// Returns the address of the first lane of an access.
 static Value firstPointer(OpBuilder &builder, Location loc, Value base, const Access &access) {
   Type element = memoryType(access.element);
   auto at = [&](Value start, LLVM::GEPArg offset) -> Value {
@@ -111,7 +112,7 @@ static Value firstPointer(OpBuilder &builder, Location loc, Value base, const Ac
     return at(base, access.offset);
   }
   auto [rest, constant] = splitConstant(builder, loc, access.offset);
-  // The part of an instruction has 32 bits, and counts bytes.
+  // The immediate of an instruction is a 32-bit count of bytes.
   if (constant <= 0 || constant > std::numeric_limits<int32_t>::max() /
                                       static_cast<int64_t>(getElementBytes(access.element))) {
     return at(base, access.offset);
@@ -143,7 +144,8 @@ Value GpuFunction::fromMemory(Value value, Type element) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value, zero);
 }
 
-/// Bits that are in as few registers in one block as in the next: words, of what is narrower.
+/// The type in which loaded bits leave a branch: narrow elements are packed into 32-bit words, or
+/// each would take a register of its own.
 static Type getWords(Type element, unsigned lanes) {
   unsigned bits = 8 * getElementBytes(element) * lanes;
   Type memory = getLanesType(memoryType(element), lanes);
@@ -205,7 +207,7 @@ Value GpuFunction::lanePointer(const Access &access, Value first, unsigned lane)
   llvm_unreachable("an access has one of four shapes");
 }
 
-/// Whether it is one where vectors can be used.
+/// Whether an access becomes a vector access where vectors can be used.
 bool GpuFunction::isVector(const Access &access) {
   Value mask = seeThroughSplat(access.mask);
   bool isUniform = !mask || !isa<VectorType>(mask.getType());
@@ -269,7 +271,7 @@ void GpuFunction::store(OpBuilder &, Location, const Access &access, Value value
 
 void GpuFunction::fail(OpBuilder &, Location, Value failed, ErrorCode code, unsigned dimension,
                        Value at, Value size) {
-  // Division by zero raises nothing on a GPU, in eager either.
+  // As in eager's kernels, a division by zero is no error on a GPU.
   if (code == ErrorCode::DivisionByZero) {
     return;
   }

@@ -1,4 +1,4 @@
-// Arguments, structured control, and exchange between threads.
+// The entry of a GPU kernel: its arguments, structured control flow, and exchange between threads.
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
@@ -24,7 +24,7 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
     if (high && *high < limit && low && *low > -limit) {
       return true;
     }
-    // Under an assumption that something of twice its size has 32-bit indices.
+    // Under an assumption that something of at least twice its size has 32-bit indices.
     return llvm::any_of(program.getAssumptions(), [&](AssumptionAttr assumption) {
       if (assumption.getKind() != GuardKind::Index32) {
         return false;
@@ -50,15 +50,16 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
     });
   };
   bool all = fits(program.getExtent(0, program.getRank()));
-  // What is divided, and by what, has to be what it is: other parts of an address may wrap where
-  // their sum does not.
+  // Dividend and divisor of every quotient must fit themselves. Other parts of an address may wrap
+  // where their sum does not.
   program.forEachQuotient(
       [&](SizeExpr, SizeExpr left, SizeExpr right) { all = all && fits(left) && fits(right); });
   for (const Node &node : program.getNodes()) {
     all = all && allFit(node.bounds);
     if (node.kind == NodeKind::Load) {
-      // An index value that was read may be anything in its range, which the places from the first
-      // element to the last one cover. So do addresses with quotients.
+      // An index that was read from memory may have any value in its range, so its address is
+      // bounded by the span from the first to the last element of the tensor. That span also bounds
+      // addresses with quotients.
       bool spans = false;
       node.expr.forEachSymbol([&](StringRef name) { spans |= name.starts_with("v"); });
       bool divides = false;
@@ -112,9 +113,9 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   function = gpu::GPUFuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function.setKnownBlockSize(std::array<int32_t, 3>{static_cast<int32_t>(options.threads), 1, 1});
-  // Without it ptxas saves registers for more blocks at once, and spills some of those it saved (48
-  // instead of 54, 4 bytes spilled). Schedules count registers of 32-bit indices: held to the same
-  // number, the kernel of wide ones spills.
+  // Without minctasm ptxas saves registers for more resident blocks and spills some of them (48
+  // registers instead of 54, with 4 bytes spilled). Schedules count registers for 32-bit indices; a
+  // kernel with 64-bit ones would spill under the same limit.
   uint32_t resident = indexType.isInteger(32) ? options.resident : 1;
   function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(static_cast<int32_t>(resident)));
   if (cluster > 1) {
@@ -153,7 +154,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   entryEnd = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, 0));
 }
 
-/// In the order of the kernel ABI: pointers, ints, floats.
+/// Binds the arguments in the order of the kernel ABI: pointers, ints, floats.
 void GpuFunction::bindArguments(ValueRange arguments, unsigned numPointers, unsigned numInts) {
   unsigned nextPointer = 0, nextInt = numPointers, nextFloat = numPointers + numInts;
   for (auto symbol : kernel.getSymbols().getAsRange<SymbolAttr>()) {
@@ -177,8 +178,9 @@ void GpuFunction::bindArguments(ValueRange arguments, unsigned numPointers, unsi
   }
 }
 
-/// The item of this block and, of its elements, the chunk. Items without blocks are not in the
-/// table, and those beyond the last begin at a block that there never is.
+/// Finds the item of this block by a binary search, and the block's chunk of that item. Items
+/// without blocks are not in the table; unused entries at its end begin at a block number that no
+/// grid reaches.
 void GpuFunction::bindListItem(ArrayRef<Type> types, unsigned numPointers, unsigned numInts,
                                const Options &options) {
   Type i64 = builder.getI64Type();
@@ -201,7 +203,7 @@ void GpuFunction::bindListItem(ArrayRef<Type> types, unsigned numPointers, unsig
     arguments.push_back(word(item, static_cast<int64_t>(i) + 1, type));
   }
   Value first = word(item, 0, indexType);
-  // Kernels over rank 0 have no parameter, and an item is a block.
+  // Kernels over rank 0 have no parameter; a block handles a whole item.
   if (!kernel.getSymbols().empty()) {
     Value chunk = arith::ExtUIOp::create(builder, loc, i64, sub(block, first));
     Value share =
@@ -226,7 +228,7 @@ void GpuFunction::bindListItem(ArrayRef<Type> types, unsigned numPointers, unsig
 void GpuFunction::finish() { gpu::ReturnOp::create(builder, loc); }
 
 //===----------------------------------------------------------------------===//
-// Integers and control
+// Integers and control flow
 //===----------------------------------------------------------------------===//
 
 Value GpuFunction::toIndex(Value value, bool isSigned) {

@@ -5,25 +5,24 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
-/// One entry of a GPU kernel under construction, and the emitter's view of a GPU.
+/// One entry of a GPU kernel under construction; implements the emitter's target for GPUs.
 ///
-/// Arguments are those of the kernel ABI: a pointer for each tensor operand and
-/// result, an i64 for each parameter and integer host scalar, an f64 for each float
-/// host scalar, and a pointer to the workspace if asked for. Indices are 32 bits
-/// wide if the facts about the kernel's sizes prove that every address fits, and 64
-/// bits wide otherwise.
+/// Arguments are those of the kernel ABI: a pointer for each tensor operand and result, an i64 for
+/// each parameter and integer host scalar, an f64 for each float host scalar, and a pointer to the
+/// workspace if `Options` asks for it. Indices are 32 bits wide if the facts about the kernel's
+/// sizes prove that every address fits, and 64 bits wide otherwise.
 ///
-/// A contiguous access of several lanes becomes one vector access only if the
-/// skeleton said that its address is a multiple of the lanes (`setVectorAddresses`);
-/// it is otherwise taken apart. An index out of range stops the kernel
-/// (`frit_fail`): a trap on the device, an error of eager's words under emulation.
+/// A contiguous access of several lanes becomes one vector access only if its address is in the set
+/// of `setVectorAddresses`; otherwise it is split into scalar accesses. An index out of range stops
+/// the kernel (`frit_fail`): by a trap on the device, by eager's error message under emulation.
 ///
-/// The entry of a kernel over a list takes a table by value (ir/KernelLists.h). Its block finds the
-/// item that it belongs to by the first blocks of all, and moves that item's pointers to its chunk:
-/// what is emitted then is a kernel over one chunk, in 32 bits.
+/// The entry of a kernel over a list takes a table by value (ir/KernelLists.h). A block finds its
+/// item by the first block number of each item and advances the item's pointers to its chunk. The
+/// rest of the code is a kernel over one chunk, with 32-bit indices.
 namespace mlir::frit {
 
-/// On an entry that has code for sizes that vectors are of use for, and for others.
+/// Marks an entry that contains both a path with vector accesses and one without, selected by sizes
+/// at run time.
 inline constexpr llvm::StringLiteral kSizePathsAttr = "frit.size_paths";
 
 class GpuFunction : public EmitterTarget {
@@ -31,13 +30,12 @@ public:
   struct Options {
     uint32_t threads = 256;
     bool hasWorkspace = false;
-    /// Blocks next to each other that run at once.
+    /// Blocks of a cluster: neighbours that run at the same time.
     uint32_t cluster = 1;
-    /// Blocks that a processor is to hold at once: the assembler keeps to the registers that
-    /// leaves.
+    /// Blocks that a multiprocessor should hold at once; ptxas limits registers accordingly.
     uint32_t resident = 1;
-    /// The entry takes a table of so many items; a block takes so many elements of one of them at a
-    /// time.
+    /// A kernel over a list: the number of items in its table (0: no list), and the most elements
+    /// of an item that a block takes.
     uint32_t listItems = 0;
     int64_t listChunk = 0;
   };
@@ -52,12 +50,12 @@ public:
 
   // Integers of the index type.
   Value index(int64_t value);
-  /// A size over the kernel's parameters alone, computed at entry.
+  /// A size over the kernel's parameters alone; computed once, at entry.
   Value size(SizeExpr expr);
   uint32_t getBlockThreads() const { return threads; }
   Value threadId() const { return thread; }
   Value blockId() const { return block; }
-  /// What follows sees this as the number of its block: one that does the work of several.
+  /// Replaces the block number that later code sees, for a block that does the work of several.
   void setBlockId(Value number) { block = number; }
   Value gridSize();
   Value add(Value a, Value b);
@@ -67,41 +65,43 @@ public:
   Value rem(Value a, Value b);
   Value minimum(Value a, Value b);
   Value less(Value a, Value b);
-  /// Null stands for true.
+  /// The conjunction of two conditions, either of which may be null (true).
   Value both(Value a, Value b);
 
-  /// The address of a tensor is a multiple of so many bytes, a power of two; whoever launches has
-  /// seen to it.
+  /// Declares that the address of a tensor is a multiple of `bytes`, a power of two. The launcher
+  /// checks it.
   void assumeAligned(unsigned number, bool isResult, unsigned bytes);
-  /// Sizes decide at run time between vectors and single elements.
+  /// Marks the entry with kSizePathsAttr.
   void noteSizePaths() { function->setAttr(kSizePathsAttr, builder.getUnitAttr()); }
 
   /// Runs `body` where `condition` (null: always) holds.
   void when(Value condition, llvm::function_ref<void()> body);
-  /// if condition then yes else no, both yielding values; one of them alone if the condition is
-  /// null (true) or a constant.
+  /// Emits an if that yields values; only one branch if the condition is null (true) or a constant.
   SmallVector<Value> choose(Value condition, TypeRange types,
                             llvm::function_ref<SmallVector<Value>()> yes,
                             llvm::function_ref<SmallVector<Value>()> no);
-  /// The same with nothing to yield.
+  /// The same without results.
   void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
   /// for (i = begin; i < end; i += step), carrying values.
   SmallVector<Value> loop(Value begin, Value end, Value step, ValueRange carried,
                           llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
 
   void barrier();
-  /// The value in lane `lane ^ distance`; any type of up to 64 bits.
+  /// The value of lane `lane ^ distance` of the warp; any type of up to 64 bits.
   Value shuffle(Value value, int64_t distance);
+  /// Accesses an array in the shared memory of the block that begins at `byteOffset`; `index` is in
+  /// elements.
   Value loadShared(int64_t byteOffset, Value index, Type element);
   void storeShared(int64_t byteOffset, Value index, Value value);
-  // Among the blocks of a cluster (Cluster.cpp).
+  // Operations between the blocks of a cluster (Cluster.cpp).
   uint32_t getClusterBlocks() const { return cluster; }
-  /// Which block of its cluster this is.
+  /// The number of this block in its cluster.
   Value clusterRank();
-  /// Waits for all threads of the cluster; what they wrote is seen behind it.
+  /// Waits for all threads of the cluster; their earlier writes are visible afterwards.
   void clusterBarrier();
-  /// Into the shared memory of another block of the cluster, which must have begun.
+  /// Stores into the shared memory of another block of the cluster, which must have started.
   void storeCluster(int64_t byteOffset, Value index, Value value, Value rank);
+  /// The same for an array in the workspace.
   Value loadWorkspace(Value byteOffset, Value index, Type element);
   void storeWorkspace(Value byteOffset, Value index, Value value);
 
@@ -109,16 +109,16 @@ public:
   Value getPointer(unsigned tensor, bool isResult) const {
     return isResult ? resultPointers[tensor] : operandPointers[tensor];
   }
-  /// Which accesses are vectors. `condition`: whether they are, where only the call's sizes and
-  /// pointers say it; null: they are.
+  /// Sets which addresses are vector accesses. `condition`: the run-time condition on sizes and
+  /// pointers under which they are; null: always.
   void setVectorAddresses(const llvm::DenseSet<Attribute> *addresses, Value condition = Value()) {
     vectorAddresses = addresses;
     vectorCondition = condition;
   }
   bool hasVectorCondition() const { return bool(vectorCondition); }
-  /// What `loads` emits, once for vectors and once for single elements: in each way all are asked
-  /// for before the first is waited for. They are contiguous along `lanes` lanes, of these element
-  /// types.
+  /// Emits `loads` twice, with vector accesses and with scalar ones, in two branches; in each all
+  /// loads are issued before the first value is used. The values are contiguous along `lanes` lanes
+  /// and have the given element types.
   SmallVector<Value> loadEither(ArrayRef<Type> elements, unsigned lanes,
                                 llvm::function_ref<SmallVector<Value>()> loads);
 
@@ -161,7 +161,7 @@ private:
   llvm::DenseMap<unsigned, Value> scalars;
   const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
   Value vectorCondition;
-  /// Booleans that are loaded stay bytes.
+  /// Loaded booleans stay bytes.
   bool keepsBytes = false;
   Operation *entryEnd = nullptr;
   bool isApproximate;
@@ -169,10 +169,10 @@ private:
   std::unique_ptr<Emitter> emitter;
 };
 
-/// Whether exponentials and some quotients of a kernel may be less exact than those of f32.
+/// Whether exponentials and some quotients of a kernel may be less exact than f32.
 bool allowsApproximateMath(KernelOp kernel);
 
-/// Whether every index the kernel computes provably fits into 31 bits.
+/// Whether every index that the kernel computes provably fits into 31 bits.
 bool fitsIn32Bits(const KernelProgram &program);
 
 } // namespace mlir::frit

@@ -3,7 +3,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether an expression is the same at every point of the domain.
+/// Whether an expression has the same value at every point of the domain.
 static bool isInvariant(SizeExpr expr) {
   bool found = false;
   expr.forEachSymbol([&](StringRef name) { found |= name[0] == 'd' || name[0] == 'v'; });
@@ -23,7 +23,8 @@ void Odometer::addCounter(SizeExpr quotient, SizeExpr left, SizeExpr divisor) {
       llvm::any_of(shared, isKnown)) {
     return;
   }
-  // Of other dims, and of nothing that is read.
+  // Whether an expression contains neither the dims of the digits nor an index that was read from
+  // memory.
   auto isOutside = [&](SizeExpr rest) {
     bool outside = true;
     rest.forEachSymbol([&](StringRef name) {
@@ -160,7 +161,7 @@ Odometer::Place Odometer::advance(ArrayRef<Value> place, const Step &step) const
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, a, b);
   };
   Place next(digits.size());
-  // Into each digit, and whether it was taken back.
+  // The carry into each digit, and whether the digit wrapped around.
   SmallVector<Value> carries(digits.size()), wraps(digits.size());
   for (size_t i = digits.size(); i-- > 0;) {
     carries[i] = i + 1 < digits.size() ? wraps[i + 1] : Value();

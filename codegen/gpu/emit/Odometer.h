@@ -2,59 +2,61 @@
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
-/// A place in several dims that a loop carries from one step to the next instead of dividing the
-/// number of the step for it.
+/// A mixed-radix counter: a loop updates its position in several dims from step to step instead of
+/// dividing the step number.
 ///
-/// A place has a digit for each dim, outermost first, and a counter for each division by a size
-/// that is not known in what the kernel reads and writes (`floordiv(d0, p1)`, a view that was
-/// flattened; `floordiv(floordiv(d0, p1), p2)`): its quotient and its remainder. `find` and
-/// `getStep` divide, in front of the loop; `advance`, in it, adds and compares. A digit and its
-/// step are both below the dim's extent, so that their sum with a carry is less than twice it, and
-/// one comparison takes it back; a remainder and its step are as much below the divisor. Where a
-/// digit is taken back, its extent is taken from the counters above it, with a borrow. The
-/// outermost digit is left to grow beyond the last place.
+/// A place has a digit for each dim, outermost first, and a counter (quotient and remainder) for
+/// each division by an unknown size in the kernel's addresses: `floordiv(d0, p1)` of a flattened
+/// view, or `floordiv(floordiv(d0, p1), p2)`. `find` and `getStep` divide, in front of the loop;
+/// `advance`, inside it, adds and compares. A digit and its step are both below the dim's extent,
+/// so their sum with a carry is less than twice the extent, and one comparison wraps it around. The
+/// same holds for remainders and divisors. Where a digit wraps around, its extent is subtracted
+/// from its counters, with a borrow. The outermost digit may grow beyond the last place.
 ///
-/// Registers: a digit, two numbers a counter, the same again for each step, and two more for each
-/// counter whose digit is taken back.
+/// Registers: one for each digit, two for each counter, as many again for each step, and two more
+/// for each counter whose digit wraps around.
 namespace mlir::frit {
 
 class Odometer {
 public:
   struct Digit {
-    /// Of the domain.
+    /// The dim of the domain.
     unsigned dim;
-    /// In units; the outermost's is not asked for.
+    /// The extent in units; unused for the outermost digit.
     SizeExpr extent;
-    /// What an index of the dim grows by from one to the next.
+    /// By how much the index of the dim grows per unit.
     int64_t unit = 1;
   };
   Odometer(GpuFunction &function, ArrayRef<Digit> digits);
 
-  /// Whether finding a place divides by sizes that are not known: by others it is a multiplication,
-  /// and no place need be carried.
+  /// Whether finding a place divides by unknown sizes. Divisions by constants are multiplications,
+  /// so such a place need not be carried through a loop.
   bool divides() const;
 
   using Place = SmallVector<Value>;
-  /// The digits of a number that exists.
+  /// The digits of a valid number, without counters.
   Place split(Value number) const;
 
-  /// A distance, as what it adds to each digit and counter, and what taking a digit back takes from
-  /// each counter.
+  /// A distance between places: what it adds to each digit and counter, and what is subtracted from
+  /// each counter when its digit wraps around.
   struct Step {
     Place digits;
     SmallVector<std::pair<Value, Value>> added, taken;
   };
-  /// The place of a number, counters included. `outer` binds all other dims, and gets the quotients
-  /// of those alone. Numbers need not exist: a size of 0 makes a place that nothing may be done at.
+  /// The place of a number, with counters. `outer` must bind all other dims; quotients of those
+  /// alone are stored in it. The number may be invalid: with a size of 0 the result is a place that
+  /// must not be accessed.
   Place find(Frame &outer, Value number) const;
+  /// The step between places whose numbers are `distance` apart.
   Step getStep(Value distance) const;
+  /// The place one step later; emits only additions and comparisons.
   Place advance(ArrayRef<Value> place, const Step &step) const;
-  /// Binds every dim but the innermost, and supplies what the counters know.
+  /// Binds every dim but the innermost, and supplies the values of the counters.
   void bind(Frame &frame, ArrayRef<Value> place) const;
 
 private:
   struct Counter {
-    /// `floordiv(left, divisor)`; `rest` is what `left` has beside the digit or, if there is one,
+    /// `floordiv(left, divisor)`; `rest` is `left` without the digit or, if there is one, without
     /// the counter `inner`.
     SizeExpr quotient, left, divisor, rest;
     unsigned digit = 0;
@@ -70,7 +72,7 @@ private:
   const KernelProgram &program;
   SmallVector<Digit> digits;
   SmallVector<Counter> counters;
-  /// Quotients of other dims.
+  /// Quotients of other dims alone.
   SmallVector<Counter> shared;
 };
 

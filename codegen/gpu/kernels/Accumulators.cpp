@@ -144,7 +144,7 @@ SmallVector<Value> Accumulators::accumulate(ArrayRef<Frame *> frames, ValueRange
   for (auto [i, frame] : llvm::enumerate(frames)) {
     Value own = active.empty() ? Value() : active[i];
     next = accumulateOne(*frame, next, own);
-    // Before `then`, which may compute what it wants in a branch.
+    // The mask is emitted before `then`, which may emit values inside a branch.
     masks.push_back(takesTiles ? emitter.conjunction(loc, frame->mask, own, frame->lanes)
                                : Value());
     for (auto [reduce, rows] : llvm::zip_equal(reduces, tiles)) {
@@ -166,7 +166,7 @@ SmallVector<Value> Accumulators::accumulate(ArrayRef<Frame *> frames, ValueRange
   return next;
 }
 
-/// All but what takes a tile at a time.
+/// Accumulates one frame for all reductions but those that take whole tiles.
 SmallVector<Value> Accumulators::accumulateOne(Frame &frame, ValueRange carried, Value active) {
   const KernelProgram &program = function.getProgram();
   Emitter &emitter = function.getEmitter();
@@ -253,7 +253,7 @@ SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads
   if (threads <= 32) {
     return current;
   }
-  // One value a warp goes through shared memory; then each warp folds those of its group.
+  // One value per warp goes through shared memory; then each warp folds the values of its group.
   uint32_t warps = threads / 32;
   int64_t stride = 8 * (function.getBlockThreads() / 32);
   Value lane = function.rem(function.threadId(), function.index(32));
@@ -288,7 +288,7 @@ SmallVector<Value> Accumulators::foldCluster(ValueRange values, bool isFirst) {
   if (isFirst) {
     function.clusterBarrier();
   }
-  // Thread k writes to block k.
+  // Thread k writes this block's value into block k.
   Value target = function.threadId(), rank = function.clusterRank();
   function.when(function.less(target, function.index(blocks)), [&] {
     for (auto [i, value] : llvm::enumerate(values)) {

@@ -4,30 +4,33 @@
 #include "codegen/gpu/kernels/Welford.h"
 #include "kernel/ReductionAlgebra.h"
 
-/// The running values of all reductions of one phase, flattened: one value for a
-/// sum, two (value, position) for an arg-reduction, four for the squares around a mean (Welford.h).
-/// They start as vectors (a lane each), are folded to scalars, and then over threads by a butterfly
-/// of shuffles; groups wider than a warp exchange one value a warp through shared memory. Every
-/// thread of a group ends with the result. Each exchange has a slot of its own in
-/// shared memory, so one barrier an exchange is enough. The blocks of a cluster write
-/// their result into the shared memory of all, and each folds what it got in order. The order of
-/// combination depends on lanes and threads alone: same input, same bits.
+/// The running values of all reductions of one phase, as a flat list: one value for a sum, two
+/// (value, position) for an arg-reduction, four for squared deviations (Welford.h).
+///
+/// They start as vectors, one element per lane. These are folded to scalars, and then over threads
+/// by butterfly shuffles; groups wider than a warp exchange one value per warp through shared
+/// memory. Every thread of a group gets the result. Each exchange has its own slot in shared
+/// memory, so it needs only one barrier. The blocks of a cluster write their result into the shared
+/// memory of all, and each folds them in order. The order of combination depends on lanes and
+/// threads alone, so results are deterministic.
 namespace mlir::frit {
 
 class Accumulators {
 public:
   Accumulators(GpuFunction &function, unsigned level);
-  /// Of these Reduce nodes, which have no slots: for threads that keep their own.
+  /// For these Reduce nodes, without slots in shared memory: for threads that keep their own
+  /// results.
   Accumulators(GpuFunction &function, ArrayRef<unsigned> nodes);
 
   bool isEmpty() const { return reduces.empty(); }
   unsigned numValues() const { return types.size(); }
   ArrayRef<Type> getTypes() const { return types; }
 
+  /// The neutral values of all reductions.
   SmallVector<Value> identity(unsigned lanes);
-  /// What a sweep begins with, and what it leaves for `combine` of what it carried. `isMasked`:
-  /// lanes of a frame may be outside of its mask.
+  /// The values that a sweep begins with. `isMasked`: lanes of a frame may be outside of its mask.
   SmallVector<Value> start(unsigned lanes, bool isMasked = false);
+  /// Converts the values that a sweep carried to the form that `combine` and the folds take.
   SmallVector<Value> leave(ValueRange carried, unsigned lanes);
   /// Combines `carried` with the operands at the frame's index. Lanes outside of
   /// the frame's mask, and all of them where `active` does not hold, take no part.
@@ -36,26 +39,28 @@ public:
   SmallVector<Value> accumulate(ArrayRef<Frame *> frames, ValueRange carried,
                                 ArrayRef<Value> active,
                                 llvm::function_ref<void(Frame &)> then = nullptr);
-  /// Whether the result depends on which frames are accumulated together.
+  /// Whether the result depends on which frames are accumulated in one call.
   static bool takesTiles(const KernelProgram &program);
+  /// Combines two sets of running values, lane by lane.
   SmallVector<Value> combine(ValueRange a, ValueRange b);
+  /// Folds the lanes of vectors to scalars, in a fixed order.
   SmallVector<Value> foldLanes(ValueRange values);
   /// Folds over groups of `threads` (a power of two that divides the block).
   SmallVector<Value> foldThreads(ValueRange values, uint32_t threads);
-  /// Folds over the blocks of the cluster what all threads of each have; the first of its calls in
-  /// a kernel says so.
+  /// Folds over the blocks of the cluster a value that all threads of a block have. The first call
+  /// in a kernel must pass `isFirst`.
   SmallVector<Value> foldCluster(ValueRange values, bool isFirst);
-  /// Gives the frame the results.
+  /// Binds the results of the reductions in the frame.
   void supply(Frame &frame, ValueRange values);
 
   /// Bytes of shared memory that `foldThreads` and `foldCluster` need over all phases.
   static uint32_t getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
                                  uint32_t groupThreads, uint32_t clusterBlocks = 1);
-  /// Values of all phases before `level`.
+  /// The number of values of all phases before `levels`.
   static unsigned countValues(const KernelProgram &program, unsigned levels);
-  /// Values of these Reduce nodes.
+  /// The number of values of these Reduce nodes.
   static unsigned countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes);
-  /// What the reductions of a phase read.
+  /// The operands of the reductions of a phase.
   static SmallVector<unsigned> getOperands(const KernelProgram &program, unsigned level);
 
 private:

@@ -95,7 +95,7 @@ ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned en
   }
 }
 
-/// Whether what `size` leaves over chunks is, or is not, nothing.
+/// Compares the remainder of `size` divided by the width with 0.
 static Value compareRest(GpuFunction &function, SizeExpr size, unsigned width,
                          arith::CmpIPredicate predicate) {
   OpBuilder &builder = function.getBuilder();

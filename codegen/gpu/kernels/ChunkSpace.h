@@ -2,29 +2,28 @@
 
 #include "codegen/gpu/emit/Odometer.h"
 
-/// Domain dims walked in chunks of `width` elements along the lane dim.
+/// Some dims of the domain, swept in chunks of `width` elements along the lane dim.
 ///
-/// The lane dim is the innermost; the others keep their order outside of it. Chunks
-/// are numbered row by row, so neighbouring threads take neighbouring chunks. An
-/// access is made as one vector where three things hold, and `isAligned` is their
-/// test (one value, the same for all threads of the grid; pointers are left out where the program
-/// assumes them to be aligned):
+/// The lane dim is the innermost; the others keep their order. Chunks are numbered row by row, so
+/// neighbouring threads take neighbouring chunks. An access is one vector access if three
+/// conditions hold. `isAligned` emits their test, which is uniform over the grid; it leaves out
+/// pointers that the program assumes to be aligned:
 ///
-///   * the lane dim's size is a multiple of the width, so that no chunk is partial
-///     (skipped where there is one dim and the caller treats the tail itself);
-///   * every term of the address but the lane dim is a multiple of the width:
-///     coefficient times parameters is tested, dims may be anything;
-///   * the tensor's pointer is a multiple of 16 bytes (or of the vector).
+///   * the lane dim's size is a multiple of the width, so no chunk is partial (not tested
+///     where there is one dim and the caller handles the tail);
+///   * every term of the address but the lane dim is a multiple of the width: products of
+///     coefficients and parameters are tested, dims may have any value;
+///   * the tensor's pointer is a multiple of 16 bytes (or of the vector's size).
 ///
-/// Addresses with a constant part that is no multiple (x[1:]) can never be aligned;
-/// they are not in `vectorAddresses` and are read element by element beside others
-/// that are vectors.
+/// Addresses with a constant term that is no multiple of the width (x[1:]) can never be aligned.
+/// They are not in `vectorAddresses` and are read element by element, beside others that are
+/// vectors.
 namespace mlir::frit {
 
 class ChunkSpace {
 public:
-  /// `dims`: [begin, end) of the domain; `lane` is one of them. Where nothing can be a vector the
-  /// width is 1, whatever is asked for.
+  /// `begin`, `end`: the range of domain dims, with `lane` among them. The width is 1 if no access
+  /// can be a vector.
   ChunkSpace(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,
              unsigned width);
 
@@ -33,10 +32,10 @@ public:
   bool isOneDim() const { return dims.size() == 1; }
   SizeExpr getLaneExtent() const { return laneExtent; }
   SizeExpr getElements() const { return outer * laneExtent; }
-  /// Rounded up: the last chunk of a row may be partial.
+  /// The number of chunks. The last chunk of a row may be partial.
   SizeExpr getChunks() const { return outer * chunksPerRow; }
   bool dividesEvenly() const { return laneExtent.getContentDivisor() % width == 0; }
-  /// Whether it does at run time, or does not.
+  /// Whether the width divides the lane dim at run time, and whether it does not.
   Value hasWholeChunks(GpuFunction &function) const;
   Value hasPartialChunk(GpuFunction &function) const;
 
@@ -44,21 +43,21 @@ public:
   Value isAligned(GpuFunction &function, bool wholeChunks) const;
   const llvm::DenseSet<Attribute> &getVectorAddresses() const { return vectorAddresses; }
 
-  /// Binds the frame to a chunk of full width without a mask; returns its first
-  /// position along the lane dim.
+  /// Binds the frame to a chunk of full width, without a mask; returns its first position along the
+  /// lane dim.
   Value bindChunk(GpuFunction &function, Frame &frame, Value chunk) const;
   /// Binds the frame to one element, counted row by row.
   void bindElement(GpuFunction &function, Frame &frame, Value element) const;
 
-  /// What carries the place of a chunk, or of an element, through a loop.
+  /// Counters that carry the place of a chunk, or of an element, through a loop.
   Odometer countChunks(GpuFunction &function) const { return count(function, chunksPerRow, width); }
   Odometer countElements(GpuFunction &function) const { return count(function, laneExtent, 1); }
-  /// The same for a place that was carried.
+  /// The same for a carried place.
   Value bindChunk(GpuFunction &function, Frame &frame, const Odometer &odometer,
                   ArrayRef<Value> place) const;
   void bindElement(Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const;
-  /// A step of a sweep over chunks: its number, or its place if that is carried. `isMasked`: with a
-  /// mask of the lanes inside of the lane dim.
+  /// Binds one step of a sweep over chunks: by its carried place if there is one, by its number
+  /// otherwise. `isMasked`: masks the lanes beyond the lane dim.
   void bindStep(GpuFunction &function, Frame &frame, const Odometer &odometer, Value chunk,
                 ArrayRef<Value> place, bool isMasked) const;
 
@@ -70,13 +69,14 @@ private:
   unsigned width;
   SizeExpr laneExtent, outer, chunksPerRow;
   llvm::DenseSet<Attribute> vectorAddresses;
-  /// What must be a multiple of the width at run time.
+  /// Sizes that must be multiples of the width at run time.
   SmallVector<SizeExpr> conditions;
-  /// (tensor, whether it is a result) -> bytes its pointer must be a multiple of.
+  /// (tensor, is a result) -> the bytes of which its pointer must be a multiple.
   llvm::MapVector<std::pair<unsigned, unsigned>, unsigned> pointers;
 };
 
-/// Lanes for one thread, by what is read or written contiguously along `lane` (KernelShapes.h).
+/// The vector width for a thread, by the accesses that are contiguous along `lane`
+/// (KernelShapes.h).
 unsigned chooseWidth(const KernelProgram &program, unsigned lane);
 
 } // namespace mlir::frit

@@ -3,9 +3,9 @@
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"
 
-/// What several blocks that share the rows of a column leave of it, and the launch that folds it.
-/// Workspace: 8 bytes a value, column and part. The order is that of the parts, whichever block ran
-/// first: same input, same bits.
+/// Partial results of columns whose rows are shared by several blocks, and the launch that folds
+/// them. Workspace: 8 bytes per value, column and part. Parts are folded by their number, whichever
+/// block ran first, so results are deterministic.
 namespace mlir::frit {
 
 struct ColumnParts {
@@ -13,7 +13,7 @@ struct ColumnParts {
   const ChunkSpace &columns;
   SizeExpr parts;
 
-  /// Of so many values; the byte offset of the value of that number too.
+  /// The bytes of that many values; also the byte offset of the value with that number.
   static SizeExpr bytes(const ChunkSpace &columns, SizeExpr parts, unsigned values) {
     return columns.getElements() * parts * (8 * int64_t(values));
   }
@@ -29,9 +29,9 @@ struct ColumnParts {
   }
 };
 
-/// Appends the launch that folds what the parts left of the reductions `nodes` and writes the
-/// results that have none of `foldedDims`: 16 neighbouring columns a block, 16 threads a column,
-/// four partial results of it on their way at once.
+/// Appends the launch that folds the partial results of the reductions `nodes` and writes the
+/// results that have none of `foldedDims`. A block takes 16 neighbouring columns with 16 threads
+/// each; a thread loads four partial results at once.
 void emitColumnFold(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                     const ChunkSpace &columns, SizeExpr parts, ArrayRef<unsigned> nodes,
                     uint32_t foldedDims);

@@ -1,30 +1,29 @@
 // Column reductions: the contiguous dim is kept, the reduced dims lie across it.
 //
-// A block of 256 threads takes `lanes` chunks of neighbouring columns, 32 of them or fewer where
-// there are few: thread (y, x) sweeps every rows-th reduced index (rows = 256 / lanes) of its chunk
-// of columns, so that a warp reads whole lines. A thread takes `unroll` rows at a time: all of
-// their loads are asked for before the first is used, then they are added in order; rows of several
-// dims of unknown sizes are counted by a place that is carried (Odometer.h). The partial sums of a
-// column meet by shuffles where a warp has several rows, then one a warp in shared memory, and are
-// combined in fixed order by every thread that goes on with them. Results on the full domain that
-// need them (a softmax over dim 0) sweep the columns again; those that do not (a gradient beside
-// the sum of it) are written by the first sweep.
+// A block of 256 threads takes `lanes` chunks of neighbouring columns: 32, or fewer where there are
+// few columns. Thread (y, x) sweeps every rows-th reduced index (rows = 256 / lanes) of its chunk,
+// so a warp reads whole cache lines. A thread issues the loads of `unroll` rows before it uses the
+// first, then adds them in order. Rows over several dims of unknown sizes are indexed by a
+// mixed-radix counter (Odometer.h). The partial sums of a column are combined by shuffles where a
+// warp has several rows, then through shared memory with one value per warp, in fixed order, by
+// every thread that needs the result. Results on the full domain that depend on a reduction (a
+// softmax over dim 0) sweep the columns again; those that do not (a gradient beside its sum) are
+// written by the first sweep.
 //
 // Where accesses cannot be vectors, or the width does not divide the columns, the block takes the
-// same columns one chunk of `lanes` at a time, element by element, with the same order of
-// combination.
+// same columns element by element, `lanes` columns at a time, with the same order of additions.
 //
-// Fewer blocks than fill a device share the rows. Where the schedule says so (`split`; one round of
-// reductions has to be all there is), a block takes only every parts-th run of rows x unroll rows
-// (UnrolledSweep.h) and leaves a partial result for each column in the workspace; a second launch
-// folds them in order (ColumnParts.h). The number of parts is a function of the number of rows
-// alone: `split`, but no part gets fewer rows than `rows_of_part`.
+// Where the columns give too few blocks to fill a device, several blocks share the rows (`split` of
+// the schedule; only for kernels with one round of reductions). A block takes every parts-th run of
+// rows x unroll rows (UnrolledSweep.h) and leaves a partial result for each column in the
+// workspace; a second launch folds them in order (ColumnParts.h). The number of parts is a function
+// of the number of rows alone: `split`, but at least `rows_of_part` rows for each part.
 //
-// Registers: width x (running values + what a row's chunk becomes), and width x unroll loaded
-// elements of each operand; the schedule keeps them, and shared memory, within its budgets, and
-// tells the assembler how many blocks a processor is to hold (`resident`): it would unroll further,
-// and leave room for fewer. Shared memory: 8 warps x lanes x width x 8 bytes a value (4 beside
-// squares around a mean), one slot for each reduction.
+// Registers: width x (running values + values computed from a row's chunk), and width x unroll
+// loaded elements of each operand. The schedule keeps them, and shared memory, within its budgets,
+// and sets the number of resident blocks (`resident`) as a limit for ptxas, which would otherwise
+// unroll further. Shared memory: 8 warps x lanes x width x 8 bytes a value (4 for squared
+// deviations), one slot for each reduction.
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"
@@ -45,13 +44,13 @@ namespace {
 constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp, kMostUnroll = 8;
 
 struct ColumnShape {
-  /// Threads side by side, and rows that a thread takes at a time.
+  /// Threads along the columns, and rows that a thread loads at once.
   uint32_t lanes = kWarp, unroll = 1;
-  /// Blocks of a column; null where one sweeps all rows.
+  /// Blocks that share a column; null if one block sweeps all rows.
   SizeAttr parts;
 
   uint32_t rows() const { return kThreads / lanes; }
-  /// Rows that a block takes at a time.
+  /// Rows that a block takes at once.
   int64_t run() const { return int64_t(rows()) * unroll; }
 };
 
@@ -96,7 +95,7 @@ public:
               function.index(0), function.index(width), function.index(1), {},
               [&](Value piece, ValueRange) -> SmallVector<Value> {
                 sweep(function.add(first, function.mul(piece, function.index(shape.lanes))), 1);
-                // The slots of shared memory are used again.
+                // The next piece uses the same slots of shared memory.
                 function.barrier();
                 return {};
               });
@@ -116,7 +115,7 @@ public:
   }
 
 private:
-  /// One chunk of columns (`chunk` numbers elements if `width` is 1).
+  /// Sweeps one chunk of columns (`chunk` numbers elements if `width` is 1).
   void sweep(Value chunk, unsigned width) {
     Value count = function.size(width == 1 ? columns.getElements() : columns.getChunks());
     Value active = function.less(chunk, count);
@@ -168,7 +167,7 @@ private:
     }
   }
 
-  /// What a row's share of a level's sweep reads of the full domain.
+  /// The loads over the full domain in a level's sweep.
   SmallVector<unsigned> loadsOf(unsigned level) {
     SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
     for (const Store &store : earlyStores) {
@@ -225,7 +224,7 @@ private:
                                                       getLanesType(type, lanes.size()), lanes));
   }
 
-  /// Combines the rows of each warp, and leaves the result in the warp's slots of shared memory.
+  /// Combines the rows of each warp and stores the result in the warp's slots of shared memory.
   void leaveWarps(Accumulators &sums, unsigned level, SmallVector<Value> totals, unsigned width) {
     for (uint32_t distance = shape.lanes; distance < kWarp; distance *= 2) {
       SmallVector<Value> others;
@@ -257,13 +256,13 @@ private:
            (Accumulators::countValues(program, level) + value);
   }
 
-  /// Lanes of a chunk lie apart: neighbouring threads on neighbouring banks.
+  /// Lanes of a chunk are stored apart, so neighbouring threads use neighbouring banks.
   Value slotOf(Value warp, unsigned lane) {
     Value at = function.add(function.mul(warp, function.index(shape.lanes)), x);
     return function.add(at, function.index(int64_t(lane) * kWarps * shape.lanes));
   }
 
-  /// What the warps left, combined in order.
+  /// Combines the results of the warps, in order.
   SmallVector<Value> foldWarps(Accumulators &sums, unsigned level, unsigned width) {
     auto readWarp = [&](Value warp) {
       SmallVector<Value> values;
@@ -281,7 +280,8 @@ private:
         [&](Value warp, ValueRange carried) { return sums.combine(carried, readWarp(warp)); });
   }
 
-  /// One round is all there is: the rest is the second launch's.
+  /// Stores the block's partial results in the workspace. There is only one round of reductions;
+  /// the second launch does the rest.
   void leavePartials(Accumulators &sums, Value element, Value active, unsigned width) {
     function.when(function.both(equals(y, function.index(0)), active), [&] {
       ColumnParts workspace{function, columns, parts};
@@ -323,8 +323,8 @@ void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelPro
   constexpr uint32_t mostSharedBytes = 48 << 10;
   KernelOp kernel = program.getKernel();
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);
-  // A kernel that is scheduled as something else (a softmax over dim 0) has its lane across the
-  // reduced dims all the same.
+  // The lane dim may lie across the reduced dims although the schedule is of another kind (a
+  // softmax over dim 0). The numbers of such a schedule are not used.
   bool isScheduled = kernel.getScheduleAttr() &&
                      kernel.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction;
   auto scheduled = [&](StringRef name, int64_t otherwise, uint32_t most) {

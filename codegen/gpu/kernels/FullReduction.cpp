@@ -1,21 +1,23 @@
-// Full reductions (no dim is kept) and few long rows: more blocks than there are rows. For each
-// phase two launches in fixed order, so the result does not depend on timing: the blocks of a row
-// fold their shares into one partial each, and one block a row folds the partials. What a phase
-// found is read from the workspace by the launches after it. A last launch writes results on the
-// full domain that need what was reduced, if there are any; others are written by the first.
+// Full reductions (no dim is kept) and reductions of a few long rows, with several blocks per row.
+// Each phase has two launches: the blocks of a row fold their shares into one partial result each,
+// then one block per row folds these in order, so results are deterministic. Later launches read
+// the results of a phase from the workspace. A last launch writes the results on the full domain
+// that depend on reduced values, if there are any; the first launch writes those that do not.
 //
 // The number of blocks of a row is a function of its length alone: as many as the schedule says
-// (`split`, about four a processor for all rows), but four chunks a thread at least. A thread takes
-// `unroll` chunks at a time and asks for all of them before it uses the first (UnrolledSweep.h), in
-// the registers that leave room for `resident` blocks a processor; element by element, where
-// accesses cannot be vectors, it takes them in the same order (one by one, but where a tile of them
-// is one step of the reduction). Places in several dims of unknown sizes are carried from chunk to
-// chunk (Odometer.h). A small reduction (what one block sweeps in sixteen rounds) is a single row
-// instead, see RowReduction.cpp; rows are split where the schedule says so: they do not fill the
-// device, and are longer than what a block would be done with at once.
+// (`split`, about four per multiprocessor over all rows), with at least four chunks a thread. A
+// thread issues the loads of `unroll` chunks before it uses the first (UnrolledSweep.h), within the
+// registers that leave room for `resident` blocks per multiprocessor. Where accesses cannot be
+// vectors it takes the same elements in the same order, one at a time unless a tile is one step of
+// the reduction. Places over several dims of unknown sizes are carried from chunk to chunk
+// (Odometer.h).
 //
-// Workspace: for each value of each row a partial a block and one final, 8 bytes each. Shared
-// memory: 8 bytes x warps x reductions.
+// A full reduction that one block sweeps in sixteen rounds is run as a single row instead
+// (RowReduction.cpp). Rows are split where the schedule says so: where there are too few to fill
+// the device, and they are too long for one block.
+//
+// Workspace: 8 bytes for each partial result and each final value. Shared memory: 8 bytes x warps x
+// reductions.
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"
@@ -30,7 +32,7 @@ using namespace mlir::frit;
 namespace {
 
 constexpr uint32_t kThreads = 256, kMostUnroll = 8, kChunksPerThread = 4;
-/// Where no schedule says how many.
+/// Blocks of a row without a schedule.
 constexpr int64_t kBlocks = 512;
 
 class SplitKernel {
@@ -73,12 +75,12 @@ private:
     return addLaunch(desc, getNumberedEntry(desc), grid, kThreads, sharedBytes);
   }
 
-  /// Byte offset of the partials of a value: those of a row lie together. The finals of all rows
-  /// are behind them.
+  /// The byte offset of the partial results of a value; those of one row are adjacent. The final
+  /// values of all rows follow them.
   SizeExpr partialsOf(unsigned value) const { return rows * (parts + one) * (8 * int64_t(value)); }
   SizeExpr finalsOf(unsigned value) const { return partialsOf(value) + rows * parts * 8; }
 
-  /// The row of a block and which part of it, where a row has several.
+  /// The row of a block, and the block's part of it. `isWhole`: a block has a whole row.
   std::pair<Value, Value> bindRow(GpuFunction &function, Frame &frame, bool isWhole) {
     Value block = function.blockId(), row = function.index(0);
     if (program.numParallel()) {
@@ -114,7 +116,7 @@ private:
     function.when(first, body);
   }
 
-  /// Walks the chunks of a row that are a block's.
+  /// Sweeps the block's chunks of a row.
   SmallVector<Value>
   sweep(GpuFunction &function, Frame &row, Value part, bool vectors, ArrayRef<unsigned> roots,
         ValueRange carried,
@@ -139,7 +141,8 @@ private:
     return totals;
   }
 
-  /// What the sweep of a level (past the last: the one that writes) computes of every chunk.
+  /// The nodes that a level's sweep computes for every chunk; the level after the last is the sweep
+  /// that writes.
   SmallVector<unsigned> rootsOf(unsigned level) const {
     SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
     for (const Store &store : level == 0 ? earlyStores : fullStores) {

@@ -20,7 +20,7 @@ unsigned mlir::frit::chooseLanes(const LaneAccesses &accesses) {
   return width;
 }
 
-/// Of a row of unknown length, where so few are enough.
+/// Elements that a thread keeps of a row of unknown length, where these are enough.
 static constexpr int64_t kUnknownElements = 32;
 
 static uint32_t powerOfTwo(int64_t value, uint32_t low, uint32_t high) {
@@ -28,7 +28,7 @@ static uint32_t powerOfTwo(int64_t value, uint32_t low, uint32_t high) {
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(value, 0))), low, high));
 }
 
-/// Threads for a row of at most `chunks` chunks.
+/// Threads for a row of `chunks` chunks.
 static uint32_t threadsFor(int64_t chunks) {
   if (chunks <= 128) {
     return chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
@@ -36,9 +36,9 @@ static uint32_t threadsFor(int64_t chunks) {
   return powerOfTwo((chunks + 3) / 4, 64, kMostRowThreads);
 }
 
-/// Of a row of known length: more threads than the length alone asks for, where several operands
-/// are to be kept, and more blocks than the schedule does. False, and nothing changed, where no
-/// number of them is enough.
+/// Chooses threads and blocks that keep a row of known length in registers: more threads than the
+/// length alone needs if several operands are kept, and more blocks than the schedule asks for if
+/// need be. Returns false and changes nothing if the largest numbers are not enough.
 static bool keepKnown(const RowNumbers &row, RowShape &shape) {
   auto keepBy = [&](uint32_t threads, uint32_t cluster) {
     int64_t share = int64_t(threads) * cluster, each = (*row.chunks + share - 1) / share;
@@ -123,13 +123,13 @@ RowShape mlir::frit::shapeRows(const RowNumbers &row) {
   return shape;
 }
 
-/// Below, tiles of 64 x 64 are too few for a device.
+/// With fewer elements, tiles of 64 x 64 would give too few blocks for a device.
 static constexpr int64_t kFewElements = 1 << 20;
 
 unsigned mlir::frit::chooseNeighbours(const TileNumbers &tile) {
   auto isOdd = [](std::optional<int64_t> extent) { return extent && *extent % 2 != 0; };
-  // Four elements of four bytes a thread are enough; wider ones would meet banks of shared memory
-  // twice.
+  // Four 4-byte elements a thread keep memory busy, so pairs pay only for narrower ones; 8-byte
+  // elements would have bank conflicts.
   bool pays = tile.narrowest <= 2 && tile.widest <= 4 && tile.bytesOfPairs <= kMostTileBytes;
   bool isLarge = !tile.elements || *tile.elements >= kFewElements;
   return pays && isLarge && !isOdd(tile.lanes) && !isOdd(tile.across) ? 2 : 1;

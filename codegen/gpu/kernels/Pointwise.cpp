@@ -1,25 +1,23 @@
 // Pointwise kernels: every operand is read once, every result written once, nothing is kept.
 //
-// The domain is walked in chunks of up to 8 elements along the dim in which most bytes are
-// contiguous; a thread takes one chunk, a block 256 neighbouring ones, so a warp reads and writes
-// whole lines with 16-byte accesses. Where the schedule says so (there is one operand, and one
-// chunk of it a thread would not keep memory busy) a thread takes several chunks (`unroll`), a
-// block apart, and asks for all of them before it computes with the first. One division a chunk
-// finds the row when the domain has more than one dim; none is needed when it has one. What
-// addresses divide by sizes that are not known is divided for the first lane of a chunk alone
-// (Emitter.h).
+// The domain is swept in chunks of up to 8 elements along the dim in which most bytes are
+// contiguous. A thread takes one chunk and a block 256 neighbouring ones, so a warp accesses whole
+// cache lines with 16-byte accesses. Where the schedule says so (`unroll`: one operand, of which
+// one chunk per thread would not keep memory busy) a thread takes several chunks, a block's width
+// apart, and issues all loads before it computes with the first. If the domain has more than one
+// dim, one division per chunk finds the row. Addresses that divide by unknown sizes do so for the
+// first lane of a chunk only (Emitter.h).
 //
-// Where accesses cannot be vectors (a pointer off by an element, a row length that is no multiple)
-// the same block does the same elements one by one, neighbouring threads on neighbouring elements.
-// The choice is one test on sizes and pointers, equal for all threads. A last partial chunk (one
-// dim only) goes through the same scalar loop. Where finding an element divides by sizes that are
-// not known that loop carries its place, from element to element, by comparisons: it divides in
-// front, not once an element (Odometer.h).
+// Where accesses cannot be vectors (a misaligned pointer, a row length that is no multiple of the
+// width) the block takes the same elements one by one, neighbouring threads on neighbouring
+// elements. The choice is one uniform test of sizes and pointers. A partial last chunk (one dim
+// only) goes through the same scalar loop. Where finding an element would divide by unknown sizes
+// the loop carries its place as a mixed-radix counter: it divides once in front, not for each
+// element (Odometer.h).
 //
-// A kernel over a list (ir/KernelLists.h) runs several tensors at once: a block takes a chunk of
-// one of them, up to 16 times what it takes at a time, and finds it by a search in the table of
-// first blocks, a few loads of constant memory. Whether accesses can be vectors is each tensor's
-// own matter.
+// A kernel over a list (ir/KernelLists.h) runs over several tensors: a block takes a chunk of one
+// of them, up to 16 times as much as it handles at once, and finds it by a binary search in the
+// table of first blocks, a few loads of constant memory. Vector access is decided for each tensor.
 //
 // Registers: width x (operands + live values); chooseWidth keeps the operands within 64. No shared
 // memory.
@@ -61,12 +59,13 @@ static void writeStores(GpuFunction &function, Frame &frame, ArrayRef<Store> sto
   }
 }
 
-/// All loads of a chunk are asked for before the first store could keep one back.
+/// Emits all loads of a chunk before the first store, which they could otherwise not be moved
+/// across.
 static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
   writeStores(function, frame, stores, computeStores(function, frame, stores));
 }
 
-/// What the stores read of tensors at every point.
+/// The loads that the stores need and that vary over the domain.
 static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<Store> stores) {
   SmallVector<unsigned> roots, loads;
   llvm::transform(stores, std::back_inserter(roots), [](const Store &store) { return store.node; });
@@ -78,13 +77,15 @@ static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<S
   return loads;
 }
 
-/// Random bits take so many instructions that a load behind them would wait for nothing.
+/// A random number takes so many instructions that loads after them would not overlap with
+/// anything.
 static bool drawsRandom(const KernelProgram &program) {
   return llvm::any_of(program.getNodes(),
                       [](const Node &node) { return node.kind == NodeKind::Random; });
 }
 
-/// All elements of `space`, `unroll` chunks a thread; `outer` holds what was computed before.
+/// Emits a sweep over all elements of `space`, `unroll` chunks a thread; `outer` holds values
+/// computed before.
 static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll,
                       Frame *outer = nullptr) {
   uint32_t threads = function.getBlockThreads();
@@ -94,7 +95,8 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
   Value thread = function.threadId();
   Value blockStart = function.mul(function.blockId(), function.index(threads * unroll));
   Value elements = function.size(space.getElements());
-  // What is left to this thread element by element: first, how many at most, distance.
+  // Sweeps the elements that are left to this thread one by one: the first, at most how many, their
+  // distance.
   auto sweepElements = [&](Value first, Value count, Value distance) {
     Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
     auto sweepFrom = [&](ValueRange place, const Odometer &odometer, const Odometer::Step &step) {
@@ -116,8 +118,8 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
     if (!odometer.divides()) {
       return sweepFrom({}, odometer, {});
     }
-    // Whose chunks were vectors has nothing left, and divides no more; nor does anyone where a size
-    // is 0.
+    // Threads whose chunks were vectors have nothing left and skip the divisions, as does every
+    // thread if a size is 0.
     function.when(function.less(first, limit), [&] {
       Frame top(outer);
       sweepFrom(odometer.find(top, first), odometer, odometer.getStep(distance));
@@ -167,7 +169,8 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
           return {first, count, function.index(1)};
         });
   };
-  // Several chunks: a block has all of its own, or goes element by element.
+  // Several chunks: a block takes them only if all of its chunks exist; otherwise it goes element
+  // by element.
   auto sweepChunks = [&]() -> SmallVector<Value> {
     Value end = function.mul(function.add(blockStart, function.index(threads * unroll)),
                              function.index(width));
@@ -228,7 +231,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
                               function.threadId(), function.index(0));
     function.when(first, [&] {
       Frame frame(&top);
-      // Reductions of a single point.
+      // Reductions over a single point.
       for (unsigned level = 0; level < program.numPhases(); ++level) {
         Accumulators sums(function, level);
         if (!sums.isEmpty()) {
@@ -238,7 +241,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
       emitStores(function, frame, program.getStores());
     });
   } else if (items) {
-    // What every element shares is computed once.
+    // Values that all elements share are computed once.
     SmallVector<unsigned> roots;
     for (const Store &store : program.getStores()) {
       roots.push_back(store.node);

@@ -1,34 +1,33 @@
-// Row reductions: the reduced dims hold the contiguous one, a group of T threads takes a row.
+// Row reductions: the contiguous dim is reduced, and a group of T threads takes a row.
 //
-// T is a power of two: 8 to 32 (several rows a block, shuffles only) for short rows, a whole block
-// of 64 to 512 threads for long ones, or as many as the schedule says (`lanes`); where the length
-// of a row is not known, what the schedule expects. A thread takes every T-th chunk of the row.
-// Each phase sweeps the row, accumulating all reductions of its level in one vector a lane, and
-// folds lanes, shuffles and, across warps, one exchange through shared memory; the last sweep
-// writes the full results.
+// T is a power of two: 8 to 32 for short rows (several rows a block, shuffles only), 64 to 512 for
+// long ones, or the schedule's `lanes`; for rows of unknown length it follows the length that the
+// schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row and
+// accumulates all reductions of its level in vectors, then folds their lanes, then threads by
+// shuffles and, across warps, by one exchange through shared memory. The last sweep writes the full
+// results.
 //
-// A row of known length whose chunks fit (64 registers of loaded values, of a width that divides
-// the row) is read once and stays in registers through all phases: every chunk has a frame that
+// A row of known length whose chunks fit (64 registers of loaded values; the width divides the row)
+// is register-resident: it is read once and kept through all phases. The frame of each chunk
 // outlives its phase, so a later phase finds the loads and everything computed from them instead of
-// emitting them again. Longer rows are swept again by each phase, mostly from L2. Where the length
-// is not known and a row is read again, both are there: rows of a few chunks a thread are kept,
-// longer ones swept, which is asked once, at run time. A row that is no whole number of chunks is
-// kept in chunks of one element: what no vector can be is read by neighbouring threads.
+// emitting them again. Longer rows are swept again by each phase, mostly from L2. If the length is
+// not known and a row is read again, the kernel has both forms and selects one at run time: rows of
+// a few chunks a thread are kept, longer ones swept. A row that is not a whole number of chunks is
+// kept by single elements, neighbouring threads on neighbouring elements.
 //
-// Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to the last valid
-// one: loads need no mask, and what was loaded twice is left out of accumulation and stores (in
-// place those loads are masked: their owner may be writing). Full results that wait for no
-// reduction are written by the first sweep where the row is not kept. Chunks of a swept row that
-// lies in several dims of unknown sizes carry their places (Odometer.h). Where a row is whole
-// chunks and accesses cannot be vectors the same chunks are read element by element, so the order
-// of combination is a function of sizes alone. For a row of unknown length that is kept it is the
-// same code but for the loads and stores, between whose two forms the sizes and pointers of the
-// call decide.
+// Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to a valid one:
+// loads need no mask, and what was loaded twice is left out of accumulation and stores. (In place
+// these loads are masked, because the owner of the data may be writing it.) Where the row is not
+// kept, full results that depend on no reduction are written by the first sweep. Chunks of a swept
+// row over several dims of unknown sizes carry their places (Odometer.h). Where a row is a whole
+// number of chunks and accesses cannot be vectors, the same chunks are read element by element, so
+// the order of additions depends on sizes alone. Kept rows of unknown length use one code for both
+// cases, with a run-time branch around loads and stores.
 //
 // Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so
-// (sm_90 and newer): chunks go round all threads of the cluster, and what a block has folded is
-// folded over the blocks through their shared memory (Cluster.cpp). It is never used without
-// keeping the row.
+// (sm_90 and newer): chunks are distributed over all threads of the cluster, and the blocks'
+// results are folded through their shared memory (Cluster.cpp). Clusters are only used for kept
+// rows.
 //
 // Shared memory: 8 bytes x (warps + blocks of a cluster) x reductions.
 
@@ -61,10 +60,11 @@ bool mlir::frit::isReadAgain(const KernelProgram &program) {
 
 namespace {
 
-/// Elements of vectors that a thread puts together itself at a time.
+/// Single elements that a thread loads at once to assemble vectors from.
 constexpr size_t kElementsAtOnce = 32;
 
-/// Operands of the last sweep alone (a weight, a bias) are not held through the phases.
+/// The loads of reduced operands. Operands of the last sweep alone (a weight, a bias) are not kept
+/// through the phases.
 SmallVector<unsigned> getKeptLoads(const KernelProgram &program) {
   SmallVector<unsigned> reduced;
   for (unsigned id : program.getReduces()) {
@@ -73,7 +73,7 @@ SmallVector<unsigned> getKeptLoads(const KernelProgram &program) {
   return getSweptLoads(program, reduced);
 }
 
-/// The most values of an element of a kept row that wait from one phase for a later one.
+/// The most values of an element of a kept row that stay live from one phase to a later one.
 unsigned countWaiting(const KernelProgram &program) {
   unsigned phases = program.numPhases();
   SmallVector<unsigned> computed(program.getNodes().size(), phases + 1),
@@ -135,7 +135,7 @@ RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
 
 class RowKernel {
 public:
-  /// `elements`: the same as `space` in chunks of one.
+  /// `elements`: the same dims as `space`, in chunks of one element.
   RowKernel(GpuFunction &function, const ChunkSpace &space, const ChunkSpace &elements,
             RowShape shape, bool isInPlace)
       : function(function), program(function.getProgram()), emitter(function.getEmitter()),
@@ -179,8 +179,9 @@ public:
           aligned, [&] { sweepRow(top, space, true, shape.kept); },
           [&] { sweepRow(top, space, false, shape.kept); });
     }
-    // The order of combination has to follow from sizes alone: by elements it is another than by
-    // chunks, which are so many vectors or loads of single elements.
+    // The order of additions must depend on sizes alone. It differs between sweeps by elements and
+    // by chunks, but not between chunks that are loaded as vectors and those loaded as single
+    // elements.
     auto sweepElements = [&] { sweepRow(top, space, false, 0); };
     auto chooseElements = [&] {
       if (!shape.keptElements) {
@@ -196,8 +197,9 @@ public:
     };
     Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
     Value isKeptSo = function.both(isWhole, isKept(space, shape.kept));
-    // Two forms of several stores take registers that a second block of 512 threads needs (64
-    // become 67 for add + RMS norm on sm_100).
+    // With several results, a vector and a scalar form of each store would take registers that a
+    // second block of 512 threads needs (64 become 67 for add + RMS norm on sm_100), so misaligned
+    // rows are swept.
     if (KernelOp kernel = program.getKernel(); kernel.getResultTypes().size() > 1) {
       return function.either(
           function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, shape.kept); },
@@ -207,7 +209,7 @@ public:
   }
 
 private:
-  /// Whether a row of unknown length has no more chunks than its threads keep, and one at least.
+  /// Whether a row of unknown length is not empty and fits into what its threads keep.
   Value isKept(const ChunkSpace &space, unsigned kept) {
     Value chunks = function.size(space.getChunks());
     int64_t most = int64_t(kept) * shape.threads;
@@ -217,8 +219,8 @@ private:
     return function.both(function.less(function.index(0), chunks), fits);
   }
 
-  /// One row, all phases. `vectors`: chunks are whole, and aligned where `areVectors` (null:
-  /// always) holds. Of `elements` a row is kept.
+  /// Emits all phases of one row. `vectors`: chunks are whole, and aligned where `areVectors`
+  /// (null: always) holds. `kept`: chunks of `steps` that each thread keeps.
   void sweepRow(Frame &top, const ChunkSpace &steps, bool vectors, unsigned kept,
                 Value areVectors = Value()) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr, areVectors);
@@ -233,7 +235,7 @@ private:
     auto known = steps.getChunks().getConstant();
     Value own;
     if (kept && !known) {
-      // How many chunks are a thread's, instead of a place to compare for each.
+      // The number of this thread's chunks replaces a comparison of places for each chunk.
       Value beyond = function.add(function.size(steps.getChunks()), function.index(threads - 1));
       own = function.div(function.sub(beyond, lane), function.index(threads));
     }
@@ -285,8 +287,8 @@ private:
                              ? Accumulators::getOperands(program, level + 1)
                              : roots);
     }
-    // All threads have what they read for the whole row by now; in place its first thread writes
-    // over it only when the others do too.
+    // In place, the first thread of a row overwrites data that the others read, so it waits until
+    // all of them have read what they need.
     if (isInPlace && !rowStores.empty()) {
       shape.cluster > 1 ? function.clusterBarrier() : function.barrier();
     }
@@ -309,8 +311,9 @@ private:
     function.setVectorAddresses(nullptr);
   }
 
-  /// Loads what reductions read of chunks that may lie outside of the row: others then. Their
-  /// places are those of the loads alone, so that they take no registers behind them.
+  /// Loads the reductions' operands of chunks that may lie outside of the row; for those, of
+  /// another chunk inside of it. The clamped places are used for these loads only, so they are not
+  /// kept in registers afterwards.
   void loadClamped(const ChunkSpace &steps, ArrayRef<std::unique_ptr<Frame>> chunks,
                    ArrayRef<Value> inside) {
     bool haveTwoForms = function.hasVectorCondition();
@@ -331,7 +334,7 @@ private:
     if (either.empty()) {
       return;
     }
-    // Single elements have a register each until they are vectors.
+    // A single element takes a whole register until it is packed into a vector.
     size_t most = std::max<size_t>(kElementsAtOnce / (either.size() * steps.getWidth()), 1);
     for (size_t first = 0; first < chunks.size(); first += most) {
       size_t end = std::min(first + most, chunks.size());
@@ -358,8 +361,8 @@ private:
   }
 
   void bindClamped(const ChunkSpace &steps, unsigned k, Value inside, Frame &place) {
-    // Many of a short row may lie outside: each asks for a chunk of its own, so that a warp's loads
-    // there are broadcasts of different lines.
+    // Many chunks of a short row may lie outside. Each is replaced by another chunk, so that a
+    // warp's loads of them are broadcasts from different cache lines.
     Value last = function.sub(function.size(steps.getChunks()), function.index(1));
     Value other = function.sub(last, function.minimum(function.index(k), last));
     Value chunk = function.add(lane, function.index(int64_t(k) * shape.threads * shape.cluster));
@@ -368,7 +371,7 @@ private:
         arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside, chunk, other));
   }
 
-  /// The chunks of a row that are a thread's, one after the other.
+  /// Sweeps this thread's chunks of a row.
   SmallVector<Value> sweepChunks(Frame &row, bool vectors, ValueRange carried,
                                  llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
     Odometer odometer = space.countChunks(function);
@@ -397,7 +400,7 @@ private:
     }
   }
 
-  /// Results without reduced dims: the first thread of the row writes them.
+  /// Stores results without reduced dims; the first thread of the row writes them.
   void emitRowStores(Frame &row) {
     if (rowStores.empty()) {
       return;
@@ -419,8 +422,8 @@ private:
   SmallVector<unsigned> loads;
   RowShape shape;
   bool isInPlace;
-  /// Of the full results, those that a sweep writes as it reads (where the row is not kept), and
-  /// the others.
+  /// Full results (all of them; those that a sweep writes as it reads, if the row is not kept; the
+  /// others), and results without reduced dims.
   SmallVector<Store> fullStores, earlyStores, lateStores, rowStores;
   SmallVector<unsigned> roots;
   Value lane, active;
@@ -438,7 +441,7 @@ void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgra
   auto spaceOf = [&](unsigned lanes) {
     return ChunkSpace(program, program.numParallel(), program.getRank(), *lane, lanes);
   };
-  // A row of known length stays in registers if its chunks are whole: narrower ones, where need be.
+  // The chunks of a row of known length must be whole to be kept, with a smaller width if need be.
   unsigned whole = width;
   while (whole > 1 && program.getDomain()[*lane].getContentDivisor() % whole != 0) {
     whole /= 2;

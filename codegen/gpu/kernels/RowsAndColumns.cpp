@@ -1,27 +1,26 @@
-// Row reductions whose kernel also reduces over the rows: the gradients of a norm (its input's a
-// row, its weight's and bias's a column) in one pass over what both read.
+// Row reductions whose kernel also reduces over the rows: the gradients of a norm (a row result for
+// its input, column results for weight and bias) in one pass over the tensors that both read.
 //
-// A group of T threads takes a row, the groups of a block neighbouring rows; a block comes back for
-// the rows that lie a whole grid further on, so a thread has the same columns in every row. It
-// keeps in registers, from the first row to the last: what is common to all rows (a weight), and
-// for each of its columns the running result of every reduction over rows. A row is read once: its
+// A group of T threads takes a row, and the groups of a block take neighbouring rows. The blocks
+// loop over the rows with a stride of the whole grid, so a thread has the same columns in every
+// row. For the whole loop it keeps in registers the values that all rows share (a weight) and, for
+// each of its columns, the running result of every reduction over rows. A row is read once: its
 // chunks stay in registers through all phases as in RowReduction.cpp, then they are added to the
 // columns, then the row's own results are written. At the end the groups of a block fold their
-// columns through shared memory, in order, and the block leaves one partial result for each column
-// in the workspace. A second launch folds those of all blocks, in order, and writes the results of
-// columns.
+// columns through shared memory, in order, and the block writes one partial result per column to
+// the workspace. A second launch folds those of all blocks, in order, and writes the column
+// results.
 //
-// The grid is a number of blocks that the schedule fixes for a device, fewer where there are fewer
-// rows, and at least one: without rows it leaves the identity. Nothing depends on which block runs
-// first: same input, same bits.
+// The schedule fixes the number of blocks for a device; there are fewer if there are fewer rows,
+// but at least one, which leaves the identity if there are no rows. The order of additions does not
+// depend on timing, so results are deterministic.
 //
-// Registers of a thread: its share of a row for every operand that is swept, for every reduction
-// over rows and for every operand that is common to the rows (passes/schedule/Schedule.cpp holds it
-// to its budget and says how many threads and blocks; the assembler is told how many of them a
-// processor is to hold, `resident`, or it would take a few registers more and leave room for one).
-// Rows are of known length, their chunks whole. Shared memory: what the exchanges of a row take,
-// and behind them block x width x bytes of all reductions over rows where a block has several
-// groups. Workspace: 8 bytes a reduction over rows, column and block.
+// Registers of a thread: its share of a row for every swept operand, for every reduction over rows
+// and for every operand that all rows share. passes/schedule/Schedule.cpp keeps them within its budget and
+// chooses the threads and blocks; `resident` sets the limit for ptxas, which would otherwise use a
+// few registers more and leave room for one block only. Rows have known length and whole chunks.
+// Shared memory: the exchanges of a row, followed by block x width x bytes of all reductions over
+// rows if a block has several groups. Workspace: 8 bytes per reduction over rows, column and block.
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"
@@ -39,11 +38,11 @@ namespace {
 constexpr uint32_t kMostThreads = 512;
 
 struct Shape {
-  /// Threads of a row, and of a block.
+  /// Threads of a row, and threads of a block.
   uint32_t threads, block;
-  /// Chunks a thread has of a row.
+  /// Chunks of a row that each thread has.
   unsigned chunks;
-  /// Partial results of a column: the blocks of the grid.
+  /// Partial results of each column: the blocks of the grid.
   SizeExpr parts;
 
   uint32_t groups() const { return block / threads; }
@@ -114,7 +113,7 @@ private:
 
   void sweep(bool vectors) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-    // What is common to all rows, once.
+    // Values that all rows share are computed once.
     Frame top;
     emitter.hoist(top, roots);
     std::vector<std::unique_ptr<Frame>> common;
@@ -142,7 +141,7 @@ private:
     function.setVectorAddresses(nullptr);
   }
 
-  /// One row, all phases; returns the columns with it.
+  /// Emits all phases of one row; returns the updated running values of the columns.
   SmallVector<Value> sweepRow(Frame &top, ArrayRef<std::unique_ptr<Frame>> common, Value number,
                               Value active, ValueRange carried) {
     Frame row(&top);
@@ -180,12 +179,12 @@ private:
     SmallVector<Value> next;
     unsigned each = across.numValues();
     for (unsigned k = 0; k < shape.chunks; ++k) {
-      // What lies beyond the end of a row is added to columns that nobody writes.
+      // Chunks beyond the end of a row are added to columns that are never written.
       llvm::append_range(next,
                          across.accumulate(*chunks[k], carried.slice(k * each, each), active));
     }
-    // All threads have what they read for the whole row by now; in place its first thread writes
-    // over it only when the others do too.
+    // In place, the first thread of a row overwrites data that the others read, so it waits until
+    // all of them have read what they need.
     if (isInPlace && !rowStores.empty()) {
       function.barrier();
     }
@@ -194,8 +193,8 @@ private:
     for (unsigned k = 0; k < shape.chunks; ++k) {
       writeWhere(function.both(active, inside[k]), *chunks[k], fullStores);
     }
-    // With two exchanges a row each is the other's barrier; a single one would be written for the
-    // next row while some still read it.
+    // Two exchanges per row separate each other by their barriers. With a single one, a fast warp
+    // could write the slot for the next row while others still read it.
     if (exchanges == 1 && shape.threads > 32) {
       function.barrier();
     }
@@ -218,7 +217,7 @@ private:
     });
   }
 
-  /// The block's result for each column: its first group folds the others' and writes.
+  /// Writes the block's result for each column; the first group folds those of the other groups.
   void leavePartials(ValueRange columns) {
     unsigned width = space.getWidth(), each = across.numValues();
     ColumnParts workspace{function, space, shape.parts};
@@ -229,7 +228,7 @@ private:
       slots.push_back(offset);
       offset += int64_t(shape.block) * width * slotBytes(type);
     }
-    // Lanes apart by a block: neighbouring threads on neighbouring banks.
+    // Lanes are stored a block apart, so neighbouring threads use neighbouring banks.
     auto slotOf = [&](Value owner, Value thread, unsigned lane) {
       Value at = function.add(function.mul(owner, function.index(shape.threads)), thread);
       return function.add(at, function.index(int64_t(lane) * shape.block));
@@ -243,7 +242,7 @@ private:
         }
       }
       if (shape.groups() > 1) {
-        // Behind what the last row, or the last chunk, left there.
+        // Waits for the reads of the previous contents of this shared memory.
         function.barrier();
         for (unsigned n = 0; n < width; ++n) {
           for (auto [i, value] : llvm::enumerate(lanes[n])) {
@@ -297,7 +296,7 @@ private:
   SmallVector<Store> fullStores, rowStores;
   SmallVector<unsigned> roots;
   Value lane, group;
-  /// A thread's chunks, and which of them lie in the row (null: always).
+  /// A thread's chunks, and whether each lies inside of the row (null: always).
   SmallVector<Value> places, inside;
 };
 

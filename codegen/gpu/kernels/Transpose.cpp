@@ -1,26 +1,23 @@
 // Pointwise kernels with accesses that are contiguous along two different dims: a transpose, alone
-// or with work around it, or a result written both ways. Whatever dim the lanes run along, a warp
-// would read or write some tensor a line an element.
+// or fused, or a result written in both orders. Whichever dim the lanes run along, the accesses of
+// a warp to some tensor would touch a cache line per element.
 //
-// A block of 32 x 8 threads takes a tile of 32 x 32 elements of the two dims. What is contiguous
-// along the other dim than the lanes'
-// (`across`) is read along it and goes through shared memory; results that are contiguous along it
-// are computed where everything else is at hand, and go the same way back. Every access of global
-// memory is a whole line a warp. Rows of a tile are 33 elements apart, so neither direction meets a
-// bank twice, whatever the width of the element. Each thread has four elements: their loads are all
-// asked for before the first is used.
+// A block of 32 x 8 threads takes a tile of 32 x 32 elements of the two dims. Operands that are
+// contiguous along the dim across the lanes (`across`) are read along it and go through shared
+// memory. Results that are contiguous along it are computed with the others and go through shared
+// memory back. A warp accesses whole lines of global memory only. Rows of a tile are 33 elements
+// apart, which avoids bank conflicts in both directions for any element width. Each thread has four
+// elements and issues their loads before it uses the first.
 //
-// Of elements of two bytes or one, four are too little to keep memory busy. A thread then takes two
-// neighbours at a time, along either dim, and a block a tile of 64 x 64 in eight steps, where
-// sizes, strides and pointers are even; otherwise the same tile in four parts, the way above.
-// Shared memory is still met an element at a time: its rows are an odd number of words apart at
-// every second row.
+// For elements of one or two bytes, four per thread do not keep memory busy. If sizes, strides and
+// pointers are even, a thread takes pairs of neighbours along either dim, and a block a tile of 64
+// x 64 in eight steps; otherwise the same tile is done in four parts as above. Shared memory is
+// still accessed by single elements: its pitch is an odd number of words for every two rows.
 //
-// Accesses that data or bounds decide are made where they are needed. Partial tiles are masked
-// element by element.
+// Accesses whose place depends on data or bounds are made directly. Partial tiles are masked by
+// element.
 //
-// Shared memory: 32 x 33 (64 x 66) elements for each tensor that is read or written across. Two
-// barriers a tile.
+// Shared memory: 32 x 33 (64 x 66) elements for each staged tensor. Two barriers a tile.
 
 #include "codegen/gpu/kernels/ChunkSpace.h"
 #include "codegen/gpu/kernels/KernelShapes.h"
@@ -35,23 +32,23 @@ namespace {
 
 constexpr uint32_t kThreads = 256, kColumns = 32, kRows = kThreads / kColumns;
 
-/// A tile by the number of neighbours that a thread takes at a time.
+/// The edge of a tile, by the number of neighbours that a thread takes at once.
 constexpr uint32_t tileOf(unsigned width) { return kColumns * width; }
-/// Elements from one row in shared memory to the next.
+/// The pitch of shared memory: elements from one row to the next.
 constexpr uint32_t pitchOf(unsigned width, unsigned bytes) {
   return tileOf(width) + (width > 1 && bytes == 1 ? 2 : 1);
 }
 
-/// Whether lanes along `across` are neighbours in memory and lanes along `lane` are apart.
+/// Whether an address is contiguous along `across` and strided along `lane`.
 bool runsAcross(const KernelProgram &program, SizeExpr address, unsigned lane, unsigned across) {
   auto along = program.getStride(address, lane), other = program.getStride(address, across);
   return other && other->isConstant(1) && along && !along->isConstant(0) && !along->isConstant(1);
 }
 
-/// What goes through shared memory: loads by node, results by their place among the stores.
+/// The accesses that go through shared memory: loads by node, stores by their number.
 struct Staged {
   SmallVector<unsigned> loads, stores;
-  /// Of an element: the narrowest and the widest.
+  /// Bytes of the narrowest and of the widest element.
   unsigned narrowest = 8, widest = 1;
   uint32_t bytes = 0;
 
@@ -81,8 +78,8 @@ struct Staged {
   }
 };
 
-/// Neighbours that a thread takes at a time. Even where all but the pointers is known, those are
-/// tested.
+/// The number of neighbours that a thread takes at once. Pointers are tested at run time even if
+/// everything else is known.
 unsigned neighboursOf(const KernelProgram &program, unsigned lane, unsigned across) {
   Staged staged(program, lane, across, 2);
   TileNumbers tile;
@@ -154,8 +151,8 @@ public:
   }
 
 private:
-  /// Where a block's tile begins along a dim; `tile` goes on with what is left of the block's
-  /// number.
+  /// The start of the block's tile along a dim. Divides `tile`, the number of the tile, by the
+  /// number of tiles along the dim.
   Value takeTile(Value &tile, unsigned dim) {
     Value count = function.size(tilesOf(program, dim, neighbours)),
           rest = function.div(tile, count);
@@ -164,7 +161,7 @@ private:
     return function.mul(own, function.index(tileOf(neighbours)));
   }
 
-  /// A tile of pairs as tiles of single elements, one after the other.
+  /// Does a tile of pairs as several tiles of single elements, one after the other.
   void emitParts(Frame &top) {
     Value zero = function.index(0), one = function.index(1), both = function.index(neighbours),
           edge = function.index(tileOf(1));
@@ -200,7 +197,7 @@ private:
     }
   }
 
-  /// Runs `body(frame, row of the tile, whether it is inside)` for all steps of a thread,
+  /// Runs `body(frame, row of the tile, whether it is inside)` for all steps of a thread, with
   /// neighbouring threads along `dim`.
   void forOwn(Frame &tile, unsigned dim, llvm::function_ref<void(Frame &, Value, Value)> body) {
     bool isAcross = dim == across;
@@ -221,7 +218,7 @@ private:
     }
   }
 
-  /// Of one of the neighbours of this thread, as a column or a row.
+  /// The column (or row) in the tile of one of this thread's neighbours.
   Value own(unsigned neighbour) {
     return function.add(function.mul(x, function.index(width)), function.index(neighbour));
   }
@@ -316,8 +313,8 @@ private:
   OpBuilder &builder;
   const Staged &staged;
   unsigned lane, across;
-  /// Elements of a tile's edge are 32 times as many; `width`: those that are taken at a time in
-  /// what is being emitted.
+  /// Elements that the kernel takes at once along a tile's edge (the edge is 32 times as long).
+  /// `width`: the same for the code being emitted, 1 in the parts of a split tile.
   unsigned neighbours, width = 1;
   Value x, y, laneStart, acrossStart;
 };

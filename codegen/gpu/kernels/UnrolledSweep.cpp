@@ -37,7 +37,8 @@ public:
       return steps(first, function.size(sweep.extent), distance, carried, start, stepOf(distance))
           .values;
     }
-    // From step to step of a run, and from its last step to the first of the next run.
+    // The distances from step to step of a run, and from its last step to the first of the next
+    // run.
     SmallVector<Value> start = place(first);
     Value next = function.index(sweep.threads);
     Step inside = stepOf(next), between = inside;
@@ -72,8 +73,7 @@ public:
   }
 
 private:
-  /// What goes from one step to the next: the values of the body, and the place of the step if it
-  /// is carried.
+  /// The values carried from step to step: those of the body and, if it is carried, the place.
   struct Carried {
     SmallVector<Value> values, place;
   };
@@ -116,7 +116,7 @@ private:
                 });
   }
 
-  /// The steps of a run one after the other; the place is the last one's.
+  /// Emits the steps of a run one after the other. The returned place is that of the last one.
   Carried emitRun(Value step, Carried now, const Step &next) {
     std::vector<std::unique_ptr<Frame>> frames;
     for (unsigned k = 0; k < sweep.unroll; ++k) {
@@ -138,7 +138,7 @@ private:
 
   GpuFunction &function;
   const UnrolledSweep &sweep;
-  /// What all steps share and is found here.
+  /// Values that all steps share are computed in this frame.
   Frame outer;
   ArrayRef<unsigned> loads;
   llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind;

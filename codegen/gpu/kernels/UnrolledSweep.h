@@ -2,46 +2,45 @@
 
 #include "codegen/gpu/emit/Odometer.h"
 
-/// A thread's share of a sweep over steps that the threads of a block take in turns, and the blocks
-/// of a grid, if several share it.
+/// A thread's share of a sweep whose steps are distributed over the threads of a block and, if
+/// several blocks share it, over the blocks of a grid.
 ///
-/// A block takes runs of threads x unroll steps, every parts-th of them; a thread takes each
-/// threads-th step of a run. All loads of its steps in a run are emitted before the first is used;
-/// they are used in order. Steps behind the last whole run are the last part's, one by one. So the
-/// order is a function of the sizes alone, whether steps are emitted one after the other or in a
-/// loop.
+/// A block takes every parts-th run of threads x unroll steps; a thread takes every threads-th step
+/// of a run. All loads of its steps in a run are emitted before the first is used, and used in
+/// order. Steps after the last whole run belong to the last part and run one by one. So the order
+/// depends on sizes alone, and is the same whether the steps of a run are unrolled or in a loop.
 ///
-/// Where finding the place of a step would divide by sizes that are not known, the thread carries
-/// the place from step to step.
+/// If finding the place of a step would divide by unknown sizes, the place is carried from step to
+/// step.
 namespace mlir::frit {
 
 struct UnrolledSweep {
   SizeExpr extent;
-  /// Which of how many threads; steps of a thread in a run.
+  /// The number of this thread and of all threads, and the steps of a thread in a run.
   Value thread;
   int64_t threads = 1;
   unsigned unroll = 1;
-  /// Which of how many blocks; null where one takes all.
+  /// The number of this block and of all blocks; null if one block takes all steps.
   Value part;
   SizeAttr parts;
-  /// The steps of a run in a loop: no loads ahead, and no code for each.
+  /// The steps of a run are a loop, without loads ahead, which makes less code.
   bool isRolled = false;
-  /// What carries the place of a step, if that saves divisions; a step is its number otherwise.
+  /// Carries the place of a step, if that saves divisions; otherwise a step is only a number.
   const Odometer *odometer = nullptr;
 
   int64_t run() const { return threads * unroll; }
 };
 
-/// `bind` binds a frame within `outer` to a step, by its number or, if it is not empty, its place;
-/// `body` gets the frames of a run (or one of them, behind the last whole run and where runs are
-/// rolled), and what is carried from one call to the next. `loads` are nodes.
+/// `bind` binds a frame within `outer` to a step, by its place or, if that is empty, by its number.
+/// `body` gets the frames of a run (a single frame after the last whole run and in rolled loops)
+/// and the carried values, and returns their successors. `loads` are nodes.
 SmallVector<Value>
 emitUnrolledSweep(GpuFunction &function, const UnrolledSweep &sweep, Frame &outer,
                   ArrayRef<unsigned> loads, ValueRange carried,
                   llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind,
                   llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body);
 
-/// The loads below `roots` that lie along reduced dims.
+/// The loads that `roots` depend on and that vary along reduced dims.
 SmallVector<unsigned> getSweptLoads(const KernelProgram &program, ArrayRef<unsigned> roots);
 
 } // namespace mlir::frit

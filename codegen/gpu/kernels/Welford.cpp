@@ -16,7 +16,7 @@ static unsigned lanesOf(Value value) {
   return vector ? vector.getNumElements() : 1;
 }
 
-/// An operation on numbers of which one may be for all lanes of the other.
+/// Applies an operation to two values, either of which may be a scalar that stands for all lanes.
 template <typename Op> Value Welford::make(Value a, Value b) {
   unsigned lanes = std::max(lanesOf(a), lanesOf(b));
   return Op::create(builder, loc, emitter.splat(loc, a, lanes), emitter.splat(loc, b, lanes));
@@ -29,9 +29,9 @@ Value Welford::addProduct(Value a, Value b, Value c) {
                              emitter.splat(loc, b, lanes), emitter.splat(loc, c, lanes));
 }
 
-/// Of no elements: of one, so that nothing becomes NaN. An approximate quotient in each step would
-/// be seen in results of f32, IEEE's has a branch for subnormal ones that a count never takes: the
-/// approximate one and a step of Newton's.
+/// 1 / count, or 1 for a count of 0, so that nothing becomes NaN. An approximate quotient in each
+/// step would be visible in f32 results, and an IEEE division has a branch for subnormals, which
+/// counts never are. So this is an approximate quotient with one Newton step.
 Value Welford::reciprocal(Value count) {
   Value one = constant(1);
   Value some = make<arith::MaximumFOp>(count, one);
@@ -66,9 +66,9 @@ Value Welford::isEmpty(Value count) {
                                emitter.splat(loc, constant(0), lanesOf(count)));
 }
 
-/// What the distance of two means adds to the squares around them: distance^2 nA nB / n. The weight
-/// comes between the two factors, whose product alone may be too large for a float: it is 0 where
-/// one side is empty.
+/// Adds the contribution of the distance between two means to their squared deviations: distance^2
+/// nA nB / n. The weight, which is 0 where one side is empty, is multiplied with one factor first:
+/// distance^2 alone may overflow.
 Value Welford::addSquares(Value squares, Value distance, Value countA, Value countB, Value count) {
   Value weight = make<arith::MulFOp>(make<arith::MulFOp>(countA, countB), reciprocal(count));
   return addProduct(make<arith::MulFOp>(distance, weight), distance, squares);
@@ -83,7 +83,7 @@ SmallVector<Value> Welford::combine(ValueRange a, ValueRange b) {
       addSquares(make<arith::AddFOp>(a[Squares], b[Squares]), apart, a[Count], b[Count], count);
   joined[Count] = count;
   Value distance = addProduct(apart, make<arith::MulFOp>(b[Count], reciprocal(count)), a[Distance]);
-  // Between infinite means there is no distance, and one side alone stays as it is.
+  // There is no distance between infinite means. If one side is empty the other stays as it is.
   distance = select(isFinite(apart), distance, make<arith::AddFOp>(a[Distance], b[Distance]));
   joined[Distance] = select(isEmpty(a[Count]), b[Distance], distance);
   joined[First] = select(isEmpty(a[Count]), b[First], a[First]);

@@ -18,19 +18,22 @@ namespace mlir::frit {
 
 class Welford {
 public:
-  /// Of `Distance` a sweep carries the sum over the elements, and leaves the mean.
+  /// During a sweep `Distance` holds the sum of the distances; `leave` turns it into their mean.
   enum { Squares, Count, Distance, First, NumValues };
   static_assert(NumValues == kDeviationValues);
 
   Welford(Emitter &emitter, Location loc, Type element)
       : emitter(emitter), builder(emitter.getBuilder()), loc(loc), element(element) {}
 
-  /// `rows`: elements or vectors, of which those count whose mask (null: always) holds.
+  /// Adds a tile: `rows` are elements or vectors, of which those count whose mask (null: always)
+  /// holds.
   SmallVector<Value> addTile(ValueRange running, ArrayRef<Value> rows, ArrayRef<Value> masks);
+  /// Replaces the sum of the distances by their mean, at the end of a sweep.
   SmallVector<Value> leave(ValueRange running);
+  /// Combines two results of `leave` by Chan's formula.
   SmallVector<Value> combine(ValueRange a, ValueRange b);
 
-  /// Of what was left; no number where the mean is none.
+  /// The squared deviations, from the values that `leave` returned; NaN if the mean is not finite.
   Value squares(ValueRange values);
 
 private:

@@ -1,5 +1,5 @@
-// The flag that shows the PTX of hand-written or generated kernels; lit tests and ptxas sweeps
-// stand on it.
+// The flag that shows the PTX of hand-written or generated kernels; used by lit tests and by runs
+// of ptxas over them.
 
 #include "codegen/Passes.h"
 #include "codegen/gpu/ptx/LowerToNvvm.h"

@@ -1,8 +1,7 @@
-// The kernels of a graph are compiled one by one, so that one that is known already is taken as it
-// is; a file holds them as one text. Names inside of a function (registers, labels, its stack) are
-// the function's own. What a module defines beside its entries is named after its kernel
-// (PtxEmitter.cpp), so only declarations meet: each kernel with shared memory, whose size a launch
-// says, declares it.
+// Joins the PTX texts of a graph's kernels. Kernels are compiled one by one, so that known ones can
+// be reused, but a file holds one text. Names inside of a function (registers, labels, its stack)
+// are local to it, and whatever else a module defines is named after its kernel (PtxEmitter.cpp).
+// So only declarations can clash: each kernel with dynamic shared memory declares it.
 
 #include "codegen/gpu/ptx/JoinPtx.h"
 
@@ -21,18 +20,18 @@ struct Version {
   }
 };
 
-/// A text taken apart.
+/// The parts of a PTX text.
 struct Parts {
   StringRef comment;
   Version version;
-  /// From behind the version to the size of addresses.
+  /// From after the version up to and including the address size.
   StringRef target;
   SmallVector<StringRef> declarations;
   SmallVector<StringRef> definitions;
 };
 } // namespace
 
-/// Behind the line that starts with `word`; npos if there is none.
+/// The end of the line that starts with `word`; npos if there is none.
 static size_t findEndOfLine(StringRef text, StringRef word, size_t from) {
   size_t at = text.find(word, from);
   return at == StringRef::npos ? at : text.find('\n', at);
@@ -52,7 +51,8 @@ static bool takeApart(StringRef text, Parts &parts) {
   if (major.getAsInteger(10, parts.version.major) || minor.getAsInteger(10, parts.version.minor)) {
     return false;
   }
-  // What stands in a function is indented, so a line that begins with the word is the module's.
+  // The bodies of functions are indented, so a line that begins with the word belongs to the
+  // module.
   StringRef rest = text.drop_front(body + 1);
   while (true) {
     size_t at = rest.starts_with(".extern ") ? 0 : rest.find("\n.extern ");
@@ -72,7 +72,7 @@ static bool takeApart(StringRef text, Parts &parts) {
   }
 }
 
-/// The name in `.extern .shared .align 16 .b8 NAME[];`; empty for whatever else is declared.
+/// The name in `.extern .shared .align 16 .b8 NAME[];`; empty for other declarations.
 static StringRef getSharedName(StringRef declaration) {
   return declaration.starts_with(".extern .shared ")
              ? declaration.take_until([](char c) { return c == '['; }).rsplit(' ').second

@@ -7,14 +7,14 @@
 
 namespace mlir::frit {
 
-/// Stands in front of each of several kernels; they need nothing of each other, only what stands in
-/// front of the first. The runtime looks for it (runtime/artifact/GpuCode.h); the compiler room
-/// compares the two.
+/// Precedes each kernel in a joined text. Kernels do not depend on each other, only on the text
+/// before the first mark. The runtime searches for it (runtime/artifact/GpuCode.h), and the
+/// compiler room checks that both constants are equal.
 inline constexpr llvm::StringLiteral kPtxKernelMark = "\n// frit: another kernel\n";
 
-/// The texts of several PTX modules for one architecture as one module: the highest of their
-/// versions, what they declare once, then what each defines, in order and behind a mark. Returns an
-/// empty string, or why they cannot stand in one module.
+/// Joins the texts of PTX modules for one architecture to one module: the highest of their
+/// versions, each declaration once, then the definitions in order, each after a mark. Returns an
+/// empty string, or the reason why they cannot be joined.
 std::string joinPtx(llvm::ArrayRef<llvm::StringRef> texts, std::string &joined);
 
 } // namespace mlir::frit

@@ -1,6 +1,6 @@
-// The device math library travels inside the compiler, so that compiling for a GPU needs no
-// toolkit. The assembler copies the file in as it is; FRIT_LIBDEVICE_FILE comes from CMake and is
-// not defined where no toolkit and no wheel was found.
+// The device math library is embedded in the compiler, so that compiling for a GPU needs no
+// toolkit. The assembler copies the file in; FRIT_LIBDEVICE_FILE comes from CMake and is undefined
+// if neither a toolkit nor a wheel was found.
 
 #include "codegen/gpu/ptx/Libdevice.h"
 
@@ -65,8 +65,7 @@ static llvm::Expected<std::string> extract(llvm::ArrayRef<llvm::StringRef> funct
 
 llvm::Expected<std::shared_ptr<const std::string>>
 mlir::frit::takeFromLibdevice(llvm::ArrayRef<llvm::StringRef> functions) {
-  // Few, as there are few functions that kernels call; a program that calls them in every
-  // combination starts again.
+  // Kernels call few functions. If a program uses very many combinations the cache is cleared.
   constexpr unsigned mostKept = 128;
   static std::mutex mutex;
   // Lives until the process ends: a thread may compile while statics are destroyed.

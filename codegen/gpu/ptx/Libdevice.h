@@ -9,13 +9,13 @@
 
 namespace mlir::frit {
 
-/// The bitcode of NVIDIA's device math library as it was found when the
-/// compiler was built; empty if none was found then.
+/// The bitcode of NVIDIA's device math library that was found when the compiler was built; empty if
+/// none was found.
 llvm::StringRef getLibdevice();
 
-/// Bitcode of these functions of libdevice, which must not be empty, and of what they call. To find
-/// out where the bodies of 4 of 600 functions are takes a millisecond, which a process spends once
-/// for the same functions, in the same order. Any thread may ask.
+/// Bitcode of the given functions of libdevice, which must not be empty, and of the functions they
+/// call. Results are cached by the list of names, in order: extracting the bodies of 4 of 600
+/// functions takes a millisecond. Thread-safe.
 llvm::Expected<std::shared_ptr<const std::string>>
 takeFromLibdevice(llvm::ArrayRef<llvm::StringRef> functions);
 

@@ -1,11 +1,10 @@
-// Arrays of libdevice's that would lie in local memory. sin, cos and tan of large arguments
-// multiply by a window of 2/pi: in f32 a loop that libdevice forbids to unroll writes seven words,
-// of which three are read at a place that depends on the exponent; in f64 five words are written at
-// such places. ptxas turns the first into selections by itself in a small kernel and gives up in a
-// large one, which then has a stack frame for every thread. So it is done here: the loop is
-// unrolled, an access at a computed place becomes a choice among accesses at known places, and the
-// optimiser takes the array apart. It costs a few selections on a path that hardly any argument
-// takes.
+// Keeps arrays of libdevice out of local memory. sin, cos and tan of large arguments multiply by a
+// window of 2/pi: in f32 a loop that libdevice forbids to unroll writes seven words, of which three
+// are read at an index that depends on the exponent; in f64 five words are written at such indices.
+// ptxas turns the first into selects in a small kernel but not in a large one, where every thread
+// then has a stack frame. So the loop is unrolled here, each access at a computed index becomes
+// selects over accesses at constant ones, and SROA removes the array. The cost is a few selects on
+// a path that hardly any argument takes.
 
 #include "codegen/gpu/ptx/LocalArrays.h"
 
@@ -45,7 +44,7 @@ void mlir::frit::allowUnrolling(Module &module) {
 
 namespace {
 
-/// A load from or a store to an array, and its distance from the first byte.
+/// A load or store of an array, and its byte offset.
 struct Access {
   Instruction *instruction;
   Value *offset;
@@ -56,8 +55,8 @@ public:
   explicit Array(AllocaInst &memory)
       : memory(memory), layout(memory.getModule()->getDataLayout()) {}
 
-  /// Whether accesses were replaced; nothing is where the array is used in another way or is no
-  /// small one.
+  /// Returns whether accesses were replaced. Nothing is replaced if the array has other uses or is
+  /// not small.
   bool dissolve() {
     auto size = memory.getAllocationSize(layout);
     if (!size || size->isScalable() || size->getFixedValue() > kMostBytes ||
@@ -114,7 +113,7 @@ private:
       Align alignment = commonAlignment(memory.getAlign(), at);
       Value *isHere =
           builder.CreateICmpEQ(access.offset, ConstantInt::get(access.offset->getType(), at));
-      // A word that nobody has written yet is any value, but one: it must not spoil the choice.
+      // A word that was never written is undefined; frozen, it cannot poison the select.
       Value *held = builder.CreateFreeze(builder.CreateAlignedLoad(type, place, alignment));
       if (store) {
         builder.CreateAlignedStore(builder.CreateSelect(isHere, store->getValueOperand(), held),

@@ -7,10 +7,10 @@ class TargetMachine;
 
 namespace mlir::frit {
 
-/// Lets the loops of library functions with an array be unrolled. Before optimisation.
+/// Allows loops in library functions with an array to be unrolled. Runs before optimisation.
 void allowUnrolling(llvm::Module &module);
 
-/// Puts small arrays that are read at computed places into registers. After optimisation.
+/// Puts small arrays with computed indices into registers. Runs after optimisation.
 void keepArraysInRegisters(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace mlir::frit

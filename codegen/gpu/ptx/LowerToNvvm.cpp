@@ -1,7 +1,7 @@
-// One conversion with one type converter takes a kernel to the NVVM dialect. The stock pass chain
-// leaves unreconciled casts between 32- and 64-bit indices and lowers vector accesses through
-// memref descriptors; here indices are 64 bits wide (the kernels compute offsets in i32 themselves
-// and extend once) and pointers are bare.
+// Lowers a kernel to the NVVM dialect, by one conversion with one type converter. The standard
+// chain of passes leaves unreconciled casts between 32- and 64-bit indices and lowers vector
+// accesses through memref descriptors; here indices are 64 bits wide (the kernels compute offsets
+// in i32 themselves and extend once) and pointers are bare.
 
 #include "codegen/gpu/ptx/LowerToNvvm.h"
 
@@ -32,8 +32,8 @@
 
 using namespace mlir;
 
-/// An error of data stops the kernel: the driver reports it as an illegal instruction,
-/// as it does for the assertions of eager's kernels.
+/// An index out of range stops the kernel by a trap, as the assertions of eager's kernels do; the
+/// driver reports an illegal instruction.
 static void trapOnFailure(gpu::GPUModuleOp module) {
   auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>("frit_fail");
   if (!callee) {
@@ -49,7 +49,8 @@ static void trapOnFailure(gpu::GPUModuleOp module) {
   callee.erase();
 }
 
-/// A table is a parameter like others: the conversion of functions would forget it.
+/// Marks the table of a list as a by-value parameter; the conversion of functions would drop the
+/// attribute.
 static void passTablesByValue(gpu::GPUModuleOp module) {
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
     auto bytes = cast_or_null<IntegerAttr>(function->removeAttr(frit::kTableAttr));
@@ -66,7 +67,7 @@ static void passTablesByValue(gpu::GPUModuleOp module) {
 
 LogicalResult frit::lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
-  // A kernel that does not lower is thrown away, so nobody asks for what it was.
+  // A kernel that fails to lower is discarded, so no rollback is needed.
   ConversionConfig config;
   config.allowPatternRollback = false;
   if (failed(rewriteMathForGpu(module))) {

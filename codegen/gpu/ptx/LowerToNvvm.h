@@ -12,21 +12,21 @@ class GPUModuleOp;
 
 namespace mlir::frit {
 
-/// The part of the next that makes approximate instructions: PTX and the emulation of a kernel have
-/// the same.
+/// The part of rewriteMathForGpu that makes approximate instructions. It is shared by PTX and the
+/// emulation, so both use the same approximations.
 void rewriteApproximateMath(gpu::GPUModuleOp module);
 
-/// Rewrites float math whose best form on a GPU is an instruction of its own:
-/// `ex2.approx`, `rsqrt.approx`, `rcp.approx` ... and leaves to libdevice the rest.
-/// What `contract` and `afn` on an operation allow is written in MathOnGpu.cpp.
+/// Rewrites float math to instructions (`ex2.approx`, `rsqrt.approx`, `rcp.approx` ...) where there
+/// are suitable ones, and the rest to calls of libdevice. MathOnGpu.cpp says what the flags
+/// `contract` and `afn` allow.
 LogicalResult rewriteMathForGpu(gpu::GPUModuleOp module);
 
-/// Turns the kernels of a gpu.module into the LLVM and NVVM dialects. What may
-/// occur in them: gpu ids, barrier and shuffle, scf, cf, arith, math, vector of
-/// rank 1, ub.poison, and llvm pointers with loads and stores.
+/// Lowers the kernels of a gpu.module to the LLVM and NVVM dialects. They may contain gpu ids,
+/// barriers and shuffles, scf, cf, arith, math, vectors of rank 1, ub.poison, and llvm pointers
+/// with loads and stores.
 LogicalResult lowerToNvvm(gpu::GPUModuleOp module);
 
-/// Dialects and translation interfaces that generated GPU code needs.
+/// Registers the dialects and translation interfaces that generated GPU code needs.
 void registerGpuTargetDialects(DialectRegistry &registry);
 
 } // namespace mlir::frit

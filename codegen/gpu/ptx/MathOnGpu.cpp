@@ -1,21 +1,18 @@
-// Which instruction an operation of math or arith becomes on a GPU. Three classes:
+// Chooses the GPU instruction for each math or arith operation. There are three classes:
 //
-//   always      floor, ceil, trunc, roundeven, abs, fma, copysign are one instruction; exp2 is
-//   `ex2.approx` (2 ulp, keeps
-//               denormals), rsqrt in f32 is `rsqrt.approx` (relative error 2^-22.9) and a step of
-//               Newton's
-//   contract    (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is `sqrt.approx`
-//   (1 ulp); without the flag
-//               both are rounded as IEEE says
-//   afn         (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp
-//   is ex2.approx(x * log2(e)), whose error
-//               grows with |x| to 5e-6 at 88, far below half an ulp of f16, f32 division is a
-//               product with `rcp.approx` (2 ulp), and rsqrt goes without its step. tanh.approx
-//               (2^-11) would do for the values of tanh in bf16, but not for 1 + tanh(x), whose
-//               values are small where x is far below 0
+//   always     floor, ceil, trunc, roundeven, abs, fma and copysign are one instruction; exp2 is
+//              `ex2.approx` (2 ulp, keeps denormals); rsqrt in f32 is `rsqrt.approx` (relative
+//              error 2^-22.9) with one Newton step
+//   contract   (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is
+//              `sqrt.approx` (1 ulp); without the flag both are rounded as IEEE requires
+//   afn        (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp
+//              is ex2.approx(x * log2(e)), whose error grows with |x| to 5e-6 at 88, far below
+//              half an ulp of f16; f32 division is a product with `rcp.approx` (2 ulp); rsqrt
+//              has no Newton step. tanh.approx (2^-11) would be exact enough for tanh in bf16,
+//              but not for 1 + tanh(x), which is small for x far below 0
 //
-// Everything else goes to libdevice, one call a lane. Vectors are unrolled here because none of the
-// instructions has a vector form.
+// Everything else goes to libdevice, one call per lane. Vectors are unrolled here because none of
+// the instructions has a vector form.
 
 #include "codegen/gpu/ptx/LowerToNvvm.h"
 
@@ -29,7 +26,7 @@ namespace {
 
 using EmitLane = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
-/// Applies `emit` to each lane of the operands and gathers the results.
+/// Applies `emit` to each lane of the operands and assembles the results.
 Value unroll(OpBuilder &builder, Operation *op, ValueRange operands, EmitLane emit) {
   Location loc = op->getLoc();
   auto type = dyn_cast<VectorType>(op->getResult(0).getType());
@@ -55,8 +52,8 @@ Value constant(OpBuilder &builder, Location loc, Type type, double value) {
   return arith::ConstantOp::create(builder, loc, attr);
 }
 
-/// y = rsqrt.approx(x) made better: y + y (1 - x y y) / 2. Where that is NaN, at 0 and infinity, y
-/// is right.
+/// Improves y = rsqrt.approx(x) by a Newton step: y + y (1 - x y y) / 2. Where that is NaN, at 0
+/// and infinity, y is right.
 Value refineRsqrt(OpBuilder &builder, Location loc, Value x, Value y) {
   Type type = x.getType();
   Value scaled = arith::MulFOp::create(builder, loc, x, y);
@@ -68,9 +65,9 @@ Value refineRsqrt(OpBuilder &builder, Location loc, Value x, Value y) {
   return arith::SelectOp::create(builder, loc, isNan, y, refined);
 }
 
-/// a / b as a product with the reciprocal of b, which lanes and steps of a loop that divide by one
-/// number share, unlike the parts of `div.full`. The divisor is brought to where it and its
-/// reciprocal are no denormals, and the quotient back.
+/// a / b as a product with the reciprocal of b. Lanes and loop steps that divide by the same number
+/// share the reciprocal, which `div.full` would not allow. The divisor is scaled so that neither it
+/// nor its reciprocal is denormal, and the quotient is scaled back.
 Value emitQuotient(OpBuilder &builder, Location loc, Value a, Value b) {
   auto number = [&](double value) { return constant(builder, loc, b.getType(), value); };
   Value size = math::AbsFOp::create(builder, loc, b);
@@ -89,7 +86,7 @@ Value emitQuotient(OpBuilder &builder, Location loc, Value a, Value b) {
                                scale);
 }
 
-/// The approximate instruction that may stand for an operation in f32; none if there is no such.
+/// The approximate f32 instruction for an operation; null if there is none.
 Value emitApproximate(OpBuilder &builder, Operation *op) {
   auto interface = dyn_cast<arith::ArithFastMathInterface>(op);
   auto flags = interface ? interface.getFastMathFlagsAttr().getValue() : arith::FastMathFlags::none;
@@ -131,7 +128,7 @@ struct LibdeviceNames {
   StringRef f32, f64;
 };
 
-/// The libdevice function for an operation that has one.
+/// The libdevice function for an operation, if there is one.
 std::optional<LibdeviceNames> getLibdeviceNames(Operation *op) {
   return TypeSwitch<Operation *, std::optional<LibdeviceNames>>(op)
       .Case([](math::AcosOp) { return LibdeviceNames{"__nv_acosf", "__nv_acos"}; })
@@ -168,7 +165,7 @@ class MathRewriter {
 public:
   explicit MathRewriter(gpu::GPUModuleOp module) : module(module) {}
 
-  /// False where there is no form of the operation.
+  /// Returns false if there is no lowering for the operation.
   bool rewrite(Operation *op) {
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
     OpBuilder builder(op);
@@ -183,7 +180,7 @@ public:
       op->getResult(0).replaceAllUsesWith(value);
       op->erase();
     }
-    // A division that needs no form of its own stays as it is.
+    // A division without a special form stays as it is.
     return value || isa<arith::DivFOp>(op);
   }
 

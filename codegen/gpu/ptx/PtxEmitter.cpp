@@ -1,7 +1,6 @@
-// LLVM's part of the way to PTX, in process: translate, link what is needed of libdevice (lazily:
-// only the bodies of the functions that are called are read), optimise, print. MLIR's
-// gpu-module-to-binary would do the same through files, a second copy of libdevice and options that
-// cannot be set here.
+// Makes PTX with LLVM, in process: translate, link the needed parts of libdevice (lazily: only the
+// bodies of called functions are read), optimise, print. MLIR's gpu-module-to-binary goes through
+// files and a second copy of libdevice, and some of its options cannot be set.
 
 #include "codegen/gpu/ptx/PtxEmitter.h"
 
@@ -46,9 +45,9 @@ struct Architecture {
   const char *features;
 };
 
-/// The PTX versions are the oldest that know the architecture and all that is
-/// emitted for it, so that old drivers can still compile the text. Tables of more
-/// than 4096 bytes by value need 8.1, which drivers of CUDA 12.1 know.
+/// Each PTX version is the oldest that supports the architecture and all emitted instructions, so
+/// that old drivers can compile the text. Tables of more than 4096 bytes by value need 8.1, which
+/// drivers of CUDA 12.1 know.
 constexpr Architecture kArchitectures[] = {
     {80, "sm_80", "+ptx78"}, {90, "sm_90", "+ptx80"}, {100, "sm_100", "+ptx86"}};
 
@@ -65,9 +64,9 @@ const llvm::Target *getTarget(const llvm::Triple &triple, std::string &error) {
   return llvm::TargetRegistry::lookupTarget(triple, error);
 }
 
-/// A TargetMachine on loan: to make one takes as long as to make the IR of a small kernel. Those
-/// that come back serve the next who asks for the same, on any thread; not for ever, because a
-/// machine keeps every name it has once seen.
+/// A pooled TargetMachine: creating one takes as long as the IR of a small kernel. Returned
+/// machines are reused for the same processor and features, by any thread. Each is dropped after
+/// 256 uses because it keeps every name it has seen.
 class Machine {
 public:
   Machine(const llvm::Target &target, const llvm::Triple &triple, const char *cpu,
@@ -102,8 +101,8 @@ private:
     unsigned loans = 0;
   };
   static std::mutex mutex;
-  /// As many as were ever at work at once. Lives until the process ends: a thread may compile while
-  /// statics are destroyed.
+  /// Holds at most as many machines as were in use at once. Lives until the process ends: a thread
+  /// may compile while statics are destroyed.
   static llvm::StringMap<std::vector<Idle>> *const machines;
   std::string key;
   Idle one;
@@ -153,17 +152,17 @@ LogicalResult linkLibdevice(llvm::Module &module, Operation *at) {
   return success();
 }
 
-/// Half of what a kernel costs to compile is spent here, so this is LLVM's O2 without what does
-/// nothing to kernels: vectorisers, calls that cannot be inlined, tail calls, switches, copies of
-/// memory, stores that nobody reads, and cleaning up once more behind each of these. GVN runs
-/// without memory dependence analysis: kernels store each address once, and early-cse has removed
-/// repeated loads. Tests of the instructions and registers of each kind of kernel check the result.
-/// The pipeline is text because NVPTX's passes have no other name.
+/// This is half of a kernel's compile time, so the pipeline is LLVM's O2 without passes that do
+/// nothing for kernels (vectorisers, calls that cannot be inlined, tail calls, switches, memcpy,
+/// dead stores, and the cleanup after each of these). GVN runs without memory dependence analysis:
+/// kernels store each address once, and early-cse has removed repeated loads. Tests of the
+/// instructions and registers of each kind of kernel check the result. The pipeline is text because
+/// NVPTX's passes have no other name.
 constexpr const char *kPipeline =
     "nvvm-reflect,"
     "function(nvvm-intr-range,simplifycfg,sroa,early-cse),"
     "ipsccp,"
-    // Functions of libdevice are brought into shape before each lane gets its copy.
+    // Functions of libdevice are simplified before they are inlined for each lane.
     "function(mem2reg,instcombine<no-verify-fixpoint>,simplifycfg),"
     "always-inline,"
     "function(sroa,early-cse<memssa>,speculative-execution,jump-threading,correlated-propagation,"
@@ -203,8 +202,8 @@ llvm::Error optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   return llvm::Error::success();
 }
 
-/// Functions and tables of libdevice's that were not inlined: with the name of their module they
-/// may stand beside those of others.
+/// Renames functions and tables of libdevice that were not inlined after their module, so that
+/// modules can be joined.
 void nameAfterModule(llvm::Module &module, StringRef name) {
   for (llvm::GlobalValue &value : module.global_values()) {
     if (value.hasLocalLinkage()) {
@@ -213,9 +212,8 @@ void nameAfterModule(llvm::Module &module, StringRef name) {
   }
 }
 
-/// PTX without the numbers that LLVM writes beside calls ("// callseq 12, 0"): it counts them for
-/// as long as a target machine lives, and machines are used again, so they would tell what else the
-/// process has compiled.
+/// Removes LLVM's numbers beside calls ("// callseq 12, 0") from PTX. They count over the life of a
+/// target machine, which is reused, so the text would depend on what the process compiled before.
 std::string withoutCallNumbers(StringRef text) {
   std::string result;
   result.reserve(text.size());

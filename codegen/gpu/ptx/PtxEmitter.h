@@ -11,13 +11,12 @@ class GPUModuleOp;
 
 namespace mlir::frit {
 
-/// The architectures frit makes PTX for, as compute capability times ten.
+/// The architectures that frit makes PTX for, as compute capability times ten.
 inline constexpr unsigned kPtxArchitectures[] = {80, 90, 100};
 
-/// PTX of all kernels of a module that `lowerToNvvm` has lowered. The module is
-/// not changed, so one lowering serves several architectures. `arch` is 80, 90
-/// or 100; anything else is an error. What the text defines beside its entries is
-/// named after the module.
+/// PTX of all kernels of a module that `lowerToNvvm` has lowered. The module is not changed, so one
+/// lowering serves several architectures. `arch` is 80, 90 or 100; anything else is an error.
+/// Definitions other than entries are named after the module.
 FailureOr<std::string> emitPtx(gpu::GPUModuleOp module, unsigned arch);
 
 } // namespace mlir::frit
