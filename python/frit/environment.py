@@ -1,4 +1,4 @@
-"""The variables of the environment that frit reads.
+"""The environment variables that frit reads.
 
 An unknown name or value is logged once and the default is used, so that a typo does not stop a program.
 """

@@ -29,7 +29,7 @@ class Option:
     default: object
     doc: str
     choices: tuple = ()
-    #: A variable of the environment that sets the default, for whole test-suites.
+    #: The environment variable that sets the default, for whole test suites.
     environment: str = ""
     # Raises OptionError if a value of the right type is malformed.
     check: object = None
