@@ -137,7 +137,7 @@ class DiskCache:
         return f"{self.root}/{key[:2]}/{key}"
 
     def read(self, key):
-        """The bytes of an entry as written, None where there is none, or BadEntry."""
+        """The bytes of an entry as written, None if there is none, or BadEntry."""
         try:
             handle = os.open(self.path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:

@@ -51,7 +51,7 @@ class Captured:
 
 
 def capture(gm):
-    """Write `gm`, a graph as AOTAutograd hands it to a compiler."""
+    """Captures `gm`, a graph that AOTAutograd passes to a compiler."""
     return _GraphWriter(gm, SizeWriter()).program()
 
 

@@ -1,4 +1,4 @@
-"""The decomposition table frit hands to AOTAutograd.
+"""The decomposition table that frit passes to AOTAutograd.
 
 It is torch's core-ATen table without the entries below, with those of `strides.py` and `dtypes.py` and a shorter `unbind`. An entry is
 removed where the whole operator is better than its parts: torch has a fast kernel for it, the parts draw random numbers in another order
