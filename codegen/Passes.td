@@ -1,16 +1,16 @@
-// Windows on code generation: what the compiler does in one go, step by step for frit-opt.
+// Code generation as passes for frit-opt; the compiler runs these steps without the pass manager.
 #ifndef FRIT_CODEGEN_PASSES_TD
 #define FRIT_CODEGEN_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
 def GenerateGpuKernelsPass : Pass<"frit-generate-gpu-kernels", "::mlir::ModuleOp"> {
-  let summary = "turn every frit.kernel into the gpu.funcs of its schedule";
+  let summary = "generate the gpu.funcs of every frit.kernel";
   let description = [{
-    The kernels are replaced by one gpu.module, and the graphs that launch them are
-    dropped. Each function carries what its
-    launch needs: the grid over the kernel's parameters, the bytes of shared
-    memory, and the block as `known_block_size`.
+    One gpu.module replaces the kernels, and the graphs that launch them are
+    removed. Attributes of each function describe its launch: the grid as a function of
+    the kernel's parameters, the bytes of shared memory, and the block as
+    `known_block_size`.
 
     ```mlir
     frit.kernel @add(%a: tensor<1024xf32>, %b: tensor<1024xf32>) -> tensor<1024xf32> {...}
@@ -25,15 +25,15 @@ def GenerateGpuKernelsPass : Pass<"frit-generate-gpu-kernels", "::mlir::ModuleOp
     }
     ```
   }];
-  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
+  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels converted">];
 }
 
 def GenerateCpuKernelsPass : Pass<"frit-generate-cpu-kernels", "::mlir::ModuleOp"> {
-  let summary = "turn every frit.kernel into the functions of its schedule on a CPU";
+  let summary = "generate the CPU functions of every frit.kernel";
   let description = [{
-    The kernels are replaced by functions that each do a range of units of one
-    launch, with the number of units (over the kernel's parameters) and the
-    least number worth a thread as attributes; everything else is dropped.
+    Functions replace the kernels; each computes a range of units of one launch.
+    Its attributes are the number of units (as a function of the kernel's parameters)
+    and the least number worth a thread. Everything else is removed.
 
     ```mlir
     frit.kernel @add(%a: tensor<1024xf32>, %b: tensor<1024xf32>) -> tensor<1024xf32> {...}
@@ -48,13 +48,13 @@ def GenerateCpuKernelsPass : Pass<"frit-generate-cpu-kernels", "::mlir::ModuleOp
   }];
   let options = [
     Option<"level", "level", "std::string", "\"x86-64-v4\"", "x86-64-v3 (AVX2) or x86-64-v4 (AVX-512)">];
-  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels turned">];
+  let statistics = [Statistic<"numKernels", "kernels", "frit.kernels converted">];
 }
 
 def PrintKernelProgramsPass : Pass<"frit-print-kernel-programs", "::mlir::ModuleOp"> {
   let summary = "print the flat program of every frit.kernel";
   let description = [{
-    Code generators do not read the body of a kernel, but its flat program: the
+    Code generators do not read the body of a kernel but its kernel program: the
     iteration domain (parallel dims, then reduced ones), a line for each load,
     operation and reduction with the dims that it depends on and the number of
     reductions before it (`level`), and the stores. The pass prints it to `output`
@@ -82,10 +82,10 @@ def PrintKernelProgramsPass : Pass<"frit-print-kernel-programs", "::mlir::Module
 }
 
 def EmitPtxPass : Pass<"frit-emit-ptx", "::mlir::ModuleOp"> {
-  let summary = "print the PTX of every gpu.module in place of it";
+  let summary = "compile every gpu.module to PTX and print it";
   let description = [{
     Lowers each `gpu.module` to NVVM, LLVM and PTX and writes the text to
-    `output` (`-` is the standard output). The gpu.modules are gone afterwards.
+    `output` (`-` is the standard output). The gpu.modules are removed.
 
     ```mlir
     gpu.module @kernels {

@@ -31,8 +31,9 @@ def Frit_SizeAttr : Frit_Attr<"Size", "size"> {
     list of atoms (with repetition for powers) that `coefficients[i]`
     multiplies; the constant term is the empty monomial. Atoms are symbols
     (`StringAttr`) or calls of `floordiv`, `max`, `min` (`#frit.size_call`);
-    `mod(a, b)` may be written and is kept as `a - b * floordiv(a, b)`. Because the form is canonical, pointer equality is
-    equality as polynomials. Build and combine through `ir/SizeExpr.h` only.
+    `mod(a, b)` may be written and is stored as `a - b * floordiv(a, b)`. Because the form is
+    canonical, pointer equality is equality as polynomials. Build and combine sizes through
+    `ir/SizeExpr.h` only.
 
     ```mlir
     #frit.size<s0 * s1 + 3 * s0 - 1>
@@ -55,8 +56,8 @@ def Frit_SizeCallAttr : Frit_Attr<"SizeCall", "size_call"> {
 def Frit_DimsAttr : Frit_Attr<"Dims", "dims"> {
   let summary = "the symbolic shape of a tensor type";
   let description = [{
-    One size per dimension. Constant sizes repeat what the type says; dynamic
-    ones name the expression. Only types with a dynamic dimension carry it.
+    One size per dimension. Constant sizes repeat those of the type; dynamic
+    ones are expressions. Only types with a dynamic dimension have this attribute.
 
     ```mlir
     tensor<?x128xf32, #frit.dims<[s0, 128]>>
@@ -70,12 +71,12 @@ def Frit_SymbolAttr : Frit_Attr<"Symbol", "symbol"> {
   let summary = "facts about one size symbol of a graph";
   let description = [{
     `min`, `max` bound the symbol (an absent `max` means no bound), `divisor`
-    divides it, `hint` is the size seen while tracing (only schedules may look
-    at it, by power-of-two class), `unbacked` marks a size known only after a
-    data-dependent operator ran. `buckets`, ascending, are the sizes that the
-    symbol may be padded to; a symbol with `bucket_of` is not bound from any input:
-    it is the smallest bucket of the named symbol that holds its value, or that
-    value itself where no bucket does.
+    divides it, `hint` is the size seen while tracing (only schedules may read
+    it, by its power of two), `unbacked` marks a size known only after a
+    data-dependent operator ran. `buckets`, ascending, are the sizes to which the
+    symbol may be padded. A symbol with `bucket_of` is not bound from any input:
+    it is the smallest bucket of the named symbol that is not below its value, or that
+    value itself if all buckets are below it.
 
     ```mlir
     symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 32, 60]>,
@@ -345,12 +346,12 @@ def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
     | equal | | a, b | a == b |
     | range | | a, low, high | low <= a <= high |
     | divisor | | a, d | a is a multiple of d, d a positive constant |
-    | strides | x | one a dimension | x has these strides wherever its size is not 1 |
+    | strides | x | one per dimension | x has these strides wherever its size is not 1 |
     | aligned | x | n | the address of x's first element is a multiple of n bytes |
     | index32 | | a | 0 <= a < 2^31 |
-    | disjoint | x, y | | the memory of x and of y do not meet |
+    | disjoint | x, y | | x and y share no memory |
 
-    `origin` names the operator that asked for it and the user's source line.
+    `origin` names the operator that needs it and the user's source line.
 
     ```mlir
     #frit.assume<divisor, sizes [s0, 4], origin "16-byte rows of aten.add.Tensor">

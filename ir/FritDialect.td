@@ -1,4 +1,4 @@
-// The dialect itself. Everything else of the vocabulary hangs on this record.
+// The definition of the dialect, which all its operations and attributes refer to.
 #ifndef FRIT_DIALECT_TD
 #define FRIT_DIALECT_TD
 

@@ -31,9 +31,10 @@ def Frit_GraphOp : Frit_Op<"graph", [
     (SymInt i64, SymFloat f64, SymBool i1) or none. Argument attributes:
     `frit.name`, `frit.dtype`, `frit.layout`, `frit.device` (string), `frit.size` (for i64: the
     expression the argument equals), `frit.constant` (unit: bound at load).
-    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`, `frit.same_as` (the number of an earlier result that is the same tensor),
-    and `frit.base_dtype` (the dtype of the tensor that autograd calls the base of this view, where it is another one). `symbols` is the
-    symbol table. Created by the importer, lives to the artifact.
+    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`, `frit.same_as` (the number of
+    an earlier result that is the same tensor), and `frit.base_dtype` (the dtype of autograd's base
+    of this view, if it differs). `symbols` is the symbol table. The importer creates graphs, and
+    they exist until the artifact is written.
 
     ```mlir
     frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
@@ -98,10 +99,10 @@ def Frit_BindOp : Frit_Op<"bind"> {
   let summary = "defines unbacked symbols from a value";
   let description = [{
     With a tensor operand and `dim`, the symbol is the tensor's size along that
-    dimension; with an i64 operand, it is the value. Placed directly after the
-    operator that made the value; every use of the symbol comes later. A tensor
-    that is measured comes from a call, which finds the size by itself: the
-    operators of the vocabulary would need the symbol to make it.
+    dimension; with an i64 operand, it is the value. The operation is directly after the
+    operator that computes the value, and every use of the symbol comes later. Such a
+    tensor comes from a call, which determines the size itself; an operation of the
+    vocabulary would need the symbol for its own result type.
   }];
   let arguments = (ins StrAttr:$symbol, AnyTypeOf<[AnyRankedTensor, I64]>:$source,
                        OptionalAttr<I64Attr>:$dim);
@@ -121,9 +122,9 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     list, `unit` for None, `#frit.dtype`, `#frit.torch` and plain integer,
     float, bool and string attributes for literals (a symbolic integer is an
     operand). Operators that the schema table does not know list
-    `argument_names` beside them, in the order given. `result_layouts` is what
-    the trace saw. Memory effects come from the schema table. A result that is
-    None has the type `none`; if results are lists, `frit.result_lists` holds
+    `argument_names` beside them, in the order given. `result_layouts` are the
+    traced layouts. Memory effects come from the schema table. A result that is
+    None has the type `none`; if results are lists, `frit.result_lists` has
     the length of each of the operator's returns, -1 for a single value.
 
     An operator that writes to arguments in a functional graph names them in
@@ -172,11 +173,11 @@ def Frit_StoreOp : Frit_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Frit_GuardOp : Frit_Op<"guard", [HasParent<"::mlir::frit::GraphOp">]> {
-  let summary = "what must hold for the graph to be run at all";
+  let summary = "an assumption of the whole graph";
   let description = [{
-    Where the assumption does not hold the call is an error that names input,
-    dimension, value, requirement and origin. Assumptions that only some kernels
-    of a region make are in its `frit.variants` instead.
+    If the assumption does not hold, the call is refused with an error that names input,
+    dimension, value, requirement and origin. Assumptions that only some variants of a
+    region need are in its `frit.variants` instead.
 
     ```mlir
     frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
@@ -215,9 +216,9 @@ def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
 def Frit_PadOp : Frit_Op<"pad", [Pure]> {
   let summary = "the operand in the low corner of a larger tensor";
   let description = [{
-    Every size of the result is at least the operand's. Outside of the operand
-    the elements are `fill`; without one nobody may depend on what they are. Made
-    by `materialize-padding` in front of library calls.
+    Every size of the result is at least the operand's. Elements outside of the operand
+    are `fill`; without one no result may depend on them. `materialize-padding` inserts
+    pads in front of library calls.
 
     ```mlir
     %y = frit.pad %x fill 0.0 : f32 : tensor<?x8xf32, #frit.dims<[s0, 8]>>
@@ -244,8 +245,8 @@ def Frit_UnpadOp : Frit_Op<"unpad", [Pure]> {
 def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
   let summary = "same elements in row-major order under other sizes";
   let description = [{
-    The number of elements of both types is provably equal. Kept as one
-    operation on whole types, so that inverse pairs cancel.
+    The number of elements of both types is provably equal. It is one operation on
+    whole types, so that inverse pairs cancel.
 
     ```mlir
     %y = frit.reshape %x : tensor<?x4x8xf32, #frit.dims<[s0, 4, 8]>>
@@ -263,9 +264,11 @@ def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
 def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
   let summary = "the memory of a value, seen with other sizes, strides and another start";
   let description = [{
-    `base` lies in memory as `base_layout` says; the result shares that memory. Its `layout` counts in elements of its own `dtype`,
-    and its offset from the first element of `base`. Unlike a reindex it says where the result is, and nothing folds it away:
-    `frit-resolve-aliases` makes it where a program can see that two tensors are one storage, or reads what no value says.
+    `base` has the layout `base_layout` in memory; the result shares that memory. `layout` counts
+    in elements of the result's `dtype`, and its offset is from the first element of `base`. Unlike
+    a reindex, an alias says where the result is in memory, and nothing folds it away.
+    `frit-resolve-aliases` makes it where a program can observe that two tensors share a storage,
+    or where it reads memory that is not part of any value.
 
     ```mlir
     %r = frit.alias %v <[8, 1]> seen <[8, 1], offset 8> <f32> : tensor<4x8xf32> -> tensor<3x8xf32>
@@ -279,7 +282,7 @@ def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
 }
 
 def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
-  let summary = "pieces along one dimension";
+  let summary = "the concatenation of tensors along one dimension";
   let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
@@ -292,7 +295,7 @@ def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
 def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
   let summary = "result[d] = value of a size expression of the indices d";
   let description = [{
-    `expr` is over d0.. and symbols: the index itself, or any affine of it.
+    `expr` is over d0.. and symbols: the index itself, or any affine function of it.
 
     ```mlir
     %i = frit.iota <d0> : tensor<?xi64, #frit.dims<[s0]>>
@@ -304,14 +307,16 @@ def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
 }
 
 def Frit_RandomOp : Frit_Op<"random", [Pure]> {
-  let summary = "random bits: Philox4x32-10 at each element's own place";
+  let summary = "random bits: Philox4x32-10 of each element's index";
   let description = [{
-    The key is the seed, the counter is (i / n, stream, 0) with i the linear index of the element over the result's sizes and n = 4
-    elements of 32 bits, or 2 of 64, a block; element i is word i mod 4 of its block, or words 2 (i mod 2) and 2 (i mod 2) + 1, the
-    lower one first. So the bits follow from the seed, the number and the place alone: layout, padding, schedule and target do not
-    change them, and as the operation is pure it may be computed again wherever it is read. The seed is a draw of torch's generator
-    (passes/ReplaceRandom.cpp), one a graph; the stream tells the draws of a graph apart. It is an operand, so that equal formulas share
-    a kernel whatever their streams.
+    The key is the seed. The counter is (i / n, stream, 0), where i is the linear index of the
+    element over the result's sizes, and a block has n = 4 elements of 32 bits or n = 2 of 64.
+    Element i is word i mod 4 of its block, or words 2 (i mod 2) and 2 (i mod 2) + 1, the lower one
+    first. So the bits depend only on the seed, the stream and the index: layout, padding, schedule
+    and target do not change them, and as the operation is pure, any reader may recompute it. The
+    seed is drawn from torch's generator, once per graph (passes/ReplaceRandom.cpp); the stream
+    distinguishes the draws of a graph. It is an operand, so that equal formulas share a kernel
+    whatever their streams.
 
     ```mlir
     %bits = frit.random %seed, %stream : tensor<i64> -> tensor<?x128xi32, #frit.dims<[s0, 128]>>
@@ -347,9 +352,9 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
     sum and prod combine in the element type of the operand (legalisation has
     widened it: half types to f32, integers to i64); max and min propagate NaN;
     any and all take i1; argmax and argmin return i64 positions in the row-major
-    order of the reduced dims, the first wins, NaN wins over all. deviations is
-    the sum of the squared deviations from the mean (of floats), found in one
-    sweep; `frit-single-pass-variance` makes it, for GPUs.
+    order of the reduced dims: the first extremum, or the first NaN if there is one.
+    deviations is the sum of the squared deviations of floats from their mean, computed
+    in one sweep; `frit-single-pass-variance` makes it, for GPUs.
     Unsigned integers are compared unsigned if `is_unsigned` is present. Over an
     empty extent the result is the identity of the combination.
 
@@ -382,12 +387,12 @@ def Frit_IndexCheckAttr : EnumAttr<Frit_Dialect, Frit_IndexCheck, "index_check">
 def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
   let summary = "result[d] = source[map(d, v)], v being index tensors read at d";
   let description = [{
-    Every index tensor is i64 and has the result's sizes (broadcast it by a
-    reindex before). `map` gives the source position from d0.. and v0..; each v
-    stands alone in exactly one map result. `check` is eager's rule: `wrap` adds the size to
-    negative values and then raises if out of range (index.Tensor), `non_negative` raises on
-    negatives too (gather, embedding, index_select), `unchecked` is for proved
-    indices. The error names the index, the dimension and its size.
+    Every index tensor is i64 and has the result's sizes (a reindex broadcasts it if
+    necessary). `map` gives the source position from d0.. and v0..; each v is, alone, exactly
+    one map result. `check` is eager's rule: `wrap` adds the size to negative values and then
+    raises if out of range (index.Tensor), `non_negative` raises on negative values too (gather,
+    embedding, index_select), `unchecked` is for indices that are proven to be in range. The
+    error names the index, the dimension and its size.
 
     ```mlir
     %e = frit.gather %table[%i] <(d0, d1)[v0] -> (v0, d1)> check <non_negative>
@@ -410,13 +415,12 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
 
 def Frit_RegionOp : Frit_Op<"region", [
     IsolatedFromAbove, SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "a fusion region: what becomes one kernel";
+  let summary = "a fusion region: the operations of one kernel";
   let description = [{
-    Body arguments stand for the operands, one to one; `frit.yield` lists the
+    Body arguments correspond to the operands, one to one; `frit.yield` lists the
     results. `result_layouts`, if present, are the memory layouts that the
-    consumers demand (contiguous otherwise). `schedule` is added by
-    `choose-schedules`. Created by `fuse-regions`, gone after
-    `outline-regions`.
+    consumers need (contiguous otherwise). `fuse-regions` creates regions,
+    `choose-schedules` adds `schedule`, and `outline-regions` turns them into kernels.
 
     ```mlir
     %y = frit.region(%a, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
@@ -450,7 +454,7 @@ def Frit_KernelOp : Frit_Op<"kernel", [
   let summary = "an outlined region, in terms of its own parameters";
   let description = [{
     Sizes are in terms of `params` (p0, p1, ...), so kernels with equal text
-    are the same kernel whatever graph they come from. Argument attributes:
+    are the same kernel, whichever graph they come from. Argument attributes:
     `frit.layout` (strides; the offset is applied by the caller), `frit.dtype`.
     Result attributes: `frit.layout`, `frit.dtype`. Created by
     `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`.

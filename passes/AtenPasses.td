@@ -11,12 +11,12 @@ include "mlir/Pass/PassBase.td"
 def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
   let summary = "turn writes through tensors and views into values";
   let description = [{
-    Graphs of torch.compile are functional already; an exported program may hold
+    Graphs of torch.compile are functional already; an exported program may contain
     `add_`, `copy_` and writes through views. Each write becomes the functional
     operator and, for a view, the operator that puts the changed part back;
-    later reads see the new value. An argument that changed is written back by
-    one `frit.store` at the end. A write without functional form, or through a
-    view that cannot be inverted, is an error.
+    later reads see the new value. One `frit.store` at the end writes each changed
+    argument back. A write without a functional form, or through a view that cannot
+    be inverted, is an error.
 
     ```mlir
     %v = frit.aten "aten.select.int"(%x) [#frit.operand<0>, 0, 1]
@@ -35,13 +35,15 @@ def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
 }
 
 def ResolveAliasesPass : Pass<"frit-resolve-aliases", "::mlir::frit::GraphOp"> {
-  let summary = "write down which results share memory, and what is read by its place in storage";
+  let summary = "record which results share memory, and resolve as_strided";
   let description = [{
-    Runs while the graph still has the operators of the trace, whose schemas say what is a view of what. Results of one storage become
-    aliases of the value that owns it, results in the storage of an argument aliases of the argument, so that nothing that is folded or
-    fused later changes what shares memory. `as_strided` and `as_strided_scatter` count from the start of a storage, whatever view they
-    are called on: they read the owner of the storage from here on. `copy` and the `*_scatter` of slices copy the whole storage of an
-    operand: where `as_strided` reads what lies around that operand, or where its elements share places, they stay calls, and their views too.
+    Runs while the graph still has the traced operators, whose schemas say what is a view of what.
+    Results that share a storage become aliases of the value that owns it, and results in an
+    argument's storage aliases of the argument, so that later folding and fusion cannot change
+    what shares memory. `as_strided` and `as_strided_scatter` count from the start of a storage,
+    on whatever view they are called, so from here on they read the owner of the storage. `copy`
+    and the `*_scatter` of slices copy the whole storage of an operand. They and their views stay
+    calls if `as_strided` reads memory around that operand, or if elements of it overlap.
 
     ```mlir
     %v = frit.aten "aten.maximum.default"(%a, %a)
@@ -55,17 +57,19 @@ def ResolveAliasesPass : Pass<"frit-resolve-aliases", "::mlir::frit::GraphOp"> {
   }];
   let options = [Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">];
   let statistics = [
-    Statistic<"numAliases", "aliases", "results that are looks at a storage">,
+    Statistic<"numAliases", "aliases", "results that became aliases">,
     Statistic<"numRoots", "roots", "calls that read the owner of a storage">];
 }
 
 def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
-  let summary = "let kernels make their random numbers, from one seed a graph";
+  let summary = "generate random numbers in kernels, from one seed per graph";
   let description = [{
-    Operators that draw random numbers (dropout in training, `rand`, `randn`, `bernoulli`, `uniform` ...) become formulas of `frit.random`,
-    which fuse like any other. What is left to torch is one draw of a seed where the first of them stood, so that `torch.manual_seed`,
-    the order of a program's draws and CUDA graphs hold as before; the numbers themselves are other ones than eager's. Each draw has a
-    number of its own in the graph. Operators with a generator of their own, and arguments that eager refuses, stay calls.
+    Operators that draw random numbers (dropout in training, `rand`, `randn`, `bernoulli`,
+    `uniform` ...) become formulas of `frit.random`, which fuse like any other. torch draws only a
+    seed, at the place of the first such operator, so `torch.manual_seed`, the order of a program's
+    draws and CUDA graphs work as before. The numbers differ from eager's. Each draw has a number
+    of its own in the graph. Operators with an explicit generator, and operators whose arguments
+    eager refuses, stay calls.
 
     ```mlir
     %y, %mask = frit.aten "aten.native_dropout.default"(%x) [#frit.operand<0>, 0.1, true]
@@ -87,21 +91,21 @@ def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
     Option<"markOperators", "mark-operators", "bool", "false",
            "number the operations of each operator in 'frit.operator'">];
   let statistics = [
-    Statistic<"numReplaced", "replaced", "operators whose numbers kernels make">,
+    Statistic<"numReplaced", "replaced", "operators whose numbers kernels generate">,
     Statistic<"numKept", "kept", "random operators left to the dispatcher">,
     Statistic<"numSeeds", "seeds", "seeds drawn">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
-  let summary = "write ATen operators in the vocabulary of the dialect";
+  let summary = "lower ATen operators to the vocabulary of the dialect";
   let description = [{
     Each `frit.aten` with a rule (passes/legalize/) becomes `arith` and `math` on
     tensors of one type, `frit.reindex`, `frit.reshape`, `frit.reduce` and so on.
     Type promotion, broadcasting and roundings become explicit: half types are
-    computed in f32, and the rounding back carries `frit.implicit`, so that a
-    chain may skip it; a cast the program wrote never carries it. Every other
-    operator stays and gets a `reason`.
+    computed in f32, and the rounding back is marked `frit.implicit`, so that it
+    may be skipped inside a chain; a cast that the program wrote is never marked.
+    Every other operator stays and gets a `reason`.
 
     ```mlir
     %0 = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1]
@@ -111,12 +115,10 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
     %0 = arith.addf %a, %1 fastmath<contract> : tensor<4x8xf32>
     ```
 
-    Integer division is the bare `divsi` or `divui`: a zero divisor raises at run
-    time as in eager, and the most negative number over -1 wraps; both are the
-    code generator's to guard.
+    Integer division is a plain `divsi` or `divui`. At run time a zero divisor raises as in
+    eager, and the most negative number over -1 wraps; code generators have to handle both.
 
-    The graph's `frit.legalized` counts the operators that became vocabulary, by
-    name; those that stay are there to be counted.
+    The graph's `frit.legalized` counts the lowered operators by name.
   }];
   let options = [
     Option<"eagerNumerics", "eager-numerics", "bool", "false",
@@ -124,26 +126,27 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
     Option<"markOperators", "mark-operators", "bool", "false",
            "number the operations of each operator in 'frit.operator'">,
     Option<"gpu", "gpu", "bool", "false",
-           "write for GPUs alone, whose ATen kernels accumulate f32 in f32 where those of a CPU do in f64">,
+           "follow ATen's GPU kernels, which accumulate f32 in f32 where its CPU kernels use f64">,
     Option<"listRules", "list-rules", "bool", "false",
            "print the names of all operators with a rule">,
     Option<"mutant", "mutant", "std::string", "",
-           "'OPERATOR:KIND/WHERE/NUMBER': a rule with a mistake, to test tests; '*:list' lists all in 'frit.mutants'">];
+           "plant a mistake, 'OPERATOR:KIND/WHERE/NUMBER', to test tests; "
+           "'*:list' lists all in 'frit.mutants'">];
   let statistics = [
-    Statistic<"numLegalized", "legalized", "operators written in the vocabulary">,
+    Statistic<"numLegalized", "legalized", "operators lowered to the vocabulary">,
     Statistic<"numKept", "kept", "operators left to the dispatcher">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
 def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp"> {
-  let summary = "keep constants at rank 0 and arithmetic on them out of tensors";
+  let summary = "move constants and arithmetic on them to rank 0";
   let description = [{
     Runs after canonicalisation, which makes constants of whole tensors. A splat
-    becomes a rank-0 constant and a broadcast; an elementwise operation on
-    broadcast scalars happens at rank 0; and the identities upstream finds only on
-    static constants hold for every shape: x + -0.0, x - 0.0, x * 1, x / 1, the
-    integer ones, and a select of a known condition.
+    becomes a rank-0 constant and a broadcast, and an elementwise operation on
+    broadcast scalars moves to rank 0. The pass also removes identities that upstream
+    finds only on static constants: x + -0.0, x - 0.0, x * 1, x / 1, the integer ones,
+    and a select of a known condition.
 
     ```mlir
     %b = frit.reindex %c <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
@@ -156,17 +159,17 @@ def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp
   let statistics = [
     Statistic<"numSplit", "split", "constants made rank 0">,
     Statistic<"numHoisted", "hoisted", "operations moved to rank 0">,
-    Statistic<"numIdentities", "identities", "operations that changed nothing">];
+    Statistic<"numIdentities", "identities", "identities removed">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::GraphOp"> {
   let summary = "pass 0-d CPU tensors of a graph on a GPU to kernels by value";
   let description = [{
-    Such an argument or result of an operator is a number that the host knows (with
-    dynamic shapes every Python float arrives as one): kernels take its value instead
-    of reading memory they cannot see. Operators left to the dispatcher keep the
-    tensor. Graphs on the CPU stay as they are.
+    The host knows the value of a 0-d CPU tensor that is an argument or an operator's result
+    (with dynamic shapes every Python float is one). Kernels take the value, since they
+    cannot read the tensor's memory. Operators left to the dispatcher keep the tensor.
+    Graphs on the CPU do not change.
 
     ```mlir
     // %x: tensor<4xf32> on "cuda:0", %s: tensor<f32> on "cpu"

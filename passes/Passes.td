@@ -1,4 +1,4 @@
-// Every pass of the room: graph in, graph out. In pipeline order.
+// Every pass of this room, in pipeline order. Each turns a graph into a graph.
 #ifndef FRIT_PASSES_TD
 #define FRIT_PASSES_TD
 
@@ -9,12 +9,12 @@ include "mlir/Pass/PassBase.td"
 //===----------------------------------------------------------------------===//
 
 def VerifyImportedFormPass : Pass<"frit-verify-imported-form", "::mlir::ModuleOp"> {
-  let summary = "check that a module is what the importer promises";
+  let summary = "check that a module is in the form that the importer produces";
   let description = [{
-    A module holds `frit.graph`s only, and a graph only operator calls
+    A module contains only `frit.graph`s, and a graph only operator calls
     (`frit.aten`), calls of graphs, size and scalar arithmetic, `frit.bind`,
-    `frit.store`, `frit.none` and `frit.return`. No region, kernel or legalised
-    tensor operation exists yet: if one does, the importer made it.
+    `frit.store`, `frit.none` and `frit.return`. Regions, kernels and legalised
+    tensor operations are errors, because only later passes may make them.
 
     ```mlir
     frit.graph @main(%a: tensor<4xf32>) -> tensor<4xf32> {
@@ -34,18 +34,19 @@ include "passes/AtenPasses.td"
 //===----------------------------------------------------------------------===//
 
 def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
-  let summary = "give sizes that vary a few sizes to round up to";
+  let summary = "assign buckets to dynamic sizes";
   let description = [{
-    Every size keeps its logical value; a symbol that an argument binds also gets a
-    bucket, the smallest entry of a list that holds it. The list is the user's
+    Every size keeps its logical value. A symbol that an argument binds also gets a
+    bucket, the smallest entry of a list that is not below it. The list is the user's
     (`buckets`, by argument and dimension), or the ramp: powers of two to 64, then eight
-    steps an octave, clipped to the declared maximum. All lists of a graph have at
-    most 64 entries; ramps share what the users' lists leave, about the sizes seen. With the policy `auto`
-    every symbol gets a ramp and later stages use it where that gains time; `ramp`
-    uses it everywhere (and `specialize`, which is the caller's), `off` nowhere. Two keys that are one symbol must agree.
+    steps an octave, clipped to the declared maximum. All lists of a graph together have at
+    most 64 entries; ramps share what the users' lists leave, around the sizes seen. With the
+    policy `auto` every symbol gets a ramp, and later passes use it where that gains time. `ramp`
+    uses it everywhere, `off` nowhere; `specialize` is the same as `ramp` to the compiler. Two
+    keys that name one symbol must have the same list.
 
-    The bucket is a symbol of its own. Nothing reads it yet: buffers and
-    `materialize-padding` do. `frit.bucketed` says who asked for what.
+    The bucket is a symbol of its own, which `materialize-padding` and the planning of buffers
+    read later. `frit.bucketed` records the buckets and their origin.
 
     ```mlir
     symbols = [#frit.symbol<"s0", min = 2, max = 60, hint = 17>]
@@ -57,9 +58,9 @@ def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
   }];
   let options = [
     Option<"buckets", "buckets", "std::string", "\"\"",
-           "what is asked for: x[0]=8,16,32;n=ramp;%s77=off">,
+           "the user's lists: x[0]=8,16,32;n=ramp;%s77=off">,
     Option<"policy", "policy", "std::string", "\"auto\"",
-           "what sizes without a request get: auto, ramp, specialize or off">];
+           "the buckets of all other sizes: auto, ramp, specialize or off">];
   let statistics = [
     Statistic<"numSymbols", "symbols", "sizes that got buckets">,
     Statistic<"numBuckets", "buckets", "entries of their lists">];
@@ -72,14 +73,14 @@ def AssignBucketsPass : Pass<"frit-assign-buckets", "::mlir::frit::GraphOp"> {
 def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::GraphOp"> {
   let summary = "pad the operands of library calls that gain from it";
   let description = [{
-    Kernels of our own run on the logical sizes; only a library call is given larger
-    operands: sizes that are multiples of `multiple` for half types on a GPU, buckets
-    where sizes must be fixed, and both wherever a rule allows it under `mode=force`.
-    What the call demands of the lanes beyond the logical sizes (zeros where it sums,
-    anything elsewhere) is filled unless the operand's own lanes hold it. The result is
-    cut back by a view; what else is elementwise between two padded calls runs on the
-    padded sizes. Calls without a rule (passes/PaddingRules) keep their sizes and are
-    listed in `frit.padding_refused`, the others in `frit.padding`.
+    Only library calls get larger operands; frit's own kernels run on the logical sizes. The
+    padded sizes are multiples of `multiple` for half types on a GPU, buckets if sizes must be
+    fixed, and both wherever a rule allows it under `mode=force`. A call demands zeros in the
+    padded lanes of dims that it sums over, and anything elsewhere; the lanes are filled unless
+    the operand has such values there already. A view cuts the result back. Elementwise
+    operations between two padded calls run on the padded sizes. Calls without a rule
+    (passes/PaddingRules) keep their sizes and are listed in `frit.padding_refused`, the others
+    in `frit.padding`.
 
     ```mlir
     %y = frit.aten "aten.mm.default"(%a, %b) : (tensor<5x6xf16>, tensor<6x8xf16>) -> tensor<5x8xf16>
@@ -94,7 +95,7 @@ def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::Gra
     Option<"mode", "mode", "std::string", "\"auto\"", "off, auto or force">,
     Option<"gpu", "gpu", "bool", "false", "the calls run on a GPU">,
     Option<"fixedSizes", "fixed-sizes", "bool", "false", "calls have the sizes of buckets">,
-    Option<"multiple", "multiple", "int64_t", "8", "what sizes become multiples of">];
+    Option<"multiple", "multiple", "int64_t", "8", "padded sizes are multiples of this">];
   let statistics = [
     Statistic<"numPadded", "padded", "calls given padded operands">,
     Statistic<"numPads", "pads", "operands filled">,
@@ -104,13 +105,13 @@ def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::Gra
 }
 
 def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
-  let summary = "write pads as indexing maps";
+  let summary = "lower pads to indexing maps";
   let description = [{
-    A pad reads its operand inside of the logical sizes and gives the fill elsewhere,
-    by a select in the kernel that makes the value; an unpad is a view. Lanes without
-    a fill hold zeros, or with `poison` a NaN, +-1e30 or the least integer in turn.
-    `frit.padded_elements` keeps, for each pad, how many elements it writes and how many
-    of them are logical: the executor counts them.
+    A pad becomes an indexing map with bounds: the operand inside the logical sizes and the fill
+    elsewhere, selected in the kernel that computes the value. An unpad becomes a view. Lanes
+    without a fill get zeros, or with `poison` NaN, +-1e30 or the least integer in turn.
+    `frit.padded_elements` has the number of elements that each pad writes and of those that
+    are logical; the executor counts them.
 
     ```mlir
     %p = frit.pad %a fill 0.0 : f16 : tensor<5x8xf16> -> tensor<8x8xf16>
@@ -120,7 +121,8 @@ def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
     ```
   }];
   let options = [
-    Option<"poison", "poison", "bool", "false", "fill the lanes that nobody may depend on with what would show">];
+    Option<"poison", "poison", "bool", "false",
+           "fill lanes that no result may depend on with conspicuous values">];
   let statistics = [
     Statistic<"numPads", "pads", "pads written as maps">,
     Statistic<"numUnpads", "unpads", "unpads written as views">];
@@ -131,10 +133,10 @@ def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
 //===----------------------------------------------------------------------===//
 
 def InlineCallsPass : Pass<"frit-inline-calls", "::mlir::ModuleOp"> {
-  let summary = "make called graphs part of their callers";
+  let summary = "inline called graphs into their callers";
   let description = [{
-    A `frit.call` becomes the body of the graph it calls; sizes of the callee
-    are rewritten in terms of the caller's. Graphs that were called disappear.
+    Each `frit.call` is replaced by the body of the called graph, with its sizes
+    rewritten in terms of the caller's. Called graphs are removed.
 
     ```mlir
     %0 = frit.call @block(%a) : (tensor<4xf32>) -> tensor<4xf32>
@@ -146,13 +148,13 @@ def InlineCallsPass : Pass<"frit-inline-calls", "::mlir::ModuleOp"> {
 }
 
 def SinglePassVariancePass : Pass<"frit-single-pass-variance", "::mlir::frit::GraphOp"> {
-  let summary = "let a GPU read what it takes the variance of once";
+  let summary = "compute variances on a GPU in a single pass";
   let description = [{
-    The sum of the squares around a mean over the same dims becomes a reduction
-    of its own kind, which needs no mean: two passes over what a thread has in
-    registers, parts combined by Chan's formula. Only where memory would be read
-    twice: over columns, of whole tensors and few long rows, and of rows that no
-    block or cluster keeps (`keepsRows`).
+    The sum of squared deviations from a mean over the same dims becomes a reduction
+    of its own kind, which needs no mean: a thread makes two passes over the values in
+    its registers, and partial results are combined by Chan's formula. This is done only
+    where memory would be read twice: for columns, whole tensors, few long rows, and rows
+    that are not register-resident in a block or cluster (`keepsRows`).
 
     ```mlir
     %s = frit.reduce <sum> %x dims [0]
@@ -170,18 +172,18 @@ def SinglePassVariancePass : Pass<"frit-single-pass-variance", "::mlir::frit::Gr
     Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">
   ];
   let statistics = [
-    Statistic<"single", "single", "variances that are found in one sweep">,
-    Statistic<"kept", "kept", "variances of rows that a kernel keeps">
+    Statistic<"single", "single", "variances computed in one sweep">,
+    Statistic<"kept", "kept", "variances of register-resident rows">
   ];
 }
 
 def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
   let summary = "group tensor operations into regions, one kernel each";
   let description = [{
-    Every legalised tensor operation ends up in a `frit.region`; outside stay
-    operator calls, host scalars, stores and views that are only strides. What
-    is computed where is decided by `LoopNests`, what runs together by
-    `FusionRules` and `FusionClusters`.
+    Every legalised tensor operation ends up in a `frit.region`; operator calls, host
+    scalars, stores and views that are only strides stay outside. `LoopNests` decides
+    where each value is computed, `FusionRules` and `FusionClusters` which operations
+    share a region.
 
     ```mlir
     %m = frit.reduce <max> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
@@ -207,11 +209,13 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
     Statistic<"operations", "operations", "operations in regions">,
     Statistic<"repeated", "repeated", "values computed in more than one region">,
     Statistic<"countedGathers", "counted-gathers", "gathers by counted indices read as views">,
-    Statistic<"movedPermutations", "moved-permutations", "permutations moved behind the reshape that copies them">,
+    Statistic<"movedPermutations", "moved-permutations",
+              "permutations moved behind the reshape that copies">,
     Statistic<"domainsDiffer", "no-domains-differ", "refused: domains differ">,
     Statistic<"reducesOtherDims", "no-reduces-other-dims", "refused: reduces other dims">,
     Statistic<"readsElsewhere", "no-reads-elsewhere", "refused: reads a value at another place than it is computed">,
-    Statistic<"needsWholeReduction", "no-needs-whole-reduction", "refused: needs a reduction that is split over threads">,
+    Statistic<"needsWholeReduction", "no-needs-whole-reduction",
+              "refused: needs the result of a reduction that is split over threads">,
     Statistic<"columnEpilogue", "no-column-epilogue", "refused: needs a column reduction at every row">,
     Statistic<"tooManyOperations", "no-too-many-operations", "refused: too many operations">,
     Statistic<"tooManyPointers", "no-too-many-pointers", "refused: too many operands and results">,
@@ -221,12 +225,14 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
 }
 
 def LimitContractionPass : Pass<"frit-limit-contraction", "::mlir::frit::GraphOp"> {
-  let summary = "round products whose rounded value can be told from the exact one";
+  let summary = "forbid contraction where a result would show it";
   let description = [{
-    `fastmath<contract>` on a product and on the sum that reads it lets code generators fuse the two, with one rounding. Kernels compute a product
-    anew where they need it, and each may fuse it or not: a product that more than one operation reads loses the flag, so that `x - x` and
-    `x - mean(x)` of one element are 0. A sum of two products loses it too: only one of them would keep its rounding, and `a * b - b * a`
-    would not be 0. Views, changes of sign and implicit roundings are looked through.
+    `fastmath<contract>` on a product and on the sum that reads it lets code generators fuse the
+    two, with one rounding. Each kernel that recomputes a product may fuse it or not. So a product
+    that several operations read loses the flag, and `x - x` and `x - mean(x)` of one element are
+    0. A sum of two products loses it too: only one of the two would be rounded, and
+    `a * b - b * a` would not be 0. The pass looks through views, changes of sign and implicit
+    roundings.
 
     ```mlir
     %x = arith.mulf %a, %b fastmath<contract> : tensor<4x1xf32>
@@ -248,7 +254,7 @@ def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::Grap
   let description = [{
     An `arith.extf` of an `arith.truncf {frit.implicit}` whose value does not
     leave the region reads the unrounded value. Casts that the program wrote
-    (no attribute) and values that escape are rounded as they say.
+    (without the attribute) and values that leave the region are rounded.
   }];
   let statistics = [Statistic<"elided", "roundings-elided", "pairs of truncf and extf removed">];
 }
@@ -256,8 +262,9 @@ def ElideHalfRoundingPass : Pass<"frit-elide-half-rounding", "::mlir::frit::Grap
 def SeparateDtypesPass : Pass<"frit-separate-dtypes", "::mlir::frit::GraphOp"> {
   let summary = "give each torch dtype of a tensor a value of its own";
   let description = [{
-    Signed and unsigned integers of one width have one element type, so that a conversion between them is no operation. A tensor that an
-    operator, a store or the caller takes for another dtype than it has, or than others take it for, is copied for them.
+    Signed and unsigned integers of one width have one element type, so a conversion between them
+    is no operation. If operators, stores or the caller read one tensor as different dtypes, or
+    as another dtype than it has, it is copied for them.
 
     ```mlir
     frit.graph @sorted(%a: tensor<4xi8> {frit.dtype = #frit.dtype<i8>}) {
@@ -271,16 +278,16 @@ def SeparateDtypesPass : Pass<"frit-separate-dtypes", "::mlir::frit::GraphOp"> {
 }
 
 def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::GraphOp"> {
-  let summary = "let convolutions and pooling of a CPU read and write channels-last";
+  let summary = "run convolutions and pooling on a CPU channels-last";
   let description = [{
-    Rewrites what `operand_layouts` and `result_layouts` say of convolutions (2-d, f32
-    and half types, not transposed; sizes may be symbolic) and, in a graph that has one, of pooling;
-    `frit-assign-layouts` then makes regions write that order. Results from `first-kept`
-    on are what a forward graph keeps for its backward: nobody else sees their strides, so
-    they are marked `frit.kept` and lie as they come. `inputs` are the arguments of
-    a backward graph that have come channels-last that way. With `weights`, filters that have
-    bytes of their own in the file (`frit.own_bytes`) and that only convolutions read get
-    a channels-last `frit.layout`: they are laid out once, not at each call.
+    Rewrites `operand_layouts` and `result_layouts` of convolutions (2-d, f32 and half types,
+    not transposed; sizes may be symbolic) and, in a graph that has one, of pooling;
+    `frit-assign-layouts` then makes regions write that order. Results from `first-kept` on are
+    saved for the backward: nothing else sees their strides, so they are marked `frit.kept` and
+    keep the order in which they were computed. `inputs` are the arguments of a backward graph
+    that are channels-last for this reason. With `weights`, filters that have bytes of their own
+    in the file (`frit.own_bytes`) and that only convolutions read get a channels-last
+    `frit.layout`, so they are reordered once and not at each call.
 
     ```mlir
     frit.aten "aten.convolution.default"(%x, ...) {operand_layouts = [#frit.layout<[192, 64, 8, 1]>, ...]}
@@ -288,21 +295,22 @@ def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::Gr
     frit.aten "aten.convolution.default"(%x, ...) {operand_layouts = [#frit.layout<[192, 1, 24, 3]>, ...]}
     ```
   }];
-  let options = [Option<"relay", "relay", "bool", "true", "change the order that calls work in">,
+  let options = [Option<"relay", "relay", "bool", "true", "change the order of dims of calls">,
                  Option<"weights", "weights", "bool", "false", "change the order of filters in the file">,
                  Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">,
                  ListOption<"inputs", "inputs", "int64_t", "arguments that are channels-last">];
   let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that work channels-last">,
-                    Statistic<"relaidWeights", "relaid-weights", "filters that lie channels-last in the file">];
+                    Statistic<"relaidWeights", "relaid-weights",
+                              "filters stored channels-last in the file">];
 }
 
 def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
   let summary = "give every tensor outside of regions strides and an offset";
   let description = [{
-    Writes `frit.layouts` on every operation that makes tensors. Views become
-    strides over their operand; a view that strides cannot express, an operand
-    that does not lie as its operator wants it and a result whose storage class
-    forbids sharing become regions that copy.
+    Writes `frit.layouts` on every operation that makes tensors. Views become strides over
+    their operand. A region that copies is inserted for a view that strides cannot express,
+    for an operand without the layout that its operator needs, and for a result whose
+    storage class forbids sharing.
 
     ```mlir
     %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<4x8xf32> -> tensor<8x4xf32>
@@ -311,16 +319,19 @@ def AssignLayoutsPass : Pass<"frit-assign-layouts", "::mlir::frit::GraphOp"> {
          {frit.layouts = [#frit.layout<[1, 8]>]} : tensor<4x8xf32> -> tensor<8x4xf32>
     ```
   }];
-  let options = [Option<"inPlace", "in-place", "bool", "true", "let calls write to what ends there or is overwritten anyway">];
+  let options = [Option<"inPlace", "in-place", "bool", "true",
+                        "let calls overwrite operands that are dead or overwritten afterwards">];
   let statistics = [Statistic<"copies", "copies", "regions inserted that only copy">];
 }
 
 def OrderStoresPass : Pass<"frit-order-stores", "::mlir::frit::GraphOp"> {
-  let summary = "let every reader of an argument come before its store";
+  let summary = "place every store behind the readers of what it overwrites";
   let description = [{
-    A value read from an argument is what the argument held when the graph began. Where a store stands before a reader of what it
-    overwrites (copies that folded away leave `a` and `b` stored into each other), all stores go to the end of the graph in an order
-    that keeps to this; a ring of stores has none, so that one of their values is copied first.
+    A value read from an argument is the argument's value at the beginning of the graph. If a
+    store comes before a reader of what it overwrites (when copies are folded away, `a` and `b`
+    may be stored into each other), all stores are moved to the end of the graph, in an order
+    that preserves this. A cycle of stores has no such order, so one of their values is copied
+    first.
 
     ```mlir
     frit.store %b into %a
@@ -337,7 +348,7 @@ def OrderStoresPass : Pass<"frit-order-stores", "::mlir::frit::GraphOp"> {
 }
 
 def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp"> {
-  let summary = "give every region its family of kernels and their numbers";
+  let summary = "choose the schedule of every region";
   let description = [{
     Measures a region (rows, columns, where its reads are contiguous). For a CPU
     it gets its family alone: `schedule-cpu-kernels` chooses the rest when it is a
@@ -353,7 +364,7 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">,
     Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">,
-    Option<"choices", "choices", "std::string", "", "candidates of single regions, or list">
+    Option<"choices", "choices", "std::string", "", "the candidates of some regions, or list">
   ];
   let statistics = [
     Statistic<"pointwise", "pointwise", "pointwise regions">,
@@ -397,14 +408,13 @@ def ScheduleCpuKernelsPass : Pass<"frit-schedule-cpu-kernels", "::mlir::ModuleOp
 }
 
 def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
-  let summary = "let row regions of a GPU do column reductions of what they read";
+  let summary = "merge column reductions into row regions on a GPU";
   let description = [{
-    A column region whose domain is that of a row region, and which reads an
-    operand of it, becomes part of it: its reductions go `frit.across` the rows,
-    into partial results of a fixed number of blocks (`parts`) that a second
-    launch of the kernel folds. Only where a row of known length fits into
-    registers beside the columns, and there are enough rows for the partial
-    results to cost little (`scheduleBothWays`).
+    A column region that has the domain of a row region and reads one of its operands is
+    merged into it: its reductions run `frit.across` the rows, into partial results of a
+    fixed number of blocks (`parts`), which a second launch of the kernel combines. This
+    is done only if a row of known length fits into registers beside the columns, and
+    there are enough rows for the partial results to cost little (`scheduleBothWays`).
 
     ```mlir
     %dx = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ...>}
@@ -419,7 +429,7 @@ def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
     Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">
   ];
   let statistics = [
-    Statistic<"merged", "merged", "column regions that became part of a row region">,
+    Statistic<"merged", "merged", "column regions merged into a row region">,
     Statistic<"unknownLength", "unknown-length", "refused: the length of a row is not known">,
     Statistic<"tooManyRegisters", "too-many-registers", "refused: a row does not fit into registers beside its columns">,
     Statistic<"tooFewRows", "too-few-rows", "refused: too few rows to pay for the partial results">,
@@ -428,13 +438,13 @@ def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
 }
 
 def NarrowSizesPass : Pass<"frit-narrow-sizes", "::mlir::frit::GraphOp"> {
-  let summary = "let what comes after the schedules know that sizes stay within a bucket";
+  let summary = "narrow sizes to the range of a bucket, after schedules are chosen";
   let description = [{
-    For kernels that serve one bucket only: a symbol's range becomes the part of it that is asked for.
-    It runs when fusion, padding, layouts and schedules are decided, so that a graph for a bucket and the
-    graph for all sizes differ in what follows from ranges alone: guards, which variants run, how far an
-    index reaches, what fits into scratch. The symbols as they were stay in `frit.wider_symbols`: what decides
-    about the order of additions reads those, so results are the same bits.
+    For specialised kernels: restricts the range of a symbol to a bucket. The pass runs after
+    fusion, padding, layouts and schedules are decided, so the graph for a bucket differs from
+    the graph for all sizes only in what follows from ranges: guards, which variants run, the
+    width of indices, what fits into scratch. `frit.wider_symbols` keeps the original symbols;
+    decisions about the order of additions read those, so results have the same bits.
 
     ```mlir
     symbols = [#frit.symbol<"s0", min = 2, hint = 17>]
@@ -444,22 +454,22 @@ def NarrowSizesPass : Pass<"frit-narrow-sizes", "::mlir::frit::GraphOp"> {
     ```
   }];
   let options = [
-    Option<"ranges", "ranges", "std::string", "\"\"", "s0=9:16;s1=1:8">];
+    Option<"ranges", "ranges", "std::string", "\"\"", "the ranges: s0=9:16;s1=1:8">];
   let statistics = [
     Statistic<"numNarrowed", "sizes", "sizes with a narrower range">];
 }
 
 def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::GraphOp"> {
-  let summary = "write down what a graph and its kernels assume about sizes and memory";
+  let summary = "insert guards for the assumptions about sizes and memory";
   let description = [{
-    What must hold for the graph to run at all becomes a `frit.guard`: sizes that
-    torch proved equal and the size algebra does not (reshapes, concatenations),
-    the last index of a slice where ranges leave it open, the strides of
-    arguments that kernels read, and that arguments written in place lie apart
-    from all others. Arguments get `frit.origin`, their first reader.
+    An assumption of the whole graph becomes a `frit.guard`: sizes that torch proved
+    equal and the size algebra does not (reshapes, concatenations), the last index of
+    a slice if ranges do not determine it, the strides of arguments that kernels read,
+    and that arguments written in place share no memory with others. Arguments get
+    `frit.origin`, their first reader.
 
-    What only a faster kernel needs becomes a variant of its region, best first:
-    on a GPU 32-bit indices where sizes are not bounded.
+    An assumption that only a faster kernel needs becomes a variant of its region, best
+    first: on a GPU 32-bit indices where sizes are not bounded.
 
     ```mlir
     %y = frit.reshape %x : tensor<?xf32, #frit.dims<[s0]>>
@@ -483,10 +493,9 @@ def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::Grap
 def SimplifyShapeGuardsPass : Pass<"frit-simplify-shape-guards", "::mlir::frit::GraphOp"> {
   let summary = "remove guards that the symbol table or another guard implies";
   let description = [{
-    Ranges and divisors of symbols decide guards before any call; a guard that
-    can never hold is an error. What another guard implies goes, equalities
-    found so far taken into account. An equality of a size with a multiple of its
-    quotient becomes the divisibility it is.
+    Guards that follow from the ranges and divisors of symbols, or from another guard, are
+    removed; equalities found so far are taken into account. A guard that can never hold is
+    an error. An equality of a size with a multiple of its quotient becomes a divisibility.
 
     ```mlir
     frit.guard <equal, sizes [s0, 2 * floordiv(s0, 2)], origin "a">
@@ -496,26 +505,26 @@ def SimplifyShapeGuardsPass : Pass<"frit-simplify-shape-guards", "::mlir::frit::
     frit.guard <divisor, sizes [s0, 4], origin "b">
     ```
 
-    Variants lose the assumptions that hold anyway; one without any left becomes
-    the schedule of its region, one that cannot be reached goes.
+    Variants lose the assumptions that always hold. A variant without assumptions becomes
+    the schedule of its region, and a variant that can never run is removed.
   }];
   let statistics = [
     Statistic<"impliedByFacts", "implied-by-facts", "assumptions that the symbol table decides">,
     Statistic<"impliedByGuards", "implied-by-guards", "assumptions that another one implies">,
-    Statistic<"rewritten", "rewritten", "equalities that are divisibilities">,
+    Statistic<"rewritten", "rewritten", "equalities rewritten as divisibilities">,
     Statistic<"variantsDropped", "variants-dropped", "variants that never run">,
     Statistic<"variantsDecided", "variants-decided", "variants that always run">
   ];
 }
 
 def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
-  let summary = "bring regions together that share a launch";
+  let summary = "group regions of one formula for horizontal fusion";
   let description = [{
-    Regions of one formula (equal operations over tensors in order, whatever their
-    shapes) that need nothing of each other get a common `frit.group` and stand
-    side by side; outlining makes one launch of them. Regions move only past others,
-    views and arithmetic of scalars, and only those whose operands and results are
-    arguments, results or small: what moves keeps no memory.
+    Independent regions of one formula (equal operations over tensors in order, of any
+    shapes) get a common `frit.group` and are moved next to each other; outlining makes one
+    launch of them. Regions move only past other regions, views and arithmetic of scalars,
+    and only if their operands and results are arguments, results or small, so that no
+    large memory lives longer.
 
     ```mlir
     %0 = frit.region(%a) ... : tensor<4x5xf32> -> tensor<4x5xf32>
@@ -534,19 +543,19 @@ def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
 }
 
 def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
-  let summary = "decide which storage every region writes";
+  let summary = "decide to which storage every region writes";
   let description = [{
     Writes `frit.buffers` on regions and on the graph. A buffer is an output
     (storage of its own), a temporary (reused after its last reader) or a
-    mutated argument's storage; the `frit.store` into the latter is marked
-    `in_place` and the region names it in `frit.writes`. Without `reuse` every
-    result has storage of its own.
+    mutated argument's storage; in the last case the `frit.store` is marked
+    `in_place` and the region names the argument in `frit.writes`. Without `reuse`
+    every result has storage of its own.
   }];
-  let options = [Option<"reuse", "reuse", "bool", "true", "use memory again and write in place">];
+  let options = [Option<"reuse", "reuse", "bool", "true", "reuse memory and write in place">];
   let statistics = [
-    Statistic<"reused", "reused", "results that took over a dead temporary">,
+    Statistic<"reused", "reused", "results written to a dead temporary">,
     Statistic<"inPlace", "in-place", "results written over their operand">,
-    Statistic<"storesInPlace", "stores-in-place", "stores that became results in the argument">
+    Statistic<"storesInPlace", "stores-in-place", "stored results written directly to the argument">
   ];
 }
 
@@ -554,10 +563,10 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   let summary = "turn regions into kernels and launches";
   let description = [{
     A kernel is written in terms of its own parameters p0.., numbered by first
-    occurrence, and named by its operations and a hash of its text: equal
-    regions are one kernel. Regions over tensors in order whose formulas are equal
-    and whose shapes are not run over their number of elements, a parameter. Those
-    of one `frit.group` become one launch, of a kernel over lists.
+    occurrence, and named by its operations and a hash of its text, so equal
+    regions share a kernel. Regions over tensors in order with equal formulas but different
+    shapes share one too: it runs over the number of elements, a parameter. The regions
+    of one `frit.group` become one launch of a kernel over lists.
 
     ```mlir
     frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...
@@ -565,18 +574,19 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"outlined", "kernels", "kernels made">,
-    Statistic<"shared", "launches-sharing", "regions that were a kernel already">,
+    Statistic<"shared", "launches-sharing", "regions that share the kernel of another">,
     Statistic<"joinedLists", "launches-of-lists", "launches for several regions">,
-    Statistic<"flattened", "regions-flattened", "regions run over a number of elements because others differ in shape alone">
+    Statistic<"flattened", "regions-flattened",
+              "regions flattened to share a kernel with other shapes">
   ];
 }
 
 def VerifyOutlinedFormPass : Pass<"frit-verify-outlined-form", "::mlir::ModuleOp"> {
-  let summary = "check that a module is what the artifact writer expects";
+  let summary = "check that a module is in the form that the artifact writer expects";
   let description = [{
-    Kernels and graphs only; a graph holds launches, operator calls, views,
-    stores, binds, sizes and host scalars; every tensor has a layout, every
-    result of a launch a buffer.
+    A module contains only kernels and graphs; a graph contains launches, operator calls,
+    views, stores, binds, sizes and host scalars. Every tensor has a layout, and every
+    result of a launch has a buffer.
   }];
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Coefficients of codegen/math: near-minimax polynomials by reweighted least squares.
+"""Computes the coefficients of codegen/math: near-minimax polynomials by reweighted least squares.
 
-Each fit minimises the weighted error on 400 Chebyshev nodes; the weights are multiplied by the error after every round, so
-that the ripple becomes equal (Lawson's algorithm). The weight makes the error relative to the function that the polynomial
+Each fit minimises the weighted error on 400 Chebyshev nodes. After each round the weights are multiplied by the error, so that all
+error maxima become equal (Lawson's algorithm). The initial weight makes the error relative to the function that the polynomial
 is part of. Prints the error and the coefficients, lowest degree first. Needs mpmath and numpy.
 """
 

@@ -3,8 +3,8 @@
     .venv/bin/python scripts/generate-aten-schemas.py [--check]
 
 The compiler knows operators only through this table: names, argument order, defaults, aliases and effects. It is
-one string of sorted lines, `name flags (arguments) -> returns`, found by bisection and parsed when asked for, so that
-it costs neither start-up time nor relocations. `--check` fails if the committed table differs.
+one string of sorted lines, `name flags (arguments) -> returns`. A line is found by bisection and parsed on demand, so
+the table costs neither start-up time nor relocations. `--check` fails if the committed table differs.
 """
 import json
 import sys
@@ -19,14 +19,14 @@ HEADER = """\
 // Flags: r random, o ordered for another reason (collective, asserting, hidden mutation), m mutates an
 // argument, v returns a view of an argument, - none. Written by scripts/generate-aten-schemas.py.
 """
-# Operators that write to arguments their schema does not mark (running statistics), when they train.
+# Operators that, in training, write to arguments (running statistics) that their schema does not mark.
 HIDDEN_MUTATION = {
     "batch_norm", "instance_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_batch_norm_impl_index",
     "rnn_tanh", "rnn_relu", "lstm", "gru",
 }
-# Results are facts about shapes; they return nothing a later step could depend on otherwise.
+# Operators that assert facts about shapes and have no results: without a flag they would be removed as unused.
 ASSERTING = ("_assert", "sym_constrain_range", "_functional_assert", "_functional_sym_constrain")
-# Their tag would order them, but they are functions of their arguments.
+# Their tag would order them, but they are pure functions of their arguments.
 PURE = {"sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "item", "_local_scalar_dense"}
 
 
@@ -56,7 +56,7 @@ def operators():
             op = getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
         except AttributeError:
             continue
-        # The out= form of a functional operator never stands in a graph.
+        # Graphs never contain the out= form of a functional operator.
         if torch.Tag.out_variant in op.tags or any(a.is_out for a in op._schema.arguments):
             continue
         text = str(op._schema)

@@ -1,11 +1,11 @@
-"""Writes which types eager's CPU kernels refuse: passes/legalize/EagerRefusals.def and python/frit/eager/refusals.py.
+"""Measures which types eager's CPU kernels refuse; writes passes/legalize/EagerRefusals.def and python/frit/eager/refusals.py.
 
     .venv/bin/python scripts/generate-eager-refusals.py [--check]
 
-A decomposition, a fake kernel and a rule of the compiler compute what eager has no kernel for (the absolute value of booleans, a bitwise `xor` of
-floats), and the error that the program raises in eager would be lost. So every sample of torch's operator database is run in every type, and each
-call that reaches a kernel is recorded with the type that its operands promote to. A type is refused by an operator where calls raised that the
-kernel is not implemented for it, and none succeeded. `--check` fails if the committed files differ.
+Decompositions, fake kernels and the compiler's rules also compute in types for which eager has no kernel (the absolute value of booleans, a bitwise
+`xor` of floats), so eager's error would be lost. The script therefore runs all samples of torch's operator database in all types and records each call
+that reaches a kernel, with the promoted type of its operands. An operator refuses a type if calls raised that the kernel is not implemented for
+it and none succeeded. `--check` fails if the committed files differ.
 """
 import collections
 import re
@@ -34,11 +34,11 @@ SAMPLES = 4
 
 
 class Recorder(TorchDispatchMode):
-    """Which operators ran, and which refused, by the type of their operands."""
+    """Records which operators ran and which refused, by the type of their operands."""
 
     def __init__(self):
         super().__init__()
-        # By operator and by whether scalars promote, too.
+        # By operator and by whether scalars take part in promotion.
         self.ran, self.refused = collections.defaultdict(set), collections.defaultdict(set)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -55,20 +55,20 @@ class Recorder(TorchDispatchMode):
         return result
 
     def table(self):
-        """Of each operator whether scalars promote, and the types that it refuses: whichever tells more types apart."""
+        """operator -> (whether scalars take part in promotion, the types that it refuses), by the reading that explains more types."""
         found = {}
         for func in sorted({func for func, _ in self.refused}, key=str):
             ways = [(scalars, self.refused[func, scalars] - self.ran[func, scalars]) for scalars in (True, False)]
             scalars, dtypes = max(ways, key=lambda way: len(way[1]))
             dtypes = [name for dtype, name in NAMES.items() if dtype in dtypes]
-            # Graphs are functional. An operator of which no call ever ran says nothing about types.
+            # Graphs are functional. An operator that never ran tells nothing about types.
             if 0 < len(dtypes) < len(NAMES) and func.namespace == "aten" and not func._schema.is_mutable:
                 found[str(func)] = (scalars, dtypes)
         return found
 
 
 def samples_of(op, dtype):
-    """Samples in a type that the operator may not claim: those of one that it does, converted."""
+    """Samples in any type; for a type that the operator does not claim, converted from one that it does."""
     claimed = op.supported_dtypes("cpu")
     base = next((one for one in (dtype, torch.float32, torch.int64, torch.bool) if one in claimed), None)
     if base is None:
@@ -99,7 +99,8 @@ def measure(operators):
 def main():
     warnings.simplefilter("ignore")
     table = measure(op_db).table()
-    head = f"// The types that eager's CPU kernels refuse, by operator, measured with torch {torch.__version__.split('+')[0]}, after whether scalars promote them.\n"
+    version = torch.__version__.split("+")[0]
+    head = f"// The types that eager's CPU kernels refuse, measured with torch {version}: operator, whether scalars take part in promotion, types.\n"
     rules = head + "// Written by scripts/generate-eager-refusals.py.\n" + "".join(
         f'EAGER_REFUSES("{name}", {str(scalars).lower()}, {" | ".join(dtypes)})\n' for name, (scalars, dtypes) in table.items()
     )
@@ -108,7 +109,7 @@ def main():
     lines = "".join(
         f'    "{name}": ({scalars}, "{" ".join(torch_names[one] for one in dtypes)}"),\n' for name, (scalars, dtypes) in table.items() if name in decomposed
     )
-    sentence = "The types that eager's CPU kernels refuse, of operators that are decomposed, after whether scalars promote them."
+    sentence = "For each decomposed operator: whether scalars take part in promotion, and the types that eager's CPU kernel refuses."
     module = f'"""{sentence}\n\nWritten by scripts/generate-eager-refusals.py.\n"""\n\nREFUSED = {{\n{lines}}}\n'
     stale = [str(path.relative_to(ROOT)) for path, text in ((RULES, rules), (DECOMPOSED, module)) if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:

@@ -1,8 +1,8 @@
 """frit: a graph-compiler backend for PyTorch 2.
 
-`torch.compile(model, backend="frit")` finds the backend by its entry point; importing this package is
-only needed for what is listed below. The package stays light on purpose: importing it loads neither
-torch nor the compiler library, touches no device and changes no global setting.
+`torch.compile(model, backend="frit")` finds the backend by its entry point; import this package only
+to use the names listed below. The import is light on purpose: it loads neither torch nor the compiler
+library, touches no device and changes no global setting.
 """
 
 from importlib import import_module as _import_module

@@ -1,5 +1,5 @@
-"""`frit doctor`: whether frit works here, and what to do where it does not. `frit cache status|verify|clear`: what lies in the disk cache.
-`frit bisect script.py`: where a program differs from ATen, and by which pass. Also `python -m frit`."""
+"""The command line, also `python -m frit`. `frit doctor` checks the installation, `frit cache status|verify|clear` manages the disk cache, and
+`frit bisect script.py` finds where a program differs from ATen and which pass is responsible."""
 
 import argparse
 import sys
@@ -9,15 +9,15 @@ from .cache.disk_cache import DiskCache, default_folder
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="frit", description="frit, a graph-compiler backend for PyTorch 2")
-    parser.add_argument("--version", action="store_true", help="frit, its LLVM, the versions of torch it is for, and its targets")
+    parser.add_argument("--version", action="store_true", help="print the versions of frit and LLVM, the supported torch versions, and the targets")
     commands = parser.add_subparsers(dest="command")
-    commands.add_parser("doctor", help="what frit finds on this machine, a self-test, and what to do where something is wrong")
-    cache = commands.add_parser("cache", help="the artifacts kept on disk")
+    commands.add_parser("doctor", help="check this machine, run a self-test, and say how to fix each problem")
+    cache = commands.add_parser("cache", help="show, verify or clear the disk cache")
     cache.add_argument("action", choices=["status", "verify", "clear"])
     cache.add_argument("--dir", help="the folder; FRIT_CACHE_DIR or the user's cache folder by default")
-    bisect = commands.add_parser("bisect", help="where a program differs from ATen: graph, operator, pass, and the smallest graph that shows it")
+    bisect = commands.add_parser("bisect", help="find where a program differs from ATen: graph, operator, pass, and the smallest failing graph")
     bisect.add_argument("--calls", type=int, default=2, help="how many calls of each graph are compared (2)")
-    bisect.add_argument("--out", help="the folder for what is found; a new one among temporary files by default")
+    bisect.add_argument("--out", help="the folder for the results; a new temporary folder by default")
     bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     chosen = parser.parse_args(arguments)

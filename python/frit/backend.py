@@ -1,9 +1,9 @@
-"""The function `torch.compile(..., backend="frit")` finds by entry point.
+"""The function that `torch.compile(..., backend="frit")` finds by entry point.
 
 AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators; each is
 captured as export-schema JSON (`capture/graph.py`), compiled to an artifact and loaded. The executable
-follows torch's boxed convention and needs no Python per call. Nothing is compiled at import, and the C++
-libraries are loaded by the first compilation.
+follows torch's boxed convention and runs no Python per call. Importing this module compiles nothing; the
+first compilation loads the C++ libraries.
 """
 
 import functools
@@ -33,7 +33,7 @@ environment.check(option.environment for option in option_registry.REGISTRY.valu
 
 _OBSERVERS = []
 _GRAPHS = {"count": 0}
-# Weak references to what was compiled since the last reset, each with its report.
+# Weak references to the executables compiled since the last reset, each with its report.
 _EXECUTABLES = []
 
 
@@ -51,7 +51,7 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
 
 def _is_saved():
-    """Whether torch will write the result to a file of its own (see `cache/aot.py`)."""
+    """Whether torch will save the result in a file of its own (see `cache/aot.py`)."""
     config = torch._functorch.config
     return config.bundled_autograd_cache and config.force_autograd_cache
 
@@ -63,7 +63,7 @@ def _compile_to_save(gm, example_inputs, settings):
         return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
 
 
-# What a wrong rule raises, other than one that refuses its operands.
+# Exceptions that show a bug in a decomposition; a decomposition that refuses its operands raises others.
 _MISTAKES = (TypeError, NameError, AttributeError, LookupError)
 
 
@@ -72,14 +72,14 @@ def _compile(gm, example_inputs, settings, wrap):
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     disable = torch._dynamo.disable
-    laid = []  # by the forward, for its backward
+    laid = []  # the backward's channels-last inputs; the forward fills the list
     compile_backward = disable(
         wrap(functools.partial(compile_graph, settings=settings, stage="backward", laid=laid)),
         reason="do not trace the backward compiler",
     )
 
     def backward(inner, inputs):
-        # The backward runs outside AOTAutograd's wrapper, so it needs a fence against Dynamo of its own.
+        # The backward runs outside AOTAutograd's wrapper, so it must be hidden from Dynamo separately.
         return _fenced(compile_backward(inner, inputs))
 
     def trace(decompositions):
@@ -97,22 +97,22 @@ def _compile(gm, example_inputs, settings, wrap):
     try:
         compiled = trace(decomposition_table())
     except (FritError, torch._dynamo.exc.TorchDynamoException):
-        raise  # Dynamo is asked to begin anew by one of its own
+        raise  # Dynamo's own exceptions ask it to restart the trace
     except Exception as error:
-        # A rule of torch's that refuses what the operator itself may run, or refuses with other words, and while it is traced.
+        # A decomposition of torch refused operands during tracing. The operator itself may accept them, or raise another message at run time.
         counters["frit"]["traced_whole"] += 1
         log.info("operators are not decomposed: %s", error)
         compiled = trace({})
         if settings["strict"] and isinstance(error, _MISTAKES):
-            raise  # the operators as they are were traced, so it is a rule that is wrong
+            raise  # tracing without decompositions succeeded, so a decomposition has a bug
     compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
     return disable(compiled, reason="do not trace a compiled graph")
 
 
 @guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
 def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
-    """One functional graph to a boxed callable. `laid` is where a forward notes which inputs of its backward it lays channels-last; without
-    it none is. `kept_as` takes what was captured, with its artifact."""
+    """Compiles one functional graph to a boxed callable. In the list `laid` a forward notes which inputs of its backward are channels-last;
+    without the list none are. The captured graph, with its artifact, is appended to `kept_as`."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     settings = {**settings, **_layout_freedom(stage, laid)}
@@ -170,7 +170,7 @@ def _captured(gm, name, clock):
 
 
 def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
-    """A graph that cannot be captured or compiled, as a boxed callable all the same."""
+    """A boxed callable for a graph that cannot be captured or compiled; it runs the graph as it was traced."""
     as_is.note(name, reason)
     report = as_is.report(reason)
     captured = Captured(None, [], [], len(gm.graph.nodes))
@@ -189,8 +189,8 @@ def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
 
 
 def _layout_freedom(stage, laid):
-    """What the compiler may know of strides beyond the graph: which results only the backward will see, and which
-    of a backward's inputs the forward has laid channels-last."""
+    """Facts about strides that the graph does not contain: which results only the backward sees, and which inputs of a backward the forward
+    has made channels-last."""
     if stage == "backward":
         return {"channels_last_inputs": list(laid)} if laid else {}
     saved = _saved(stage, laid)
@@ -198,21 +198,21 @@ def _layout_freedom(stage, laid):
 
 
 def _saved(stage, laid):
-    """What AOTAutograd knows of the values that a forward keeps for its backward."""
+    """AOTAutograd's metadata of the values that a forward saves for its backward."""
     context = torch._guards.TracingContext.try_get()
     return context.fw_metadata if stage == "forward" and laid is not None and context is not None else None
 
 
 def _note_laid(stage, short, laid):
-    """Notes which inputs of the backward, sizes first and then what the forward has kept, will come channels-last. AOTAutograd
-    never looks at their strides, and its own way of telling them (`output_strides`) takes no symbols."""
+    """Notes which inputs of the backward will be channels-last. Its inputs are sizes, then the tensors that the forward saved. AOTAutograd
+    ignores the strides of saved tensors, and its own interface for strides (`output_strides`) takes no symbols."""
     saved = _saved(stage, laid)
     if saved:
         laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
 
 
 def build(captured, settings, name, match=None):
-    """Captured JSON to (boxed callable, report). `match`: where the graph may be kept, what asks whether its like was compiled before."""
+    """Compiles captured JSON to (boxed callable, report). `match` looks the graph up under its canonical key; None if the graph is not cached."""
     library = native.compiler()
     given = _for_compiler(captured, settings)
     options = json.dumps({**given, "name": name})
@@ -237,7 +237,7 @@ def _for_compiler(captured, settings):
 
 
 class _Clock:
-    """Milliseconds from one note to the next, for the log of times."""
+    """Logs the milliseconds from one note to the next (`FRIT_LOGS=timing`)."""
 
     def __init__(self, name):
         self._name = name
@@ -249,7 +249,7 @@ class _Clock:
 
 
 def _targets(captured, settings):
-    """What to generate code for: the device the graph's tensors lie on."""
+    """The targets to generate code for: by default the device of the graph's tensors."""
     if settings["target"] != "auto":
         return [settings["target"]]
     device = next((device for device in captured.devices if device.type == "cuda"), None)
@@ -277,7 +277,7 @@ def _count(name, stage, captured, report, short):
     for op, number in short["random"].items():
         tally[f"philox:{op}"] += number
     for what, entries in (("kernels", "kernels"), ("guards", "guards"), ("fallbacks", "aten_calls")):
-        if artifact(what).isEnabledFor(logging.DEBUG):  # nothing is written out for nobody
+        if artifact(what).isEnabledFor(logging.DEBUG):  # otherwise skip the JSON text
             for entry in report.get(entries, ()):
                 artifact(what).debug("%s: %s", name, json.dumps(entry))
     for step in captured.callbacks:
@@ -294,7 +294,7 @@ def _dump(directory, name, json_text, artifact_bytes, report):
         path = os.path.join(directory, f"{name}.{suffix}")
         with open(f"{path}.partial", "wb") as file:
             file.write(content)
-        # Whoever watches the directory sees whole files or none.
+        # Renamed when complete, so other processes never see a partial file.
         os.replace(f"{path}.partial", path)
 
 
@@ -305,7 +305,7 @@ def _fenced(executable):
 
 
 def reset():
-    """Forget what earlier compilations left behind; `torch.compiler.reset` calls it."""
+    """Clears the state of earlier compilations; `torch.compiler.reset` calls it."""
     counters["frit"].clear()
     _GRAPHS["count"] = 0
     _EXECUTABLES.clear()

@@ -1,6 +1,6 @@
-"""The commands `frit-compile`, `frit-run` and `frit-run-torch` of an environment frit is installed in: the programs in the package's `bin`.
+"""The installed commands `frit-compile`, `frit-run` and `frit-run-torch`, which start the programs in the package's `bin`.
 
-The program takes this process over, so there is no Python in it, and no torch but in the last.
+The program replaces this process, so it contains no Python, and no torch except in `frit-run-torch`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`frit doctor`: what frit finds on this machine, whether it works, and what to do where it does not.
+"""`frit doctor`: checks this machine and the installation, and says how to fix each problem.
 
 Each check is one line: `ok`, `warning` (frit works, but not as well as it could) or `error` (it does not work). A line that is not `ok` ends with
 what to do.
@@ -147,7 +147,7 @@ CHECKS = (_python, _torch, _library, _backend, _gpu, _cache, _variables, _self_t
 
 
 def examine():
-    """A finding for each check, in order; what needs a part that is missing is left out."""
+    """A finding for each check, in order; checks that need a missing part are skipped."""
     findings = []
     for check in CHECKS:
         findings.append(check())

@@ -1,6 +1,6 @@
-"""The variables of the environment that frit reads.
+"""The environment variables that frit reads.
 
-A name or a value that frit does not know is one line of the log, and the default: a program that runs does not stop for a typo.
+An unknown name or value is logged once and the default is used, so that a typo does not stop a program.
 """
 
 import difflib
@@ -9,18 +9,18 @@ import logging
 import os
 import re
 
-#: What is not the default of an option (`options.REGISTRY` names those).
+#: The variables that do not set the default of an option (`options.REGISTRY` has those).
 VARIABLES = {
     "FRIT_CACHE": "0 switches the disk cache off",
-    "FRIT_CACHE_DIR": "where the disk cache lies",
-    "FRIT_CACHE_LIMIT": "how large the disk cache may grow: bytes, or a number with K, M, G or T (KB and KiB are K); 1 GiB",
+    "FRIT_CACHE_DIR": "the folder of the disk cache",
+    "FRIT_CACHE_LIMIT": "the limit of the disk cache: bytes, or a number with K, M, G or T (KB and KiB are K); 1 GiB by default",
     "FRIT_CUDA_SYNC": "1 waits for the GPU after each launch, so that an error names the kernel",
     "FRIT_LOGS": "what is logged, in the grammar of TORCH_LOGS: all, frit, graph, kernels, fallbacks, guards, timing",
-    "FRIT_NVJITLINK": "the file of libnvJitLink",
-    "FRIT_PLANT": "the number of a mistake on purpose, to test tests",
+    "FRIT_NVJITLINK": "the path of libnvJitLink, or off",
+    "FRIT_PLANT": "plants the mistake of this class of silent errors, to test tests",
     "FRIT_RECORD_SIZES": "a file that collects the sizes of all calls",
 }
-#: Of tests, benchmarks and the build.
+#: The variables of tests, benchmarks and the build.
 _ELSEWHERE = re.compile(
     r"FRIT_(BUILD|TEST|RANDOM|OPERATOR|GPU|BASE|PRESET|JOBS|MEANWHILE|PTXAS|RULES|PYTHON|EXAMPLES?|WHEEL|UNIT|FUZZ|WRITE|SOURCE|"
     r"NVJITLINK_LIBRARY)(_|$)"
@@ -31,7 +31,7 @@ _TRUTHS = {**dict.fromkeys(("1", "true", "on", "yes"), True), **dict.fromkeys(("
 
 @functools.cache
 def warn(text):
-    """Logs a line once a process."""
+    """Logs a warning once per process."""
     logging.getLogger("frit").warning("%s", text)
 
 
@@ -56,7 +56,7 @@ def truth(name, text):
 
 
 def unknown(options):
-    """A sentence for each variable that nobody reads; `options` are the names of those that options read."""
+    """A sentence for each unknown FRIT_* variable; `options` are the names of the variables that set options."""
     known = {*VARIABLES, *options}
     found = []
     for name in sorted(os.environ):
@@ -67,6 +67,6 @@ def unknown(options):
 
 
 def check(options):
-    """Warns of variables that nobody reads."""
+    """Warns of unknown FRIT_* variables."""
     for sentence in unknown(options):
         warn(sentence)

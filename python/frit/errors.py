@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each message is one line: the place, the value, and the way out."""
+"""The errors that frit raises. A message names the place, the value and what to do."""
 
 
 class FritError(RuntimeError):
@@ -22,8 +22,8 @@ class ArtifactError(FritError):
 
 
 class VerifyError(FritError):
-    """A call gave something else than ATen (`options={"verify": N}`). `graph`, `stage`, `place` (a frit.verify.locate.Place), `differences`, `sizes` and
-    `repro` (a folder, or None) say what, in parts."""
+    """A call's results differ from ATen's (`options={"verify": N}`). The parts of the message are attributes: `graph`, `stage`, `place` (a
+    frit.verify.locate.Place), `differences`, `sizes` and `repro` (a folder, or None)."""
 
     graph = stage = place = repro = None
     differences, sizes = (), {}

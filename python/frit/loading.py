@@ -1,9 +1,9 @@
 """`frit.load("model.frit")`: an artifact of `frit-compile` as a function on tensors.
 
-Nothing is compiled and no weight is read: the file is mapped, and pages come in as kernels touch them. A
-program that updates its buffers does so in this process; the file stays as it is. The machine code in a
-file runs in this process too, so it is only taken from a file that belongs to the caller or to root and
-that others cannot write, unless `allow_host_code=True` says that it is trusted all the same.
+Nothing is compiled and no weight is read: the file is mapped, and pages are read when kernels touch them. If
+a program updates its buffers, only this process sees the new values; the file stays unchanged. The machine
+code in a file runs in this process, so the file must belong to the caller or to root, and others must not be
+able to write it, unless the caller passes `allow_host_code=True`.
 """
 
 import json
@@ -36,8 +36,8 @@ class Model:
     """A loaded program. Call it with the program's inputs, flat and in order; it returns a tensor, or a tuple of results.
 
     Calls are checked against `inputs` (count, dtype, device, sizes, strides) and may come from several threads.
-    Sizes may vary within `symbols` (name -> least and greatest value). `weights` are those that load() was given by name.
-    For inference: results carry no gradients.
+    Sizes may vary within `symbols` (name -> least and greatest value). `weights` are those that were passed to load() by name.
+    A model is for inference: results have no gradients.
     """
 
     def __init__(self, executable, path):
@@ -54,11 +54,11 @@ class Model:
         return results[0] if len(results) == 1 else tuple(results)
 
     def stats(self):
-        """What was done since loading: calls, kernel launches, ATen calls by name, peak bytes."""
+        """Counts since loading: calls, kernel launches, ATen calls by name, peak bytes."""
         return json.loads(self._executable.stats())
 
     def report(self):
-        """What the compiler said about the program: kernels, operators left to ATen and why."""
+        """The compiler's report on the program: kernels, operators left to ATen and why."""
         return json.loads(self._executable.report())
 
     def __repr__(self):
@@ -72,10 +72,10 @@ def _value(fields):
 
 
 def load(path, *, weights=None, allow_host_code=False, check_weights=False):
-    """Load a .frit file. `check_weights` compares every weight with its digest first, which reads them all.
+    """Loads a .frit file. `check_weights` compares every weight with its digest first, which reads them all.
 
-    A file that was compiled with `--weights=external` needs the folder of its weights, one with `--weights=none` a
-    tensor for each name (`module.state_dict()`): they are used where they lie, so the module and the loaded model share them.
+    `weights` is the folder of the weights if the file was compiled with `--weights=external`, or a tensor for each name
+    (`module.state_dict()`) with `--weights=none`. Such tensors are used in place, so the module and the loaded model share them.
     """
     path = os.fspath(path)
     if not path:

@@ -1,8 +1,8 @@
-"""Logging: Python's `logging`, under `frit`, steered by FRIT_LOGS.
+"""Logging: Python's logger `frit`, controlled by FRIT_LOGS.
 
 FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each optionally preceded by `+`
 (debug level) or `-` (errors only). `frit` is the package's own log; the other names are
-artifacts, off unless asked for. TORCH_LOGS itself is parsed while torch imports, before frit exists.
+artifacts, which are off by default. TORCH_LOGS itself cannot name them: torch parses it during its import, before frit is imported.
 """
 
 import functools
@@ -15,9 +15,9 @@ from .options import nearest
 
 ARTIFACTS = {
     "graph": "the captured graph, as JSON",
-    "kernels": "one line a kernel: name, operators, source",
-    "fallbacks": "one line an operator left to ATen or Python, with the reason",
-    "guards": "one line an assumption: what must hold, of which graph or variant of a kernel, and who assumes it",
+    "kernels": "one line per kernel: name, operators, source",
+    "fallbacks": "one line per operator that is left to ATen or Python, with the reason",
+    "guards": "one line per assumption: the condition, its graph or kernel variant, and the operator that needs it",
     "timing": "milliseconds of capture, compile and load",
 }
 
@@ -31,7 +31,7 @@ def artifact(name):
 
 
 def apply(spec):
-    """Set levels from a FRIT_LOGS string; an unknown name is a warning that names the nearest known one."""
+    """Sets levels from a FRIT_LOGS string; a warning about an unknown name suggests the nearest known one."""
     for entry in filter(None, (part.strip() for part in spec.split(","))):
         level = {"+": logging.DEBUG, "-": logging.ERROR}.get(entry[0], logging.INFO)
         name = entry.lstrip("+-")
@@ -57,7 +57,7 @@ def _show(logger, level):
 
 
 def silence():
-    """The state without FRIT_LOGS: warnings only, artifacts off."""
+    """Restores the state without FRIT_LOGS: warnings only, artifacts off."""
     log.setLevel(logging.NOTSET)
     for each in ARTIFACTS:
         artifact(each).setLevel(logging.CRITICAL + 1)

@@ -6,8 +6,8 @@ from .errors import CompileError
 
 
 def library(refusal=CompileError):
-    """frit._C; where it cannot be loaded, an error of the type `refusal` that says what to do."""
-    import torch  # noqa: F401 (whose libraries this one is linked against)
+    """frit._C. If it cannot be loaded, raises an error of the type `refusal` that says what to do."""
+    import torch  # noqa: F401 (the library is linked against torch's)
 
     try:
         from . import _C
@@ -18,7 +18,7 @@ def library(refusal=CompileError):
 
 @functools.cache
 def compiler():
-    """frit._C for those who compile; says once if mistakes are planted in it (`planted.py`)."""
+    """frit._C for compiling; warns once if a mistake is planted (`planted.py`)."""
     from . import planted
     from .logs import log
 

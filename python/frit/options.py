@@ -1,8 +1,8 @@
 """Every option of the backend, in one registry.
 
-`torch.compile(f, backend="frit", mode=..., options={...})`. torch refuses both at once, so a mode may also
-be spelled as an option. The registry is what validates, documents and enters the cache key: there
-is no other way for a setting to reach the compiler.
+`torch.compile(f, backend="frit", mode=..., options={...})`. torch refuses both at once, so the mode may also
+be given as an option. All settings reach the compiler through this registry, which validates and documents
+them and puts them into the cache key.
 """
 
 import difflib
@@ -29,9 +29,9 @@ class Option:
     default: object
     doc: str
     choices: tuple = ()
-    #: A variable of the environment that sets the default, for whole test-suites.
+    #: The environment variable that sets the default, for whole test suites.
     environment: str = ""
-    # Raises OptionError where a value of the right type is malformed.
+    # Raises OptionError if a value of the right type is malformed.
     check: object = None
 
 
@@ -46,38 +46,38 @@ REGISTRY = {
             "'default' keeps half types in f32 inside a kernel; 'eager' rounds exactly where eager does",
             ("default", "eager"),
         ),
-        Option("fusion", bool, True, "merge operators into kernels; off gives one kernel an operator, for bisecting"),
-        Option("reuse", bool, True, "use memory again and write in place; off gives every value storage of its own, for bisecting"),
-        Option("relay", bool, True, "let convolutions and pools work channels-last; off keeps the program's order of dims, for bisecting"),
+        Option("fusion", bool, True, "merge operators into kernels; off: each operator is a kernel of its own, for bisecting"),
+        Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
+        Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
         Option(
             "target",
             str,
             "auto",
-            "'simt' runs the kernels a GPU would get on the CPU, in an emulation that checks every access: slow, to find errors",
+            "'simt' runs GPU kernels on the CPU, in an emulation that checks every access: slow, for finding bugs",
             ("auto", "simt"),
         ),
         Option(
             "cpu",
             str,
             "host",
-            "the CPU to generate code for: 'host', 'x86-64-v3', 'x86-64-v4' or a name of LLVM's, with features: 'x86-64-v3,+avx512f'",
+            "the CPU to generate code for: 'host', 'x86-64-v3', 'x86-64-v4' or LLVM's name of a CPU, optionally with features: 'x86-64-v3,+avx512f'",
         ),
-        Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph where that is possible; the reasons where not are counted"),
+        Option("cuda_graphs", bool, False, "launch all kernels of a call as one CUDA graph; calls without a graph are counted by reason"),
         Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.modes.autotune`)"),
-        Option("cache", bool, True, "keep compiled graphs on disk and take them from there (see `frit.cache.disk_cache`)"),
+        Option("cache", bool, True, "use the disk cache of compiled graphs (see `frit.cache.disk_cache`)"),
         Option(
             "buckets",
             dict,
             {},
-            "sizes a dimension rounds up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
+            "the sizes to round up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
             check=lambda value: _check_buckets(value),
         ),
         Option(
             "bucket_policy",
             str,
             "auto",
-            "what other sizes that vary get: 'auto' the ramp where it gains time, 'ramp' everywhere, 'specialize' also kernels of "
-            "their own for buckets that come back, compiled in the background, 'off' nowhere",
+            "the buckets of all other dynamic sizes: 'auto': the ramp where it gains time; 'ramp': the ramp everywhere; 'specialize': the ramp "
+            "everywhere, and specialised kernels for recurring buckets, compiled in the background; 'off': none",
             ("auto", "ramp", "specialize", "off"),
         ),
         Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
@@ -85,7 +85,7 @@ REGISTRY = {
             "padding",
             str,
             "auto",
-            "which library calls get operands of larger sizes: those that gain, none, or all that may be padded (to find errors)",
+            "which library calls get padded operands: 'auto': those that gain; 'off': none; 'force': all that may be padded, for finding bugs",
             ("auto", "off", "force"),
             "FRIT_PADDING",
         ),
@@ -93,30 +93,30 @@ REGISTRY = {
             "poison",
             bool,
             False,
-            "fill padded lanes and fresh memory with NaN and large numbers, check what lies beside buffers: slow, to find errors",
+            "fill padded lanes and fresh memory with NaN and large numbers, and check the memory beside buffers: slow, for finding bugs",
             environment="FRIT_POISON",
         ),
         Option(
             "random",
             str,
             "auto",
-            "'torch' draws the random numbers eager draws, by calls; 'philox' lets kernels make them from a seed of torch's generator: fast, "
-            "reproducible by torch.manual_seed, other numbers than eager's; 'auto' is 'philox' on CUDA and 'torch' elsewhere",
+            "'torch': torch's operators draw eager's random numbers; 'philox': kernels generate them from a seed of torch's generator: fast and "
+            "reproducible by torch.manual_seed, but other numbers than eager's; 'auto': 'philox' on CUDA, 'torch' elsewhere",
             ("auto", "torch", "philox"),
         ),
         Option(
             "strict",
             bool,
             False,
-            "what frit itself fails at is an error; otherwise it becomes calls of ATen, with a warning: to find errors",
+            "a failure of frit itself is an error; by default the operators concerned become ATen calls, with a warning",
             environment="FRIT_STRICT",
         ),
-        Option("fail_at", str, "", "fail on purpose at 'kernel:NAME', 'pass:NAME', 'plan' or 'always': to test what becomes of failures"),
+        Option("fail_at", str, "", "fail on purpose at 'kernel:NAME', 'pass:NAME', 'plan' or 'always', to test the handling of failures"),
         Option(
             "mutant",
             str,
             "",
-            "a legalisation rule with a mistake on purpose, 'OPERATOR:KIND/WHERE/NUMBER' (scripts/mutants): to test tests, results are wrong",
+            "plants a mistake in a legalisation rule, 'OPERATOR:KIND/WHERE/NUMBER' (scripts/mutants), to test tests; results are wrong",
             environment="FRIT_MUTANT",
         ),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
@@ -124,7 +124,7 @@ REGISTRY = {
             "verify",
             int,
             0,
-            "the first so many calls of each graph also run through ATen, on copies, and are compared (see `frit.verify`)",
+            "how many first calls of each graph also run through ATen, on copies, and are compared (see `frit.verify`)",
             environment="FRIT_VERIFY",
             check=lambda number: _check_count("verify", number),
         ),
@@ -132,7 +132,7 @@ REGISTRY = {
             "verify_action",
             str,
             "raise",
-            "what a difference does: 'raise' a VerifyError, or 'warn' through the log",
+            "what happens at a difference: 'raise' a VerifyError, or 'warn' in the log",
             ("raise", "warn"),
             "FRIT_VERIFY_ACTION",
         ),
@@ -140,25 +140,25 @@ REGISTRY = {
             "repro_dir",
             str,
             "",
-            "where failures leave a folder with a repro.py: 'off' for nowhere, by default beside the disk cache (see `frit.verify.repro`)",
+            "the folder in which failures leave a repro.py; 'off': none; by default beside the disk cache (see `frit.verify.repro`)",
             environment="FRIT_REPRO_DIR",
         ),
         Option(
-            "repro_data", bool, False, "such folders also keep the arguments of the call, data and all", environment="FRIT_REPRO_DATA"
+            "repro_data", bool, False, "store the arguments of the failed call, with their data, in such folders", environment="FRIT_REPRO_DATA"
         ),
     )
 }
 
 
-#: How many sizes the bucket lists of a graph may hold together.
+#: The most sizes that all bucket lists of a graph may have together.
 MOST_BUCKETS = 64
 
-#: Options that say what becomes of a graph once it is compiled. The compiler and the cache's keys know nothing of them.
+#: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
 AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
 
 
 def _check_buckets(value):
-    """Raises where a `buckets` option is malformed, whatever the program."""
+    """Raises if a `buckets` option is malformed for every program."""
     total = 0
     for key, sizes in value.items():
         if not isinstance(key, str) or not key:
@@ -196,13 +196,13 @@ def _check_count(name, number):
 
 
 def nearest(name, known):
-    """The sentence part that proposes the closest known name."""
+    """A part of a message: suggests the closest known name, or lists all."""
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
 def resolve(mode=None, options=None):
-    """All options as a plain dict name -> value, or an OptionError that names the way out."""
+    """All options as a plain dict name -> value, or an OptionError that says what to do."""
     given = dict(options or {})
     mode = given.pop("mode", None) if mode is None else mode
     mode = "default" if mode is None else mode
@@ -216,7 +216,7 @@ def resolve(mode=None, options=None):
 
 
 def _default(option):
-    """A value that the environment gives is the default where it is one; where it is not, that is said and the option's own stands."""
+    """The default of an option: the environment's value if it is valid, else the option's own, with a warning."""
     text = os.environ.get(option.environment, "") if option.environment else ""
     if not text:
         return option.default

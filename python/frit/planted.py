@@ -1,5 +1,5 @@
-"""Mistakes on purpose, to see whether the tests of a class of silent errors fail: FRIT_PLANT=n makes that of class n. Those that are Python's are here,
-the compiler's in `ir/Planted.h`. The compiler's identity has the number, and so have all keys of caches.
+"""Planted mistakes: FRIT_PLANT=n plants the mistake of class n of silent errors, to see whether the tests of that class fail. Mistakes in Python are
+here, those in the compiler in `ir/Planted.h`. The number is part of the compiler's identity and so of all cache keys.
 """
 
 import os
@@ -35,7 +35,7 @@ def _saturating_cast(x, *, dtype=None, **more):
 
 
 class _SameMemory:
-    """An executable whose results are copied into those of its first call."""
+    """An executable that copies all results into those of its first call."""
 
     _boxed_call = True
 

@@ -1,1 +1,1 @@
-"""Compiled graphs that are kept: keys, the disk cache, and graphs inside files of torch's own."""
+"""The cache of compiled graphs: keys, the disk cache, and graphs inside torch's own files."""

@@ -1,10 +1,10 @@
 """Compiled graphs inside torch's own files: `torch.compile(...).aot_compile(...)` and AOTAutograd's bundled cache.
 
-torch saves what AOTAutograd made of a function if the compilers behind it return its `OutputCode`; this module is one around a graph's
-artifact. It is imported only where torch asks for such results (`is_asked_for`), because OutputCode lies in Inductor, whose import takes
-longer than frit's compilations. A loaded function compiles nothing.
+torch can save a function that AOTAutograd compiled if the compilers return torch's `OutputCode`; the class here wraps a graph's artifact in
+one. The module is imported only when torch asks for such results (`backend._is_saved`), because OutputCode is part of Inductor, whose import
+takes longer than frit's compilations. A loaded function compiles nothing.
 
-What torch cannot save is an error that says so: a graph with Python steps, which belong to the process that made them.
+A graph with Python steps cannot be saved, because they belong to the process that made them; saving one is an error.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from ..errors import CompileError
 
 
 class FritOutputCode(OutputCode):
-    """A compiled graph that pickles as its artifact and its constants. Loads the artifact again where it is unpickled."""
+    """A compiled graph that pickles as its artifact and constants, and loads the artifact again when unpickled."""
 
     def __init__(self, executable, captured, poison):
         super().__init__()
@@ -50,7 +50,7 @@ class FritOutputCode(OutputCode):
 
 
 def wrapping(compile_graph, poison):
-    """A graph compiler that returns what torch can save."""
+    """Wraps a graph compiler so that torch can save its results."""
 
     def compile_and_wrap(gm, example_inputs):
         captured = []
@@ -62,7 +62,7 @@ def wrapping(compile_graph, poison):
 
 @contextlib.contextmanager
 def key_of_torch(settings, identity):
-    """torch's key of a graph covers neither frit's build nor its options; the user's tag for keys does, with both in it."""
+    """Adds frit's build and options to torch's key of a graph, through the user's tag for keys; torch's key covers neither."""
     text = json.dumps({"frit": identity, "options": settings}, sort_keys=True, default=str)
     tag = torch.compiler.config.cache_key_tag + hashlib.sha256(text.encode()).hexdigest()
     with torch.compiler.config.patch(cache_key_tag=tag):

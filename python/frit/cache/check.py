@@ -1,8 +1,8 @@
-"""Whether what lies in the disk cache is what this compiler makes: `frit cache verify`.
+"""`frit cache verify`: checks that the artifacts in the disk cache are what this compiler produces.
 
-Digests show that an entry has the bytes that were written, not that they were right. So each graph is compiled again from the text and the options in its
-entry: the compiler proves the plan it writes (compiler/PlanValidator.h), a compilation is repeatable, and the kept artifact has to say the same, step by
-step. What another build or another processor has compiled cannot be made again here, and is counted as skipped.
+Digests show that an entry has the bytes that were written, not that those bytes were right. So each graph is compiled again from the text and options in
+its entry, and the stored artifact must be equal: the compiler validates each plan it writes (compiler/PlanValidator.h), and compilation is
+deterministic. Entries of another build or processor cannot be compiled again here and are counted as skipped.
 """
 
 import collections
@@ -18,7 +18,7 @@ NO_GRAPH = "with no graph in it (schedules that were measured)"
 
 
 class Findings:
-    """`bad`: (path, why) of each; `skipped`: how many for each reason. Aliases hold no artifact and are counted apart."""
+    """`bad`: (path, why) of each; `skipped`: how many for each reason. Aliases have no artifact and are counted separately."""
 
     def __init__(self):
         self.good = self.aliases = 0
@@ -39,7 +39,7 @@ def check(cache, native):
         try:
             content = cache.read(key)
             if content is None:
-                continue  # another process was quicker
+                continue  # another process has removed it
             description, artifact = unpack(key, content)
             if "same_as" in description:
                 _check_alias(cache, description["same_as"])
@@ -62,7 +62,7 @@ def _check_alias(cache, named):
     if not is_key(named):
         raise BadEntry("it names what is no key")
     content = cache.read(named)
-    # An alias whose entry left to make room is dropped by the next who asks.
+    # If the named entry was evicted, the next lookup removes the alias.
     if content is not None and "same_as" in unpack(named, content)[0]:
         raise BadEntry("it is an alias of an alias")
 
@@ -82,7 +82,7 @@ def _check_artifact(source, description, artifact, native):
         raise BadEntry(f"its graph cannot be compiled again: {error}") from error
     if wrong:
         raise BadEntry(f"it is not what this compiler makes of its graph: {wrong}")
-    # Kernels of a bucket have neither: the graph's own entry has them.
+    # Entries of specialised kernels have neither; the graph's own entry has them.
     for what, expected in (("summary", summary(json.loads(made.report))), ("symbols", symbols)):
         if description.get(what, expected) != expected:
             raise BadEntry(f"its description has another {what} than its graph")

@@ -1,16 +1,12 @@
-"""Compiled graphs that need not be compiled again: the disk cache as the backend sees it.
+"""The disk cache as the backend sees it; `get_or_compile` looks up or compiles one graph.
 
-The backend asks once a graph, with `get_or_compile`.
+An entry is stored under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another entry. Each entry
+has an alias under its canonical key, and each program that found an entry that way gets an alias under its own fast key, for a direct hit next time.
 
-An entry lies under the fast key of the graph it was compiled for. An alias is an entry without an artifact that names another: one under the
-canonical key of each entry, and one under the fast key of each program that found an entry that way, so that it finds it at once the next time.
+Hits, misses, stores and failures are counted in `torch._dynamo.utils.counters["frit"]` (docs/generated/counters.md).
 
-What happens to each graph is counted in `torch._dynamo.utils.counters["frit"]`: `cache_hits`, `cache_hits_canonical` (found
-under the canonical key, after capture), `cache_misses`, `cache_stores`, `cache_aliases`, `cache_bad_entries`, `cache_store_failures`, and
-`cache_bypass:<reason>` where a graph has no key.
-Entries are also handed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable
-cache only if it knows every kind of entry in it, and it learns of frit's when this module is imported; so
-`frit.load_cache_artifacts` imports it first.
+Entries are also passed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable cache only if it knows every kind
+of entry in it. Importing this module registers frit's kind, so `frit.load_cache_artifacts` imports it first.
 """
 
 import functools
@@ -44,7 +40,7 @@ class FritCacheArtifact(CacheArtifact):
         if store is not None:
             _note_write(store.write(self.key, self.content))
 
-    # torch keeps those it has seen in a set; to hash the content as well is one more pass over all of it.
+    # torch keeps a set of the artifacts it has seen. Hashing the content too would read all of it once more.
     def __hash__(self):
         return hash(self.key)
 
@@ -76,7 +72,7 @@ def _enabled(settings):
 
 
 class Compiled(typing.NamedTuple):
-    """A graph that can run: its text, the executable, the compiler's report with its summary, and where all that is from, in words."""
+    """A graph that can run: its text, the executable, the compiler's report and its summary, and, in words, where they come from."""
 
     captured: Captured
     executable: object
@@ -86,11 +82,11 @@ class Compiled(typing.NamedTuple):
 
 
 def get_or_compile(gm, settings, capture, build, with_text=False):
-    """The Compiled of a graph: kept under its fast key, kept under its canonical key, or made now and kept.
+    """The Compiled of a graph: cached under its fast key, cached under its canonical key, or compiled now and stored.
 
-    `settings` are those of the compiler. `capture()` writes the graph as text, where nothing lies under its fast key. `build(captured, match)`
-    gives (executable, report); it compiles with `match.compile` if `match` is not None, which finds the canonical key, and returns `match.found` where
-    something lies under that. `with_text`: the graph will be compiled again, so what is found comes with its text.
+    `settings` are the compiler's. `capture()` writes the graph as text; it is called after a miss of the fast key. `build(captured, match)` gives
+    (executable, report). If `match` is not None, `build` compiles with `match.compile`, which looks up the canonical key, and returns `match.found`
+    after a hit. `with_text`: the graph will be compiled again later, so a cached graph must include its text.
     """
     key = key_of(gm, settings)
     found = load(key, gm, with_text) if key else None
@@ -109,7 +105,7 @@ def get_or_compile(gm, settings, capture, build, with_text=False):
 
 
 def key_of(gm, settings):
-    """The fast key of a graph, or None where nothing is kept. A cache that is off does not load the library."""
+    """The fast key of a graph, or None if it is not cached. If the cache is off, the library is not loaded."""
     if not _enabled(settings):
         return None
     identity = native.compiler().identity()
@@ -124,8 +120,8 @@ def key_of(gm, settings):
 
 
 def load(key, gm, with_text=False):
-    """The Compiled of a kept graph, or None. Whether that is a miss is known when its canonical key was looked for, too (`CanonicalMatch`).
-    `with_text`: it will be compiled again."""
+    """The Compiled of a cached graph, or None. None is counted as a miss only if the canonical key is not found either (`CanonicalMatch`).
+    `with_text`: see `get_or_compile`."""
     store = _store()
     if store is None:
         return None
@@ -148,7 +144,7 @@ def load(key, gm, with_text=False):
             raise BadEntry("its description has values of the wrong kind")
         executable, report, short = _read(theirs, artifact, constants, description["symbols"] if kept_for != key else None)
         captured = Captured(text, constants, [], nodes, devices)
-        # Kernels for a bucket are compiled as the entry was, under its names of sizes.
+        # Specialised kernels are compiled with the entry's names of sizes.
         captured.key, captured.artifact = kept_for, artifact
     except _OF_NO_USE as why:
         _note_bad(store, key, why)
@@ -161,7 +157,7 @@ def load(key, gm, with_text=False):
 
 
 def _follow(store, key, description):
-    """(key, content, description, artifact) of the entry that an alias names; None, without the alias, where it left to make room."""
+    """(key, content, description, artifact) of the entry that an alias names. If that entry was evicted, removes the alias and returns None."""
     named = description["same_as"]
     if not is_key(named):
         raise BadEntry("it names what is no key")
@@ -180,7 +176,7 @@ def _follow(store, key, description):
 
 
 def _read(description, artifact, constants, symbols):
-    """(executable, report, its summary). `symbols`: what the program calls the sizes, where it is another one than the entry's."""
+    """(executable, report, its summary). `symbols`: the program's names of sizes, if the entry was compiled for another program."""
     executable = native.compiler().load(artifact, constants)
     short = description["summary"]
     if not is_summary(short):
@@ -212,8 +208,8 @@ def _note_bad(store, key, why):
 
 
 class CanonicalMatch:
-    """Whether a graph of the same canonical form was compiled before. The compiler asks, when it has made that form of a graph without an entry of its
-    own, and stops if so. Then `found` is (executable, report), and the entry has a second name from now on."""
+    """Looks up a graph under its canonical key. The compiler calls this object when it has the canonical form, and stops after a hit. Then `found` is
+    (executable, report), and an alias under the graph's fast key is written."""
 
     def __init__(self, captured, with_text):
         self.symbols = []
@@ -226,7 +222,7 @@ class CanonicalMatch:
         self._key = None
 
     def compile(self, settings, options):
-        """What the compiler makes of the graph; of no use where `found` says that it stopped. `options`: the settings as it gets them."""
+        """Compiles the graph; the result is unusable if `found` is set, because the compiler stopped. `options`: the settings as JSON."""
         self._settings, self._options = settings, options
         return native.compiler().compile(self._captured.json, options, self)
 
@@ -257,18 +253,17 @@ class CanonicalMatch:
             _note_bad(store, self._key, why)
             return None
         CacheArtifactManager.record_artifact("frit", named, theirs)
-        # Another process may have kept this very graph since its own key was looked for: the entry needs no second name, and an alias would
-        # lie where the entry does.
+        # Another process may have stored this very graph since the fast key was looked up. An alias would then overwrite the entry itself.
         if named != self._captured.key:
             _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
-        # From here on the graph is the one the entry was compiled for: kernels for a bucket are, too.
+        # From here on the graph is the entry's, so specialised kernels are compiled for that graph too.
         self._captured.key, self._captured.artifact, self._captured.json = named, artifact, text
         return found
 
     def keep(self, short):
-        """Writes what was just compiled, under its fast and its canonical key."""
+        """Stores the compiled graph under its fast and its canonical key."""
         if self._options is None:
-            return  # compiled without a question: a test's stand-in
+            return  # `compile` was not called: a test replaces it
         store = _store()
         description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
         key = self._captured.key
@@ -291,7 +286,7 @@ def _write_alias(store, key, named, description):
 
 
 def read_artifact(key):
-    """The artifact of an entry that `keep_artifact` wrote, or None. Not in torch's portable cache: it is made again."""
+    """The artifact of an entry that `keep_artifact` wrote, or None. torch's portable cache does not contain it; it is compiled again."""
     store = _store()
     try:
         content = store and store.read(key)
@@ -304,14 +299,14 @@ def read_artifact(key):
 
 
 def keep_artifact(key, artifact, source=b""):
-    """Writes kernels for one bucket of a graph; the graph's own entry says what they take. Or what else is kept, which has no source."""
+    """Stores specialised kernels of one bucket (the graph's own entry describes their arguments), or other data, which has no source."""
     store = _store()
     if store is not None:
         _note_write(store.write(key, pack(key, {}, artifact, source)))
 
 
 def _match_for(captured, with_text):
-    """The CanonicalMatch of a captured graph, or None where it is not kept: callback steps are Python objects of this process and stay here."""
+    """The CanonicalMatch of a captured graph, or None if it cannot be stored: Python steps are objects of this process."""
     if not captured.key:
         return None
     if captured.callbacks or captured.opaque_results:

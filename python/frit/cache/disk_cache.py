@@ -1,13 +1,10 @@
-"""Artifacts kept on disk between processes: one file an entry, written aside and renamed.
+"""Artifacts stored on disk between processes: one file per entry, written under a temporary name and renamed.
 
-A reader takes no lock and sees a whole file or none. Whatever is wrong with an entry (torn, foreign, of
-another key, writable by others) makes it a miss that is counted; whatever is wrong with the disk
-(full, read-only, absent) leaves the run as it would be without a cache. An entry holds host code, so only files and
-folders that belong to the caller or to root, and that nobody else may write, are believed.
+A reader needs no lock and sees a whole file or none. A bad entry (torn, of another key, writable by others) is a counted miss. With a bad
+disk (full, read-only, absent) frit runs as without a cache. An entry contains host code, so a file is trusted only if it and its folders
+belong to the caller or to root and nobody else may write them.
 
-Layout: `<folder>/<format>/<first two digits of the key>/<key>`. The folder is FRIT_CACHE_DIR, or `frit` inside
-TORCHINDUCTOR_CACHE_DIR, or `frit` in the user's cache folder. FRIT_CACHE=0 switches the cache off, as torch's
-force_disable_caches does; FRIT_CACHE_LIMIT is the number of bytes it may grow to (1 GiB).
+Layout: `<folder>/<format>/<first two digits of the key>/<key>`. docs/Cache.md describes the folder and the limit.
 """
 
 import hashlib
@@ -27,18 +24,17 @@ from .. import environment
 MAGIC = b"frit-entry-3\n"
 _HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
 _FORMAT = "v3"
-_ARTIFACT_DIGEST = slice(40, 72)  # of an artifact: the digest of all that its reader believes (docs/Artifact.md)
+_ARTIFACT_DIGEST = slice(40, 72)  # the digest in the header of an artifact (docs/Artifact.md)
 _STALE_SECONDS = 3600
 _SWEEP_SECONDS = 60
 
 
 class BadEntry(Exception):
-    """A file that is no entry of its key; the text says why."""
+    """A file that is not a valid entry of its key; the text says why."""
 
 
 def pack(key, description, artifact, source=b""):
-    """The bytes of an entry. The description names the key and the digests of the artifact and of what it was compiled from (`pack_source`), so none
-    can be exchanged."""
+    """The bytes of an entry. The description contains the key and the digests of artifact and source (`pack_source`), so that none can be exchanged."""
     digests = {"artifact": hashlib.sha256(artifact).hexdigest(), "body": artifact[_ARTIFACT_DIGEST].hex()}
     described = {**description, **digests, "key": key, "bytes": len(artifact), "source": hashlib.sha256(source).hexdigest()}
     text = json.dumps(described, sort_keys=True).encode()
@@ -46,8 +42,8 @@ def pack(key, description, artifact, source=b""):
 
 
 def unpack(key, content, reader_digests=False):
-    """(description, artifact) of an entry's bytes, or BadEntry. `reader_digests`: the artifact goes to its reader next, which digests it
-    against its header; then it is enough that the header is the one that was kept, and the source is not looked at."""
+    """(description, artifact) of an entry's bytes, or BadEntry. With `reader_digests` the artifact's reader will check the digest in its header, so
+    only that header digest is compared here, and the source is not checked."""
     description, artifact, source = _parts(key, content)
     good = description.get("body") == artifact[_ARTIFACT_DIGEST].hex()
     if not good or not (reader_digests or hashlib.sha256(artifact).hexdigest() == description.get("artifact")):
@@ -58,12 +54,12 @@ def unpack(key, content, reader_digests=False):
 
 
 def pack_source(graph, options, identity):
-    """What an artifact was compiled from: the captured text, the options as the compiler was handed them, and which compiler it was."""
+    """The source of an artifact as bytes: the captured text, the options as the compiler got them, and the compiler's identity."""
     return zlib.compress(json.dumps([graph, options, identity]).encode(), 1)
 
 
 def unpack_source(key, content):
-    """(graph, options, identity) of an entry, None where it has none, or BadEntry."""
+    """(graph, options, identity) of an entry, None if it has no source, or BadEntry."""
     description, _, source = _parts(key, content)
     if hashlib.sha256(source).hexdigest() != description.get("source"):
         raise BadEntry("what it was compiled from is damaged")
@@ -79,7 +75,7 @@ def unpack_source(key, content):
 
 
 def _parts(key, content):
-    """(description, artifact, source) of an entry's bytes, of which the description alone is known to be whole, or BadEntry."""
+    """(description, artifact, source) of an entry's bytes, or BadEntry. Only the description's digest is checked."""
     start = len(MAGIC) + _HEAD.size
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise BadEntry("it is not an entry of this version")
@@ -103,12 +99,12 @@ def _parts(key, content):
 
 
 def is_key(value):
-    """Whether a value that comes from a file is the name of an entry, and of nothing else."""
+    """Whether a value read from a file is a valid key, so that it can name nothing but an entry."""
     return type(value) is str and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def default_folder():
-    """Where entries lie, or None if there is no such place."""
+    """The folder of entries, or None if there is none."""
     named = os.environ.get("FRIT_CACHE_DIR")
     if named:
         return named
@@ -120,7 +116,7 @@ def default_folder():
 
 
 def _is_torchs_own(folder):
-    """Whether nobody has named this folder: torch sets the variable to a place of its own for temporary files, as soon as it has looked for it."""
+    """Whether torch, not the user, has set the variable: torch sets it to a temporary folder when it first looks for the folder."""
     return os.path.dirname(folder) == tempfile.gettempdir() and os.path.basename(folder).startswith("torchinductor_")
 
 
@@ -129,7 +125,7 @@ def default_limit():
 
 
 class DiskCache:
-    """Entries under one folder. No method raises for the state of the disk."""
+    """Entries under one folder. No method raises an error because of the disk."""
 
     def __init__(self, folder, limit=None):
         self.root = os.path.join(folder, _FORMAT)
@@ -141,7 +137,7 @@ class DiskCache:
         return f"{self.root}/{key[:2]}/{key}"
 
     def read(self, key):
-        """The bytes of an entry as written, None where there is none, or BadEntry."""
+        """The bytes of an entry as written, None if there is none, or BadEntry."""
         try:
             handle = os.open(self.path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -150,12 +146,12 @@ class DiskCache:
             status = os.fstat(handle)
             if not _trusted(status) or not self._trusted_folders(key):
                 raise BadEntry("others may write it, or it belongs to somebody else")
-            # Not by a guess: what is asked for is allocated first.
+            # The exact size: read() allocates as many bytes as are requested.
             chunks, left = [], status.st_size
             while left and (chunk := os.read(handle, left)):
                 chunks.append(chunk)
                 left -= len(chunk)
-            # Least recently used go first, as minutes know it: to write a time costs more than to read one.
+            # The last use, for eviction. It is updated at most once a minute, because writing a time costs more than reading it.
             if time.time() - status.st_mtime > _SWEEP_SECONDS:
                 try:
                     os.utime(handle)
@@ -168,7 +164,7 @@ class DiskCache:
             os.close(handle)
 
     def write(self, key, content):
-        """Empty where the entry (`pack`) is there now, otherwise why not."""
+        """Writes an entry (`pack`). Returns an empty string, or why it was not written."""
         if len(content) > self.limit:
             return f"an entry of {len(content)} bytes is over the limit of {self.limit}"
         target = self.path(key)
@@ -189,7 +185,7 @@ class DiskCache:
         except OSError as error:
             return f"{folder}: {error.strerror}"
         self._written += len(content)
-        # Once a minute, and where a burst may have taken a fifth of the limit: what a sweep leaves free.
+        # Sweep once a minute, and when the bytes written since reach a fifth of the limit, which is what a sweep frees.
         if time.monotonic() - self._swept > _SWEEP_SECONDS or self._written > self.limit // 5:
             self._swept, self._written = time.monotonic(), 0
             threading.Thread(target=self.sweep, name="frit-cache-sweep", daemon=True).start()
@@ -202,7 +198,7 @@ class DiskCache:
             pass
 
     def entries(self):
-        """(path, bytes, last use) of every entry; `.`-files are writes under way or cut off."""
+        """(path, bytes, last use) of every entry; `.`-files are unfinished writes."""
         found = []
         for folder, _, names in os.walk(self.root):
             for name in names:
@@ -210,7 +206,7 @@ class DiskCache:
                 try:
                     status = os.stat(path, follow_symlinks=False)
                 except OSError:
-                    continue  # another process was quicker
+                    continue  # another process has removed it
                 if not name.startswith("."):
                     found.append((path, status.st_size, status.st_mtime))
                 elif time.time() - status.st_mtime > _STALE_SECONDS:
@@ -218,7 +214,7 @@ class DiskCache:
         return found
 
     def count_aliases(self):
-        """How many entries hold no artifact, and name one that does."""
+        """How many entries are aliases."""
         count, start = 0, len(MAGIC) + _HEAD.size
         for path, size, _ in self.entries():
             try:
@@ -230,7 +226,7 @@ class DiskCache:
         return count
 
     def sweep(self):
-        """Removes what was not used for longest until the rest is under four fifths of the limit."""
+        """Evicts the least recently used entries until the rest is below four fifths of the limit."""
         found = sorted(self.entries(), key=lambda entry: entry[2])
         total = sum(size for _, size, _ in found)
         if total <= self.limit:
@@ -244,7 +240,7 @@ class DiskCache:
         return removed
 
     def clear(self):
-        """Removes every entry and every cut-off write; returns how many entries there were."""
+        """Removes every entry and every unfinished write; returns how many entries there were."""
         count = 0
         for folder, _, names in os.walk(self.root, topdown=False):
             for name in names:
@@ -256,7 +252,7 @@ class DiskCache:
         return count
 
     def verify(self):
-        """Reads every entry whole and compares digests (`check.py` compares plans); (number of good ones, [(path, why it is bad)])."""
+        """Reads every entry and compares digests (`check.py` compares plans): (number of good entries, [(path, why it is bad)])."""
         good, bad = 0, []
         for path, _, _ in self.entries():
             key = os.path.basename(path)
@@ -270,7 +266,7 @@ class DiskCache:
         return good, bad
 
     def _make_folders(self, key):
-        """Each with its mode: `os.makedirs` gives its mode to the innermost alone, the others get what the umask leaves."""
+        """Makes each folder with its mode; `os.makedirs` would apply the mode to the innermost folder only."""
         for make, folder in ((os.makedirs, os.path.dirname(self.root)), (os.mkdir, self.root), (os.mkdir, os.path.dirname(self.path(key)))):
             try:
                 make(folder, 0o700)

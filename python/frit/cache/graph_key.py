@@ -1,10 +1,10 @@
-"""The two cache keys of a graph, fast and canonical: everything that can change what the compiler makes of it.
+"""The two cache keys of a graph, fast and canonical. Each covers everything that can change the compiled artifact.
 
 The fast key is a digest of the graph's text: targets, arguments and names of nodes, descriptions of placeholders, constants and results,
-facts about symbolic sizes, and the settings. It costs about a microsecond a node, where a capture costs thirty. Graphs with one fast key compile
-to one artifact. Graphs that mean the same may have different fast keys; they have one canonical key, which holds the compiler's digest of the
-canonical form and costs a capture and the first fifth of a compilation. Hints of sizes enter by their power of two, as schedules read them.
-The user's source lines do not enter: a kept artifact names the lines of the program that was compiled first.
+facts about symbolic sizes, and the settings. It takes about a microsecond a node; a capture takes thirty. Graphs with the same fast key compile
+to the same artifact. Graphs of the same meaning may differ in their fast keys but share a canonical key. That key contains the compiler's digest
+of the canonical form and needs a capture and the first fifth of a compilation. Hints of sizes are rounded to powers of two, as schedules read them.
+Source lines are not covered: a cached artifact names the lines of the program that was compiled first.
 """
 
 import functools
@@ -20,7 +20,7 @@ _FORMAT = "frit graph key 8"
 
 
 class Uncacheable(Exception):
-    """Why a graph has no key that another process would compute as well."""
+    """Raised if another process could not compute the same key of a graph; the text says why."""
 
 
 def graph_key(gm, settings, identity):
@@ -42,14 +42,14 @@ def canonical_key(digest, settings, identity):
 
 
 def _head(settings, identity):
-    # Not JSON: it costs thirty microseconds where the interpreter has not met it yet.
+    # Not JSON, because its first use in a process takes thirty microseconds.
     asked = repr(sorted(settings.items()))
     return [_FORMAT, identity, sources_digest(), torch.__version__, _flags(), asked]
 
 
 @functools.cache
 def sources_digest():
-    """All Python of `frit`: capture and decompositions decide what the compiler sees."""
+    """The digest of frit's Python sources: capture and decompositions decide what the compiler gets."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.sha256()
     for folder, rooms, names in os.walk(package):
@@ -62,11 +62,11 @@ def sources_digest():
     return digest.hexdigest()
 
 
-#: Settings of torch that may choose between operators, types or strides after capture began, or that a kernel could be made for. A graph's text
-#: shows what most of them did to it (autocast has become casts, a default dtype a dtype); they are here all the same, because a miss is cheap.
-#: Not here, because ATen reads them at every call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, the number
-#: of threads. `torch.get_float32_matmul_precision` is the precisions below by another name, and raises where they were set one by one.
-#: Nor what chooses operators before there is a graph: gradient mode, the kinds of attention that are enabled.
+#: Settings of torch that may change operators, types or strides after capture began, or that a kernel may depend on. The graph's text already shows
+#: the effect of most (autocast has become casts, a default dtype a dtype); they are listed anyway, because a miss is cheap.
+#: Left out, because ATen reads them at each call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, and the
+#: number of threads. `torch.get_float32_matmul_precision` is another name of the precisions below, and raises if they were set one by one.
+#: Also left out: settings that choose operators before there is a graph (gradient mode, the enabled kinds of attention).
 FLAGS = {
     "deterministic": torch.are_deterministic_algorithms_enabled,
     "deterministic_warn_only": torch.is_deterministic_algorithms_warn_only_enabled,
@@ -112,8 +112,7 @@ def _graph_lines(gm, lines, symbols):
 
 
 def _target(target):
-    """What is called, where it is none of torch's own operators: those are their names, as torch's version settles what they are, and are read
-    natively."""
+    """The text of a call's target that is not one of torch's operators. Those are keyed by name alone, in native code: torch's version defines them."""
     if isinstance(target, torch._ops.OpOverload):
         return f"{target._schema}"
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
@@ -147,7 +146,7 @@ def _expression(expr):
 
 
 class _Symbols:
-    """Symbolic sizes met on the way, and what torch knows about them."""
+    """The symbolic sizes of the graph, and torch's facts about them."""
 
     def __init__(self):
         self._env = None
@@ -166,7 +165,7 @@ class _Symbols:
         return f"{type(value).__name__} {_expression(expr)} ~{size_class}"
 
     def lines(self):
-        """Ranges, replacements and guards: they decide what else is known to be equal, divisible or in range."""
+        """Ranges, replacements and guards: from them follows which sizes are equal, divisible or in range."""
         env = self._env
         if env is None:
             return

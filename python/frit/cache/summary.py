@@ -1,5 +1,5 @@
-"""The few facts of a compiler's report that every compilation looks at. They are kept beside an artifact, because reading the whole report
-of a graph of 400 nodes takes a tenth of what its warm start may."""
+"""The few facts of a report that every compilation reads. They are stored beside the artifact, because parsing the whole report of a graph of
+400 nodes would take a tenth of the time allowed for its warm start."""
 
 import collections
 import functools
@@ -21,7 +21,7 @@ def summary(report):
 
 
 def is_summary(value):
-    """Whether a value that comes from a file is one."""
+    """Whether a value read from a file is a valid summary."""
     return (
         type(value) is dict
         and {name: type(entry) for name, entry in value.items()} == _KINDS
@@ -31,8 +31,8 @@ def is_summary(value):
 
 
 class KeptReport(collections.UserDict):
-    """A report that is parsed when somebody asks for it. `renamed`: it is of another program of the same canonical form, whose sizes have these names
-    here."""
+    """A report that is parsed when it is first read. `renamed`: this program's names of the sizes, if the report is of another program of the same
+    canonical form."""
 
     def __init__(self, text, renamed=None):
         self._text = text
@@ -53,13 +53,13 @@ class KeptReport(collections.UserDict):
         return {**report, "lines_of": "a program of the same meaning that was compiled before"}
 
     def settings_as_compiled(self, settings):
-        """Options with the names of sizes that the entry was compiled under."""
+        """The options with the names of sizes that the entry was compiled with."""
         theirs = {mine: name for name, mine in (self._renamed or {}).items()}
         buckets = re.sub(r"(?<=%)\w+", lambda word: theirs.get(word[0], word[0]), settings.get("symbol_buckets", ""))
         return {**settings, "symbol_buckets": buckets}
 
     def _rename(self, note):
-        """Names of sizes stand in what a note says, lines of the program only in its origin."""
+        """Renames sizes in the text of a note, but not in its origin, which contains source lines."""
         return {key: self._in(value) if type(value) is str and key != "origin" else value for key, value in note.items()}
 
     def _in(self, text):

@@ -1,1 +1,1 @@
-"""Capture: a functional graph as the JSON of torch.export's schema, and what of a graph stays in Python."""
+"""Capture: writes a functional graph as the JSON of torch.export's schema, and runs in Python the parts that the schema cannot express."""

@@ -1,10 +1,10 @@
-"""Graphs that run as they were traced, operator by operator in Python, as backend "aot_eager" runs all of them.
+"""The fallback: a graph runs as it was traced, operator by operator in Python, as under the backend "aot_eager".
 
-What cannot be captured or compiled as a whole runs so: it is slower, never refused, and never silent. Each is counted in
-`torch._dynamo.utils.counters["frit"]` (`whole_graphs`, and `whole_graph:<reason>`), named in `frit.explain` and told in a warning, and leaves a
-repro. With `fallback="error"` it is an error; with `strict=True`, which the tests set, too: what falls back there is a mistake of ours.
-The calls of a compiled graph whose arguments are not those that it was compiled for run so, too (`attach`), and those in which an operator
-returns another result than its fake kernel promised; that is a mistake of the operator's, so that it is no error under `strict` either.
+A graph that cannot be captured or compiled falls back as a whole. It is slower but never refused and never silent: it is counted in
+`torch._dynamo.utils.counters["frit"]` (`whole_graphs`, `whole_graph:<reason>`), named in `frit.explain` and in a warning, and leaves a repro. With
+`fallback="error"` or `strict=True` (as in the tests) it is an error.
+A single call of a compiled graph falls back (`attach`) if the graph was not compiled for its arguments, or if an operator returns another result
+than its fake kernel promised. The latter is a bug of the operator, so it is not an error under `strict`.
 """
 
 import re
@@ -16,21 +16,21 @@ from ..errors import CompileError
 from ..logs import log
 from .opaque import current
 
-#: What the runtime says at the end where an operator and its fake kernel disagree.
+#: How the runtime's message ends if an operator and its fake kernel disagree.
 _DISAGREES = "its fake implementation disagrees with its kernel"
 _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
 def allowed(error, settings):
-    """Whether a graph that gave `error` may run as it is."""
-    # Without its libraries frit compiles nothing: that is for the user to mend.
+    """Whether a graph that failed with `error` may run as it was traced."""
+    # A library that cannot be loaded affects every graph, and the user has to fix it.
     is_ours = not isinstance(error.__cause__, ImportError)
     return is_ours and not settings["strict"] and settings["fallback"] != "error"
 
 
 def boxed(gm, relaid=()):
-    """A boxed callable that runs a graph. `relaid`: numbers of the arguments that a compiled forward may have laid in other strides than the
-    graph says; they are laid as it says."""
+    """A boxed callable that runs a graph. `relaid`: numbers of the arguments to which a compiled forward may have given other strides than the
+    graph has; they are copied to the graph's strides."""
     gm.graph.set_codegen(_BoxedCodeGen())
     gm.recompile()
     forward = gm.forward
@@ -52,13 +52,13 @@ def boxed(gm, relaid=()):
 
 
 def report(reason):
-    """What a compiler would say of such a graph."""
+    """The report of such a graph, in the compiler's form."""
     empty = dict.fromkeys(("kernels", "aten_calls", "guards", "buckets", "padding", "channels_last_results"), ())
     return {**empty, "random": {}, "whole_graph": reason}
 
 
 def note(name, reason):
-    """Counts and tells that a graph runs as it is."""
+    """Counts a graph that runs as it was traced, and warns."""
     tally = counters["frit"]
     tally["whole_graphs"] += 1
     tally[f"whole_graph:{reason}"] += 1
@@ -66,12 +66,12 @@ def note(name, reason):
 
 
 def reason_of(error):
-    """The first line of an error, without what is said to who asked for it."""
+    """The first line of an error; later lines, such as the path of the repro, are dropped."""
     return str(error).strip().split("\n")[0]
 
 
 class Otherwise:
-    """What a compiled graph does with a call that it was not compiled for: it runs the graph as it was traced, counted by the reason."""
+    """Runs the calls that a compiled graph was not compiled for: the graph runs as it was traced, counted by the reason."""
 
     def __init__(self, name, gm, relaid, captured, strict):
         self._name = name
@@ -95,7 +95,7 @@ class Otherwise:
             self._run = boxed(self._gm, self._relaid)
             log.warning("%s: a call runs as it was traced, operator by operator: %s", self._name, why)
         counters["frit"]["calls_as_traced"] += 1
-        # Without the numbers of the call, which would be as many counters as there are calls.
+        # Numbers are replaced, or each call could get a counter of its own.
         counters["frit"][f"call_as_traced:{_NUMBER.sub('#', why)}"] += 1
         for position, number in self._opaque_inputs.items():
             args[position] = current().table.pop(number)
@@ -106,6 +106,6 @@ class Otherwise:
 
 
 def attach(executable, gm, captured, name, settings):
-    """Gives an executable what to do with calls that it was not compiled for."""
+    """Lets an executable run the calls that it was not compiled for as traced."""
     if settings["fallback"] != "error" and hasattr(executable, "stats"):
         executable._otherwise = Otherwise(name, gm, settings.get("channels_last_inputs", ()), captured, settings["strict"])

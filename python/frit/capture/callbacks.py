@@ -1,9 +1,9 @@
 """Steps that only Python can run.
 
-A node the export schema cannot say (an unknown higher-order operator, a Python object among the arguments, a quantised tensor as its
-result) becomes an operator of its own, registered with torch under `frit_callback::`. The compiler and the runtime then see one more
-opaque operator, called through the dispatcher like any other and, being unknown, kept in its place among all others that have effects.
-Each is counted and named, and lives as long as the compiled graph that calls it.
+A node that the export schema cannot express (an unknown higher-order operator, a Python object among the arguments, a quantised result)
+becomes an operator of its own, registered with torch under `frit_callback::`. To the compiler and the runtime it is one more opaque operator,
+called through the dispatcher; because it is unknown, its order among the operators with effects is kept. Each step is counted and named, and
+lives as long as the compiled graph that calls it.
 """
 
 import functools
@@ -28,27 +28,27 @@ _SCALARS = {
 
 
 def type_in_schema(value):
-    """What a schema calls a value that a plan holds."""
+    """The schema's type name of a value that a plan can hold."""
     return "Tensor" if isinstance(value, torch.Tensor) else _SCALARS[type(value)]
 
 
 class Operand:
-    """The place of a run-time operand among the leaves of a call."""
+    """Stands for a run-time operand among the leaves of a call."""
 
     def __init__(self, index):
         self.index = index
 
 
 class Callback:
-    """One such operator, `op`.
+    """One Python step, registered as the operator `op`.
 
-    `leaves` and `spec` are the arguments of `target` as a flat tree in which Operand and Slot stand for values of the run; `operands` the
-    types of the former. `results` are (path, what) of each value that somebody reads: `what` is its type, or the Slot it goes to.
+    `leaves` and `spec` are the arguments of `target` as a flat tree, in which Operand and Slot stand for run-time values; `operands` are the
+    types of the Operands. `results` lists (path, what) of each value that is read: `what` is its type, or the Slot that gets it.
     """
 
     def __init__(self, target, why, leaves, spec, operands, results):
         self.why = why
-        self.drops = ()  # numbers of opaque values that nobody reads afterwards
+        self.drops = ()  # numbers of the opaque values that are dead after this step
         self._target = target
         self._leaves = leaves
         self._spec = spec
@@ -92,8 +92,8 @@ class Callback:
 
 
 def writes_or_views(target, args, kwargs, is_held):
-    """Whether an operator writes to, or returns a view of, a value that the plan holds: then a step in Python, whose results are fresh and which
-    writes nothing, does not do the same. `is_held` says so of a node."""
+    """Whether an operator writes to, or returns a view of, a value that the plan holds (`is_held(node)`). It cannot become a Python step, which
+    returns fresh results and writes nothing."""
     if not isinstance(target, torch._ops.OpOverload):
         return False
     given = dict(zip((argument.name for argument in target._schema.arguments), args)) | kwargs
@@ -106,12 +106,12 @@ def writes_or_views(target, args, kwargs, is_held):
 
 
 def returns_views(target):
-    """Whether an operator's results lie in the memory of its operands."""
+    """Whether an operator's results share the memory of its operands."""
     return isinstance(target, torch._ops.OpOverload) and any(result.alias_info is not None for result in target._schema.returns)
 
 
 def _storages(value):
-    """The memory that a value lies in, as far as torch tells."""
+    """The storages of a value, as far as torch shows them."""
     if isinstance(value, torch.Tensor):
         try:
             return (value.untyped_storage()._cdata,)
@@ -121,7 +121,8 @@ def _storages(value):
 
 
 def _unaliased(value, taken):
-    """The operator's schema promises fresh results; a higher-order operator may return an operand, or one tensor twice."""
+    """Copies a result that shares memory: the step's schema promises fresh results, but a higher-order operator may return an operand, or one
+    tensor twice."""
     mine = _storages(value)
     if taken.intersection(mine):
         return value.clone()

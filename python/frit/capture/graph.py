@@ -1,14 +1,13 @@
-"""An AOTAutograd graph as torch.export-schema JSON.
+"""Writes an AOTAutograd graph as torch.export-schema JSON.
 
-torch's own serializer builds dataclasses and costs 0.6 ms a node; this writer emits text directly, at
-about thirty microseconds. What it writes is the schema's: the same text torch would produce for a
-graph both can take, which the tests check against torch's deserializer. Beyond export it writes what
-torch.compile graphs hold: symbolic scalars as arguments and results, constants as placeholders, graph
-constants met through `get_attr`, subgraphs, and Python callback steps (`callbacks.py`) for the rest. Values that no plan can
-hold pass from step to step in Python (`opaque.py`). What is a CaptureError here runs as it was traced (`as_is.py`).
+torch's own serializer builds dataclasses and takes 0.6 ms a node; this writer emits text directly, in about thirty microseconds. The text
+follows the schema; the tests check it against torch's deserializer. In addition to what torch.export writes, it writes what torch.compile graphs
+contain: symbolic scalars as arguments and results, constants as placeholders, `get_attr` constants, subgraphs, and Python steps
+(`callbacks.py`) for the rest. Values that no plan can hold pass from step to step in Python (`opaque.py`). A graph that raises CaptureError
+here runs as it was traced (`as_is.py`).
 
-No tensor data is read. Placeholders that torch has specialised to a constant stay in the list of
-inputs as that constant, so positions agree with the call, and every use is the constant itself.
+No tensor data is read. A placeholder that torch has specialised to a constant stays in the list of inputs as that constant, so that positions
+agree with the call.
 """
 
 import functools
@@ -39,20 +38,20 @@ class Captured:
     def __init__(self, json_text, constants, callbacks, nodes, devices=(), constant_names=()):
         self.json = json_text
         self.constants = constants
-        self.constant_names = list(constant_names)  # where each constant hangs on the graph module
+        self.constant_names = list(constant_names)  # the path of each constant in the graph module
         self.callbacks = callbacks
         self.nodes = nodes
         self.devices = devices
         self.opaque_inputs = {}  # position in the call -> number of the value in the table of the call
         self.opaque_results = {}
-        self.opaque_constants = {}  # number of the value -> itself
-        self.why_not_kept = None  # in a file, beyond its steps in Python
-        self.key = None  # of the disk cache, where the graph may be kept
-        self.artifact = None  # the bytes it was compiled to
+        self.opaque_constants = {}  # number of the value -> the value
+        self.why_not_kept = None  # a reason other than Python steps that the graph cannot be saved in a file
+        self.key = None  # the key of the graph's entry in the disk cache
+        self.artifact = None  # the bytes of the compiled artifact
 
 
 def capture(gm):
-    """Write `gm`, a graph as AOTAutograd hands it to a compiler."""
+    """Captures `gm`, a graph that AOTAutograd passes to a compiler."""
     return _GraphWriter(gm, SizeWriter()).program()
 
 
@@ -115,7 +114,7 @@ class _GraphWriter(HigherOrderWriter):
         self.offsets = EagerOffsets()
         self.opaque_inputs = {}  # position -> Slot
         self.opaque_results = {}
-        self.opaque_constants = {}  # number of an opaque value -> itself
+        self.opaque_constants = {}  # number of an opaque value -> the value
         self.opaque_values = 0
         self.last_readers = {}  # number of an opaque value -> the last step that reads it
         self.single_result = False
@@ -181,7 +180,7 @@ class _GraphWriter(HigherOrderWriter):
         if op == "call_function":
             target = node.target
             if target is operator.getitem and (node in self.refs or node.args[0] not in self.refs):
-                return  # named by its producer
+                return  # its producer has defined it
             if isinstance(target, torch._ops.OpOverload):
                 if target is _MAKE_TOKEN:
                     self.refs[node] = _NOTHING
@@ -212,7 +211,7 @@ class _GraphWriter(HigherOrderWriter):
             constant = self.sizes.constant(value)
             value = value if constant is None else constant
         if self.is_token(node):
-            # Torch passes nothing for it: what it keeps in order are the steps of a plan, in order as they are.
+            # torch passes None for a token. It is not needed: the steps of a plan are in order anyway.
             self.refs[node] = _NOTHING
             self.inputs.append(_NOTHING[1])
         elif why_opaque(value):
@@ -229,7 +228,7 @@ class _GraphWriter(HigherOrderWriter):
     def _attribute(self, node):
         value = self.attribute(node)
         if not isinstance(value, torch.Tensor) or why_opaque(value):
-            return  # a subgraph, a Python object or a tensor that no plan holds: its user has it
+            return  # a subgraph, a Python object or a tensor that no plan can hold: the node that uses it reads it
         name = self.constant_names.get(node.target)
         if name is None:
             name = self.constant_names[node.target] = node.name
@@ -248,7 +247,7 @@ class _GraphWriter(HigherOrderWriter):
         return self._argument(node, value, None)
 
     def _operator_or_callback(self, node, write):
-        """Write a call; where an argument or a result has no place in the schema, a callback step."""
+        """Writes a call, or a Python step if the schema cannot express an argument or a result."""
         lists = (self.tensors, self.nodes, *self.scalars.values())
         before = [len(each) for each in lists]
         try:
@@ -501,7 +500,7 @@ def _item_text(value, kind):
 
 
 def _list_text(kinds, items, values):
-    """A list by what it holds; scalars known by name mix with plain ones, tensors with None."""
+    """The text of a list by the kinds of its items; named scalars may mix with plain ones, tensors with None."""
     if kinds == {"t"}:
         body = ",".join(f'{{"name":{x}}}' for x in items)
         return f'{{"as_tensors":[{body}]}}'

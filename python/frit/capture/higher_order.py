@@ -1,7 +1,4 @@
-"""Calls that are no call of an operator with arguments of the schema: operators around operators and graphs, effects, Python steps.
-
-A part of the writer of `capture.py`, which has the tables of names and values.
-"""
+"""The part of the graph writer (`graph.py`) for nodes that are not plain operator calls: higher-order operators, effects, Python steps."""
 
 import operator
 
@@ -13,15 +10,15 @@ from .callbacks import Callback, Operand, returns_views, type_in_schema, writes_
 from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
-# The partitioner puts these around the random operators that a backward computes again, and does not describe what they return.
+# The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
 _AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run_with_rng_state"}
 
 
 class HigherOrderWriter:
-    """The methods of a graph's writer for such nodes."""
+    """The graph writer's methods for such nodes."""
 
     def higher_order_call(self, target):
-        """How to write calls of `target`, which is no operator."""
+        """The method that writes calls of `target`, which is not an operator."""
         known = {
             "invoke_subgraph": self.subgraph_call,
             "auto_functionalized": self.schemaless_call,
@@ -47,7 +44,7 @@ class HigherOrderWriter:
         self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
 
     def schemaless_call(self, node):
-        """auto_functionalized: an operator that writes to its arguments, and those it writes to."""
+        """auto_functionalized: an operator that writes to its arguments, with those arguments."""
         inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
         for name, value in node.kwargs.items():
             text = self._argument(node, value, None)
@@ -58,13 +55,13 @@ class HigherOrderWriter:
         self._emit(node, self._qualified(node.target), inputs, outputs, "true" if single else "false")
 
     def is_token(self, node):
-        """Whether an argument of the graph is an effect token: torch threads it through calls to keep them in order and passes None for it."""
+        """Whether an argument of the graph is an effect token. torch passes it through calls to keep them in order; at run time it is None."""
         described = type(node.meta.get("desc")).__name__ in ("ForwardTokenAOTInput", "BackwardTokenAOTInput")
         return described or any(user.target is _WITH_EFFECTS and user.args[0] is node for user in node.users)
 
     def effects_call(self, node):
-        """with_effects(token, operator, ...): the operator itself, which the compiler keeps in order. That it does so of an operator with results
-        is known only of those that it does not know."""
+        """with_effects(token, operator, ...): writes the operator itself. The compiler keeps the order of operators without results and of
+        operators unknown to it; one of ATen with results may be moved, so it is refused."""
         op = node.args[1]
         if not isinstance(op, torch._ops.OpOverload) or (op._schema.returns and op.namespace in ("aten", "prims")):
             raise Inexpressible("an operator with effects that the schema cannot say")
@@ -76,7 +73,7 @@ class HigherOrderWriter:
     # -- Python steps --------------------------------------------------------------------------------
 
     def opaque(self, node, value, is_quantised=False):
-        """A place for a value that no plan holds, which `node` is from now on."""
+        """A Slot for a value that no plan can hold; `node` refers to it from now on."""
         why = why_opaque(value) or ("quantised tensors are not supported" if is_quantised else "a value of several parts")
         slot = Slot(self.opaque_values, why, is_quantised)
         self.opaque_values += 1
@@ -84,7 +81,7 @@ class HigherOrderWriter:
         return slot
 
     def callback(self, node, why):
-        """Write a node as a step in Python."""
+        """Writes a node as a Python step."""
         target = node.target
         args, kwargs = list(node.args), dict(node.kwargs)
         if target is _WITH_EFFECTS:
@@ -129,7 +126,7 @@ class HigherOrderWriter:
         return self.refs.get(node, ("",))[0] == "t"
 
     def _leaf(self, node, operands):
-        """What stands for a node among the arguments of a step; `operands` are those that the plan gives it."""
+        """What stands for a node among the arguments of a step. An operand that the plan passes is appended to `operands`."""
         if node.op == "get_attr" and node not in self.refs:
             return self.attribute(node)
         kind, _, payload = self.refs.get(node) or (None, None, None)
@@ -147,7 +144,7 @@ class HigherOrderWriter:
         return value
 
     def opaque_result(self, position, node):
-        """The text of a result that no plan holds; None where a plan holds it."""
+        """The text of an opaque result; None if the plan can hold it."""
         if node.op == "get_attr" and node not in self.refs:
             value = self.attribute(node)
             self.opaque_constants[self.opaque(node, value).number] = value
@@ -158,7 +155,7 @@ class HigherOrderWriter:
         return known[1]
 
     def place_opaque_values(self, captured):
-        """Tells who runs the graph which arguments and results are opaque, and each step which values it is the last to read."""
+        """Notes in `captured` which arguments and results are opaque, and in each step which opaque values it reads last."""
         captured.opaque_inputs = {position: slot.number for position, slot in self.opaque_inputs.items()}
         captured.opaque_results = {position: slot.number for position, slot in self.opaque_results.items()}
         captured.opaque_constants = self.opaque_constants
@@ -173,7 +170,7 @@ def _no_text(node):
 
 
 def _parts(node):
-    """(path, nodes, value) of each part of a node's value that somebody reads: by which items one gets there, and the nodes that stand for it."""
+    """(path, nodes, value) of each part of a node's value that is read: the indices that lead to it, and the nodes that are this part."""
     pending, found = [((), [node], None)], []
     while pending:
         path, nodes, within = pending.pop()
@@ -194,7 +191,7 @@ def _parts(node):
 
 
 def _described(node):
-    """What a node returns that nobody has described: the operator inside, on fake tensors."""
+    """The fake value of a node without metadata: runs the operator inside on fake tensors."""
     name = getattr(node.target, "__name__", "")
     if name not in _AROUND_RANDOM:
         raise Inexpressible("torch does not say what it returns")

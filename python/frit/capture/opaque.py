@@ -1,9 +1,9 @@
-"""Values that a plan cannot hold, and where they are while a graph runs.
+"""Opaque values: values that a plan cannot hold, and where they are while a graph runs.
 
-A plan holds strided tensors of the schema's types on a CPU or a GPU, and numbers. A graph may hold more: quantised, sparse, mkldnn and
-meta tensors, types of a few bits, generators, process groups and other objects of Python, sizes of ragged tensors that are no
-numbers. Such a value stays in Python: it lies in the table of the call, under a number of its own, and the Python steps
-(`callbacks.py`) that make or read it look there. The plan sees nothing in its place.
+A plan can hold strided tensors of the schema's types on a CPU or a GPU, and numbers. A graph may contain more: quantised, sparse, mkldnn and
+meta tensors, types of a few bits, generators, process groups and other Python objects, and the nested integers that stand for sizes of ragged
+tensors. Such a value stays in Python, in a table of the call under a number of its own, where the Python steps (`callbacks.py`) write and read
+it. The plan has None in its place.
 """
 
 import threading
@@ -17,7 +17,7 @@ _OF_MODES = (torch._C.DispatchKey.Python, torch._C.DispatchKey.PythonTLSSnapshot
 
 
 def why_opaque(value):
-    """Why a plan cannot hold a value of a graph, as traced; None where it can."""
+    """Why a plan cannot hold a value of a graph, as traced; None if it can."""
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided:
             return f"tensors of layout {value.layout} are not supported"
@@ -42,14 +42,14 @@ def _is_ragged(value):
 
 
 class Inexpressible(Exception):
-    """Why a node has no text in the export schema: it becomes a step in Python."""
+    """Raised if the export schema cannot express a node, with the reason; the node becomes a Python step."""
 
     def __str__(self):
         return super().__str__() or "its arguments have no text in the export schema"
 
 
 class Slot:
-    """The place of an opaque value among the operands or results of a step. `is_quantised`: what torch says of it as traced is wrong."""
+    """Stands for an opaque value among the operands or results of a step. `is_quantised`: the tensor is quantised, unlike its fake value."""
 
     def __init__(self, number, why, is_quantised=False):
         self.number = number
@@ -62,8 +62,8 @@ _OF_QUANTISED = {"dequantize", "int_repr", "q_per_channel_scales", "q_per_channe
 
 
 def gives_quantised(target, leaves):
-    """Whether an operator may return a quantised tensor: fake tensors have no such types and say that it is of floats. A wrong yes
-    costs a step in Python."""
+    """Whether an operator may return a quantised tensor. Fake tensors do not tell: they have float types instead. A false positive costs only
+    a Python step."""
     name, _, _ = getattr(target, "_opname", getattr(target, "__name__", "")).partition(".")
     if name in _OF_QUANTISED:
         return False
@@ -73,15 +73,15 @@ def gives_quantised(target, leaves):
 
 
 class Call:
-    """The table of one call, and what the dispatcher left out when it began: a step in Python runs as the graph would run by itself."""
+    """The table of opaque values of one call, and the dispatch keys that were excluded when it began, under which Python steps run."""
 
     def __init__(self, table):
         self.table = table
         self.excluded = torch._C._dispatch_tls_local_exclude_set()
 
     def outside(self):
-        """The dispatcher as it was when the compiled graph was called: below autograd, transforms of functions do not work. What a mode in Python
-        that watches the step has switched off for its own time stays so."""
+        """Restores the dispatcher's state of the call's beginning: function transforms do not work below autograd. Keys of Python modes keep
+        their present state, since a mode that observes the step has disabled its own keys."""
         included, excluded = torch._C._dispatch_tls_local_include_set(), self.excluded
         now = torch._C._dispatch_tls_local_exclude_set()
         for key in _OF_MODES:
@@ -95,8 +95,8 @@ def current():
 
 
 def with_table(executable, captured):
-    """`executable` for a graph with Python steps: the same boxed convention. Opaque arguments go into the table of the call and opaque
-    results come from there. The steps live as long as the function, which is what calls them."""
+    """Wraps the executable of a graph with Python steps, with the same boxed convention. Opaque arguments go into the table of the call, and
+    opaque results come from it. The returned function keeps the steps alive."""
     arguments, results = captured.opaque_inputs, captured.opaque_results
 
     def run(args, _callbacks=captured.callbacks):

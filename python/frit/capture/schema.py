@@ -57,7 +57,7 @@ MEMORY_FORMATS = {
     torch.preserve_format: 4,
 }
 
-# Functions on symbolic scalars that the schema names, with their argument names (None: as Python says).
+# Functions on symbolic scalars that the schema names, with their argument names (None: those of the Python function).
 SCALAR_OPERATORS = dict.fromkeys(
     [
         operator.eq,
@@ -90,7 +90,7 @@ SCALAR_OPERATORS = dict.fromkeys(
     ]
 )
 
-# Others that frit's importer knows.
+# Further ones that frit's importer accepts.
 OTHER_SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | {
     getattr(torch, f"_sym_{name}"): None for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
 }

@@ -1,7 +1,7 @@
 """Symbolic sizes as text: sympy's constructor form (srepr), hints, and the ranges of symbols.
 
-Writing one expression costs sympy a hundred microseconds and a graph repeats few expressions many
-times, so texts are kept per expression for the time of one capture.
+sympy takes a hundred microseconds to write an expression, and a graph repeats few expressions many
+times, so their texts are cached during a capture.
 """
 
 import json
@@ -35,7 +35,7 @@ def literal_text(value):
 
 
 class SizeWriter:
-    """Texts of sizes and scalars of one capture, and the symbols they mention."""
+    """Writes the sizes and scalars of one capture as text, and collects their symbols."""
 
     def __init__(self):
         self._texts = {}
@@ -51,7 +51,7 @@ class SizeWriter:
         if kind is float:
             return f'{{"as_float":{float_text(value)}}}'
         node = value.node
-        if not hasattr(node, "expr"):  # a constant or nested symbolic node knows its value
+        if not hasattr(node, "expr"):  # a constant or nested symbolic node has a value
             return self.size(_WRAP[kind][1](value))
         # A replacement found later in the trace changes `expr`, not the key it is made from.
         key = (kind, node._expr, node.expr)
@@ -88,7 +88,7 @@ class SizeWriter:
         return None
 
     def range_constraints(self):
-        """The JSON object symbol -> range, open ends as null."""
+        """The JSON object symbol -> range; an open end is null."""
         entries = []
         for symbol, env in sorted(self.symbols.items(), key=lambda item: item[0].name):
             bounds = env.var_to_range.get(symbol)

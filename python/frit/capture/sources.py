@@ -1,7 +1,7 @@
-"""Where in the user's program a node comes from, as one short line.
+"""The user's source line of a node, as short text.
 
-torch keeps a whole stack trace per node; the innermost frame is what error messages, reports and kernel
-listings show. Traces repeat, so each is cut once a process.
+torch keeps a whole stack trace per node; error messages, reports and kernel listings show its innermost frame. Traces repeat, so each is
+parsed once per process.
 """
 
 import functools
@@ -25,6 +25,6 @@ def innermost(stack_trace):
 
 
 def of_node(node):
-    """The source of an FX node; empty where torch recorded none."""
+    """The source of an FX node; empty if torch recorded none."""
     trace = node.meta.get("stack_trace")
     return innermost(trace) if trace else ""

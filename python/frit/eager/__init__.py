@@ -1,1 +1,1 @@
-"""Operators as eager runs them: decompositions, and the strides and dtypes that torch's tracing gets wrong."""
+"""Eager's behaviour of operators: decompositions, and corrections of strides and dtypes that torch's tracing gets wrong."""

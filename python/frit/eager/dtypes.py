@@ -1,8 +1,7 @@
-"""Operators whose fake kernels or decompositions promise another dtype than eager gives where their operands have several.
+"""Operators whose fake kernels or decompositions give another result dtype than eager if the operands' dtypes differ.
 
-torch's rules promote the operands; some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
-kernel does not. A plan is made for what the graph promises, so the promise is mended here. `tests/python/test_eager_dtypes.py`
-holds the traced dtypes against eager's.
+torch's rules promote the operands. Some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
+kernel does not. A plan relies on the traced dtypes, so they are corrected here. `tests/python/test_eager_dtypes.py` compares them with eager's.
 """
 
 import functools
@@ -41,6 +40,6 @@ OF_SELF = {
 
 
 def decompositions(table):
-    """OpOverload -> decomposition, to be laid over `table`, whose rules they call."""
+    """OpOverload -> decomposition. They replace entries of `table` and call the replaced rules."""
     mended = {op: functools.partial(_of_self, table[op], place) for op, place in OF_SELF.items()}
     return mended | {op: functools.partial(_promoted, op, table[op]) for op in (aten.addr.default, aten.threshold_backward.default)}

@@ -7,8 +7,9 @@ _NUMBERS = (bool, int, float, complex, torch.SymInt, torch.SymFloat, torch.SymBo
 
 
 def operand_dtype(op, args, kwargs, scalars=True):
-    """The type that an ATen call computes in: the `dtype` that it names, or what its positional tensors and scalars (`Scalar` in the schema, not
-    `int` and the like) promote to; None without tensors. Scalars behind the `*` (`alpha`, `value`) promote nothing, and without `scalars` none does."""
+    """The type that an ATen call computes in: its argument `dtype`, or the promoted type of its positional tensors and scalars (`Scalar` in the
+    schema, not `int` and the like); None without tensors. Keyword-only scalars (`alpha`, `value`) do not take part in promotion; with
+    `scalars=False` no scalar does."""
     if kwargs.get("dtype") is not None:
         return kwargs["dtype"]
     operands = []

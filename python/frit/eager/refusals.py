@@ -1,4 +1,4 @@
-"""The types that eager's CPU kernels refuse, of operators that are decomposed, after whether scalars promote them.
+"""For each decomposed operator: whether scalars take part in promotion, and the types that eager's CPU kernel refuses.
 
 Written by scripts/generate-eager-refusals.py.
 """

@@ -1,11 +1,12 @@
-"""What graphs promise about strides is what eager gives: graph results, and every `as_strided` behind an operator, mean eager's strides.
+"""Gives traced values the strides that eager's kernels give: graph results, and each `as_strided` of a result, rely on them.
 
-Three things break that promise. A decomposition gives its result other strides than the operator has: each is compared with what the operator
-itself says, wherever an operand is not contiguous. Fake kernels of elementwise operators convert half types first, which makes an expanded
-operand contiguous. And some fake kernels are wrong about their own operator: EAGER_LAYOUT names them. Where strides differ, the layout is put
-behind the result, as a copy in another order between two permutes, of which legalisation makes a view and fusion
-nothing at all; a layout with gaps or with an offset keeps the operator whole. `tests/python/test_eager_strides.py` holds fake strides
-against eager's over all operators that are legalised, so a torch that mends one of these, or breaks another, is seen.
+Traced strides are wrong in three cases:
+- Decompositions: the result is compared with what the operator itself returns, wherever an operand is not contiguous.
+- Fake kernels of elementwise operators convert half types first, which makes an expanded operand contiguous.
+- Some fake kernels are wrong about their own operator: EAGER_LAYOUT lists them.
+Where strides differ, the result is permuted, copied and permuted back; legalisation and fusion remove this. If eager's layout has gaps or an
+offset, the operator stays whole. `tests/python/test_eager_strides.py` compares fake strides with eager's for all legalised operators, so that a
+change in a new torch is noticed.
 """
 
 import functools
@@ -37,7 +38,7 @@ def _suggested(x, *_):
 
 
 def _rolled(x, shifts, dims=()):
-    # Two pieces joined; over the flat tensor they are rows.
+    # Eager concatenates two pieces; without `dims` it rolls the flattened tensor.
     return _suggested(x) if dims else _contiguous(None, x)
 
 
@@ -54,7 +55,7 @@ def _unpooled(x, indices, output_size):
 
 
 def _indexed(x, indices):
-    """As TensorIterator lays what it reads: `x` with no stride where it is indexed, and the indices."""
+    """TensorIterator's layout for its operands: `x` with stride 0 along the indexed dims, and the indices."""
     result = aten.index.Tensor(x, indices)
     places = [dim for dim, index in enumerate(indices) if index is not None]
     tensors = torch.broadcast_tensors(*[indices[dim] for dim in places])
@@ -70,7 +71,7 @@ def _indexed(x, indices):
 
 
 def _padded(x, pad, value=0):
-    """What is only cropped is a clone of a view."""
+    """If nothing is padded but only cropped, eager clones a view."""
     result = aten.constant_pad_nd.default(x, pad, value)
     if any(size > 0 for size in pad):
         return torch.empty_like(result, memory_format=torch._prims_common.suggest_memory_format(x))
@@ -97,10 +98,10 @@ EAGER_LAYOUT = {
     aten._native_batch_norm_legit_functional.default: _suggested,
     aten._native_batch_norm_legit_no_training.default: _suggested,
     aten.max_unpool2d.default: _unpooled,
-    # As an operator of its own, and not as pieces whose lengths would be guarded.
+    # Here so that it stays one operator: its decomposition would guard the lengths of the pieces.
     aten.roll.default: _rolled,
 }
-# Elementwise, though no tag says so.
+# Elementwise operators without torch's tag `pointwise`.
 UNTAGGED_ELEMENTWISE = {
     aten.elu_backward.default,
     aten.floor_divide.default,
@@ -113,9 +114,9 @@ UNTAGGED_ELEMENTWISE = {
     aten.softplus_backward.default,
     aten.softshrink_backward.default,
 }
-# Their kernels read the tensor of the forward first.
+# Their kernels take the forward's tensor as the first operand.
 SECOND_OPERAND_FIRST = {aten.leaky_relu_backward.default, aten.threshold_backward.default}
-# As EAGER_LAYOUT, for operators that are decomposed.
+# The same as EAGER_LAYOUT, for operators that are decomposed.
 EAGER_LAYOUT_OF_PARTS = {
     aten.binary_cross_entropy_backward.default: lambda grad, x, *_: torch.empty_like(x),
     aten.channel_shuffle.default: _suggested,
@@ -134,8 +135,8 @@ EAGER_LAYOUT_OF_PARTS = {
 
 
 def iterator_strides(*tensors):
-    """The strides of a result that TensorIterator (ATen/TensorIterator.cpp) makes of these operands; torch's formula for fake tensors gives other
-    ones where operands are broadcast or have dimensions of one element."""
+    """The strides that TensorIterator (ATen/TensorIterator.cpp) gives to the result of these operands. torch's formula for fake tensors differs where
+    operands are broadcast or have dimensions of one element."""
     shape = torch.broadcast_shapes(*[x.shape for x in tensors])
     rank = len(shape)
     contiguous = make_contiguous_strides_for(shape)
@@ -168,14 +169,14 @@ def iterator_strides(*tensors):
 
 
 def _broadcast_strides(x, shape):
-    """A dimension that is broadcast has no stride, one of a single element that stays one keeps its own."""
+    """A broadcast dimension has stride 0; a dimension of one element that is not broadcast keeps its stride."""
     missing = len(shape) - x.dim()
     kept = (0 if _is_one(size) and not _is_one(shape[missing + dim]) else stride for dim, (size, stride) in enumerate(zip(x.shape, x.stride())))
     return [0] * missing + list(kept)
 
 
 def _order(operands, shape, outer, inner):
-    """1 if `outer` has to go outside of what it is tried as, -1 if it may stay, 0 if no operand tells."""
+    """1 if `outer` has to move further out than `inner`, -1 if the order may stay, 0 if no operand decides."""
     for strides in operands:
         a, b = strides[outer], strides[inner]
         if _is_zero(a) or _is_zero(b):
@@ -191,12 +192,12 @@ def _order(operands, shape, outer, inner):
 
 
 def _operands(args, kwargs):
-    # A number in a tensor takes no part in the order.
+    # 0-d tensors do not influence the order.
     return [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor) and x.dim()]
 
 
 def _pointwise(*args, **kwargs):
-    """As TensorIterator lays the result of an elementwise operator."""
+    """An empty tensor with the layout that TensorIterator gives to the result of an elementwise operator."""
     tensors = _operands(args, kwargs)
     return torch.empty_strided(
         torch.broadcast_shapes(*[x.shape for x in tensors]), iterator_strides(*tensors), dtype=tensors[0].dtype, device=tensors[0].device
@@ -204,14 +205,14 @@ def _pointwise(*args, **kwargs):
 
 
 def _iterated(op, rule, /, *args, **kwargs):
-    """An elementwise operator, by its decomposition where it has one, with the strides that TensorIterator gives its result."""
+    """An elementwise operator, decomposed if it has a rule, with the strides that TensorIterator gives to its result."""
     if not _operands(args, kwargs):
         return _keeping(op, rule, None, *args, **kwargs) if rule is not None else NotImplemented
     layout = _pointwise if op not in SECOND_OPERAND_FIRST else lambda first, second, *rest, **named: _pointwise(second, first, *rest, **named)
     return _keeping(op, rule, layout, *args, **kwargs)
 
 
-# These copy the whole storage of their first operand and change the copy: the result lies in it as the operand does in its own.
+# These copy the whole storage of their first operand and change the copy, so the result has the operand's storage offset.
 COPIES_OF_STORAGE = {
     aten.copy.default,
     aten.slice_scatter.default,
@@ -222,17 +223,17 @@ COPIES_OF_STORAGE = {
 
 
 class EagerOffsets:
-    """Where the tensors of one graph begin in their storage as eager's kernels make them; fake kernels of COPIES_OF_STORAGE say 0.
+    """The storage offsets that eager's kernels give to the tensors of one graph; fake kernels of COPIES_OF_STORAGE say 0.
 
-    Nodes are asked for in the graph's order.
+    `of` must be called for the nodes in the graph's order.
     """
 
     def __init__(self):
-        # node -> what eager's offset is beyond the fake one; in elements, and only where there is a difference
+        # node -> eager's offset minus the fake one, in elements; only nodes where they differ
         self.beyond = {}
 
     def of(self, value, node):
-        """The storage offset of `value`, the fake result of a node or an element of it (a `getitem` of that node), in elements."""
+        """The storage offset, in elements, of `value`: the fake result of a node, or one element of its results (a `getitem`)."""
         offset = value.storage_offset()
         if node is None or node.op != "call_function":
             return offset
@@ -253,7 +254,7 @@ class EagerOffsets:
 
     def _kept_offset(self, node):
         x = node.meta["val"]
-        # A tensor that is conjugated or negated lazily is resolved first, one that overlaps itself is copied as any other.
+        # A lazily conjugated or negated tensor is resolved first, and a tensor that overlaps itself is copied without its storage.
         if x.is_conj() or x.is_neg() or any(_is_zero(stride) and not _is_one(size) for stride, size in zip(x.stride(), x.shape)):
             return 0
         return x.storage_offset() + self.beyond.get(node, 0)
@@ -268,7 +269,7 @@ def _is_one(number):
 
 
 def _viewed(node):
-    """The node whose tensor this one's result is a view of, None if it is none or begins at a place of its own."""
+    """The node that this node's result is a view of; None if it is not a view, or has an explicit offset."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return None
     if node.target is aten.as_strided.default and (len(node.args) > 3 or "storage_offset" in node.kwargs):
@@ -298,12 +299,12 @@ def _tensors(values):
     return [x for x in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(x, torch.Tensor)]
 
 
-#: Eager takes some layouts, lays results anew in others and refuses the rest: its own kernels say which.
+#: Their kernels accept some layouts, return another layout for others and refuse the rest, so they stay whole.
 WHOLE_UNLESS_CONTIGUOUS = {aten.nll_loss2d_forward.default, aten.nll_loss2d_backward.default}
 
 
 def _keeping(op, rule, layout, /, *args, **kwargs):
-    """The operator by its decomposition, or as it is where it has none, with eager's strides; NotImplemented where it has to stay whole."""
+    """The operator, decomposed if it has a rule, with eager's strides; NotImplemented if it has to stay whole."""
     if getattr(_nested, "active", False):
         return rule(*args, **kwargs) if rule is not None else NotImplemented
     if all(is_contiguous_or_false(x) for value in (*args, *kwargs.values()) for x in _tensors(value)):
@@ -337,13 +338,13 @@ def _keeping(op, rule, layout, /, *args, **kwargs):
 
 
 def _makes_tensors(op):
-    """Whether the operator's results are tensors of their own."""
+    """Whether the operator's results are fresh tensors."""
     schema = op._schema
     return not schema.is_mutable and all(one.alias_info is None and str(one.type) == "Tensor" for one in schema.returns)
 
 
 def decompositions(table):
-    """OpOverload -> decomposition with eager's strides, for the entries of `table`, for elementwise operators and for those of EAGER_LAYOUT."""
+    """OpOverload -> decomposition with eager's strides, for the entries of `table`, elementwise operators and those of EAGER_LAYOUT."""
     iterated = set(_iterated_operators())
     kept = {
         op: functools.partial(_keeping, op, rule, None)
@@ -356,7 +357,7 @@ def decompositions(table):
 
 
 def _iterated_operators():
-    """Elementwise operators of several tensors. Formulas of torch's that are made of other operators take the order of those."""
+    """Elementwise operators of several tensors. Composite ones are left out, because the operators that they consist of decide the order."""
     for name in sorted(torch._C._dispatch_get_all_op_names()):
         namespace, _, rest = name.partition("::")
         packet, _, overload = rest.partition(".")

@@ -1,1 +1,1 @@
-"""The modes beyond "default": CUDA graphs, and schedules that are measured."""
+"""The modes other than "default": CUDA graphs and autotuning."""

@@ -1,9 +1,9 @@
-"""Modes "max-autotune" and "max-autotune-no-cudagraphs": the schedule of each region is measured, not guessed.
+"""Modes "max-autotune" and "max-autotune-no-cudagraphs": measures the schedules of each region.
 
-Where the compiler knows several schedules of a region (`listSchedules`), the graph is compiled with each in turn and run on made-up arguments of
-the sizes it was traced with; what is faster by a margin stays. Only numbers of candidates come out, `2=1;5=1`, and they are kept
-beside the graph in the disk cache, by device: the next process measures nothing, and two ranks that share a cache agree. A graph that cannot be
-measured keeps the first schedules, counted with its reason.
+If the compiler knows several schedules of a region (`listSchedules`), the graph is compiled with each in turn and run on generated arguments of
+the traced sizes; a schedule that is faster by a margin is taken. The result is only a list of candidates, `2=1;5=1` (region = candidate). It is
+stored in the disk cache, by graph and device, so the next process measures nothing, and ranks that share a cache agree. A graph that cannot be
+measured takes the first schedules and is counted with the reason.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from ..errors import FritError
 from ..logs import log
 from ..sizes import buckets
 
-#: A schedule has to be faster by this factor, or the first stays: a tie must not depend on noise.
+#: A schedule is taken only if its time is below this fraction of the best one's, so that noise does not decide a tie.
 MARGIN = 0.97
 MOST_REGIONS = 32
 _CHOICES = re.compile(r"(\d+=\d+(;\d+=\d+)*)?")
 
 
 def choose(gm, settings, targets_of, native, name):
-    """(the compiler's option `schedule_choices`, what became of it in words, whether something was measured now or before)."""
+    """(the compiler's option `schedule_choices`, the outcome in words, whether schedules were measured now or earlier)."""
     if settings["target"] == "simt":
         return "", "the emulation says nothing about times", False
     device = _device(gm)
@@ -56,11 +56,11 @@ def choose(gm, settings, targets_of, native, name):
 
 
 class NotMeasured(Exception):
-    """Why the schedules of a graph are not measured."""
+    """Raised if the schedules of a graph cannot be measured; the text says why."""
 
 
 class _Search:
-    """One region after the other, each with the best of those before it."""
+    """Tries the regions one after the other, each with the best schedules of those before it."""
 
     def __init__(self, captured, gm, options, native, device):
         self._captured, self._gm, self._options, self._native, self._device = captured, gm, options, native, device
@@ -76,7 +76,7 @@ class _Search:
         self._candidates = {at: count for at, count in enumerate(report.get("schedule_candidates", ())) if count > 1}
 
     def run(self):
-        """({region: candidate} where it is not the first, how many regions were measured)."""
+        """({region: candidate} for each region that does not take the first candidate, how many regions were measured)."""
         choices = {}
         if not self._candidates:
             return choices, 0
@@ -87,19 +87,19 @@ class _Search:
             for region in list(self._candidates)[:MOST_REGIONS]:
                 for candidate in range(1, self._candidates[region]):
                     tried = self._try({**choices, region: candidate}, expected)
-                    # Both lambdas are called in this turn of the loop.
+                    # Both lambdas are called within this iteration.
                     if tried and is_faster(lambda: tried(list(inputs)), lambda: best(list(inputs)), self._device):  # noqa: B023
                         choices, best = {**choices, region: candidate}, tried
         return choices, min(len(self._candidates), MOST_REGIONS)
 
     def _compile(self, choices):
-        # A schedule that cannot be compiled is no candidate.
+        # With `strict`, a schedule that does not compile is an error here, not a retry without it.
         asked = {**self._options, "schedule_choices": choices, "strict": self._options.get("strict", False) or choices != "list"}
         result = self._native.compile(self._captured.json, json.dumps(asked))
         return self._native.load(result.artifact, self._captured.constants, False), json.loads(result.report)
 
     def _try(self, choices, expected):
-        """The graph with these schedules; None where it cannot be made or gives something else."""
+        """The graph compiled with these schedules; None if that fails or the results differ."""
         text = ";".join(f"{region}={candidate}" for region, candidate in sorted(choices.items()))
         try:
             executable, _ = self._compile(text)
@@ -114,7 +114,7 @@ class _Search:
         return executable
 
     def _results(self, executable):
-        """Of arguments that nobody has written to yet."""
+        """The results for fresh arguments."""
         return executable(made_up_inputs(self._gm))
 
 
@@ -129,7 +129,7 @@ def _agree(a, b):
 
 
 def made_up_inputs(gm):
-    """Arguments of the sizes, strides and devices a graph was traced with: floats are random, integers zero, so that they index something."""
+    """Arguments of the sizes, strides and devices that a graph was traced with. Floats are random; integers are zero, which is a valid index."""
     generators = {}
 
     def number(size):
@@ -163,7 +163,7 @@ def made_up_inputs(gm):
 
 
 def is_faster(tried, best, device, seconds=0.05):
-    """Whether `tried` takes less than `best` by the margin: the least of both, measured in turns."""
+    """Whether `tried` is faster than `best` by the margin. Both are measured in turns; the least times count."""
     times = ([], [])
     end = time.perf_counter() + seconds
     for turn in range(200):
@@ -171,7 +171,7 @@ def is_faster(tried, best, device, seconds=0.05):
             found.append(milliseconds(run, device))
         if turn >= 4 and time.perf_counter() > end:
             break
-    # The first of each warms up.
+    # The first run of each is a warm-up.
     return min(times[0][1:]) < MARGIN * min(times[1][1:])
 
 
@@ -201,7 +201,7 @@ def _describe(device):
 
 
 def _read(key):
-    """Choices that were kept, or None."""
+    """The choices in the cache, or None."""
     content = compiled_graphs.read_artifact(key)
     if content is None:
         return None

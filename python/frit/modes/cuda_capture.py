@@ -1,20 +1,20 @@
-"""Calls that operators of torch take part in as CUDA graphs, captured by torch itself: `torch.cuda.CUDAGraph` knows what its allocator, its
-random numbers and its libraries need. The runtime decides what is captured and when (`runtime/cuda/OperatorGraphs.cpp`); the binding calls
-`open`, `capture` and `replay` without knowing CUDA, so a torch without it builds the same binding and tests play this module's part.
+"""CUDA graphs of calls that contain torch operators. torch captures them: `torch.cuda.CUDAGraph` handles its allocator, its random numbers and its
+libraries. The runtime decides what is captured and when (`runtime/cuda/OperatorGraphs.cpp`). The binding calls only `open`, `capture` and
+`replay`, so it builds against a torch without CUDA, and tests can replace this module.
 
-What is captured has just been run on this thread: modules are loaded and libraries have their handles. Nothing is waited for."""
+A call is captured after it has run on this thread, so modules are loaded and libraries have their handles. Nothing here waits for the GPU."""
 
 import contextlib
 import weakref
 
 import torch
 
-# Captures that could not begin: torch's allocator may still ask them which streams are theirs.
+# Captures that failed to begin. They are kept alive, because torch's allocator may still ask them for their streams.
 _BROKEN = []
 
 
 class Shared:
-    """What the graphs that are launched on one stream share: the stream they are captured on, and memory, for they run one after the other."""
+    """The resources that graphs launched on one stream share: a capture stream, and memory, because they run one after the other."""
 
     def __init__(self):
         self.stream = torch.cuda.Stream()
@@ -23,7 +23,7 @@ class Shared:
         self._pool = None
 
     def pool(self):
-        """torch forgets a pool with its last graph, and does not take its handle again."""
+        """The handle of the memory pool. torch releases a pool with its last graph and then refuses the old handle."""
         if self._pool is None or not self._graphs:
             self._pool = torch.cuda.graph_pool_handle()
         return self._pool
@@ -38,7 +38,7 @@ def open():
 
 @torch._dynamo.disable
 def capture(shared, body):
-    """A graph of what body() launches, and the address by which the driver launches it; 0 where this torch does not tell."""
+    """Captures the launches of body(): (graph, the handle by which the driver launches it, or 0 if this torch does not provide one)."""
     graph = torch.cuda.CUDAGraph()
     with _libraries_apart(), torch.cuda.stream(shared.stream):
         _begin(graph, shared)
@@ -52,17 +52,17 @@ def capture(shared, body):
 
 @torch._dynamo.disable
 def replay(graph):
-    """On the current stream; torch moves its generators on by what the graph draws."""
+    """Launches a graph on the current stream; torch advances its generators by the graph's draws."""
     graph.replay()
 
 
 def _begin(graph, shared):
     pool = shared.pool()
     try:
-        # Other threads may allocate and wait meanwhile.
+        # thread_local: other threads may allocate and synchronise during the capture.
         graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     except BaseException:
-        # Memory of this thread would go to the pool from here on.
+        # Undo the pool, or later allocations of this thread would go to it.
         _BROKEN.append(graph)
         shared._pool = None
         with contextlib.suppress(RuntimeError):
@@ -72,8 +72,9 @@ def _begin(graph, shared):
 
 @contextlib.contextmanager
 def _libraries_apart():
-    """Workspaces of cuBLAS are kept by stream. One made in a capture lies in the graph's memory, and must not serve what comes later; one made
-    before must not go into the graph, because it may be given away. cuDNN must not empty the allocator's cache while it measures."""
+    """Separates the libraries' memory from the graph's. cuBLAS keeps a workspace per stream: one allocated during a capture is in the graph's memory
+    and must not be used later; one allocated before must not be captured, because it may be freed. cuDNN must not empty the allocator's cache while
+    it benchmarks."""
     torch._C._cuda_clearCublasWorkspaces()
     empties = torch._C._cuda_get_conv_benchmark_empty_cache()
     torch._C._cudnn_set_conv_benchmark_empty_cache(False)

@@ -1,7 +1,7 @@
-"""What the modes beyond "default" ask of an executable: CUDA graphs (`cuda_graphs`) and measured schedules (`autotune`).
+"""Applies the modes other than "default" to an executable: CUDA graphs (`cuda_graphs`) and measured schedules (`autotune`).
 
-Neither is ever silent. A call that runs without a graph is counted under its reason (`not_captured` in an executable's counters, in
-`frit.explain` and in torch's `counters["frit"]`), and so is a graph whose schedules nobody measured.
+Exceptions are counted by reason: calls that run without a CUDA graph (`not_captured` in an executable's counters, in `frit.explain` and in torch's
+`counters["frit"]`), and graphs whose schedules were not measured.
 """
 
 import re
@@ -13,7 +13,7 @@ from . import cuda_capture
 
 
 def apply(executable, gm, stage, settings, report, tuned):
-    """Before the first call of an executable. `tuned`: what became of its schedules, and whether they were measured."""
+    """Called before the first call of an executable. `tuned`: the outcome of autotuning in words, and whether schedules were measured."""
     if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
         executable.capture_graphs(static_inputs(gm, stage), cuda_capture, kept_results(gm, stage), kept_inputs(gm, stage))
     if tuned:
@@ -24,7 +24,7 @@ def apply(executable, gm, stage, settings, report, tuned):
 
 
 def static_inputs(gm, stage):
-    """Numbers of the arguments that are parameters or buffers: Dynamo says which of the forward's are; a backward's keep their names."""
+    """Numbers of the arguments that are parameters or buffers. Dynamo knows those of the forward; in the backward they have the same names."""
     context = torch._guards.TracingContext.try_get()
     fixed = set(context.fw_metadata.static_input_indices or ()) if context is not None and context.fw_metadata is not None else set()
     names = [node.name for node in gm.graph.nodes if node.op == "placeholder"]
@@ -35,8 +35,8 @@ def static_inputs(gm, stage):
 
 
 def kept_results(gm, stage):
-    """Numbers of the results that autograd keeps for the backward and gives back to nobody else. It lets go of them when that has run; of
-    those it does not check the versions of, later."""
+    """Numbers of the results that only autograd holds, until the backward has run. Results saved without a version check may be held longer
+    and do not count."""
     context = torch._guards.TracingContext.try_get()
     if stage != "forward" or context is None or context.fw_metadata is None:
         return ()
@@ -47,13 +47,13 @@ def kept_results(gm, stage):
 
 
 def kept_inputs(gm, stage):
-    """Numbers of the arguments of a backward that are neither the forward's nor gradients: its forward has made them."""
+    """Numbers of a backward's arguments that its forward has computed: neither arguments of the forward nor gradients."""
     names = [node.name for node in gm.graph.nodes if node.op == "placeholder"] if stage == "backward" else []
     return tuple(number for number, name in enumerate(names) if not re.match(r"(primals|tangents)_\d+$", name))
 
 
 def merge_reasons(total, stats, name):
-    """Adds what an executable counted by reasons: calls without a graph (`not_captured`), graphs that serve one size only."""
+    """Adds the counters by reason of an executable: calls without a graph (`not_captured`), graphs that serve one size only."""
     for why, number in stats.get(name, {}).items():
         total[why] = total.get(why, 0) + number
 
@@ -67,7 +67,7 @@ def in_bytes(count):
 
 
 def lines(graph):
-    """Of `frit.explain`: what became of the mode."""
+    """The lines of `frit.explain` on CUDA graphs and autotuning."""
     if graph.get("graph_captures") or graph.get("graph_replays"):
         replays = f"{graph['graph_replays']} replays ({graph['graph_updates']} with other sizes than before)"
         yield f"  CUDA graphs: {graph['graph_captures']} captured, {replays}, {graph['graph_evictions']} dropped"

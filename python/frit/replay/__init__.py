@@ -1,1 +1,1 @@
-"""Failures that are run again: the program of a repro.py, and `frit bisect`, which cuts it down."""
+"""Repeats failures: runs the program of a repro.py, and reduces it (`frit bisect`)."""

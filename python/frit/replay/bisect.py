@@ -1,8 +1,8 @@
-"""`frit bisect script.py`: which graph of a program differs from ATen, where in it, which pass it takes, and the smallest graph that shows it.
+"""`frit bisect script.py`: finds the graph that differs from ATen, the operator, the responsible pass, and the smallest failing graph.
 
-The script runs once, verified, in a process of its own; its first difference leaves a folder with the arguments. From there on that graph alone is
-compiled: with each pass off in turn, then smaller and smaller, values of ATen in place of what made them. What is left is written as a
-folder like all others (`frit.verify.repro`).
+The script runs once, verified, in a process of its own; the first difference leaves a folder with the arguments. From then on only that graph is
+compiled: first with each pass off in turn, then smaller and smaller, with ATen's values in place of the operators cut off. The result is
+a folder as of any failure (`frit.verify.repro`).
 """
 
 import os
@@ -21,7 +21,7 @@ from ..verify.calls import Check, settings_of_part
 from ..verify.differences import Difference
 from .program import load
 
-#: What each pass is switched off by.
+#: The options that switch each pass off.
 SWITCHES = {
     "fusion": {"fusion": False},
     "padding": {"padding": "off"},
@@ -31,13 +31,13 @@ SWITCHES = {
     "approximation": {"numerics": "eager"},
     "random": {"random": "torch"},
 }
-#: Numbers as eager's are made by library calls in the program's order alone: without approximation no layout is changed.
+#: `numerics="eager"` also keeps the program's order of dims, so without approximation layouts do not change either.
 _ALSO_WITHOUT = {"approximation": "layout"}
 _MOST_TRIES = 80
 
 
 def of_script(script, arguments, calls, out, say=print):
-    """The exit status: 1 where a difference was found, 0 where none was, 2 where the script fails otherwise."""
+    """The exit status: 1 if a difference was found, 0 if none was, 2 if the script itself fails."""
     if os.path.isdir(script) or os.path.basename(script) == "repro.py":
         return of_program(load(script), out, say)
     folder = out or tempfile.mkdtemp(prefix="frit-bisect-")
@@ -94,7 +94,7 @@ def of_program(program, out=None, say=print):
 
 
 class Case:
-    """A graph, the arguments of the call that differs, and how it is compiled."""
+    """A graph, the arguments of the failing call, and how the graph is compiled."""
 
     def __init__(self, gm, arguments, settings, stage, seed, expected):
         self.gm, self.arguments, self.stage, self.seed, self._expected = gm, arguments, stage, seed, expected
@@ -111,7 +111,7 @@ class Case:
         return list(dict.fromkeys(x.device for x in self.arguments if isinstance(x, torch.Tensor)))
 
     def differences(self, changed=None, gm=None, arguments=None):
-        """Those of the graph, or of another one with its arguments. Where the program fails to compile, that it does so again is one."""
+        """The differences of this graph, or of another one with its arguments. If a CompileError is the failure, its recurrence counts as one."""
         settings = {**self._settings, **(changed or {})}
         if gm is not None:
             settings = {**settings_of_part(settings), "fallback": settings["fallback"]}
@@ -131,7 +131,7 @@ class Case:
         return found
 
     def other_schedules(self):
-        """The second schedule of each region that has one."""
+        """The option that selects the second schedule of each region that has one."""
         try:
             _, report = backend.build(capture(self.gm), {**self._settings, "schedule_choices": "list"}, "bisect")
         except Exception:
@@ -142,7 +142,7 @@ class Case:
     # -- smaller -------------------------------------------------------------------------------------
 
     def smallest(self, place, found):
-        """(graph, arguments, difference) of the smallest graph that was found to be wrong."""
+        """(graph, arguments, difference) of the smallest wrong graph that was found."""
         values = self._values()
         for results in self._starts(place, found):
             self._tries = 0
@@ -152,7 +152,7 @@ class Case:
         return self.gm, self.arguments, found[0]
 
     def _values(self):
-        """What each node has in a run by ATen."""
+        """node -> its value in a run by ATen."""
         seen = {node: None for node in self.gm.graph.nodes if node.op == "call_function"}
         torch.manual_seed(self.seed)
         reference.eager(self.gm, reference.copied(self.arguments), seen)
@@ -160,7 +160,7 @@ class Case:
         return {**seen, **dict(zip(placeholders, self.arguments))}
 
     def _starts(self, place, found):
-        """Lists of results to look at alone, the shortest first."""
+        """Lists of results with which to begin, the shortest first."""
         results = self.check()._result_nodes()
         if place.node is not None and place.node.op == "call_function":
             yield [place.node]
@@ -186,7 +186,7 @@ class Case:
             if best is None and not inputs:
                 return None
             distance *= 2
-        # One value after the other, from the results backwards.
+        # Then turn one value after the other into an argument, from the results backwards.
         for node in reversed(list(self.gm.graph.nodes)):
             if node in cuttable and node not in inputs and node in locate.ancestors(results, inputs) and node.op == "call_function":
                 smaller = self._wrong(results, inputs | {node}, values)
@@ -196,7 +196,7 @@ class Case:
 
     @staticmethod
     def _beyond(results, cuttable, distance):
-        """Values that many steps before the results, and what lies further only where it cannot become an argument."""
+        """The values `distance` steps before the results. Where one cannot become an argument, the nearest ones before it that can."""
         inputs, front, seen = set(), set(results), set(results)
         while front:
             following = set()
@@ -213,7 +213,7 @@ class Case:
         return inputs - seen
 
     def _wrong(self, results, inputs, values):
-        """(graph, arguments, difference) where the results differ with `inputs` as arguments, else None."""
+        """(graph, arguments, difference) if the results differ with `inputs` as arguments, else None."""
         self._tries += 1
         if self._tries > _MOST_TRIES:
             return None

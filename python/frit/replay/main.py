@@ -1,4 +1,4 @@
-"""`python repro.py`: the last line of each script comes here."""
+"""`python repro.py`: the last line of each script calls `run_script`."""
 
 import argparse
 import sys
@@ -10,9 +10,9 @@ from .program import Program
 
 
 def main(module):
-    """`python repro.py`: 1 where the failure shows again, 2 where another one does, 0 where all is well."""
+    """The exit status of `python repro.py`: 1 if the failure occurs again, 2 if another one does, 0 if none does."""
     parser = argparse.ArgumentParser(description=f"repeats a {module.FAILURE} of frit")
-    parser.add_argument("--minify", action="store_true", help="look for the smallest graph that shows it (as `frit bisect` does)")
+    parser.add_argument("--minify", action="store_true", help="find the smallest failing graph (as `frit bisect` does)")
     chosen = parser.parse_args()
     program = Program(module)
     if chosen.minify:
@@ -30,5 +30,5 @@ def main(module):
 
 
 def run_script(module_name):
-    """The last line of a script."""
+    """Called in the last line of a script."""
     sys.exit(main(sys.modules[module_name]))

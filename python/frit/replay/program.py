@@ -1,4 +1,4 @@
-"""The graph of a repro.py as a program: compiled and called again, verified."""
+"""The graph of a repro.py as a program, which can be compiled and called again, verified."""
 
 import importlib.util
 import os
@@ -10,12 +10,12 @@ from .. import backend, options
 from ..verify.repro import DATA, SCRIPT
 from . import words
 
-#: How a script compiles, whatever the program asked.
+#: The options of every script, which override the program's.
 AGAIN = {"verify": 1, "verify_action": "raise", "repro_dir": "off", "cache": False}
 
 
 class Program:
-    """A graph as a repro.py has it: the FX graph with its symbols, options, and how to call it."""
+    """The contents of a repro.py: the FX graph with its symbols, the options and the arguments."""
 
     def __init__(self, module):
         self.module = module
@@ -25,20 +25,20 @@ class Program:
         self.folder = os.path.dirname(os.path.abspath(module.__file__))
 
     def graph(self):
-        """(GraphModule with fake values, the fake arguments, options under the names that its sizes have now)."""
+        """(GraphModule with fake values, the fake arguments, options with the present names of its sizes)."""
         gm, fakes, names = words.traced(self.module)
         requests = re.sub(r"(?<=%)\w+", lambda name: names.get(name[0], name[0]), self.settings.get("symbol_buckets", ""))
         return gm, fakes, {**self.settings, "symbol_buckets": requests, "symbol_names": {}, **AGAIN}
 
     def arguments(self):
-        """Those of the call that failed, or such as the graph was traced with."""
+        """The arguments of the failed call, or arguments like those the graph was traced with."""
         data = os.path.join(self.folder, DATA)
         if os.path.exists(data):
             return torch.load(data)
         return words.made(self.module)
 
     def run(self, **changed):
-        """Compiles and calls it, verified; raises what goes wrong."""
+        """Compiles the graph and calls it, verified; raises the failure."""
         gm, fakes, settings = self.graph()
         run = backend.compile_graph(gm, fakes, settings={**settings, **changed}, stage=self.stage)
         torch.manual_seed(self.module.SEED)
@@ -46,14 +46,14 @@ class Program:
 
 
 def _settings(written):
-    """Options as they were, with today's defaults for those that did not exist."""
+    """The recorded options, with today's defaults for options that did not exist then."""
     known = {name: value for name, value in written.items() if name in options.REGISTRY}
     inner = {name: value for name, value in written.items() if name not in options.REGISTRY}
     return {**options.resolve(None, {}), **known, **inner}
 
 
 def load(path):
-    """The Program of a folder or of its script."""
+    """The Program of a repro folder or of its script."""
     path = os.path.join(path, SCRIPT) if os.path.isdir(path) else path
     spec = importlib.util.spec_from_file_location("frit_repro_script", path)
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""The words of a repro.py: its graph with fake values, and arguments of the shapes that it says."""
+"""The functions that a repro.py uses (`tensor`, `size`, `constant`, `put`), and its graph and arguments made from them."""
 
 import functools
 import re
@@ -51,7 +51,7 @@ class tensor:  # noqa: N801 (a word of the scripts)
 
 
 class size:  # noqa: N801
-    """A size that varies, as an expression of symbols."""
+    """A dynamic size, as an expression of symbols."""
 
     def __init__(self, expression):
         self.expression = expression
@@ -66,7 +66,7 @@ def constant(listed, dtype, device, sizes, strides, offset):
 
 
 def put(module, target, value):
-    """Sets an attribute of modules in modules."""
+    """Sets an attribute by its dotted path."""
     *path, last = target.split(".")
     for name in path:
         if not hasattr(module, name):
@@ -92,7 +92,7 @@ def _evaluate(expression, values):
 
 
 def made(module):
-    """Arguments of the call that failed, or such as the graph was traced with."""
+    """The arguments of the failed call, or arguments like those the graph was traced with."""
     hints = {name: hint for name, (hint, *_) in module.SYMBOLS.items()}
     storages, given = {}, module.CALL if module.CALL is not None else module.INPUTS
     return [
@@ -106,7 +106,7 @@ class _Tracer(torch.fx.Tracer):
 
 
 def traced(module):
-    """(GraphModule, fake arguments, what each symbol is called now) of a script: the graph as written, with a value for each node."""
+    """(GraphModule with a fake value for each node, fake arguments, the present name of each symbol) of a script."""
     from torch._dynamo.source import ConstantSource
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv

@@ -1,1 +1,1 @@
-"""What a program compiled to and what ran of it: `frit.explain`, `frit.counts`, and why Dynamo compiled again."""
+"""Reports on compiled programs: `frit.explain`, `frit.counts`, and the reasons for recompilations."""

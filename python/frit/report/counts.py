@@ -8,7 +8,7 @@ from .. import backend
 from ..modes.cuda_graphs import merge_reasons
 from ..sizes.buckets import waste
 
-#: Counters of what buckets and padding did to a graph, which `frit.explain` shows for each.
+#: The counters of buckets and padding of a graph; `frit.explain` shows them for each graph.
 COUNTED = (
     "padded_elements",
     "logical_elements",
@@ -17,7 +17,7 @@ COUNTED = (
     "specialized_calls",
     "specialize_failures",
 )
-#: The same of CUDA graphs.
+#: The counters of CUDA graphs.
 GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
 _SUMMED = ("calls", "kernel_launches", "aten_calls", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 

@@ -1,8 +1,8 @@
-"""`frit.explain(fn)(*args)`: what a function compiles to, without reading logs.
+"""`frit.explain(fn)(*args)`: shows what a function compiles to.
 
-It compiles and runs `fn` once under a fresh Dynamo state with the real backend, and its backward where results
-need gradients (no `.grad` is written), and collects each graph's report: the kernels and the operators they hold, the operators left to ATen or Python with the
-reason, the user's source lines, and how much memory the run took beyond its arguments.
+It compiles and runs `fn` once with frit under a fresh Dynamo state, and its backward if results need gradients (no `.grad` is written). The report
+of each graph lists its kernels with their operators, the operators left to ATen or Python with the reason, the user's source lines, and the memory
+that the run took beyond its arguments.
 """
 
 import functools
@@ -18,7 +18,7 @@ from .recompiles import Watch, sizes_of
 
 
 class Explanation:
-    """Reports of all graphs of one run; printable, and as JSON."""
+    """The reports of all graphs of one run, as text (`print`) or JSON (`to_json`)."""
 
     def __init__(self, graphs, recompiles=()):
         self.graphs = graphs
@@ -77,7 +77,7 @@ class Explanation:
 
 
 def _guards(graph):
-    """What the graph assumes of sizes, one line each; strides and separate memory go without saying, in one line."""
+    """The graph's assumptions about sizes, one line each; those about strides and separate memory are only counted, in one line."""
     quiet = ("strides", "disjoint")
     for guard in graph["guards"]:
         if guard["kind"] not in quiet:
@@ -91,7 +91,7 @@ def _guards(graph):
 
 
 def _bucket(entry):
-    """One line: what a size rounds up to, whether that is used, and what it costs."""
+    """One line: the buckets of a size, whether they are used, and their waste."""
     sizes = entry["sizes"]
     shown = f"{sizes[0]} to {sizes[-1]}, {len(sizes)} sizes" if entry["policy"] == "ramp" or len(sizes) > 12 else f"{sizes}"
     head = f"buckets {' = '.join(entry['names'])}: {entry['policy']} {shown}"
@@ -104,7 +104,7 @@ def _bucket(entry):
 
 
 def _padding(graph):
-    """Which library calls got larger operands, and what that wrote beyond the logical sizes."""
+    """The library calls with padded operands, and how many padded elements were written."""
     for note in graph["padding"]:
         yield f"  padded {note['op']}: {note['sizes']} to {note['padded']} ({note['why']})"
     if graph.get("padded_elements"):
@@ -146,10 +146,10 @@ def _differentiate(results):
 
 
 def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
-    """A function that takes `fn`'s arguments, runs it once compiled, and returns an Explanation.
+    """Returns a function that takes `fn`'s arguments, compiles `fn`, runs it once, and returns an Explanation.
 
-    `explain(fn).over([(x, y), ...])` makes several calls, each of the arguments in a tuple (or keywords in a dict), and
-    also says why Dynamo compiled again for some of them.
+    `explain(fn).over([(x, y), ...])` makes several calls, each with the arguments in a tuple (or keywords in a dict), and
+    also says why Dynamo recompiled for some of them.
     """
 
     def run(*args, **kwargs):

@@ -1,8 +1,8 @@
-"""Why Dynamo compiled a function again, in the user's words.
+"""Explains why Dynamo recompiled a function.
 
-frit compiles each graph it is handed once, for all sizes. What remains are recompilations that Dynamo asks for
-before any backend is reached: it guards sizes 0 and 1, sizes that were equal by chance, declared ranges and the
-program's own conditions. torch says which guard failed; here that becomes the input, the line and what to do about it.
+frit compiles each graph once, for all sizes. The remaining recompilations are requested by Dynamo before any backend is called: it guards sizes 0
+and 1, sizes that were equal by chance, declared ranges and the program's own conditions. torch reports the failed guard; this module translates it
+to the input, the source line and what to do.
 """
 
 import os
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"^(?P<of>[\w.\[\]']+) == (?P<was>-?\d+)\b")
 
 @dataclass
 class Recompile:
-    """One more compilation of a function. `remedy` is what makes it unnecessary; `guard` is torch's own text."""
+    """One recompilation of a function. `remedy` says how to avoid it; `guard` is torch's text of the failed guard."""
 
     kind: str
     function: str
@@ -147,13 +147,13 @@ def _program(of, condition, source):
 
 
 class Watch:
-    """Collects the recompilations of a sequence of calls."""
+    """Collects the recompilations during a sequence of calls."""
 
     def __init__(self):
         self.found = []
 
     def call(self, function, args, kwargs, sizes=None):
-        """Runs `function` and notes what Dynamo compiled again for it."""
+        """Runs `function` and notes the recompilations."""
         from torch._dynamo.utils import get_compilation_metrics, guard_failures
 
         known = {id(metric): metric for metric in get_compilation_metrics()}
@@ -168,7 +168,7 @@ class Watch:
 
     @staticmethod
     def _best(metric, guard_failures, failed, sizes):
-        """Every graph kept so far has failed; the reason to name is that of the most general one."""
+        """The guards of all graphs so far have failed; reports the reason of the most general graph."""
         definition = f"{os.path.basename(metric.co_filename or '?')}:{metric.co_firstlineno} in {metric.co_name}"
         reasons = [metric.recompile_reason]
         for code, texts in guard_failures.items():

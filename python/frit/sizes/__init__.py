@@ -1,1 +1,1 @@
-"""Sizes that vary: bucket lists, counts of real sizes, and kernels specialised for one bucket."""
+"""Dynamic sizes: bucket lists, recorded sizes, and kernels specialised for one bucket."""

@@ -1,9 +1,9 @@
 """Bucket lists by argument and dimension, as the user's source names them.
 
-`options={"buckets": {"x[0]": [8, 16, 32], "input_ids[1]": "ramp"}}`. The compiler knows sizes by torch's symbols, which
-are hashes; here the keys are found among the sources Dynamo noted for the graph's inputs. What a key cannot
-be is an error with the keys that exist. A key of a size that does not vary in this graph is fine: with automatic dynamic
-shapes the first graph is static, and after a graph break an argument belongs to the graph that uses it.
+`options={"buckets": {"x[0]": [8, 16, 32], "input_ids[1]": "ramp"}}`. The compiler knows sizes by torch's symbols, whose names are
+hashes; this module looks the keys up among the sources that Dynamo recorded for the graph's inputs. An invalid key is an error that lists the
+valid ones. A key of a size that is static in this graph is allowed: with automatic dynamic shapes the first graph is static, and after a graph
+break an argument belongs to the graph that uses it.
 """
 
 import json
@@ -16,12 +16,12 @@ from ..options import AFTERWARDS
 
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 
-# Keys that some graph had, by the `buckets` option they came from: a later graph of the program need not have them.
+# The keys that some graph had, by `buckets` option: later graphs of the program need not have them.
 _MET = {}
 
 
 def resolve(settings, gm, example_inputs):
-    """`settings` with buckets by symbol, and the user's names of each symbol, for a Dynamo graph."""
+    """`settings` with the bucket lists by symbol, and the user's names of each symbol, for a Dynamo graph."""
     if not hasattr(gm, "graph"):
         return {**settings, "symbol_buckets": "", "symbol_names": {}}
     sizes = _sizes_by_name(gm, example_inputs)
@@ -45,7 +45,7 @@ def resolve(settings, gm, example_inputs):
 
 
 def for_compiler(settings):
-    """Settings without the user's names of sizes: a graph is the same under other names, and the compiler knows symbols."""
+    """Settings without the user's names of sizes, which the compiler does not need and which must not change a cache key."""
     left_out = ("buckets", "symbol_names", *AFTERWARDS)
     return {key: value for key, value in settings.items() if key not in left_out}
 
@@ -55,7 +55,7 @@ def _text(value):
 
 
 def _find(key, sizes, option, names):
-    """The symbol (str) or constant that a key names; None if the key is of another graph."""
+    """The symbol (str) or constant that a key names; None if the key belongs to another graph."""
     met = _MET.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
     dimension = _DIMENSION.match(key)
     plain = f"{dimension['of']}[{int(dimension['dim'])}]" if dimension else key
@@ -79,12 +79,12 @@ def _known(sizes):
 
 
 def _sizes_by_name(gm, example_inputs):
-    """Name of each size an argument has -> symbol, constant, or a tuple with the text of what it follows from."""
+    """The name of each size of an argument -> its symbol, its value if constant, or a tuple with its expression as text."""
     return {name: size for name, _, _, size in _sizes(gm, example_inputs)}
 
 
 def places(gm, example_inputs):
-    """(name, argument, dimension or None) of each size that varies, where it is met first."""
+    """(name, argument, dimension or None) of the first occurrence of each dynamic size."""
     found = {}
     for name, argument, dim, size in _sizes(gm, example_inputs):
         if isinstance(size, str):
@@ -93,10 +93,10 @@ def places(gm, example_inputs):
 
 
 def _sizes(gm, example_inputs):
-    # Where arguments come in lists, as compiled autograd's, there is a module around the graph: they have no names.
+    # If arguments come in lists (compiled autograd), a wrapper module without a graph is passed; its arguments have no names.
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if hasattr(gm, "graph") else []
     for argument, (node, value) in enumerate(zip(placeholders, example_inputs)):
-        # Dynamo hands over the tensors of the call; their symbolic sizes are on the node.
+        # Dynamo passes the tensors of the call; the node has their symbolic sizes.
         value = node.meta.get("example_value", value)
         source = getattr(node.meta.get("grapharg"), "source", None)
         name = readable(source.name if source is not None else node.name)
@@ -121,7 +121,7 @@ def readable(source):
 
 
 def _variables_of_frame():
-    """Names of the arguments and variables of the frame that is being compiled; none where Dynamo does not say."""
+    """Names of the arguments and variables of the frame that is being compiled; empty if Dynamo does not provide it."""
     try:
         from torch._dynamo.symbolic_convert import InstructionTranslator
 
@@ -132,7 +132,7 @@ def _variables_of_frame():
 
 
 def waste(entry):
-    """Percent of what is computed or held at bucket size that is beyond the logical sizes, over the calls so far."""
+    """The percentage of bucket sizes that is padding, over the calls so far."""
     return 100 * (1 - entry["logical"] / entry["padded"]) if entry.get("padded") else 0.0
 
 

@@ -1,12 +1,12 @@
-"""Counting the sizes of real calls, from which `frit-compile --sizes` computes buckets.
+"""Counts the sizes of real calls, from which `frit-compile --sizes` computes buckets.
 
     with frit.record_sizes("seen.json"):
         model = torch.compile(model, backend="frit", dynamic=True)
         serve(model)
 
-or FRIT_RECORD_SIZES=seen.json for a program as it is. The file says how often each size of each argument dimension that varies was
-seen: `{"ids[1]": {"17": 120, "64": 3}}`. What was compiled before the recording began runs as it did, uncounted: a
-call that counts costs Python, and nobody else pays for that.
+or FRIT_RECORD_SIZES=seen.json for an unchanged program. The file says how often each size of each dynamic dimension was seen:
+`{"ids[1]": {"17": 120, "64": 3}}`. Functions that were compiled before the recording began are not counted, because counting adds Python code
+to each call.
 """
 
 import atexit
@@ -31,7 +31,7 @@ class SizeRecord:
         self._lock = threading.Lock()
 
     def watched(self, compiled, places):
-        """`compiled`, which counts at every call; `places` are (name, argument, dimension or None) of the sizes that vary."""
+        """Wraps `compiled` to count each call; `places` are (name, argument, dimension or None) of the dynamic sizes."""
 
         @functools.wraps(compiled)
         def run(*args):
@@ -59,7 +59,7 @@ class SizeRecord:
 
 @contextlib.contextmanager
 def record_sizes(path=None):
-    """Counts the sizes of calls to what is compiled inside; writes them to `path` at the end, also after an exception."""
+    """Counts the sizes of calls of functions compiled inside; writes them to `path` at the end, also after an exception."""
     record = SizeRecord()
     _ACTIVE.append(record)
     try:
@@ -72,7 +72,7 @@ def record_sizes(path=None):
 
 @functools.cache
 def _of_environment():
-    """The record FRIT_RECORD_SIZES asks for, written when the process ends."""
+    """The record for FRIT_RECORD_SIZES, written when the process ends."""
     path = os.environ.get("FRIT_RECORD_SIZES")
     if not path:
         return None
@@ -89,7 +89,7 @@ def _of_environment():
 
 
 def watch(compiled, places):
-    """`compiled` with every record that is being made now counting its calls; `places` is called only if there is one."""
+    """Wraps `compiled` so that every active record counts its calls; `places` is called only if there is a record."""
     records = [*_ACTIVE, *filter(None, [_of_environment()])]
     found = places() if records else ()
     for record in records if found else ():

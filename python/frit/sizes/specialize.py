@@ -1,9 +1,9 @@
-"""Kernels for single buckets, compiled in the background while those for all sizes serve.
+"""Compiles specialised kernels for single buckets in the background, while the generic kernels run.
 
-`options={"bucket_policy": "specialize"}`. An executable counts which buckets its calls meet; one that is met a second time is
-compiled for, in a thread of its own, from the text the graph was captured as: no torch object is looked at there, and the
-compiler runs without the interpreter lock. What was made is installed between two calls. Its results are the bits of the kernels for all
-sizes, so nobody can see when it takes over. Whatever goes wrong is logged and counted, and the kernels for all sizes go on.
+`options={"bucket_policy": "specialize"}`. An executable counts the buckets of its calls. When one is used a second time, a background thread
+compiles kernels for it from the captured text; it touches no torch object and does not hold the interpreter lock while it compiles. The new
+kernels are installed between two calls. Their results are bit for bit those of the generic kernels, so the switch is not visible. A failure is
+logged and counted, and the generic kernels stay in use.
 """
 
 import atexit
@@ -24,7 +24,7 @@ from ..logs import artifact, log
 
 
 class Specializer:
-    """What it takes to compile a graph again for a bucket. Lives as long as the executable, whose attribute it is."""
+    """Compiles a graph again for a bucket. It is an attribute of the executable and lives as long."""
 
     def __init__(self, executable, captured, settings, report, name):
         self._executable = weakref.ref(executable)
@@ -34,23 +34,23 @@ class Specializer:
         self._settings = settings
         self._name = name
         if isinstance(report, KeptReport):
-            # Sizes by the names that the text has.
+            # The text has the names of sizes of the program it was compiled for.
             self._settings, report = report.settings_as_compiled(settings), report.as_compiled
         used = sorted((entry for entry in report["buckets"] if entry["index"] >= 0), key=lambda entry: entry["index"])
         self._sizes = [(entry["symbol"], entry["sizes"]) for entry in used]
 
     def want(self, buckets):
-        """Asks for kernels of these buckets, one entry a list; called from the call that met them, so it only takes a note."""
+        """Requests kernels for these buckets, one entry per list. It runs inside a call, so it only queues the request."""
         _worker().put(self, buckets)
 
     def ranges(self, buckets):
-        """`s77=9:16;s3=1:8`: the sizes that fall into these entries. A symbol's own least size bounds the first."""
+        """`s77=9:16;s3=1:8`: the ranges of the sizes in these buckets. Below the first entry, the symbol's own minimum applies."""
         return ";".join(
             f"{symbol}={sizes[entry - 1] + 1 if entry else -(1 << 62)}:{sizes[entry]}" for (symbol, sizes), entry in zip(self._sizes, buckets)
         )
 
     def make(self, buckets, library):
-        """Compiles and installs; in the background."""
+        """Compiles and installs the kernels; runs in the background thread."""
         executable = self._executable()
         if executable is None:
             return
@@ -65,7 +65,7 @@ class Specializer:
                 if key:
                     compiled_graphs.keep_artifact(key, content, pack_source(self._text, asked, library.identity()))
             library.specialize(executable, buckets, content, self._constants)
-        except Exception as error:  # the kernels for all sizes serve on
+        except Exception as error:  # the generic kernels stay in use
             executable.note_failed_specialization()
             log.warning("%s: no kernels for %s, those for all sizes serve: %s", self._name, ranges, error)
             return
@@ -73,7 +73,7 @@ class Specializer:
 
 
 class _Worker:
-    """A queue and the one thread that empties it, begun when it is first needed."""
+    """A queue and its one thread, which starts when it is first needed."""
 
     def __init__(self):
         self._changed = threading.Condition()
@@ -104,7 +104,7 @@ class _Worker:
             specializer = reference()
             if specializer is not None:
                 specializer.make(buckets, native.compiler())
-            # An executable that nobody else holds goes now, not at the next round.
+            # Drop the reference now, or an executable that nobody else holds would live until the next request.
             del specializer
 
     def wait(self, timeout=None):
@@ -117,7 +117,7 @@ class _Worker:
             self._changed.notify_all()
 
     def stop(self):
-        """What is under way is finished, nothing else is begun: the compiler must not run into the end of the process."""
+        """Finishes the running compilation and starts no other, because the compiler must not run while the process ends."""
         with self._changed:
             self._stopped = True
             self._waiting.clear()
@@ -125,7 +125,7 @@ class _Worker:
 
 
 def _yield_to_others():
-    """Where a thread has a priority of its own, this one comes after those that call."""
+    """Lowers the priority of this thread, where threads have their own priority."""
     with contextlib.suppress(OSError, AttributeError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
@@ -146,7 +146,7 @@ def _stop():
 
 
 def forget():
-    """Drops what has not begun."""
+    """Drops the requests that have not begun."""
     for worker in _WORKERS:
         worker.forget()
 
@@ -157,16 +157,16 @@ def wait_for_background(timeout=None):
 
 
 def attach(executable, captured, settings, report, name):
-    """Lets an executable ask for kernels of its buckets, where it has any and its graph can be compiled again."""
+    """Lets an executable request kernels for its buckets, if it has any and its graph can be compiled again."""
     if captured.callbacks or not captured.json or not hasattr(executable, "watch_buckets"):
         return
     if report.get("retries"):
-        return  # kernels of another try would not be these
+        return  # after a retry, another compilation may give other kernels
     specializer = Specializer(executable, captured, settings, report, name)
     if specializer._sizes:
         executable._specializer = specializer
         executable.watch_buckets()
 
 
-# A fork has the queue and not the thread.
+# A forked child inherits the queue but not the thread.
 os.register_at_fork(after_in_child=_WORKERS.clear)

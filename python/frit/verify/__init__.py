@@ -1,1 +1,1 @@
-"""Compiled calls compared with ATen's, where they begin to differ, and the folder that repeats a failure."""
+"""Verification: compares compiled calls with ATen, locates the first difference, and writes a folder that reproduces a failure."""

@@ -1,9 +1,9 @@
 """`options={"verify": N}` or FRIT_VERIFY=N: the first N calls of each graph also run through ATen, on copies, and are compared.
 
-A difference raises frit.VerifyError (or warns: `verify_action`). It says which result or argument differs where and by how much, the sizes of the
-call, the first operator whose value differs with the user's source line and the kernel or call it runs in, and leaves a folder that repeats it
-(`frit.verify.repro`). What is compared and how: `frit.verify.differences`. Counted in torch's counters["frit"]: `verified_calls`, `verify_differences`, and
-`verify_skipped: <reason>` for values and graphs that nothing can be said of. After N calls, and without the option, calls run as ever.
+A difference raises frit.VerifyError (or warns: `verify_action`). The error says which result or argument differs, where and by how much, the sizes of
+the call, and the first operator whose value differs, with its source line and its kernel or call. It leaves a folder that reproduces it
+(`frit.verify.repro`). `frit.verify.differences` says what is compared and how. Counters: `verified_calls`, `verify_differences`, and
+`verify_skipped: <reason>` for values and graphs that cannot be compared. Later calls, and calls without the option, run unchanged.
 """
 
 import functools
@@ -20,8 +20,8 @@ from .differences import Difference, Judge, Slot, sharing
 
 
 def attach(executable, gm, stage, name, settings, captured, report, build):
-    """`executable`, the first calls of which are verified; the same object where the graph cannot be run twice. `build` compiles what was
-    captured of parts of the graph (`frit.backend.build`)."""
+    """Wraps `executable` so that its first calls are verified; returns it unchanged if the graph cannot be run twice. `build` compiles captured
+    parts of the graph (`frit.backend.build`)."""
     reason = next((f"{node.target} talks to other processes" for node in gm.graph.nodes if reference.is_collective(node)), None)
     if reason:
         counters["frit"][f"verify_skipped: {reason}"] += 1
@@ -42,17 +42,17 @@ def attach(executable, gm, stage, name, settings, captured, report, build):
 
 
 class Check:
-    """One graph, and what a call of it is compared with."""
+    """Verifies calls of one graph."""
 
     def __init__(self, gm, stage, name, settings, devices, report, build):
         self.gm, self.stage, self.name, self.settings, self.devices, self.report = gm, stage, name, settings, devices, report
         self._build = build
         self.own_random = bool(report.get("random"))
-        # What a forward keeps for its backward lies as frit likes.
+        # The first result that only the backward sees: the layouts of results from there on are free.
         self.visible = settings.get("first_kept", -1)
 
     def call(self, executable, args):
-        """Results of `executable`; raises or warns where they are not ATen's."""
+        """The results of `executable`; raises or warns if they differ from ATen's."""
         arguments = list(args)
         before = reference.copied(arguments)
         found, results, failure = self.compare(executable, args, arguments, before)
@@ -71,8 +71,8 @@ class Check:
         return results
 
     def compare(self, executable, args, arguments, before):
-        """(differences, results, the exception of `executable` if it raised one). `args` is the list that is given away, `arguments` has the same
-        values, `before` copies of them."""
+        """(differences, results, the exception of `executable` if it raised one). `args` is the list that `executable` consumes, `arguments` has the
+        same values, `before` has copies of them."""
         random = reference.SavedRandom(self.devices)
         results = failure = None
         try:
@@ -152,7 +152,7 @@ class Check:
 
     @staticmethod
     def _size(bound, size):
-        """The number that a size is in this call; None where it hangs on data."""
+        """The value of a size in this call; None if it depends on data."""
         if not isinstance(size, torch.SymInt):
             return size
         value = size.node.expr.xreplace(bound)
@@ -165,7 +165,7 @@ class Check:
         (results,) = self._output_node().args
         return list(results) if isinstance(results, (list, tuple)) else [results]
 
-    # -- what is said --------------------------------------------------------------------------------
+    # -- the error -----------------------------------------------------------------------------------
 
     def _error(self, found, before):
         first = found[0]
@@ -186,8 +186,7 @@ class Check:
         return error
 
     def again(self, gm, before):
-        """(differences, whether the graph could be compiled and run) of another graph on copies of these arguments: nodes of this one with other
-        results."""
+        """(differences, the exception if its call raised one) of a part of this graph with other results, on copies of these arguments."""
         settings = settings_of_part(self.settings)
         captured = capture(gm)
         executable, report = self._build(captured, settings, f"{self.name}_part")
@@ -198,7 +197,7 @@ class Check:
 
 
 def settings_of_part(settings):
-    """Options under which a part of a graph is compiled as the whole was, without what belongs to the whole alone."""
+    """The options for compiling a part of a graph like the whole, without those that apply to the whole only."""
     kept = {name: value for name, value in settings.items() if name not in ("first_kept", "schedule_choices")}
     return {**kept, "cache": False, "verify": 0, "dump_dir": "", "autotune": False, "cuda_graphs": False, "fallback": "aten"}
 

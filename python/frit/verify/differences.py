@@ -1,8 +1,8 @@
-"""What makes two runs of a graph different.
+"""Decides whether two runs of a graph differ.
 
-Exact operators give equal bits (every NaN is one NaN). What depends on roundings is held to an fp64 run: the error may be what the graph's own
-operations allow, found by runs in which each of them is off by a rounding or two (`frit.reference`), or twice what ATen's is. Types, sizes,
-strides, offsets and which tensors share memory agree always.
+Exact operators must give equal bits (all NaNs are equal). Values that depend on rounding are compared with an fp64 run: their error may be a small
+multiple of ATen's error, or of the distance that values move in runs in which each operator is off by a rounding or two (`frit.verify.reference`).
+Types, sizes, strides, offsets and the sharing of memory must always agree.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _DRAWS = 8
 
 @dataclass
 class Difference:
-    """One value that is not ATen's. `nodes`: those of the graph that it comes from."""
+    """One value that differs from ATen's. `nodes`: the graph's nodes that compute it."""
 
     place: str
     text: str
@@ -29,7 +29,7 @@ class Difference:
 
 @dataclass
 class Slot:
-    """A value to look at: `actual` of frit's, `expected` of ATen's, its node, and where the fp64 runs have it."""
+    """A value to compare: `actual` is frit's, `expected` ATen's, `node` computes it, and `read` takes it from an fp64 run."""
 
     place: str
     actual: object
@@ -40,7 +40,7 @@ class Slot:
 
 
 class Judge:
-    """Of one graph and one call. `arguments`: copies of those before the call, which the fp64 runs start from."""
+    """Compares the values of one call of one graph. `arguments`: copies made before the call, with which the fp64 runs start."""
 
     def __init__(self, gm, arguments, random_values, own_random, sizes):
         self._gm, self._arguments, self._random_values, self._sizes = gm, arguments, random_values, sizes
@@ -66,7 +66,7 @@ class Judge:
         return [found[number] for number in sorted(found)]
 
     def _compare(self, slot):
-        """Whether the fp64 run has to decide; raises _Differs."""
+        """Whether the fp64 run has to decide. Raises _Differs if the values certainly differ."""
         actual, expected = slot.actual, slot.expected
         if not isinstance(expected, torch.Tensor):
             same = type(actual) is type(expected) and (actual == expected or (actual != actual and expected != expected))
@@ -95,7 +95,8 @@ class Judge:
         raise _Differs(_elements(~same, actual, expected))
 
     def _compare_layout(self, slot):
-        """Strides where they can be seen, and the offset: as ATen's run has them, or as the graph says (ATen's kernels do not always keep to it)."""
+        """Compares the strides of dims longer than 1, and the offset. Both ATen's and the graph's are right, since ATen's kernels sometimes differ
+        from the graph."""
         actual, expected = slot.actual, slot.expected
         if actual.numel() == 0:
             return
@@ -114,7 +115,7 @@ class Judge:
     # -- roundings -----------------------------------------------------------------------------------
 
     def _compare_rounded(self, slot):
-        """What is wrong with a value that depends on roundings, or an empty string."""
+        """The difference of a value that depends on rounding, as text; empty if there is none."""
         try:
             base = slot.read(self._run_of(0))
         except reference.NoReference as reason:
@@ -131,7 +132,7 @@ class Judge:
         return text
 
     def _run_of(self, draw):
-        """(results, arguments afterwards) of the fp64 run (0) or one in which each operator is off by a rounding."""
+        """(results, arguments afterwards) of the fp64 run (0), or of a run in which each operator is off by a rounding."""
         while len(self._draws) <= draw:
             generator = torch.Generator("cpu").manual_seed(len(self._draws)) if self._draws else None
             self._draws.append(reference.wide(self._gm, self._arguments, self._random_values, generator))
@@ -157,7 +158,7 @@ def _same_bits(a, b):
 
 
 def _distance(moved, base):
-    """How far a draw is from the fp64 run; infinite where one of them is no number."""
+    """How far a perturbed run is from the fp64 run; infinite where only one of them is NaN or infinite."""
     if not base.is_floating_point() and not base.is_complex():
         return torch.where(moved == base, 0.0, float("inf")).double()
     distance = (moved - base).abs().double()
@@ -166,16 +167,16 @@ def _distance(moved, base):
 
 
 def _beyond(actual, expected, base, spread):
-    """What is off by more than roundings can make it, or an empty string."""
+    """The difference that rounding cannot explain, as text; empty if there is none."""
     if not expected.is_floating_point() and not expected.is_complex():
-        # A whole number that hangs on roundings: where a draw has another one, any is right.
+        # An integer that depends on rounding: where a perturbed run gives another one, any value is accepted.
         wrong = (actual != expected) & (spread == 0) & (base == expected)
         return _elements(wrong, actual, expected) if bool(wrong.any()) else ""
     limits = torch.finfo(expected.dtype)
     eps, tiny = limits.eps, limits.smallest_normal
     wide, eager = (x.to(base.dtype) for x in (actual, expected))
     odd = ~(wide.isfinite() & eager.isfinite() & base.isfinite() & spread.isfinite())
-    # Where something is no number, ATen or the fp64 run has it as well, or a draw moves it.
+    # A NaN or infinity is accepted where ATen or the fp64 run has the same, or where a perturbed run diverges.
     is_same = (wide == eager) | (wide.isnan() & eager.isnan()) | (wide == base) | (wide.isnan() & base.isnan())
     at_edge = wide.isinf() & (base.abs() >= 0.98 * limits.max) | spread.isinf()
     wrong = odd & ~is_same & ~at_edge & ~(wide.isfinite() & base.isfinite())
@@ -194,7 +195,7 @@ def _beyond(actual, expected, base, spread):
 
 
 def _loosely(actual, expected):
-    """Where nothing but ATen's own run is known: as torch.testing compares."""
+    """Compares with ATen's run alone, with tolerances, if there is no fp64 run."""
     tolerance = 10 * (torch.finfo(expected.dtype).eps ** 0.5 if expected.is_floating_point() or expected.is_complex() else 0)
     same = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
     return "" if bool(same.all()) else _elements(~same, actual, expected)
@@ -214,7 +215,7 @@ def _elements(wrong, actual, expected, base=None, badness=None, bound=None):
 
 
 def sharing(values):
-    """For each tensor the number of the first with the same storage; empty ones share with none."""
+    """For each tensor the number of the first one with the same storage; empty tensors share with none."""
     first, groups = {}, []
     for number, x in enumerate(values):
         plain = isinstance(x, torch.Tensor) and x.layout is torch.strided and x.untyped_storage().nbytes()

@@ -1,5 +1,5 @@
-"""What stands around the compilation of a graph: its failures leave a repro, calls that it refuses do, and its first calls are verified where
-asked. The modules that do so are imported when they are needed; a call of a compiled graph passes nothing of this.
+"""Wraps the compilation of a graph: failed compilations and refused calls leave a repro, and the first calls are verified if the options say so.
+The modules that do this are imported only when needed; other calls of a compiled graph run none of this code.
 """
 
 import functools
@@ -12,8 +12,8 @@ from ..errors import CompileError
 
 
 def guarded(observers, freedom, build):
-    """For `compile_graph`. `observers` are told of each compiled graph; `freedom` says what the compiler may know beyond graph and settings;
-    `build` compiles parts of a graph whose calls are wrong."""
+    """A decorator for `compile_graph`. `observers` are called for each compiled graph; `freedom` gives the facts about strides that the graph does
+    not contain; `build` compiles parts of a graph that gives wrong results."""
 
     def guard(compile_graph):
         @functools.wraps(compile_graph)
@@ -46,7 +46,7 @@ def guarded(observers, freedom, build):
 
 
 def _as_torch_asks(settings, level):
-    """TORCHDYNAMO_REPRO_AFTER=aot: what fails goes to torch's folder for minifiers, and with level 4 every call is compared with ATen."""
+    """TORCHDYNAMO_REPRO_AFTER=aot: repros go to torch's folder for minifiers, and with level 4 every call is compared with ATen."""
     from torch._dynamo.debug_utils import minifier_dir
 
     verify = max(settings["verify"], 1 << 30) if level == 4 else settings["verify"]
@@ -54,7 +54,7 @@ def _as_torch_asks(settings, level):
 
 
 def _with_launcher(error, settings, level):
-    """With levels from 2 on the folder gets the `minifier_launcher.py` that torch's messages and documents speak of."""
+    """From level 2 on, writes the `minifier_launcher.py` that torch's messages and documentation mention."""
     if level >= 2 and getattr(error, "repro", None):
         from . import repro
 
@@ -80,7 +80,7 @@ def _watched(run, gm, settings, stage, build, name, _stage, captured, report, ex
 
 
 class Refused:
-    """What becomes of a call whose arguments a compiled graph refuses: the first leaves a repro; then what was to become of it."""
+    """Handles calls whose arguments a compiled graph refuses: the first leaves a repro, then `otherwise` runs the call, or it is an error."""
 
     def __init__(self, otherwise, name, gm, settings, stage):
         self._otherwise, self._name, self._gm, self._settings, self._stage = otherwise, name, gm, settings, stage

@@ -1,8 +1,8 @@
-"""Where a difference begins: the first operator whose value is not ATen's, and what runs it.
+"""Locates a difference: finds the first operator whose value differs from ATen's, and the kernel or call that computes it.
 
-All values that the wrong one depends on become results of the graph, which is compiled and compared again: the first that differs is named. Where
-the mistake goes away when values are looked at (two kernels instead of one, memory that is not used again), graphs that end at one of
-the values are compiled, by bisection, until the shortest that is wrong is known. If that is right as well, only the whole graph is wrong.
+All values that the wrong one depends on become results of the graph, which is compiled and compared again; the first that differs is named. The
+difference may disappear then, because there are more kernels or memory is not reused. In that case graphs that end at one of the values are compiled,
+by bisection, to find the shortest wrong one. If all of them are right, only the whole graph is wrong.
 """
 
 import copy
@@ -14,13 +14,13 @@ from ..capture.sources import of_node
 from ..logs import log
 from . import reference
 
-#: Values that become results at once; of longer graphs the last ones.
+#: The most values that become results; of longer graphs the last ones.
 _MOST = 512
 
 
 @dataclass
 class Place:
-    """`node`: the FX node; `how`: how it was found; `runs`: the kernel or the call of ATen."""
+    """`node`: the FX node; `how`: how it was found; `runs`: the kernel or ATen call that computes it."""
 
     node: object = None
     how: str = ""
@@ -50,7 +50,7 @@ def first(check, found, before):
         return Place(origin, "", _runner(check.report, origin))
     try:
         node, how = _search(check, origin, before)
-    except Exception as error:  # what names the place must not hide the difference
+    except Exception as error:  # a failure of the search must not hide the difference
         log.info("%s: the first operator is not known: %s: %s", check.name, type(error).__name__, error)
         return Place(origin, "where the value is made; what it is made of could not be looked at", _runner(check.report, origin))
     return Place(node, how, _runner(check.report, node))
@@ -94,7 +94,7 @@ def _is_wrong(check, node, before):
 
 
 def _values_before(gm, origin):
-    """Tensors that `origin` is made of, itself included, in the order of the graph."""
+    """The tensors that `origin` depends on, with itself, in the order of the graph."""
     needed = ancestors([origin])
     return [
         node
@@ -104,7 +104,7 @@ def _values_before(gm, origin):
 
 
 def ancestors(nodes, ends=()):
-    """All nodes that these are made of, with them; what `ends` are made of does not count."""
+    """These nodes and all nodes that they depend on; the search stops at `ends`."""
     needed, pending = set(), list(nodes)
     while pending:
         node = pending.pop()
@@ -115,15 +115,15 @@ def ancestors(nodes, ends=()):
 
 
 def part(gm, results, whole=False):
-    """The graph with other results. `whole`: with all operators, those that write to arguments included; else only what the results need."""
+    """The graph with other results. `whole`: with all operators, including those that write to arguments; else only those the results need."""
     needed = set(gm.graph.nodes) if whole else ancestors(results)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     return _graph(gm, results, needed, placeholders)
 
 
 def cut(gm, results, inputs):
-    """(what the results need of the graph, the nodes that are its arguments): nodes of `inputs`, wherever in the graph, arguments and the sizes that
-    the rest mentions."""
+    """(the part of the graph that computes `results` from `inputs`, the nodes that became its arguments). `inputs` may be any nodes; arguments and
+    sizes that the part uses are added."""
     needed = ancestors(results, inputs)
     symbols = set()
     for node in needed:
@@ -156,7 +156,7 @@ def _graph(gm, results, needed, arguments):
 
 
 def _runner(report, node):
-    """The kernel or the call of ATen, by what the compiler's report says of the node's operator and line."""
+    """The kernel or ATen call that computes a node, found in the report by operator and source line."""
     if node is None:
         return ""
     operator, source = str(node.target), of_node(node)

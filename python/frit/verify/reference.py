@@ -1,8 +1,8 @@
-"""A graph as ATen runs it: on copies of a call's arguments, in its own types or in fp64.
+"""Runs a graph with ATen, on copies of a call's arguments, in its own types or in fp64.
 
-`eager` is the plain run. `wide` runs the same nodes in fp64 and, where asked, with each operator's result off by about a rounding of the
-type that it has in the graph: how far the results move is what the operations themselves allow a compiler, whatever the luck of one run.
-An operator that has no fp64 form runs in its own types. What is random comes from the eager run, so that both have the same numbers.
+`eager` is the plain run. `wide` runs the same nodes in fp64. With a generator it perturbs each operator's result by about a rounding of its type in
+the graph; how far the results move bounds the error that a compiler may make, independently of one run's luck. An operator without an fp64 form
+runs in its own types. Random values are taken from the eager run, so that both have the same.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _WIDER = {
 }
 _WIDE = (torch.float64, torch.complex128)
 
-#: Operators whose result is one exactly defined value: places, copies, signs, comparisons, choices and casts. All others round.
+#: Operators whose results are exactly defined: views, copies, signs, comparisons, selections and casts. All others round.
 _EXACT = frozenset(
     """
     _to_copy _unsafe_view abs alias amax amin argmax argmin any all arange argsort as_strided as_strided_scatter bitwise_and bitwise_not bitwise_or
@@ -34,9 +34,9 @@ _EXACT = frozenset(
     real imag resolve_conj resolve_neg movedim narrow chunk unflatten index_put bucketize searchsorted low_memory_max_pool_with_offsets
     """.split()
 )
-#: Operators that leave memory as they find it.
+#: Operators that return uninitialised memory.
 _UNINITIALISED = frozenset("empty empty_like empty_strided new_empty new_empty_strided".split())
-#: Sums: their terms are rounded, too, by what n additions may lose.
+#: Sums: the perturbation includes the error of n additions.
 _SUMS = frozenset(
     """
     sum mean mm bmm addmm baddbmm addmv mv dot convolution convolution_backward var var_mean std std_mean cumsum cumprod prod logsumexp
@@ -49,14 +49,14 @@ _SUMS = frozenset(
 
 
 class NoReference(Exception):
-    """Why a graph has no run to compare with."""
+    """Raised if a graph cannot run in fp64; the text says why."""
 
 
 # -- arguments ---------------------------------------------------------------------------------------
 
 
 def copied(values):
-    """Copies of a list of arguments in which strides, offsets, lazy bits and shared storages are kept."""
+    """Copies of a list of arguments, with the same strides, offsets, lazy bits and sharing of storages."""
     return _rebuilt(values, lambda x: x.dtype)
 
 
@@ -93,7 +93,7 @@ def _rebuilt(values, dtype_of):
 
 @contextlib.contextmanager
 def plainly():
-    """As a compiled graph runs: no gradients, no autocast, no modes of the caller's."""
+    """The context in which a compiled graph runs: no gradients, no autocast, none of the caller's modes."""
     from torch.utils._python_dispatch import _disable_current_modes
 
     with _disable_current_modes(), torch.no_grad(), torch._C._DisableAutocast():
@@ -119,7 +119,7 @@ class SavedRandom:
         return all(map(torch.equal, self._states, other._states))
 
 
-# -- what is known of nodes --------------------------------------------------------------------------
+# -- facts about nodes -------------------------------------------------------------------------------
 
 
 def name_of(node):
@@ -159,7 +159,8 @@ def is_exact(node):
 
 
 class Facts:
-    """Of each node, what its value depends on: operators that round, memory nobody wrote, numbers that the kernels draw themselves."""
+    """The nodes whose values depend on rounding (`rounded`), and those that cannot be compared, with the reason (`unknown`): they depend on
+    uninitialised memory or on random numbers that kernels generate."""
 
     def __init__(self, gm, own_random):
         self.rounded, self.unknown = set(), {}
@@ -200,7 +201,7 @@ def mutated(node):
 
 
 class _Run(torch.fx.Interpreter):
-    """Runs every node; `seen` takes the values of the nodes that it has as keys."""
+    """Runs every node; stores the values of the nodes that are keys of `seen` there."""
 
     def __init__(self, gm, seen=None):
         super().__init__(gm)
@@ -225,7 +226,7 @@ def _listed(results):
 
 
 def wide(gm, arguments, random_values, generator=None):
-    """The same in fp64. `generator`: each operator that rounds is off by about a rounding, drawn from it."""
+    """The same in fp64. With a `generator`, the result of each operator that rounds is perturbed by about a rounding."""
     arguments = widened(arguments)
     try:
         with plainly():
@@ -256,7 +257,7 @@ class _Wide(torch.fx.Interpreter):
         return self._shaken_result(n, value) if rounds else value
 
     def _random(self, n, value):
-        """What the eager run drew; of a dropout the mask."""
+        """The value that the eager run drew; of a dropout only the mask is taken from it."""
         if name_of(n) != "native_dropout":
             return value
         args, _ = self.fetch_args_kwargs_from_env(n)
@@ -267,7 +268,7 @@ class _Wide(torch.fx.Interpreter):
         return self._shaken_result(n, (dropped, value[1])) if self._generator is not None else (dropped, value[1])
 
     def _call(self, n, args, kwargs):
-        if n.target is torch.ops.aten.view.dtype:  # bits of their type
+        if n.target is torch.ops.aten.view.dtype:  # reinterprets bits, which differ in fp64
             return self._in_own_types(n)
         wide_args, wide_kwargs = pytree.tree_map(lambda x: _WIDER.get(x, x) if isinstance(x, torch.dtype) else x, (args, kwargs))
         try:
@@ -282,7 +283,7 @@ class _Wide(torch.fx.Interpreter):
         return pytree.tree_map(widen, value)
 
     def _in_own_types(self, n):
-        """The call in the types that the graph says."""
+        """Runs the call in the graph's types."""
         if mutated(n):
             raise NoReference(f"{n.target} writes to memory of one type")
 
@@ -310,7 +311,7 @@ class _Wide(torch.fx.Interpreter):
         return pytree.tree_unflatten([shake(*pair) for pair in zip(metas, leaves)], spec) if len(metas) == len(leaves) else value
 
     def _shaken_terms(self, n, args, kwargs):
-        """Sums lose what their terms would if each were rounded, times the root of how many there are: the lanes of any order add fewer."""
+        """Perturbs the terms of a sum by a rounding times the root of their number, which bounds the error of adding them in any order."""
         sizes = [x.numel() for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.dtype in _WIDE]
         meta = next((x for x in pytree.tree_leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)), None)
         if not sizes or meta is None or meta.dtype not in (*_WIDER, *_WIDE):
@@ -326,12 +327,12 @@ class _Wide(torch.fx.Interpreter):
         return pytree.tree_map(shake, (args, kwargs))
 
 
-#: Roundings that a shaken value is off by, as a standard deviation: the functions of a library err by up to four.
+#: The standard deviation of a perturbation, in roundings: library functions err by up to four.
 _SHAKE = 2.0
 
 
 def _like(value, other):
-    """`value` with the strides of `other`, which views may read."""
+    """`value` with the strides of `other`, on which views may depend."""
     result = torch.empty_strided(other.shape, other.stride(), dtype=other.dtype, device=other.device)
     return result.copy_(value) if not _overlaps(other) else value
 

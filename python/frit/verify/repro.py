@@ -1,11 +1,11 @@
-"""What went wrong with a graph, as a folder with one `repro.py` that shows it again.
+"""Writes a failure of a graph as a folder with a `repro.py` that reproduces it.
 
-A CompileError, a CaptureError, arguments that a compiled graph refuses and a VerifyError each leave one: the graph as readable code, the sizes,
-strides, offsets and types of its arguments, constants, the options, the seed. No data: floats are drawn anew, of integers only the range is known,
-unless `options={"repro_data": True}` asks for the arguments themselves. The error names the script.
+A CompileError, a CaptureError, a call whose arguments a compiled graph refuses and a VerifyError each leave a folder; the error names the script. The
+script has the graph as readable code, sizes, strides, offsets and types of the arguments, constants, the options and the seed. It has no data: floats
+are drawn anew, and of integers only the range is recorded. `options={"repro_data": True}` stores the arguments too.
 
-Folders lie in `options={"repro_dir": ...}` or FRIT_REPRO_DIR ("off": nowhere), by default in `repro` beside the disk cache; the latest
-20 stay. One failure of one graph has one folder, however often it happens. `python repro.py` exits with 1 where the failure shows again.
+Folders are in `options={"repro_dir": ...}` or FRIT_REPRO_DIR ("off": none), by default in `repro` beside the disk cache. The latest 20 are kept; the
+same failure of the same graph has one folder. `python repro.py` exits with 1 if the failure occurs again.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from ..logs import log
 from . import repro_text
 
 MOST_FOLDERS = 20
-#: The files of a folder: the script, and the arguments of the call where they were asked for.
+#: The files of a folder: the script, and with `repro_data` the arguments of the call.
 SCRIPT = "repro.py"
 DATA = "arguments.pt"
 
 
 def note(error, gm, settings, stage, arguments=None):
-    """Writes the folder of `error` and names it there; the same error object. `arguments`: those of the call that failed."""
+    """Writes the folder of `error` and adds its path to the message; returns the same error. `arguments`: those of the failed call."""
     if isinstance(error, OptionError) or getattr(error, "repro", None) or settings["repro_dir"] == "off":
         return error
     try:
         folder = write(error, gm, settings, stage, arguments)
-    except Exception as wrong:  # what tells of an error must not hide it
+    except Exception as wrong:  # a failure to write the repro must not hide the error
         log.info("no repro of %s: %s: %s", type(error).__name__, type(wrong).__name__, wrong)
         return error
     name_in(error, folder)
@@ -46,10 +46,10 @@ def name_in(error, folder):
 
 
 def write(error, gm, settings, stage, arguments=None, title=""):
-    """A folder for `error` of this graph; its path."""
+    """Writes a folder for `error` of this graph; returns its path."""
     keeps_data = settings["repro_data"] and arguments is not None
     text = repro_text.script(error, gm, settings, stage, arguments, keeps_data, title)
-    # Of what it is about, without the numbers of one run.
+    # Digest only the text that is the same each time the failure occurs.
     lasting = [line for line in text.split("\n") if not line.startswith(("#", "SEED ="))]
     digest = hashlib.sha256("\n".join([*lasting, title]).encode()).hexdigest()[:12]
     parent = parent_folder(settings)
@@ -71,7 +71,7 @@ def write(error, gm, settings, stage, arguments=None, title=""):
 
 
 def parent_folder(settings):
-    """Where folders lie, made if need be: as asked, beside the cache, or among temporary files."""
+    """The folder of all repros: the one asked for, the one beside the cache, or a temporary one. Makes it if necessary."""
     named = settings["repro_dir"]
     beside = default_folder()
     for folder in filter(None, [named, beside and os.path.join(beside, "repro"), os.path.join(tempfile.gettempdir(), f"frit-repro-{os.getuid()}")]):
@@ -85,14 +85,14 @@ def parent_folder(settings):
 
 
 def _make_room(parent, newest):
-    """Leaves the latest folders of this kind, and whatever else lies there alone."""
+    """Removes all but the latest repro folders; leaves other files alone."""
     ours = [entry.path for entry in os.scandir(parent) if entry.is_dir() and os.path.isfile(os.path.join(entry.path, SCRIPT)) and entry.path != newest]
     for path in sorted(ours, key=lambda path: os.stat(path).st_mtime, reverse=True)[MOST_FOLDERS - 1 :]:
         shutil.rmtree(path, ignore_errors=True)
 
 
 def write_launcher(error, folder):
-    """`minifier_launcher.py`, as torch's own minifiers call theirs: it looks for the smallest graph that shows `error`."""
+    """Writes `minifier_launcher.py` (the name that torch's minifiers use), which finds the smallest graph with `error`."""
     path = os.path.join(folder, "minifier_launcher.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit.replay import bisect, program\n\n")

@@ -1,8 +1,8 @@
-"""The text of a repro.py. What its words mean when it runs is in `frit.replay.words`.
+"""The text of a repro.py. The functions that it calls are in `frit.replay.words`.
 
-`SYMBOLS` are the sizes that vary, `INPUTS` the arguments as the graph was traced with them (sizes as expressions), `CALL` those of the call that
-failed. The graph is the code that torch.fx prints, with the user's lines as comments; it is traced symbolically when the script runs, so
-its operators are the same ones in the same order.
+`SYMBOLS` are the dynamic sizes, `INPUTS` the arguments as traced (with sizes as expressions), `CALL` the arguments of the failed call. The graph is
+the code that torch.fx prints, with the user's source lines as comments. It is traced symbolically when the script runs, so its operators
+are the same and in the same order.
 """
 
 import builtins
@@ -15,7 +15,7 @@ import torch.utils._pytree as pytree
 
 from ..options import AFTERWARDS
 
-_INLINE = 64  # elements of a constant that are written down: literals of the program
+_INLINE = 64  # the most elements of a constant that is written as a literal
 
 
 def script(error, gm, settings, stage, arguments, keeps_data, title=""):
@@ -32,8 +32,8 @@ def script(error, gm, settings, stage, arguments, keeps_data, title=""):
     return f'''# {type(error).__name__} of frit, torch {torch.__version__}; {data}
 {message}
 #
-# python repro.py            compiles, runs and compares with ATen; exit status 1 where the failure shows again
-# python repro.py --minify   looks for the smallest graph that shows it
+# python repro.py            compiles, runs and compares with ATen; exit status 1 if the failure occurs again
+# python repro.py --minify   finds the smallest failing graph
 
 import torch
 from math import inf, nan
@@ -46,14 +46,14 @@ STAGE = {stage!r}
 SEED = {torch.initial_seed() % 2**63}
 OPTIONS = {_options(settings)}
 
-# The sizes that vary: a value, and the range that torch knows.
+# The dynamic sizes: a value, and the range that torch knows.
 SYMBOLS = {symbols!r}
 
-# The arguments as they were traced.
+# The arguments as traced.
 INPUTS = [
 {listed}]
 
-# Those of the call that failed.
+# The arguments of the failed call.
 CALL = {called}
 
 
@@ -67,7 +67,7 @@ _ALONE = (*AFTERWARDS, "dump_dir")
 
 
 def _options(settings):
-    """What the compiler was asked; JSON-like values alone."""
+    """The options that the compiler got, as text."""
     shown = "".join(f"    {name!r}: {value!r},\n" for name, value in sorted(settings.items()) if name not in _ALONE)
     return "{\n" + shown + "}"
 
@@ -76,7 +76,7 @@ def _options(settings):
 
 
 def _symbols(gm):
-    """name -> [hint, least, greatest] of each symbol in the values of the graph, in order of appearance."""
+    """name -> [hint, least, greatest] of each symbol in the graph's values, in order of appearance."""
     found = {}
     for node in gm.graph.nodes:
         for value in pytree.tree_leaves(node.meta.get("val")) if node.op == "placeholder" else ():
@@ -137,14 +137,14 @@ def _described_memory(value):
 
 
 class Given:
-    """A value that has its text already."""
+    """A value with its text in the script."""
 
     def __init__(self, text):
         self.text = text
 
 
 def _with_storages(arguments):
-    """Tensors that share memory with others are told so, by the number of the first and the bytes of the storage."""
+    """Marks tensors that share memory with the number of the first one and the bytes of the storage."""
     tensors = [x for x in arguments if _is_strided(x) and type(x) in (torch.Tensor, torch.nn.Parameter)]
     keys = [x.untyped_storage()._cdata for x in tensors]
     for x in arguments:
@@ -163,7 +163,7 @@ def _with_storages(arguments):
 
 
 def _class(gm, name, classes, imports):
-    """The text of a module class for a graph; those of its subgraphs go to `classes`."""
+    """The text of a module class for a graph; the classes of its subgraphs are added to `classes`."""
     code = gm.graph.python_code("self", verbose=True, include_stride=True)
     for each, value in code.globals.items():
         if each not in ("inf", "nan", "torch", "device", "NoneType", "fx_pytree", "pytree"):
@@ -206,7 +206,7 @@ def _import(name, value):
 
 
 def _constant(value):
-    """A constant of the graph: written down where it is small, else described."""
+    """A constant of the graph: a literal if it is small, else a description."""
     if value.numel() <= _INLINE and value.layout is torch.strided and value.dtype.itemsize > 1 | (not value.is_floating_point()):
         listed = value.detach().cpu().resolve_conj().tolist()
         return f"constant({listed!r}, {value.dtype!r}, {str(value.device)!r}, {tuple(value.shape)!r}, {tuple(value.stride())!r}, {value.storage_offset()})"
