@@ -4,7 +4,7 @@ It is torch's core-ATen table without the entries below, with those of `eager_st
 entry is removed when the whole operator is worth more than its parts: torch has a fast kernel for it that the
 parts would not meet again, the parts draw random numbers in another order than eager does, or tracing them costs
 more than the compiler's own rule. What stays whole and has no rule is called through the dispatcher, with eager's own
-result. `tests/python/test_decompositions.py` holds the resulting list of names against a committed file, so that a new
+result. `tests/python/eager/test_decompositions.py` holds the resulting list of names against a committed file, so that a new
 torch cannot change it unseen.
 """
 

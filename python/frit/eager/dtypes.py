@@ -1,7 +1,7 @@
 """Operators whose fake kernels or decompositions promise another dtype than eager gives where their operands have several.
 
 torch's rules promote the operands; some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
-kernel does not. A plan is made for what the graph promises, so the promise is mended here. `tests/python/test_eager_dtypes.py`
+kernel does not. A plan is made for what the graph promises, so the promise is mended here. `tests/python/eager/test_eager_dtypes.py`
 holds the traced dtypes against eager's.
 """
 

@@ -4,7 +4,7 @@ Three things break that promise. A decomposition gives its result other strides 
 itself says, wherever an operand is not contiguous. Fake kernels of elementwise operators convert half types first, which makes an expanded
 operand contiguous. And some fake kernels are wrong about their own operator: EAGER_LAYOUT names them. Where strides differ, the layout is put
 behind the result, as a copy in another order between two permutes, of which legalisation makes a view and fusion
-nothing at all; a layout with gaps or with an offset keeps the operator whole. `tests/python/test_eager_strides.py` holds fake strides
+nothing at all; a layout with gaps or with an offset keeps the operator whole. `tests/python/eager/test_eager_strides.py` holds fake strides
 against eager's over all operators that are legalised, so a torch that mends one of these, or breaks another, is seen.
 """
 
