@@ -6,7 +6,7 @@ import lit.formats
 config.name = "frit"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "unit", "python", "lint"]
+config.excludes = ["Inputs", "unit", "python", "lint", "golden"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.frit_build, "tests")
 

@@ -12,7 +12,7 @@ def defined_tests():
     for path in [*(TESTS / "unit/runtime/cuda").glob("*.cpp"), *(TESTS / "unit/runtime/torch").glob("*.cpp")]:
         gtests.update((name, path.name) for name in re.findall(r"^TEST(?:_F)?\(\w+, (\w+)\)", path.read_text(), re.MULTILINE))
     pytests = {}
-    for path in (TESTS / "python").glob("test_*.py"):
+    for path in (TESTS / "python").rglob("test_*.py"):
         pytests.update(((path.name, name), path.name) for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
     return gtests, pytests
 

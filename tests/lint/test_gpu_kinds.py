@@ -1,10 +1,10 @@
-"""Every kind of GPU kernel (tests/python/gpu_kinds.py) has a lit test of its code, of the kernels and of their PTX, and none is left over."""
+"""Every kind of GPU kernel (tests/python/support/gpu_kinds.py) has a lit test of its code, of the kernels and of their PTX, and none is left over."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "tests" / "python" / "support"), str(ROOT)]
 
 import gpu_kinds  # noqa: E402
 

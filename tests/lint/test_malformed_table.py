@@ -12,6 +12,6 @@ def test_every_row_has_its_test_and_every_test_its_row():
     rows = [int(number) for number in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)]
     assert rows == list(range(1, ROWS + 1))
     programs = re.findall(r"^TEST_F\(Malformed, M(\d+)_", (TESTS / "unit/import/MalformedPrograms.cpp").read_text(), re.MULTILINE)
-    archives = re.findall(r"^def test_m(\d+)_", (TESTS / "python/test_malformed_archives.py").read_text(), re.MULTILINE)
+    archives = re.findall(r"^def test_m(\d+)_", (TESTS / "python/import/test_malformed_archives.py").read_text(), re.MULTILINE)
     assert sorted({int(number) for number in programs + archives}) == rows
     assert len(programs) == len(set(programs)), "one test a row"

@@ -10,7 +10,7 @@ def test_every_class_has_a_test_in_the_table():
     section = (TESTS / "README.md").read_text().split("## The classes of silent errors")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \|[^|]*\|([^|]*)\|", section, re.MULTILINE)
     assert [int(number) for number, _ in rows] == list(range(1, 37))
-    sources = "".join(path.read_text() for path in (TESTS / "python").glob("test_*.py"))
+    sources = "".join(path.read_text() for path in (TESTS / "python").rglob("test_*.py"))
     defined = set(re.findall(r"^def (test_\w+)", sources, re.MULTILINE))
     for number, tests in rows:
         first = None

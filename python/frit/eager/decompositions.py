@@ -3,7 +3,7 @@
 It is torch's core-ATen table without the entries below, with those of `strides.py` and `dtypes.py` and a shorter `unbind`. An entry is
 removed where the whole operator is better than its parts: torch has a fast kernel for it, the parts draw random numbers in another order
 than eager, or tracing them takes longer than the compiler's own rule. An operator that stays whole and has no rule is called through the
-dispatcher, with eager's own result. `tests/python/test_decompositions.py` compares the resulting names with a committed file, so that a
+dispatcher, with eager's own result. `tests/python/eager/test_decompositions.py` compares the resulting names with a committed file, so that a
 change in a new torch is noticed.
 """
 

@@ -1,7 +1,7 @@
 """Operators whose fake kernels or decompositions give another result dtype than eager if the operands' dtypes differ.
 
 torch's rules promote the operands. Some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
-kernel does not. A plan relies on the traced dtypes, so they are corrected here. `tests/python/test_eager_dtypes.py` compares them with eager's.
+kernel does not. A plan relies on the traced dtypes, so they are corrected here. `tests/python/eager/test_eager_dtypes.py` compares them with eager's.
 """
 
 import functools

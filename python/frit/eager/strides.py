@@ -5,7 +5,7 @@ Traced strides are wrong in three cases:
 - Fake kernels of elementwise operators convert half types first, which makes an expanded operand contiguous.
 - Some fake kernels are wrong about their own operator: EAGER_LAYOUT lists them.
 Where strides differ, the result is permuted, copied and permuted back; legalisation and fusion remove this. If eager's layout has gaps or an
-offset, the operator stays whole. `tests/python/test_eager_strides.py` compares fake strides with eager's for all legalised operators, so that a
+offset, the operator stays whole. `tests/python/eager/test_eager_strides.py` compares fake strides with eager's for all legalised operators, so that a
 change in a new torch is noticed.
 """
 

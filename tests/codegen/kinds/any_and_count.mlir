@@ -9,7 +9,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
-// From any_and_count of tests/python/gpu_kinds.py: `scripts/gpu-table any_and_count` writes what follows.
+// From any_and_count of tests/python/support/gpu_kinds.py: `scripts/gpu-table any_and_count` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384xi1> {frit.device = "cpu", frit.dtype = #frit.dtype<bool>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}, tensor<16384xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 3>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.gt.Scalar"(%arg0) [#frit.operand<0>, 1] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<bool>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xbf16>) -> tensor<16384x4096xi1>

@@ -18,7 +18,7 @@
 // PAIRS-COUNT-8: ld.global.nc.{{b32|v2[.]b16}}
 // PAIRS: st.shared
 // PAIRS-COUNT-8: st.global.{{b32|v2[.]b16}}
-// From both_orders of tests/python/gpu_kinds.py: `scripts/gpu-table both_orders` writes what follows.
+// From both_orders of tests/python/support/gpu_kinds.py: `scripts/gpu-table both_orders` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[8192, 1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 3>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.mul.Tensor"(%arg0) [#frit.operand<0>, 2] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[8192, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x8192xbf16>) -> tensor<16384x8192xbf16>

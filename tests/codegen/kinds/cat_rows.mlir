@@ -10,7 +10,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From cat_rows of tests/python/gpu_kinds.py: `scripts/gpu-table cat_rows` writes what follows.
+// From cat_rows of tests/python/support/gpu_kinds.py: `scripts/gpu-table cat_rows` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[2048, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[2048, 1]>, frit.name = "arg1_1"}, %arg2: tensor<16384x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[2048, 1]>, frit.name = "arg2_1"}) -> (tensor<49152x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[2048, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.cat.default"(%arg0, %arg1, %arg2) [[#frit.operand<0>, #frit.operand<1>, #frit.operand<2>], 0] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[2048, 1]>, #frit.layout<[2048, 1]>, #frit.layout<[2048, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[2048, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x2048xbf16>, tensor<16384x2048xbf16>, tensor<16384x2048xbf16>) -> tensor<49152x2048xbf16>

@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From channels of tests/python/gpu_kinds.py: `scripts/gpu-table channels` writes what follows.
+// From channels of tests/python/support/gpu_kinds.py: `scripts/gpu-table channels` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<64xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}, %arg1: tensor<256x64x56x56xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[200704, 3136, 56, 1]>, frit.name = "arg1_1"}) -> (tensor<256x64x56x56xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[200704, 3136, 56, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.unsqueeze.default"(%arg0) [#frit.operand<0>, 0] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[64, 1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<64xbf16>) -> tensor<1x64xbf16>

@@ -17,7 +17,7 @@
 // PAIRS-COUNT-8: ld.global.nc.{{b32|v2[.]b16}}
 // PAIRS: st.shared
 // PAIRS-COUNT-8: st.global.{{b32|v2[.]b16}}
-// From channels_last of tests/python/gpu_kinds.py: `scripts/gpu-table channels_last` writes what follows.
+// From channels_last of tests/python/support/gpu_kinds.py: `scripts/gpu-table channels_last` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<256x64x56x56xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[200704, 3136, 56, 1]>, frit.name = "arg0_1"}) -> (tensor<256x56x56x64xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[200704, 3584, 64, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.permute.default"(%arg0) [#frit.operand<0>, [0, 2, 3, 1]] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[200704, 3136, 56, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[200704, 56, 1, 3136]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<256x64x56x56xbf16>) -> tensor<256x56x56x64xbf16>

@@ -23,7 +23,7 @@
 // ROWS: st.global.b16
 // ROWS: .entry {{.*}}_u(
 // ROWS: st.global.b16
-// From cross_entropy of tests/python/gpu_kinds.py: `scripts/gpu-table cross_entropy` writes what follows.
+// From cross_entropy of tests/python/support/gpu_kinds.py: `scripts/gpu-table cross_entropy` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<8192x128256xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[128256, 1]>, frit.name = "arg0_1"}, %arg1: tensor<8192xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}) -> (tensor<8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten._log_softmax.default"(%arg0) [#frit.operand<0>, 1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[128256, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[128256, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<8192x128256xbf16>) -> tensor<8192x128256xbf16>

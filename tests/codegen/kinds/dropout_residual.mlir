@@ -13,7 +13,7 @@
 // PTX-NOT: mul.hi.u32
 // PTX: st.global.v4.b32
 // ROUNDS: {{^64$}}
-// From dropout_residual of tests/python/gpu_kinds.py: `scripts/gpu-table dropout_residual` writes what follows.
+// From dropout_residual of tests/python/support/gpu_kinds.py: `scripts/gpu-table dropout_residual` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg1_1"}) -> (tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[8192, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0:2 = frit.aten "aten.native_dropout.default"(%arg0) [#frit.operand<0>, 1.000000e-01, true] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>, #frit.dtype<bool>], result_layouts = [#frit.layout<[8192, 1]>, #frit.layout<[8192, 1]>], result_storage = [#frit.storage<fresh, 0>, #frit.storage<fresh, 1>]} : (tensor<16384x8192xbf16>) -> (tensor<16384x8192xbf16>, tensor<16384x8192xi1>)

@@ -9,7 +9,7 @@
 // PTX: ld.global.nc.
 // PTX: st.shared
 // PTX: bar.sync
-// From dynamic_flat_transpose of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_flat_transpose` writes what follows.
+// From dynamic_flat_transpose of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_flat_transpose` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: tensor<?x?xf32, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg2_1"}, %arg3: tensor<?xf32, #frit.dims<[s27 * s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg3_1"}) -> (tensor<?xf32, #frit.dims<[s27 * s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 3>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 8192>, #frit.symbol<"s27", min = 2, hint = 4096>]} {
     %0 = frit.aten "aten.t.default"(%arg2) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[s27, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1, s27]>], result_storage = [#frit.storage<view_of_argument, 2>]} : (tensor<?x?xf32, #frit.dims<[s77, s27]>>) -> tensor<?x?xf32, #frit.dims<[s27, s77]>>

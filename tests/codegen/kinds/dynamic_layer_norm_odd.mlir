@@ -12,7 +12,7 @@
 // PTX: ld.global.nc.{{[bsu](8|16|32|64)}}
 // PTX: bar.sync
 // PTX: st.global.b16
-// From dynamic_layer_norm_odd of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_layer_norm_odd` writes what follows.
+// From dynamic_layer_norm_odd of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_layer_norm_odd` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg2_1"}, %arg3: tensor<?xbf16, #frit.dims<[s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg3_1"}, %arg4: tensor<?xbf16, #frit.dims<[s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg4_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s27, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>, #frit.symbol<"s27", min = 2, hint = 5001>]} {
     %0 = frit.size <s27>

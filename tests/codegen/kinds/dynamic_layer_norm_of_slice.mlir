@@ -14,7 +14,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: bar.sync
 // PTX: st.global.b16
-// From dynamic_layer_norm_of_slice of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_layer_norm_of_slice` writes what follows.
+// From dynamic_layer_norm_of_slice of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_layer_norm_of_slice` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s83>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: i64 {frit.kind = "user_input", frit.name = "arg2_1", frit.size = #frit.size<s64>}, %arg3: tensor<?x?xbf16, #frit.dims<[s83, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s64, 1], offset 1>, frit.name = "arg3_1"}, %arg4: tensor<?xbf16, #frit.dims<[s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg4_1"}, %arg5: tensor<?xbf16, #frit.dims<[s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg5_1"}) -> (tensor<?x?xbf16, #frit.dims<[s83, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s27, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s83", min = 2, hint = 16384>, #frit.symbol<"s27", min = 2, hint = 5000>, #frit.symbol<"s64", min = 2, hint = 5001>]} {
     %0 = frit.size <s27>

@@ -12,7 +12,7 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: st.global.v4.b32
-// From dynamic_masked_softmax of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_masked_softmax` writes what follows.
+// From dynamic_masked_softmax of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_masked_softmax` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg2_1"}, %arg3: tensor<?x?xi1, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bool>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg3_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s27, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>, #frit.symbol<"s27", min = 2, hint = 8192>]} {
     %0 = frit.aten "aten.bitwise_not.default"(%arg3) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bool>], operand_layouts = [#frit.layout<[s27, 1]>], result_dtypes = [#frit.dtype<bool>], result_layouts = [#frit.layout<[s27, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<?x?xi1, #frit.dims<[s77, s27]>>) -> tensor<?x?xi1, #frit.dims<[s77, s27]>>

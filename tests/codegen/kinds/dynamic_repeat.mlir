@@ -7,7 +7,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From dynamic_repeat of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_repeat` writes what follows.
+// From dynamic_repeat of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_repeat` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg2_1"}, %arg3: i64 {frit.kind = "user_input", frit.name = "arg3_1", frit.size = #frit.size<s72>}, %arg4: tensor<?x?xbf16, #frit.dims<[s77, s27 * s72]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s27 * s72, 1]>, frit.name = "arg4_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s27 * s72]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s27 * s72, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>, #frit.symbol<"s27", min = 2, hint = 63>, #frit.symbol<"s72", min = 2, hint = 65>]} {
     %0 = frit.size <s72>

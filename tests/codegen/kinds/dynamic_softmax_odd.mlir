@@ -13,7 +13,7 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: st.global.b16
-// From dynamic_softmax_odd of tests/python/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_softmax_odd` writes what follows.
+// From dynamic_softmax_odd of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_softmax_odd` writes what follows.
 module {
   frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: i64 {frit.kind = "user_input", frit.name = "arg1_1", frit.size = #frit.size<s27>}, %arg2: tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s27, 1]>, frit.name = "arg2_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s27]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s27, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>, #frit.symbol<"s27", min = 2, hint = 4095>]} {
     %0 = frit.aten "aten._softmax.default"(%arg2) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[s27, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s27, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<?x?xbf16, #frit.dims<[s77, s27]>>) -> tensor<?x?xbf16, #frit.dims<[s77, s27]>>

@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From embedding_scale of tests/python/gpu_kinds.py: `scripts/gpu-table embedding_scale` writes what follows.
+// From embedding_scale of tests/python/support/gpu_kinds.py: `scripts/gpu-table embedding_scale` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<32768xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}, %arg1: tensor<128256x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg1_1"}) -> (tensor<32768x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.embedding.default"(%arg1, %arg0) [#frit.operand<0>, #frit.operand<1>, -1, false, false] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<i64>], operand_layouts = [#frit.layout<[4096, 1]>, #frit.layout<[1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<128256x4096xbf16>, tensor<32768xi64>) -> tensor<32768x4096xbf16>

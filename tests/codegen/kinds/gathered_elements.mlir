@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v2.b64
 // PTX: st.global.v4.b32
-// From gathered_elements of tests/python/gpu_kinds.py: `scripts/gpu-table gathered_elements` writes what follows.
+// From gathered_elements of tests/python/support/gpu_kinds.py: `scripts/gpu-table gathered_elements` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<65536xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}, %arg1: tensor<65536x1024xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1024, 1]>, frit.name = "arg1_1"}) -> (tensor<65536x1xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[1, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.unsqueeze.default"(%arg0) [#frit.operand<0>, 1] {operand_dtypes = [#frit.dtype<i64>], operand_layouts = [#frit.layout<[1]>], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[1, 1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<65536xi64>) -> tensor<65536x1xi64>

@@ -8,7 +8,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: shfl.sync.bfly
 // PTX: st.global.{{b(8|16|32|64)}}
-// From gathered_rows_sum of tests/python/gpu_kinds.py: `scripts/gpu-table gathered_rows_sum` writes what follows.
+// From gathered_rows_sum of tests/python/support/gpu_kinds.py: `scripts/gpu-table gathered_rows_sum` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<65536xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}, %arg1: tensor<128256x1024xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1024, 1]>, frit.name = "arg1_1"}) -> (tensor<65536xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.embedding.default"(%arg1, %arg0) [#frit.operand<0>, #frit.operand<1>, -1, false, false] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<i64>], operand_layouts = [#frit.layout<[1024, 1]>, #frit.layout<[1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[1024, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<128256x1024xbf16>, tensor<65536xi64>) -> tensor<65536x1024xbf16>

@@ -11,7 +11,7 @@
 // PTX-COUNT-4: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
 // PTX: bar.sync
-// From gelu_backward_bias of tests/python/gpu_kinds.py: `scripts/gpu-table gelu_backward_bias` writes what follows.
+// From gelu_backward_bias of tests/python/support/gpu_kinds.py: `scripts/gpu-table gelu_backward_bias` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg1_1"}) -> (tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.gelu_backward.default"(%arg0, %arg1) [#frit.operand<0>, #frit.operand<1>, "tanh"] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[4096, 1]>, #frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xbf16>, tensor<16384x4096xbf16>) -> tensor<16384x4096xbf16>

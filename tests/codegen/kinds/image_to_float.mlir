@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} : bf16, !llvm.ptr<1>
 // PTX: ld.global.nc.{{[bsu](8|16|32|64)}}
 // PTX: st.global.{{b(8|16|32|64)}}
-// From image_to_float of tests/python/gpu_kinds.py: `scripts/gpu-table image_to_float` writes what follows.
+// From image_to_float of tests/python/support/gpu_kinds.py: `scripts/gpu-table image_to_float` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<64x224x224x3xi8> {frit.device = "cpu", frit.dtype = #frit.dtype<u8>, frit.kind = "user_input", frit.layout = #frit.layout<[150528, 672, 3, 1]>, frit.name = "arg0_1"}, %arg1: tensor<3xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}) -> (tensor<64x224x224x3xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[150528, 672, 3, 1]>, frit.storage = #frit.storage<fresh, 3>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten._to_copy.default"(%arg0) [#frit.operand<0>, #frit.dtype<f32>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<u8>], operand_layouts = [#frit.layout<[150528, 672, 3, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[150528, 672, 3, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<64x224x224x3xi8>) -> tensor<64x224x224x3xf32>

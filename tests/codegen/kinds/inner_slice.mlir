@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} : f32, !llvm.ptr<1>
 // PTX: ld.global.nc.{{[bsu](8|16|32|64)}}
 // PTX: st.global.{{b(8|16|32|64)}}
-// From inner_slice of tests/python/gpu_kinds.py: `scripts/gpu-table inner_slice` writes what follows.
+// From inner_slice of tests/python/support/gpu_kinds.py: `scripts/gpu-table inner_slice` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16382x8190xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[8190, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.slice.Tensor"(%arg0) [#frit.operand<0>, 0, 1, -1, 1] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[8192, 1], offset 8192>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<16384x8192xf32>) -> tensor<16382x8192xf32>

@@ -10,7 +10,7 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: st.global.v4.b32
-// From layer_norm_wide of tests/python/gpu_kinds.py: `scripts/gpu-table layer_norm_wide` writes what follows.
+// From layer_norm_wide of tests/python/support/gpu_kinds.py: `scripts/gpu-table layer_norm_wide` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[16384, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}, %arg2: tensor<16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg2_1"}) -> (tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
     %0:3 = frit.aten "aten.native_layer_norm.default"(%arg0, %arg1, %arg2) [#frit.operand<0>, [16384], #frit.operand<1>, #frit.operand<2>, 1.000000e-05] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[16384, 1]>, #frit.layout<[1]>, #frit.layout<[1]>], result_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>, #frit.dtype<bf16>], result_layouts = [#frit.layout<[16384, 1]>, #frit.layout<[1, 1]>, #frit.layout<[1, 1]>], result_storage = [#frit.storage<fresh, 0>, #frit.storage<fresh, 1>, #frit.storage<fresh, 2>]} : (tensor<8192x16384xbf16>, tensor<16384xbf16>, tensor<16384xbf16>) -> (tensor<8192x16384xbf16>, tensor<8192x1xbf16>, tensor<8192x1xbf16>)

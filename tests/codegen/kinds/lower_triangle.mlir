@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From lower_triangle of tests/python/gpu_kinds.py: `scripts/gpu-table lower_triangle` writes what follows.
+// From lower_triangle of tests/python/support/gpu_kinds.py: `scripts/gpu-table lower_triangle` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[16384, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 7>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.arange.start_step"() [0, 16384, 1, unit, #frit.torch<"layout", 0, "strided">, #frit.torch<"device", 0, "cpu">, false] {operand_dtypes = [], operand_layouts = [], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : () -> tensor<16384xi64>

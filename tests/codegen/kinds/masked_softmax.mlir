@@ -10,7 +10,7 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: st.global.v4.b32
-// From masked_softmax of tests/python/gpu_kinds.py: `scripts/gpu-table masked_softmax` writes what follows.
+// From masked_softmax of tests/python/support/gpu_kinds.py: `scripts/gpu-table masked_softmax` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<8192x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[2048, 1]>, frit.name = "arg0_1"}, %arg1: tensor<8192x2048xi1> {frit.device = "cpu", frit.dtype = #frit.dtype<bool>, frit.kind = "user_input", frit.layout = #frit.layout<[2048, 1]>, frit.name = "arg1_1"}) -> (tensor<8192x2048xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[2048, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.bitwise_not.default"(%arg1) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bool>], operand_layouts = [#frit.layout<[2048, 1]>], result_dtypes = [#frit.dtype<bool>], result_layouts = [#frit.layout<[2048, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<8192x2048xi1>) -> tensor<8192x2048xi1>

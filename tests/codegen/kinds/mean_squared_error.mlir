@@ -10,7 +10,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
-// From mean_squared_error of tests/python/gpu_kinds.py: `scripts/gpu-table mean_squared_error` writes what follows.
+// From mean_squared_error of tests/python/support/gpu_kinds.py: `scripts/gpu-table mean_squared_error` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<134217728xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}, %arg1: tensor<134217728xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}) -> (tensor<f32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.sub.Tensor"(%arg0, %arg1) [#frit.operand<0>, #frit.operand<1>, 1] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>, #frit.layout<[1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<134217728xf32>, tensor<134217728xf32>) -> tensor<134217728xf32>

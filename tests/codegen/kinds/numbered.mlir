@@ -9,7 +9,7 @@
 // PTX: fma.rn.f32
 // PTX-NOT: ld.global.nc.v4
 // PTX-COUNT-2: st.global.v4.b32
-// From numbered of tests/python/gpu_kinds.py: `scripts/gpu-table numbered` writes what follows.
+// From numbered of tests/python/support/gpu_kinds.py: `scripts/gpu-table numbered` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.arange.start_step"() [0, 4096, 1, unit, #frit.torch<"layout", 0, "strided">, #frit.torch<"device", 0, "cpu">, false] {operand_dtypes = [], operand_layouts = [], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : () -> tensor<4096xi64>

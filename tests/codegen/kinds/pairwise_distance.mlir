@@ -8,7 +8,7 @@
 // PTX: ld.global.nc.{{[bsu](8|16|32|64)}}
 // PTX: bar.sync
 // PTX: st.global.v4.b32
-// From pairwise_distance of tests/python/gpu_kinds.py: `scripts/gpu-table pairwise_distance` writes what follows.
+// From pairwise_distance of tests/python/support/gpu_kinds.py: `scripts/gpu-table pairwise_distance` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[4, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x4xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[4, 1]>, frit.name = "arg1_1"}) -> (tensor<16384x16384xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.unsqueeze.default"(%arg0) [#frit.operand<0>, 1] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4, 4, 1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<16384x4xf32>) -> tensor<16384x1x4xf32>

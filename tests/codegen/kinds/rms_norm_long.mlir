@@ -14,7 +14,7 @@
 // PTX: bar.sync
 // PTX: mapa.shared::cluster
 // PTX: st.global.v4.b32
-// From rms_norm_long of tests/python/gpu_kinds.py: `scripts/gpu-table rms_norm_long` writes what follows.
+// From rms_norm_long of tests/python/support/gpu_kinds.py: `scripts/gpu-table rms_norm_long` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<8192x65536xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[65536, 1]>, frit.name = "arg0_1"}, %arg1: tensor<65536xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg1_1"}) -> (tensor<8192x65536xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[65536, 1]>, frit.storage = #frit.storage<fresh, 5>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.pow.Tensor_Scalar"(%arg0) [#frit.operand<0>, 2] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[65536, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[65536, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<8192x65536xf32>) -> tensor<8192x65536xf32>

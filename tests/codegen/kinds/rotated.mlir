@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From rotated of tests/python/gpu_kinds.py: `scripts/gpu-table rotated` writes what follows.
+// From rotated of tests/python/support/gpu_kinds.py: `scripts/gpu-table rotated` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<65536x128xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[128, 1]>, frit.name = "arg0_1"}) -> (tensor<65536x128xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[128, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.slice.Tensor"(%arg0) [#frit.operand<0>, 1, 64, 9223372036854775807, 1] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[128, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[128, 1], offset 64>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<65536x128xbf16>) -> tensor<65536x64xbf16>

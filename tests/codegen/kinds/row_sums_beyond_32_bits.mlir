@@ -10,7 +10,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
-// From row_sums_beyond_32_bits of tests/python/gpu_kinds.py: `scripts/gpu-table row_sums_beyond_32_bits` writes what follows.
+// From row_sums_beyond_32_bits of tests/python/support/gpu_kinds.py: `scripts/gpu-table row_sums_beyond_32_bits` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<1048576x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 12>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten._to_copy.default"(%arg0) [#frit.operand<0>, #frit.dtype<f32>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[8192, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<1048576x8192xbf16>) -> tensor<1048576x8192xf32>

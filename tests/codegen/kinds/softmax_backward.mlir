@@ -12,7 +12,7 @@
 // PTX: shfl.sync.bfly
 // PTX: bar.sync
 // PTX: st.global.v4.b32
-// From softmax_backward of tests/python/gpu_kinds.py: `scripts/gpu-table softmax_backward` writes what follows.
+// From softmax_backward of tests/python/support/gpu_kinds.py: `scripts/gpu-table softmax_backward` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<32768x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}, %arg1: tensor<32768x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg1_1"}) -> (tensor<32768x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten._softmax_backward_data.default"(%arg0, %arg1) [#frit.operand<0>, #frit.operand<1>, -1, #frit.dtype<bf16>] {operand_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], operand_layouts = [#frit.layout<[4096, 1]>, #frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<32768x4096xbf16>

@@ -8,7 +8,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From split_and_gate of tests/python/gpu_kinds.py: `scripts/gpu-table split_and_gate` writes what follows.
+// From split_and_gate of tests/python/support/gpu_kinds.py: `scripts/gpu-table split_and_gate` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 6>}) attributes {frit.device = "cpu", symbols = []} {
     %0:2 = frit.aten "aten.split_with_sizes.default"(%arg0) [#frit.operand<0>, [4096, 4096], -1] {frit.result_lists = array<i64: 2>, operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<bf16>, #frit.dtype<bf16>], result_layouts = [#frit.layout<[8192, 1]>, #frit.layout<[8192, 1], offset 4096>], result_storage = [#frit.storage<view_of_argument, 0>, #frit.storage<view_of_argument, 0>]} : (tensor<16384x8192xbf16>) -> (tensor<16384x4096xbf16>, tensor<16384x4096xbf16>)

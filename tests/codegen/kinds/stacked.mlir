@@ -8,7 +8,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.{{b(8|16|32|64)}}
-// From stacked of tests/python/gpu_kinds.py: `scripts/gpu-table stacked` writes what follows.
+// From stacked of tests/python/support/gpu_kinds.py: `scripts/gpu-table stacked` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x4096xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg1_1"}) -> (tensor<16384x4096x2xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[8192, 2, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.unsqueeze.default"(%arg0) [#frit.operand<0>, 2] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[4096, 1, 1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<16384x4096xbf16>) -> tensor<16384x4096x1xbf16>

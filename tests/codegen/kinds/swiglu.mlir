@@ -8,7 +8,7 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From swiglu of tests/python/gpu_kinds.py: `scripts/gpu-table swiglu` writes what follows.
+// From swiglu of tests/python/support/gpu_kinds.py: `scripts/gpu-table swiglu` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x14336xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[14336, 1]>, frit.name = "arg0_1"}, %arg1: tensor<16384x14336xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[14336, 1]>, frit.name = "arg1_1"}) -> (tensor<16384x14336xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[14336, 1]>, frit.storage = #frit.storage<fresh, 4>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten._to_copy.default"(%arg0) [#frit.operand<0>, #frit.dtype<f32>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[14336, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[14336, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x14336xbf16>) -> tensor<16384x14336xf32>

@@ -6,7 +6,7 @@
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // PTX: ld.global.nc.v4.b32
 // PTX: st.global.v4.b32
-// From transcendental of tests/python/gpu_kinds.py: `scripts/gpu-table transcendental` writes what follows.
+// From transcendental of tests/python/support/gpu_kinds.py: `scripts/gpu-table transcendental` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 9>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.sin.default"(%arg0) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xf32>) -> tensor<16384x4096xf32>

@@ -17,7 +17,7 @@
 // PAIRS-COUNT-8: ld.global.nc.v2.b8
 // PAIRS: st.shared
 // PAIRS-COUNT-8: st.global.v2.b8
-// From transposed_bytes of tests/python/gpu_kinds.py: `scripts/gpu-table transposed_bytes` writes what follows.
+// From transposed_bytes of tests/python/support/gpu_kinds.py: `scripts/gpu-table transposed_bytes` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xi8> {frit.device = "cpu", frit.dtype = #frit.dtype<u8>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<8192x16384xi8> {frit.device = "cpu", frit.dtype = #frit.dtype<u8>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 2>}) attributes {frit.device = "cpu", symbols = []} {
     %0 = frit.aten "aten.t.default"(%arg0) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<u8>], operand_layouts = [#frit.layout<[8192, 1]>], result_dtypes = [#frit.dtype<u8>], result_layouts = [#frit.layout<[1, 8192]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<16384x8192xi8>) -> tensor<8192x16384xi8>

@@ -1,6 +1,6 @@
 // Every plan of the golden files, those for a GPU included, is still decoded
-// (tests/python/test_golden_artifacts.py runs the others), or the file is refused because of its
-// version.
+// (tests/python/runtime/test_golden_artifacts.py runs the others), or the file is refused because
+// of its version.
 
 #include "runtime/plan/DecodedPlan.h"
 
@@ -11,8 +11,8 @@ using namespace frit;
 
 TEST(GoldenArtifacts, EveryPlanIsDecoded) {
   size_t files = 0, gpuPlans = 0;
-  for (const auto &entry : std::filesystem::recursive_directory_iterator(
-           FRIT_SOURCE_DIR "/tests/python/golden/artifacts")) {
+  for (const auto &entry :
+       std::filesystem::recursive_directory_iterator(FRIT_SOURCE_DIR "/tests/golden/artifacts")) {
     if (entry.path().extension() != ".frit") {
       continue;
     }

@@ -1,6 +1,6 @@
 // The executor over plans written by hand and kernels written in C++: values, reuse, and what
 // remains when memory runs out at any allocation. torch's host runs the same steps in
-// tests/python/test_executable.py.
+// tests/python/runtime/test_executable.py.
 
 #include "runtime/artifact/ArtifactBuilder.h"
 #include "runtime/artifact/KernelAbi.h"

@@ -1,0 +1,61 @@
+"""The decomposition table, frozen: a new torch must not change what graphs look like without being seen."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from frit.eager.decompositions import KEPT_WHOLE, LEGALISED_WHOLE, decomposition_table
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "decompositions-2.13.txt"
+
+
+def test_names_are_the_committed_ones():
+    if not torch.__version__.startswith("2.13"):
+        pytest.skip(f"the golden file is for torch 2.13, this is {torch.__version__}")
+    assert sorted(map(str, decomposition_table())) == GOLDEN.read_text().split()
+
+
+def test_every_exception_removes_something():
+    from torch._decomp import core_aten_decompositions
+
+    assert KEPT_WHOLE | LEGALISED_WHOLE <= set(map(str, core_aten_decompositions()))
+
+
+def test_operators_with_a_rule_of_their_own_stay_whole():
+    names = set(map(str, decomposition_table()))
+    whole = ("_softmax", "_log_softmax", "addmm", "gelu", "elu", "var.correction")
+    for name in whole:
+        assert f"aten.{name}.default" not in names and f"aten.{name}" not in names
+
+
+@pytest.mark.parametrize("layer", [torch.nn.LayerNorm(8), torch.nn.GELU(), torch.nn.Softmax(1), torch.nn.LogSoftmax(1), torch.nn.SiLU()])
+def test_formulas_left_to_the_compiler_reach_it_whole_and_none_is_called(layer):
+    from frit import backend
+
+    seen = []
+    observe = lambda name, stage, captured, report, executable: seen.append((stage, captured.json, report))  # noqa: E731
+    backend._OBSERVERS.append(observe)
+    try:
+        x = torch.randn(4, 8, requires_grad=True)
+        torch.compile(layer, backend="frit")(x).square().sum().backward()
+    finally:
+        backend._OBSERVERS.remove(observe)
+    ((text, report),) = [(text, report) for stage, text, report in seen if stage == "backward"]
+    assert any(name.removesuffix(".default") in text for name in LEGALISED_WHOLE if "backward" in name)
+    assert not report["aten_calls"]
+
+
+@pytest.mark.parametrize("parameters", ["weight", "bias", "both"])
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_statistics_of_a_mixed_layer_norm_have_eager_s_type_and_values(parameters, precision):
+    weight, bias = (torch.rand(8) if parameters in (name, "both") else None for name in ("weight", "bias"))
+
+    def function(x):
+        return torch.native_layer_norm(x, [8], weight, bias, 1e-5)
+
+    x = torch.randn(5, 8).to(precision)
+    expected, found = function(x), torch.compile(function, backend="frit", fullgraph=True)(x)
+    assert [value.dtype for value in found] == [value.dtype for value in expected]
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)

@@ -1,0 +1,161 @@
+"""Graphs run the kernels a GPU would get, in the emulation that checks every access, and the PTX of the same kernels is collected to
+be assembled.
+
+    emulation = Emulation()
+    emulation.install(monkeypatch)       # whatever is compiled for the host is now emulated
+    ...                                  # torch.compile(..., backend="frit") as ever
+    emulation.assemble()                 # every kernel so far, with no byte of local memory
+
+The ledger (tests/golden/gpu-sweep.json, written by scripts/gpu-sweep) holds the registers of every kernel of the suite. A kernel is
+known by its name, which is made of its operators and a digest of its text; one whose text changed is held to what the ledger
+has for the same operators.
+"""
+
+import concurrent.futures
+import functools
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from benchmarks import ptx
+from frit.native import compiler
+
+PTXAS = next((p for p in (os.environ.get("FRIT_PTXAS"), "/usr/local/cuda/bin/ptxas") if p and os.path.exists(p)), None)
+ARCHITECTURES = (80, 90, 100)
+LEDGER = Path(__file__).resolve().parents[2] / "golden" / "gpu-sweep.json"
+REPORT = re.compile(
+    r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
+    r"(\d+) bytes spill loads.*?Used (\d+) registers",
+    re.S,
+)
+
+
+def assemble(text):
+    """[(kernel, architecture, registers, bytes of local memory)] of one PTX text; ptxas' words if it refuses."""
+    arch = re.search(r"^\.target sm_(\d+)", text, re.M).group(1)
+    entries = set(re.findall(r"\.entry (\w+)", text))
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "kernels.ptx"
+        source.write_text(text)
+        done = subprocess.run(
+            [PTXAS, "-v", f"-arch=sm_{arch}", str(source), "-o", str(source.with_suffix(".cubin"))], capture_output=True, text=True
+        )
+    assert done.returncode == 0, f"ptxas -arch=sm_{arch}: {done.stderr[:2000]}"
+    rows = [
+        (name, int(arch), int(registers), int(frame) + int(stores) + int(loads))
+        for name, arch, frame, stores, loads, registers in REPORT.findall(done.stderr)
+    ]
+    assert {row[0] for row in rows} == entries, f"ptxas does not report {entries - {row[0] for row in rows}}"
+    return rows
+
+
+def without_digest(entry):
+    """The name of an entry without the digest of its kernel's text."""
+    return re.sub(r"_[0-9a-f]{8}(?=(_v\d+)?(_u)?(_\d+)?$)", "", entry)
+
+
+def family(kernel):
+    """The name without the digest of the kernel's text and the number of its variant."""
+    return re.sub(r"_[0-9a-f]{8}(_v\d+)?(_u)?(?=(_\d+)?$)", "", kernel)
+
+
+@functools.cache
+def ptxas_release():
+    """`13.0`: registers are an assembler's choice, and another release chooses otherwise."""
+    said = subprocess.run([PTXAS, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"release (\d+\.\d+)", said).group(1)
+
+
+def unlike_ledger(rows, kernels, growth=1.1):
+    """One line for each (kernel, architecture, registers) that the ledger's kernels do not allow."""
+    most = {}
+    for name, registers in kernels.items():
+        known = most.setdefault(family(name), registers)
+        most[family(name)] = [max(pair, key=lambda number: number or 0) for pair in zip(known, registers)]
+    wrong = []
+    for name, arch, registers in rows:
+        # None on an architecture that other schedules are chosen for.
+        known = kernels.get(name, most.get(family(name), [None] * len(ARCHITECTURES)))[ARCHITECTURES.index(arch)]
+        if known is None:
+            wrong.append(f"{name}: not in the ledger" + ("" if name not in kernels else f" on sm_{arch}"))
+        elif registers > growth * known:
+            wrong.append(f"{name} on sm_{arch}: {registers} registers, {known} in the ledger")
+    return sorted(set(wrong))
+
+
+def unlike_table(known, found, growth=1.1):
+    """One line for each entry of a kind that the table does not allow."""
+    wrong = []
+    for architecture, entries in found.items():
+        if sorted(entries) != sorted(known.get(architecture, ())):
+            wrong.append(f"{architecture}: the kernels are {', '.join(entries)}, in the table {', '.join(known.get(architecture, ()))}")
+            continue
+        for name, numbers in entries.items():
+            for what, now, before in zip(("registers", "bytes of shared memory"), numbers, known[architecture][name]):
+                if now > growth * before:
+                    wrong.append(f"{name} on {architecture}: {now} {what}, {before} in the table")
+    return wrong
+
+
+def check_ledger(rows):
+    ledger = json.loads(LEDGER.read_text())
+    # Under another release than the ledger's a kernel must be known and stay out of local memory; its registers cannot be compared.
+    wrong = unlike_ledger(rows, ledger["kernels"], 1.1 if ptxas_release() == ledger["ptxas"] else float("inf"))
+    assert not wrong, "\n".join([*wrong, "after a look at why: scripts/gpu-sweep --add measures these tests into the ledger"])
+
+
+@functools.cache
+def sweep():
+    """The one emulation of a sweep (scripts/gpu-sweep)."""
+    chosen = os.environ.get("FRIT_TEST_ARCHITECTURES")
+    return Emulation(ARCHITECTURES if chosen is None else tuple(int(arch) for arch in chosen.split()))
+
+
+def _kernels(result):
+    return {kernel["name"] for kernel in json.loads(result.report)["kernels"]}
+
+
+class Emulation:
+    def __init__(self, architectures=ARCHITECTURES):
+        self.architectures = architectures
+        self.texts = []
+        self.seen = set()
+
+    def install(self, monkeypatch):
+        native = compiler()
+        monkeypatch.setattr(native, "compile", functools.partial(self.compile, native.compile))
+
+    def compile(self, native, text, settings):
+        """Stands in for `frit._C.compile`."""
+        try:
+            given = json.loads(settings)
+        except ValueError:
+            return native(text, settings)
+        if given.get("targets", ["cpu"]) != ["cpu"]:
+            return native(text, settings)
+        result = native(text, json.dumps({**given, "targets": ["simt"]}))
+        # What was assembled once needs no second time.
+        if self.architectures and _kernels(result) - self.seen:
+            self.seen |= self._collect(native, text, given, self.architectures, _kernels(result))
+        return result
+
+    def _collect(self, native, text, given, architectures, emulated):
+        """Schedules are those of the oldest architecture: where they differ from the emulation's, newer ones are compiled by themselves."""
+        made = native(text, json.dumps({**given, "targets": [f"sm_{arch}" for arch in architectures]}))
+        self.texts += ptx.texts_of(made.artifact)
+        names = _kernels(made)
+        if names != emulated and architectures[0] < 90 and len(architectures) > 1:
+            names |= self._collect(native, text, given, [arch for arch in architectures if arch >= 90], emulated)
+        return names | emulated
+
+    def assemble(self):
+        """Assembles what has been collected and forgets it; (kernel, architecture, registers) of each."""
+        texts, self.texts = self.texts, []
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            rows = [row for rows in pool.map(assemble, texts) for row in rows]
+        spilled = [f"{name} on sm_{arch}: {local} bytes of local memory" for name, arch, _, local in rows if local]
+        assert not spilled, "\n".join(spilled)
+        return [row[:3] for row in rows]
