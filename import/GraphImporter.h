@@ -51,6 +51,8 @@ public:
   LogicalResult fail(ErrorKind kind, const Twine &message, Location location);
   /// The size that a value stands for, or an error.
   FailureOr<SizeExpr> size(const SymValue &value, StringRef what, Location location);
+  /// The same of an input, which may be any expression.
+  FailureOr<SizeExpr> sizeOfInput(const SymValue &value, StringRef name, Location location);
   /// Null, without an error, if the text is not a size.
   SizeExpr sizeIfKnown(const SymValue &value);
   const AtenSchema *schema(StringRef opName);

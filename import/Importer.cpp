@@ -66,11 +66,23 @@ OwningOpRef<ModuleOp> mlir::frit::importExportedProgram(MLIRContext *context, St
 // The program
 //===----------------------------------------------------------------------===//
 
+/// Whether torch binds the symbol while the graph runs.
+static bool isUnbacked(StringRef symbol) {
+  unsigned number;
+  return symbol.consume_front("u") && !symbol.getAsInteger(10, number);
+}
+
 ProgramImporter::ProgramImporter(MLIRContext *context, const Program &program,
                                  const ImportOptions &options, Error &error)
     : context(context), program(program), options(options), failedAt(UnknownLoc::get(context)),
       error(error), facts(context) {
-  for (auto &[name, range] : program.ranges) {
+  for (auto &[name, promised] : program.ranges) {
+    RangeConstraint range = promised;
+    if (isUnbacked(name)) {
+      // The fake kernel of the operator that the size comes from promised it. Some promise too
+      // little: masked_select the elements of its input, where the mask has more of them.
+      range.max.reset();
+    }
     ranges.try_emplace(name, range);
     facts.setRange(name, range.min.value_or(INT64_MIN / 4), range.max);
   }
@@ -111,6 +123,23 @@ FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
     hints.try_emplace(*symbol, *value.hint);
   }
   return size;
+}
+
+FailureOr<SizeExpr> ProgramImporter::sizeOfInput(const SymValue &value, StringRef name,
+                                                 Location location) {
+  std::string reason;
+  bool malformed = false;
+  if (value.isExpr &&
+      !parseSympyText(context, value.expr, facts, reason, malformed,
+                      [&](StringRef text) { return sizeOnHost(text); }) &&
+      !malformed) {
+    // The caller has computed it, so it may be any expression: a symbol of its own stands for it.
+    std::string symbol = ("input_" + name).str();
+    ranges[symbol].min = INT64_MIN / 4;
+    facts.setRange(symbol, INT64_MIN / 4, std::nullopt);
+    sizes[value.expr] = hostSizes[value.expr] = SizeExpr::symbol(context, symbol);
+  }
+  return size(value, ("input '" + name + "'").str(), location);
 }
 
 SizeExpr ProgramImporter::sizeIfKnown(const SymValue &value) {
@@ -156,9 +185,7 @@ const AtenSchema *ProgramImporter::schema(StringRef opName) {
 }
 
 SymbolAttr ProgramImporter::symbol(StringRef name) {
-  unsigned number;
-  bool unbacked = (name.starts_with("u") && !name.drop_front().getAsInteger(10, number)) ||
-                  hostExpression(name);
+  bool unbacked = isUnbacked(name) || hostExpression(name);
   RangeConstraint range = ranges.lookup(name);
   std::optional<int64_t> hint;
   if (auto it = hints.find(name); it != hints.end()) {
@@ -309,8 +336,7 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
       return fail(ErrorKind::Semantic,
                   "integer '" + input.text + "' is not described in sym_int_values");
     }
-    auto size =
-        program.size(*it->second, ("input '" + input.text + "'").str(), builder.getUnknownLoc());
+    auto size = program.sizeOfInput(*it->second, input.text, builder.getUnknownLoc());
     if (failed(size)) {
       return failure();
     }

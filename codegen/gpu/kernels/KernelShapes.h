@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
-/// Decisions about a kernel that its region's schedule (passes/schedule/Schedule.h) leaves open, because
-/// they need the final accesses and divisibilities. They are pure functions of numbers, tested with
-/// a table of cases (tests/unit/codegen/KernelShapes.cpp).
+/// Decisions about a kernel that its region's schedule (passes/schedule/Schedule.h) leaves open,
+/// because they need the final accesses and divisibilities. They are pure functions of numbers,
+/// tested with a table of cases (tests/unit/codegen/KernelShapes.cpp).
 namespace mlir::frit {
 
 /// Accesses that are contiguous along the lanes.

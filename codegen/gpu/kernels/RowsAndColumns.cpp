@@ -16,11 +16,12 @@
 // depend on timing, so results are deterministic.
 //
 // Registers of a thread: its share of a row for every swept operand, for every reduction over rows
-// and for every operand that all rows share. passes/schedule/Schedule.cpp keeps them within its budget and
-// chooses the threads and blocks; `resident` sets the limit for ptxas, which would otherwise use a
-// few registers more and leave room for one block only. Rows have known length and whole chunks.
-// Shared memory: the exchanges of a row, followed by block x width x bytes of all reductions over
-// rows if a block has several groups. Workspace: 8 bytes per reduction over rows, column and block.
+// and for every operand that all rows share. passes/schedule/Schedule.cpp keeps them within its
+// budget and chooses the threads and blocks; `resident` sets the limit for ptxas, which would
+// otherwise use a few registers more and leave room for one block only. Rows have known length and
+// whole chunks. Shared memory: the exchanges of a row, followed by block x width x bytes of all
+// reductions over rows if a block has several groups. Workspace: 8 bytes per reduction over rows,
+// column and block.
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"

@@ -37,6 +37,12 @@ def _suggested(x, *_):
     return torch.empty_like(x, memory_format=torch._prims_common.suggest_memory_format(x))
 
 
+def _ldexp(x, exponent):
+    """x * pow(2, exponent); pow of a Python number gives a contiguous result, pow of a tensor of another type than its own keeps the exponent's layout."""
+    is_number = not (x.is_floating_point() or x.is_complex()) or (x.dtype == torch.get_default_dtype() and exponent.is_floating_point())
+    return _pointwise(x, _contiguous(None, exponent) if is_number else torch.empty_like(exponent))
+
+
 def _rolled(x, shifts, dims=()):
     # Eager concatenates two pieces; without `dims` it rolls the flattened tensor.
     return _suggested(x) if dims else _contiguous(None, x)
@@ -89,7 +95,7 @@ EAGER_LAYOUT = {
     aten.angle.default: _angle,
     aten.constant_pad_nd.default: _padded,
     aten.index.Tensor: _indexed,
-    aten.ldexp.Tensor: lambda x, exponent: _pointwise(x, _contiguous(None, exponent)),
+    aten.ldexp.Tensor: _ldexp,
     aten.log_sigmoid_forward.default: functools.partial(_contiguous, None),
     aten.pow.Scalar: _contiguous,
     aten.native_batch_norm.default: _suggested,

@@ -104,3 +104,17 @@ def test_what_only_operators_read_is_not_checked(operators):
     counters["frit"].clear()
     assert torch.equal(run(lambda x: operators.positives(x), X), operators.positives(X))
     assert counters["frit"]["calls_as_traced"] == 0
+
+
+def test_a_size_beyond_the_bound_that_was_promised():
+    """The fake kernel of masked_select promises at most the elements of its input; a mask that has more of them broadcasts it. (With static sizes
+    torch itself asserts the bound in the graph.)"""
+
+    def function(x, mask):
+        return torch.masked_select(x, mask) * 2
+
+    x, mask = torch.randn(10, requires_grad=True), torch.ones(10, 10, dtype=torch.bool)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        y = torch.compile(function, backend="frit", dynamic=True, fullgraph=True, options={"strict": True})(x, mask)
+    y.sum().backward()
+    assert torch.equal(y, function(x, mask)) and torch.equal(x.grad, torch.full((10,), 20.0))

@@ -46,3 +46,14 @@ def test_training_through_sizes_that_the_host_computes():
 
     compiled = checker.check(function, torch.randn(2, 3, 9, requires_grad=True), dynamic=True, training=True)
     checker.check(function, torch.randn(2, 3, 16, requires_grad=True), compiled=compiled, training=True)
+
+
+@pytest.mark.parametrize("start", [-5, 2])
+def test_training_through_a_size_that_only_the_caller_can_compute(start):
+    """The backward graph gets an integer whose expression has cases (`Piecewise`): it is a symbol of its own there."""
+
+    def function(x, at):
+        return torch.narrow(x, 0, at, 3) * 2
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        checker.check(function, torch.randn(8, 5, requires_grad=True), torch.tensor(start), training=True, options={"strict": True})

@@ -210,3 +210,11 @@ def test_losses_of_images_in_other_layouts_are_eagers(reduction):
 
     for x in (channels_last(2, 3, 4, 4), torch.randn(4, 3, 4, 2).transpose(0, 3), torch.randn(2, 3, 4, 4)):
         assert outcome("frit", x) == outcome("aot_eager", x)
+
+
+@pytest.mark.parametrize("exponent", [torch.float32, torch.float64, torch.int64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32], ids=str)
+def test_strides_of_ldexp_follow_from_the_types(dtype, exponent):
+    x = torch.ones(5, 1, 10).to(dtype).permute(2, 1, 0)
+    e = torch.ones(5, 10, 1).to(exponent).permute(2, 1, 0)
+    assert torch.compile(torch.ldexp, backend="frit")(x, e).stride() == torch.ldexp(x, e).stride()

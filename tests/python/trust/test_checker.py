@@ -89,3 +89,21 @@ def test_a_mean_of_large_numbers_that_cancel_may_err_as_sums_do():
     error = checker.rounding_errors(lambda x: x.mean(), [x], 0, None, expected, reference).leaves[0].item()
     rounding = torch.finfo(torch.float32).eps * 1000
     assert rounding / 100 < error < rounding / 2
+
+
+def test_a_program_that_names_its_type_has_a_reference():
+    """It refuses operands of fp64; in the reference its type is fp64 as well."""
+
+    def function(x):
+        return x.cumprod_(0, dtype=torch.float16)
+
+    x = torch.tensor([1.5, 1.1, 1.3], dtype=torch.float16)
+    reference = checker.run_in(torch.float64, function, [x], 0).leaves[0]
+    assert reference.dtype == torch.float64 and torch.equal(reference, x.double().cumprod(0))
+
+
+def test_an_infinity_of_the_reference_is_no_nan():
+    """Eager has a NaN where a step overflowed; the result itself overflows to an infinity."""
+    nan, reference = torch.tensor([float("nan")], dtype=torch.float16), torch.tensor([-7e4], dtype=torch.float64)
+    checker.compare_outcomes(outcome(torch.full_like(nan, -torch.inf)), outcome(nan), outcome(reference))
+    expect_failure(outcome(torch.full_like(nan, torch.inf)), outcome(nan), outcome(reference), "infinity")
