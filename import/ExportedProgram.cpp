@@ -400,6 +400,7 @@ bool SchemaReader::node(Node &out) {
     if (key == "metadata") {
       return json.object([&](StringRef field) {
         return field == "source"        ? json.string(out.source)
+               : field == "whole"       ? json.string(out.whole)
                : field == "stack_trace" ? json.string(out.stackTrace)
                                         : json.skip();
       });

@@ -98,6 +98,8 @@ struct Node {
   std::vector<Argument> outputs;
   /// The metadata "source", else the "stack_trace".
   llvm::StringRef source, stackTrace;
+  /// Why the operator is to stay a call of ATen; empty if it need not.
+  llvm::StringRef whole;
 };
 
 template <typename T> using Table = std::vector<std::pair<llvm::StringRef, T>>;

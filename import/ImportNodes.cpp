@@ -440,6 +440,9 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
   if (otherDevice) {
     op->setAttr("frit.devices", builder.getArrayAttr(devices));
   }
+  if (!current->whole.empty()) {
+    op->setAttr("frit.whole", builder.getStringAttr(current->whole));
+  }
   return op;
 }
 

@@ -17,7 +17,7 @@ import operator
 
 import torch
 
-from ..eager.strides import EagerOffsets
+from ..eager.strides import EagerOffsets, has_offset_of_argument
 from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
@@ -317,7 +317,10 @@ class _GraphWriter(HigherOrderWriter):
 
     def _emit(self, node, target, inputs, outputs, single="null"):
         source = of_node(node)
-        metadata = f'{{"source":{_string(source)}}}' if source else "{}"
+        metadata = {"source": source} if source else {}
+        if has_offset_of_argument(node):
+            metadata["whole"] = "its result has the storage offset that an argument has in the call"
+        metadata = "{" + ",".join(f'"{key}":{_string(text)}' for key, text in metadata.items()) + "}"
         self.nodes.append(
             f'{{"name":{_string(node.name)},"target":{target},"inputs":[{",".join(inputs)}],'
             f'"outputs":[{",".join(outputs)}],"metadata":{metadata},"is_hop_single_tensor_return":{single}}}'

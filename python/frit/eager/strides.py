@@ -266,6 +266,24 @@ class EagerOffsets:
         return x.storage_offset() + self.beyond.get(node, 0)
 
 
+def has_offset_of_argument(node):
+    """Whether a result of the graph has the storage offset that an argument has in each call, whatever the trace saw: only ATen's kernel knows it."""
+    if node.target not in COPIES_OF_STORAGE:
+        return False
+    base = node.args[0]
+    while base.op == "call_function" and _viewed(base) is not None:
+        base = _viewed(base)
+    return base.op == "placeholder" and _is_returned(node)
+
+
+def _is_returned(node):
+    """Whether the graph returns the node or a view of it."""
+    return any(
+        user.op == "output" or (user.op == "call_function" and (user.target is operator.getitem or _viewed(user) is node) and _is_returned(user))
+        for user in node.users
+    )
+
+
 def _is_zero(number):
     return statically_known_true(number == 0)
 

@@ -218,3 +218,28 @@ def test_strides_of_ldexp_follow_from_the_types(dtype, exponent):
     x = torch.ones(5, 1, 10).to(dtype).permute(2, 1, 0)
     e = torch.ones(5, 10, 1).to(exponent).permute(2, 1, 0)
     assert torch.compile(torch.ldexp, backend="frit")(x, e).stride() == torch.ldexp(x, e).stride()
+
+
+def with_offset(offset):
+    return torch.randn(400 + offset)[offset:].view(20, 20)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.slice_scatter(x, torch.zeros(10, 20), 0, 0, 10),
+        lambda x: torch.select_scatter(x, torch.zeros(20), 0, 1),
+        lambda x: torch.diagonal_scatter(x, torch.zeros(20)),
+        lambda x: torch.slice_scatter(x.t(), torch.zeros(10, 20), 0, 0, 10)[1:],
+        lambda x: torch.slice_scatter(x.clone(), torch.zeros(10, 20), 0, 0, 10),
+        lambda x: torch.slice_scatter(x, torch.zeros(10, 20), 0, 0, 10) * 2,
+    ],
+    ids=["slice", "select", "diagonal", "view of a view", "clone", "kernel"],
+)
+def test_copies_of_a_storage_have_the_offset_of_the_call(function):
+    """An argument may have another storage offset in each call; torch does not guard it."""
+    compiled = torch.compile(function, backend="frit", options={"strict": True})
+    for offset in (3, 0, 5):
+        x = with_offset(offset)
+        actual, expected = compiled(x), function(x)
+        assert torch.equal(actual, expected) and actual.storage_offset() == expected.storage_offset()
