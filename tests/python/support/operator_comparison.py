@@ -245,7 +245,10 @@ class _Numerics:
         reference = pick(self.reference)
         if not isinstance(reference, torch.Tensor) or not reference.dtype.is_floating_point:
             return None, None, None
-        return reference.detach(), pick(self.errors), lambda: pick(self._drawn())
+        reference, known = reference.detach(), pick(self.errors)
+        if self.case.kernel_error:
+            known = self.case.kernel_error * torch.finfo(torch.float64).eps * reference.double().abs()
+        return reference, known, lambda: pick(self._drawn())
 
     def _measure(self):
         """Complex leaves are pairs of floats here, so that `checker`'s ways with floats serve them."""

@@ -56,6 +56,11 @@ UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_
 FAKE_SIZES = {("nn.functional.embedding_bag", "bfloat16")}
 
 
+#: Errors of eager's fp64 kernels in ulps, where the fp32 kernels say nothing of them, since those accumulate in fp64. Measured with rational
+#: arithmetic over 60 draws of 125 elements: eager's variance errs by up to 3.4 ulp, frit's by 0.8.
+KERNEL_ERRORS = {("var", "float64"): 4.0}
+
+
 @dataclasses.dataclass
 class Case:
     """A program over tensors: `function(*leaves)`."""
@@ -64,6 +69,7 @@ class Case:
     function: Callable
     leaves: list
     compare: bool = True  # whether values are defined
+    kernel_error: float = 0.0  # of eager, in ulps, where it is known
 
 
 @functools.cache
@@ -129,7 +135,8 @@ def cases(name, dtype, phase, seed=0, count=2):
             made = _case(op, samples[number], program, layout, training)
             if made is not None:
                 function, leaves = made
-                found.append(Case(f"{dtype} {number}: {program}, {layout}", function, leaves, op.name not in UNINITIALISED))
+                label, error = f"{dtype} {number}: {program}, {layout}", KERNEL_ERRORS.get((name, dtype), 0.0)
+                found.append(Case(label, function, leaves, op.name not in UNINITIALISED, error))
     return found
 
 
