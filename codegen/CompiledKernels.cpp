@@ -23,10 +23,12 @@ std::shared_ptr<const KernelCode> CompiledKernels::find(StringRef key) {
 
 unsigned CompiledKernels::add(StringRef key, std::shared_ptr<const KernelCode> code) {
   std::lock_guard lock(mutex);
-  if (byKey.contains(key) || key.size() + code->bytes.size() > mostBytes) {
+  Entry entry{key.str(), std::move(code)};
+  // One that does not fit alone would drop all others.
+  if (byKey.contains(key) || entry.size() > mostBytes) {
     return 0;
   }
-  entries.push_front({key.str(), std::move(code)});
+  entries.push_front(std::move(entry));
   byKey.try_emplace(entries.front().key, entries.begin());
   bytes += entries.front().size();
   unsigned forgotten = 0;

@@ -123,8 +123,8 @@ void KernelProgram::splitUnknownDims() {
         wanted.emplace_back(*dim, right);
       }
     });
-    llvm::erase_if(wanted, [&](auto one) {
-      return llvm::any_of(wanted, [&](auto other) {
+    llvm::erase_if(wanted, [&, all = wanted](auto one) {
+      return llvm::any_of(all, [&](auto other) {
         return other.first == one.first && other.second != one.second &&
                other.second.divideExactly(one.second);
       });

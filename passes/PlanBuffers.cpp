@@ -167,13 +167,6 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
           !canWriteInto(region, result.getResultNumber(), target, store)) {
         continue;
       }
-      // The value's other readers see the same elements in the argument, unless
-      // another store follows.
-      bool again = llvm::any_of(
-          target.getUsers(), [&](Operation *user) { return user != store && isa<StoreOp>(user); });
-      if (again && !result.hasOneUse()) {
-        continue;
-      }
       bufferOf[result] = buffers.size();
       buffers.push_back(
           {bytesOf(cast<RankedTensorType>(result.getType())), "argument", target.getArgNumber()});

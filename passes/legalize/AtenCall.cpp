@@ -82,19 +82,6 @@ Scalar AtenCall::scalarOf(Attribute attr, unsigned i) {
 
 Scalar AtenCall::scalar(unsigned i) { return scalarOf(attribute(i), i); }
 
-SmallVector<Scalar> AtenCall::scalarList(unsigned i) {
-  SmallVector<Scalar> scalars;
-  auto list = dyn_cast_or_null<ArrayAttr>(attribute(i));
-  if (!list) {
-    refuse("argument " + Twine(i) + " is not a list of scalars");
-    return scalars;
-  }
-  for (Attribute attr : list) {
-    scalars.push_back(scalarOf(attr, i));
-  }
-  return scalars;
-}
-
 int64_t AtenCall::integer(unsigned i) {
   SizeExpr value = size(i);
   if (value && value.getConstant()) {

@@ -33,7 +33,6 @@ public:
   /// None entries are null values.
   SmallVector<Tensor> tensorList(unsigned i);
   Scalar scalar(unsigned i);
-  SmallVector<Scalar> scalarList(unsigned i);
   int64_t integer(unsigned i);
   double number(unsigned i);
   bool boolean(unsigned i);
@@ -51,7 +50,6 @@ public:
   unsigned getNumResults() const { return op->getNumResults(); }
   DType resultDtype(unsigned i = 0) const;
   SmallVector<SizeExpr> resultSizes(unsigned i = 0) const;
-  int64_t resultRank(unsigned i = 0) const { return resultSizes(i).size(); }
   /// `x`, rounded or converted to the dtype of result `i` and broadcast to its sizes.
   Tensor finish(Tensor x, unsigned i = 0);
   /// The layout that the trace saw for tensor argument `i`, or null.
