@@ -22,9 +22,7 @@ public:
 
 private:
   using Kind = Argument::Kind;
-  static constexpr size_t maxCount = 1 << 20;
-  static constexpr size_t maxRank = 64;
-  static constexpr size_t maxName = 4096;
+  static constexpr size_t maxCount = 1 << 20, maxRank = 64, maxName = 4096;
 
   bool graphModule();
   bool graph(Graph &out);
