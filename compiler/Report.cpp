@@ -7,6 +7,7 @@
 #include "ir/Planted.h"
 #include "passes/ShapeGuards.h"
 #include "passes/schedule/DescribeSchedule.h"
+#include "passes/schedule/ScheduleChoices.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -307,7 +308,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
       writeNumbers(json, module, artifact.graph, "frit.channels_last_results");
     });
     json.attributeArray("schedule_candidates", [&] {
-      writeNumbers(json, module, artifact.graph, "frit.schedule_candidates");
+      writeNumbers(json, module, artifact.graph, mlir::frit::kScheduleCandidatesAttr);
     });
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });

@@ -49,9 +49,12 @@ public:
 
   /// Records the first error; `location` is where the diagnostic will point.
   LogicalResult fail(ErrorKind kind, const Twine &message, Location location);
-  /// The size that a value stands for, or an error.
-  FailureOr<SizeExpr> size(const SymValue &value, StringRef what, Location location);
-  /// The same of an input, which may be any expression.
+  /// The size that a value stands for; for an expression that is no size the symbol of this name,
+  /// an error without one.
+  FailureOr<SizeExpr> size(const SymValue &value, StringRef what, Location location,
+                           StringRef symbol = "");
+  /// The same of an input. The caller has computed it, so it may be any expression: a symbol of its
+  /// own stands for it.
   FailureOr<SizeExpr> sizeOfInput(const SymValue &value, StringRef name, Location location);
   /// Null, without an error, if the text is not a size.
   SizeExpr sizeIfKnown(const SymValue &value);

@@ -441,7 +441,7 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
     op->setAttr("frit.devices", builder.getArrayAttr(devices));
   }
   if (!current->whole.empty()) {
-    op->setAttr("frit.whole", builder.getStringAttr(current->whole));
+    op.setReason(current->whole);
   }
   return op;
 }

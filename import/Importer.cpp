@@ -97,8 +97,13 @@ LogicalResult ProgramImporter::fail(ErrorKind kind, const Twine &message, Locati
   return failure();
 }
 
-FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
-                                          Location location) {
+FailureOr<SizeExpr> ProgramImporter::sizeOfInput(const SymValue &value, StringRef name,
+                                                 Location location) {
+  return size(value, ("input '" + name + "'").str(), location, ("input_" + name).str());
+}
+
+FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what, Location location,
+                                          StringRef symbol) {
   if (!value.isExpr) {
     return SizeExpr::constant(context, value.integer);
   }
@@ -108,6 +113,11 @@ FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
     bool malformed = false;
     SizeExpr parsed = parseSympyText(context, value.expr, facts, reason, malformed,
                                      [&](StringRef text) { return sizeOnHost(text); });
+    if (!parsed && !malformed && !symbol.empty()) {
+      ranges[symbol].min = INT64_MIN / 4;
+      facts.setRange(symbol, INT64_MIN / 4, std::nullopt);
+      parsed = hostSizes[value.expr] = SizeExpr::symbol(context, symbol);
+    }
     if (!parsed) {
       return malformed ? fail(ErrorKind::Schema,
                               what + ": " + reason + " in \"" + value.expr.take_front(200) + "\"",
@@ -123,23 +133,6 @@ FailureOr<SizeExpr> ProgramImporter::size(const SymValue &value, StringRef what,
     hints.try_emplace(*symbol, *value.hint);
   }
   return size;
-}
-
-FailureOr<SizeExpr> ProgramImporter::sizeOfInput(const SymValue &value, StringRef name,
-                                                 Location location) {
-  std::string reason;
-  bool malformed = false;
-  if (value.isExpr &&
-      !parseSympyText(context, value.expr, facts, reason, malformed,
-                      [&](StringRef text) { return sizeOnHost(text); }) &&
-      !malformed) {
-    // The caller has computed it, so it may be any expression: a symbol of its own stands for it.
-    std::string symbol = ("input_" + name).str();
-    ranges[symbol].min = INT64_MIN / 4;
-    facts.setRange(symbol, INT64_MIN / 4, std::nullopt);
-    sizes[value.expr] = hostSizes[value.expr] = SizeExpr::symbol(context, symbol);
-  }
-  return size(value, ("input '" + name + "'").str(), location);
 }
 
 SizeExpr ProgramImporter::sizeIfKnown(const SymValue &value) {

@@ -2,6 +2,7 @@
 // expand, permute and slice becomes one map, so that later passes see only what is read.
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
+#include "ir/ReduceKinds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -133,8 +134,8 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 }
 
 OpFoldResult ReduceOp::fold(FoldAdaptor) {
-  if (getDims().empty() && getOperand().getType() == getType() && getKind() != ReduceKind::ArgMax &&
-      getKind() != ReduceKind::ArgMin && getKind() != ReduceKind::Deviations) {
+  if (getDims().empty() && getOperand().getType() == getType() && !isArgReduction(getKind()) &&
+      getKind() != ReduceKind::Deviations) {
     return getOperand();
   }
   return {};

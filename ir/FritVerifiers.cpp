@@ -1,6 +1,7 @@
 // Every verify() of the dialect. Messages name the value found and the value
 // expected.
 #include "ir/FritOps.h"
+#include "ir/ReduceKinds.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -274,8 +275,8 @@ LogicalResult ReduceOp::verify() {
   if (getKind() == ReduceKind::Deviations && !isa<FloatType>(operand.getElementType())) {
     return emitOpError("deviations are of floats, found ") << operand.getElementType();
   }
-  bool positions = getKind() == ReduceKind::ArgMax || getKind() == ReduceKind::ArgMin;
-  Type element = positions ? IntegerType::get(getContext(), 64) : operand.getElementType();
+  Type element =
+      isArgReduction(getKind()) ? IntegerType::get(getContext(), 64) : operand.getElementType();
   RankedTensorType expected = getTensorType(kept, element);
   if (result != expected) {
     return emitOpError("result must be ") << expected << ", found " << result;

@@ -106,8 +106,8 @@ SmallVector<KeptValue> mlir::frit::findKeptValues(const KernelProgram &program, 
   }
   // What each round reads, and last what is written after all of them.
   SmallVector<SmallVector<unsigned>> roots(phases + 1), needed;
-  for (unsigned id : program.getReduces()) {
-    roots[program[id].level].push_back(program[id].operands[0]);
+  for (unsigned phase = 0; phase < phases; ++phase) {
+    roots[phase] = program.getReducedNodes(phase);
   }
   llvm::append_range(roots[phases - (areStoresEarly(program) ? 1 : 0)], getFullRoots(program));
   for (ArrayRef<unsigned> read : roots) {
@@ -131,4 +131,15 @@ SmallVector<KeptValue> mlir::frit::findKeptValues(const KernelProgram &program, 
     }
   }
   return kept;
+}
+
+SmallVector<unsigned> mlir::frit::getKeptForLast(const KernelProgram &program,
+                                                 ArrayRef<KeptValue> kept) {
+  SmallVector<unsigned> nodes;
+  for (const KeptValue &value : kept) {
+    if (value.readers >> program.numPhases() & 1) {
+      nodes.push_back(value.node);
+    }
+  }
+  return nodes;
 }

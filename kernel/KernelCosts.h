@@ -49,4 +49,7 @@ struct KeptValue {
 /// dim is reduced too.
 SmallVector<KeptValue> findKeptValues(const KernelProgram &program, unsigned lane, int64_t most);
 
+/// Those of them that the last sweep of a row reads.
+SmallVector<unsigned> getKeptForLast(const KernelProgram &program, ArrayRef<KeptValue> kept);
+
 } // namespace mlir::frit

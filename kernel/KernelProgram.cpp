@@ -183,6 +183,28 @@ void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
   }
 }
 
+SmallVector<unsigned> KernelProgram::getReducedNodes(unsigned level) const {
+  SmallVector<unsigned> taken;
+  for (unsigned id : reduces) {
+    if (nodes[id].level == level) {
+      taken.push_back(nodes[id].operands[0]);
+    }
+  }
+  return taken;
+}
+
+SmallVector<unsigned> KernelProgram::getStoredNodes() const {
+  return llvm::map_to_vector(stores, [](const Store &store) { return store.node; });
+}
+
+SmallVector<unsigned> KernelProgram::getRoots() const {
+  SmallVector<unsigned> roots = getStoredNodes();
+  for (unsigned id : reduces) {
+    roots.push_back(nodes[id].operands[0]);
+  }
+  return roots;
+}
+
 SmallVector<unsigned> KernelProgram::reach(ArrayRef<unsigned> roots,
                                            ArrayRef<unsigned> known) const {
   llvm::BitVector needed(nodes.size());

@@ -212,6 +212,11 @@ public:
   /// copied for each of its values. Later dims move up.
   void unrollDim(unsigned dim);
 
+  /// The nodes that reductions of a level take, that stores take, and that either take.
+  SmallVector<unsigned> getReducedNodes(unsigned level) const;
+  SmallVector<unsigned> getStoredNodes() const;
+  SmallVector<unsigned> getRoots() const;
+
   /// Every node reachable from `roots` without entering the operands of a Reduce, or of what is
   /// `known`, in order.
   SmallVector<unsigned> reach(ArrayRef<unsigned> roots, ArrayRef<unsigned> known = {}) const;

@@ -1,16 +1,12 @@
 #pragma once
 
-#include "ir/FritOps.h"
+#include "ir/ReduceKinds.h"
 
 #include "mlir/IR/Builders.h"
 
 /// What a reduction carries from element to element, its identity, and how two states combine: the
 /// same for every target, on scalars and on vectors.
 namespace mlir::frit {
-
-inline bool isArgReduction(ReduceKind kind) {
-  return kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
-}
 
 /// Values that a reduction carries: one; value and position for argmax and argmin; four for squared
 /// deviations from the mean (codegen/gpu/kernels/Welford.h).

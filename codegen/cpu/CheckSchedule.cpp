@@ -25,7 +25,7 @@ public:
     if ((lane && *lane >= program.getRank()) || (tile && *tile >= program.getRank())) {
       return refuse("names a dim that the kernel does not have");
     }
-    return lane ? masks(schedule.getOnce(), *lane, storedRoots()) : success();
+    return lane ? masks(schedule.getOnce(), *lane, program.getStoredNodes()) : success();
   }
 
   LogicalResult rows(CpuRowsAttr schedule) {
@@ -43,21 +43,13 @@ public:
       return refuse("shares out a row, and the kernel has several or writes one");
     }
     for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
-      SmallVector<unsigned> inputs;
-      for (unsigned id : program.getReduces()) {
-        if (program[id].level == phase) {
-          inputs.push_back(program[id].operands[0]);
-        }
-      }
-      if (failed(masks(schedule.getOnce()[phase], lane, inputs))) {
+      if (failed(masks(schedule.getOnce()[phase], lane, program.getReducedNodes(phase)))) {
         return failure();
       }
     }
-    SmallVector<unsigned> known, written = getFullRoots(program);
-    for (const KeptValue &value : findKeptValues(program, lane, schedule.getKeep())) {
-      if (value.readers >> program.numPhases() & 1) {
-        known.push_back(value.node);
-      }
+    SmallVector<unsigned> written = getFullRoots(program), known;
+    if (schedule.getWriteOnce() && !masksNarrow) {
+      known = getKeptForLast(program, findKeptValues(program, lane, schedule.getKeep()));
     }
     return success(succeeded(masks(schedule.getWriteOnce(), lane, written, known)) &&
                    succeeded(masks(schedule.getRecomputeOnce(), lane, written)));
@@ -79,11 +71,7 @@ public:
         (program.numReduced() != 1 || (!isOneStretch && !getFullRoots(program).empty()))) {
       return refuse("packs operands of several dims, or of a result that is written in stretches");
     }
-    SmallVector<unsigned> roots = storedRoots();
-    for (unsigned id : program.getReduces()) {
-      roots.push_back(program[id].operands[0]);
-    }
-    return masks(schedule.getOnce(), lane, roots, {}, program.reducedMask());
+    return masks(schedule.getOnce(), lane, program.getRoots(), {}, program.reducedMask());
   }
 
   LogicalResult refuse(const Twine &why) {
@@ -91,10 +79,6 @@ public:
   }
 
 private:
-  SmallVector<unsigned> storedRoots() {
-    return llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
-  }
-
   LogicalResult masks(bool once, unsigned lane, ArrayRef<unsigned> roots,
                       ArrayRef<unsigned> known = {}, uint32_t along = ~0u) {
     return once && !masksNarrow && hasNarrowAccesses(program, roots, lane, known, along)

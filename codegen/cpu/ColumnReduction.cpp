@@ -443,12 +443,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
 
 void ColumnReduction::emit() {
   MLIRContext *context = program.getContext();
-  for (const Store &store : program.getStores()) {
-    roots.push_back(store.node);
-  }
-  for (unsigned id : program.getReduces()) {
-    roots.push_back(program[id].operands[0]);
-  }
+  roots = program.getRoots();
   if (schedule.getPacks()) {
     pack();
   }

@@ -19,8 +19,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel, CpuPointwiseAttr schedul
   MLIRContext *context = program.getContext();
   CpuFunction f(kernel.module, kernel.entryName(), program, kernel.cpu);
   Emitter emitter(program, f, f.getBuilder());
-  SmallVector<unsigned> roots =
-      llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
+  SmallVector<unsigned> roots = program.getStoredNodes();
   auto write = [&](Frame &frame) { emitter.storeAll(frame, program.getStores()); };
   SizeExpr one = SizeExpr::constant(context, 1);
   // Nothing is written, and what would be read ahead of a loop is not there.

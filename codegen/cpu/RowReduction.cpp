@@ -355,11 +355,8 @@ void RowReduction::prepare() {
     } else {
       rowStores.push_back(i);
     }
-    roots.push_back(store.node);
   }
-  for (unsigned id : program.getReduces()) {
-    roots.push_back(program[id].operands[0]);
-  }
+  roots = program.getRoots();
   writesEarly = areStoresEarly(program);
   length = f.size(program.getDomain()[lane]);
   divisor = program.getDomain()[lane].getContentDivisor();

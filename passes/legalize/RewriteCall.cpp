@@ -96,9 +96,6 @@ static std::string replace(AtenOp op, ArrayRef<Tensor> results) {
 
 std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions options,
                                     llvm::function_ref<Values(AtenCall &)> rule) {
-  if (auto why = op->getAttrOfType<StringAttr>("frit.whole")) {
-    return why.str();
-  }
   if (std::string why = reasonOfDtype(op); !why.empty()) {
     return why;
   }

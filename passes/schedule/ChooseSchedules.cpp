@@ -207,7 +207,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       return signalPassFailure();
     }
     if (asked->areCounted()) {
-      graph->setAttr("frit.schedule_candidates", DenseI64ArrayAttr::get(&getContext(), candidates));
+      graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 

@@ -79,18 +79,8 @@ static void summarizeReduction(const KernelProgram &program, CpuVectors vectors,
     return getBodyLength(program, roots, lane, known, along) >= kLongBody &&
            (vectors.masksNarrow || !hasNarrowAccesses(program, roots, lane, known, along));
   };
-  SmallVector<unsigned> roots;
-  for (const Store &store : program.getStores()) {
-    roots.push_back(store.node);
-  }
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
-    SmallVector<unsigned> inputs;
-    for (unsigned id : program.getReduces()) {
-      if (program[id].level == phase) {
-        inputs.push_back(program[id].operands[0]);
-      }
-    }
-    llvm::append_range(roots, inputs);
+    SmallVector<unsigned> inputs = program.getReducedNodes(phase);
     summary.rounds.push_back(
         {static_cast<unsigned>(inputs.size()), weightOf(program, inputs, lane), isLong(inputs)});
   }
@@ -101,19 +91,14 @@ static void summarizeReduction(const KernelProgram &program, CpuVectors vectors,
                      program.numPhases() == 1 && written.empty() &&
                      (!bound || *bound > 2 * kSplitRowElements);
   if (summary.isLaneReduced) {
-    SmallVector<unsigned> known;
-    for (const KeptValue &value : findKeptValues(program, lane, /*most=*/4)) {
-      ++summary.keptValues;
-      if (value.readers >> program.numPhases() & 1) {
-        known.push_back(value.node);
-      }
-    }
-    summary.isWriteLong = isLong(written, known);
+    SmallVector<KeptValue> kept = findKeptValues(program, lane, /*most=*/4);
+    summary.keptValues = kept.size();
+    summary.isWriteLong = isLong(written, getKeptForLast(program, kept));
     summary.isRecomputeLong = isLong(written);
     return;
   }
   findRowDim(program, lane, summary);
-  summary.isLong = isLong(roots, {}, program.reducedMask());
+  summary.isLong = isLong(program.getRoots(), {}, program.reducedMask());
   // In several stretches nothing of the whole domain can be written.
   auto steps = program.getFacts().upperBound(program.getDomain().back());
   summary.canPack &= (steps && *steps <= kPackedSteps) || written.empty();
@@ -142,8 +127,7 @@ CpuKernelSummary mlir::frit::summarizeCpuKernel(KernelProgram &program, CpuVecto
     return summary;
   }
   summary.tileDim = findTileDim(program, *summary.lane);
-  SmallVector<unsigned> roots =
-      llvm::map_to_vector(program.getStores(), [](const Store &store) { return store.node; });
+  SmallVector<unsigned> roots = program.getStoredNodes();
   summary.isLong = getBodyLength(program, roots, *summary.lane) >= kLongBody &&
                    (vectors.masksNarrow || !hasNarrowAccesses(program, roots, *summary.lane));
   return summary;

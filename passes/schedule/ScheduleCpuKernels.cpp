@@ -46,8 +46,7 @@ struct ScheduleCpuKernelsPass : frit::impl::ScheduleCpuKernelsPassBase<ScheduleC
     }
     if (asked->areCounted()) {
       for (auto graph : module.getOps<GraphOp>()) {
-        graph->setAttr("frit.schedule_candidates",
-                       DenseI64ArrayAttr::get(&getContext(), candidates));
+        graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
       }
     }
   }

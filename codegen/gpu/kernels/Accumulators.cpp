@@ -21,16 +21,6 @@ bool Accumulators::takesTiles(const KernelProgram &program) {
                       [&](unsigned id) { return isDeviations(cast<ReduceOp>(program[id].op)); });
 }
 
-SmallVector<unsigned> Accumulators::getOperands(const KernelProgram &program, unsigned level) {
-  SmallVector<unsigned> nodes;
-  for (unsigned id : program.getReduces()) {
-    if (program[id].level == level) {
-      nodes.push_back(program[id].operands[0]);
-    }
-  }
-  return nodes;
-}
-
 unsigned Accumulators::countValues(const KernelProgram &program, unsigned levels) {
   unsigned count = 0;
   for (unsigned level = 0; level < levels; ++level) {

@@ -60,8 +60,6 @@ public:
   static unsigned countValues(const KernelProgram &program, unsigned levels);
   /// The number of values of these Reduce nodes.
   static unsigned countValuesOf(const KernelProgram &program, ArrayRef<unsigned> nodes);
-  /// The operands of the reductions of a phase.
-  static SmallVector<unsigned> getOperands(const KernelProgram &program, unsigned level);
 
 private:
   void add(ArrayRef<unsigned> nodes);

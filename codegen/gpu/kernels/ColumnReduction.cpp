@@ -169,7 +169,7 @@ private:
 
   /// The loads over the full domain in a level's sweep.
   SmallVector<unsigned> loadsOf(unsigned level) {
-    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    SmallVector<unsigned> roots = program.getReducedNodes(level);
     for (const Store &store : earlyStores) {
       if (level == 0) {
         roots.push_back(store.node);

@@ -144,7 +144,7 @@ private:
   /// The nodes that a level's sweep computes for every chunk; the level after the last is the sweep
   /// that writes.
   SmallVector<unsigned> rootsOf(unsigned level) const {
-    SmallVector<unsigned> roots = Accumulators::getOperands(program, level);
+    SmallVector<unsigned> roots = program.getReducedNodes(level);
     for (const Store &store : level == 0 ? earlyStores : fullStores) {
       if (level == 0 || level == program.numPhases()) {
         roots.push_back(store.node);

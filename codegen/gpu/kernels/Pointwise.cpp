@@ -242,10 +242,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
     });
   } else if (items) {
     // Values that all elements share are computed once.
-    SmallVector<unsigned> roots;
-    for (const Store &store : program.getStores()) {
-      roots.push_back(store.node);
-    }
+    SmallVector<unsigned> roots = program.getStoredNodes();
     function.getEmitter().hoist(top, roots);
     int64_t width = kThreads * space->getWidth();
     Value elements = function.size(space->getElements());

@@ -80,7 +80,7 @@ unsigned countWaiting(const KernelProgram &program) {
       used(program.getNodes().size(), 0);
   for (unsigned phase = 0; phase <= phases; ++phase) {
     SmallVector<unsigned> roots =
-        phase < phases ? Accumulators::getOperands(program, phase) : SmallVector<unsigned>();
+        phase < phases ? program.getReducedNodes(phase) : SmallVector<unsigned>();
     for (const Store &store : program.getStores()) {
       if (phase == phases && program[store.node].kind != NodeKind::Reduce) {
         roots.push_back(store.node);
@@ -228,7 +228,7 @@ private:
     if (isInPlace) {
       row.mask = active;
     }
-    emitter.hoist(row, Accumulators::getOperands(program, 0));
+    emitter.hoist(row, program.getReducedNodes(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
     int64_t threads = int64_t(shape.threads) * shape.cluster;
@@ -283,9 +283,8 @@ private:
           sums.foldThreads(sums.foldLanes(sums.leave(totals, steps.getWidth())), shape.threads);
       sums.supply(row, sums.foldCluster(totals, isFirst));
       isFirst = false;
-      emitter.hoist(row, level + 1 < program.numPhases()
-                             ? Accumulators::getOperands(program, level + 1)
-                             : roots);
+      emitter.hoist(row,
+                    level + 1 < program.numPhases() ? program.getReducedNodes(level + 1) : roots);
     }
     // In place, the first thread of a row overwrites data that the others read, so it waits until
     // all of them have read what they need.

@@ -150,7 +150,7 @@ private:
     if (isInPlace) {
       row.mask = active;
     }
-    emitter.hoist(row, Accumulators::getOperands(program, 0));
+    emitter.hoist(row, program.getReducedNodes(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     for (unsigned k = 0; k < shape.chunks; ++k) {
       chunks.push_back(std::make_unique<Frame>(&row));
@@ -174,7 +174,7 @@ private:
                                         shape.threads));
       ++exchanges;
       emitter.hoist(row, level + 1 < program.numPhases()
-                             ? ArrayRef<unsigned>(Accumulators::getOperands(program, level + 1))
+                             ? ArrayRef<unsigned>(program.getReducedNodes(level + 1))
                              : roots);
     }
     SmallVector<Value> next;

@@ -178,7 +178,7 @@ def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
     text = "\n".join(said)
     assert "without layout: right" in text and "without fusion: still wrong" in text, text
     assert "without approximation: right, and without it layouts are not changed" in text, text
-    assert "the difference takes: layout" in text and "aten.convolution.default" in text[text.index("smallest graph") :], text
+    assert "the difference takes: layout\n" in text and "aten.convolution.default" in text[text.index("smallest graph") :], text
     assert "first operator: aten.sin.default" in text, text
     (folder,) = os.listdir(tmp_path / "smallest")
     with pytest.raises(frit.VerifyError):
