@@ -89,6 +89,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addPass(createOutlineRegionsPass());
   if (family == Family::Cpu) {
     buildCpuSchedulePipeline(passes, options);
+  } else {
+    passes.addPass(createScheduleGpuKernelsPass());
   }
   passes.addPass(createVerifyOutlinedFormPass());
 }

@@ -226,23 +226,54 @@ def Frit_ScheduleKind : I32EnumAttr<"ScheduleKind", "family of kernels", [
   let genSpecializedAttr = 0;
 }
 
+def Frit_GpuNumbersAttr : Frit_Attr<"GpuNumbers", "gpu_numbers"> {
+  let summary = "the numbers of a region's schedule on a GPU";
+  let description = [{
+    Chosen from estimates of sizes before regions become kernels; `schedule-gpu-kernels` completes
+    them by the kernel's addresses. 0 (not printed): no number. `threads` of a block; `rows` of a
+    block; `vector`: elements of an access; `unroll`: vectors that a thread loads before it uses the
+    first; `rowThreads`: threads that share a row of any known length; `threadsX`: threads of a block
+    along the columns; `cluster`: blocks of a cluster that shares a row; `split`: the most blocks
+    that share a row or a column; `rowsOfPart`: the least rows of each of them; `resident`: blocks
+    on a multiprocessor that registers must allow for; `parts`: blocks of the grid of a kernel that
+    reduces both ways.
+
+    ```mlir
+    #frit.gpu_numbers<threads = 128, vector = 4>
+    ```
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$threads,
+                        DefaultValuedParameter<"int64_t", "0">:$rows,
+                        DefaultValuedParameter<"int64_t", "0">:$vector,
+                        DefaultValuedParameter<"int64_t", "0">:$unroll,
+                        DefaultValuedParameter<"int64_t", "0">:$rowThreads,
+                        DefaultValuedParameter<"int64_t", "0">:$threadsX,
+                        DefaultValuedParameter<"int64_t", "0">:$cluster,
+                        DefaultValuedParameter<"int64_t", "0">:$split,
+                        DefaultValuedParameter<"int64_t", "0">:$rowsOfPart,
+                        DefaultValuedParameter<"int64_t", "0">:$resident,
+                        DefaultValuedParameter<"int64_t", "0">:$parts);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
   let summary = "the schedule of a region";
   let description = [{
     `domain` is the region's iteration domain, outermost first: the parallel
-    sizes, then `reducedRank` reduced ones. `parameters` holds what the family
-    needs (`threads`, `vector`, `rows`, `unroll`, `split` ...).
+    sizes, then `reducedRank` reduced ones. On a GPU `numbers` are those of the
+    candidate that was chosen.
 
     ```mlir
-    #frit.schedule<row_reduction, [s0, 1024], reduced 1, {threads = 128 : i64}>
+    #frit.schedule<row_reduction, [s0, 1024], reduced 1, <threads = 128>>
     ```
   }];
   let parameters = (ins "::mlir::frit::ScheduleKind":$kind,
                         "::mlir::frit::DimsAttr":$domain,
                         "unsigned":$reducedRank,
-                        "::mlir::DictionaryAttr":$parameters);
+                        OptionalParameter<"::mlir::frit::GpuNumbersAttr">:$numbers);
   let assemblyFormat =
-      "`<` $kind `,` $domain `,` `reduced` $reducedRank `,` $parameters `>`";
+      "`<` $kind `,` $domain `,` `reduced` $reducedRank (`,` $numbers^)? `>`";
 }
 
 def Frit_CpuPointwiseAttr : Frit_Attr<"CpuPointwise", "cpu_pointwise"> {
@@ -319,6 +350,121 @@ def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
   let genVerifyDecl = 1;
 }
 
+def Frit_GpuPointwiseAttr : Frit_Attr<"GpuPointwise", "gpu_pointwise"> {
+  let summary = "how a GPU runs a kernel without reductions";
+  let description = [{
+    A thread takes `unroll` chunks of `width` elements along `lane`, and a block of `threads` threads
+    neighbouring chunks; without a lane dim the domain is one point. `loadsFirst`: all operands of a
+    chunk are loaded before anything is computed. Accesses that are not aligned for vectors run
+    element by element, in the same order.
+
+    ```mlir
+    #frit.gpu_pointwise<lane = 1, width = 4, threads = 256>
+    ```
+  }];
+  let parameters = (ins OptionalParameter<"std::optional<unsigned>">:$lane, "int64_t":$width,
+                        "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$unroll,
+                        DefaultValuedParameter<"bool", "false">:$loadsFirst);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_GpuTransposeAttr : Frit_Attr<"GpuTranspose", "gpu_transpose"> {
+  let summary = "how a GPU runs a kernel whose accesses are contiguous along two dims";
+  let description = [{
+    A block takes tiles of `lane` by `across`. Accesses that are contiguous along `across` go
+    through shared memory. A thread takes `neighbours` elements along an edge at once, so a tile has
+    32 * `neighbours` of them along each.
+
+    ```mlir
+    #frit.gpu_transpose<lane = 1, across = 0, neighbours = 2>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "unsigned":$across, "int64_t":$neighbours);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_GpuRowsAttr : Frit_Attr<"GpuRows", "gpu_rows"> {
+  let summary = "how a GPU runs a reduction along its vectors, a row to a group of threads";
+  let description = [{
+    `threads` of the `block` threads of a block share a row, of which each takes every `threads`-th
+    chunk of `width` elements along `lane`. With a `cluster` of several blocks these share a row.
+    `kept` > 0: rows of at most so many chunks a thread stay in registers through all rounds of
+    reductions; longer ones, whose length is known at run time only, are read again. Rows of unknown
+    length that are no whole number of chunks are kept where a thread has at most `keptElements`
+    elements. `keepsMisaligned`: rows of unknown length are kept, too, where accesses cannot be
+    vectors.
+
+    ```mlir
+    #frit.gpu_rows<lane = 1, width = 8, threads = 128, block = 128, kept = 4>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
+                        DefaultValuedParameter<"int64_t", "0">:$kept,
+                        DefaultValuedParameter<"int64_t", "0">:$keptElements,
+                        DefaultValuedParameter<"bool", "false">:$keepsMisaligned,
+                        DefaultValuedParameter<"int64_t", "1">:$cluster);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_GpuSplitRowsAttr : Frit_Attr<"GpuSplitRows", "gpu_split_rows"> {
+  let summary = "how a GPU runs a reduction of few long rows, several blocks to a row";
+  let description = [{
+    At most `split` blocks share a row, each with at least `chunksOfPart` chunks of `width` elements
+    along `lane`; further launches combine their results in order. A thread loads `unroll` chunks
+    before it uses the first. Registers leave room for `resident` blocks on a multiprocessor.
+
+    ```mlir
+    #frit.gpu_split_rows<lane = 0, width = 4, unroll = 4, split = 528, chunksOfPart = 1024>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$unroll, "int64_t":$split,
+                        "int64_t":$chunksOfPart, DefaultValuedParameter<"int64_t", "1">:$resident);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_GpuColumnsAttr : Frit_Attr<"GpuColumns", "gpu_columns"> {
+  let summary = "how a GPU runs a reduction across its vectors";
+  let description = [{
+    The lane dim is parallel. `threadsX` threads of a block lie along it with `width` elements each,
+    the others along the reduced dims; a thread loads `unroll` of its rows before it uses the first.
+    `split` > 1: at most so many blocks, of at least `rowsOfPart` rows each, share a column; a second
+    launch combines their results in order. Registers leave room for `resident` blocks on a
+    multiprocessor.
+
+    ```mlir
+    #frit.gpu_columns<lane = 0, width = 4, threadsX = 32, unroll = 4, split = 66, rowsOfPart = 128>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threadsX, "int64_t":$unroll,
+                        DefaultValuedParameter<"int64_t", "1">:$split,
+                        DefaultValuedParameter<"int64_t", "0">:$rowsOfPart,
+                        DefaultValuedParameter<"int64_t", "1">:$resident);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_GpuRowsAndColumnsAttr : Frit_Attr<"GpuRowsAndColumns", "gpu_rows_and_columns"> {
+  let summary = "how a GPU runs a kernel that reduces along its rows and over them";
+  let description = [{
+    `threads` of the `block` threads of a block share a row, which stays in registers as chunks of
+    `width` elements along `lane`. At most `parts` blocks loop over the rows; each leaves a partial
+    result for every column, and a second launch combines them in order. Registers leave room for
+    `resident` blocks on a multiprocessor.
+
+    ```mlir
+    #frit.gpu_rows_and_columns<lane = 1, width = 4, threads = 128, block = 256, parts = 264>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
+                        "int64_t":$parts, DefaultValuedParameter<"int64_t", "1">:$resident);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Assumptions
 //===----------------------------------------------------------------------===//
@@ -367,14 +513,17 @@ def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
 }
 
 def Frit_VariantAttr : Frit_Attr<"Variant", "variant"> {
-  let summary = "a schedule that may run where its assumptions hold";
+  let summary = "code that may run where its assumptions hold";
   let description = [{
-    A region or kernel lists its variants in `frit.variants`, best first; its own
-    `schedule` is the generic one, which assumes nothing.
+    A region or kernel lists its variants in `frit.variants`, best first. They have the schedule of
+    the generic code, which assumes nothing.
+
+    ```mlir
+    #frit.variant<[#frit.assume<index32, sizes [s0 * 2], origin "schedule">]>
+    ```
   }];
-  let parameters = (ins "::mlir::frit::ScheduleAttr":$schedule,
-                        ArrayRefParameter<"::mlir::frit::AssumptionAttr">:$assumptions);
-  let assemblyFormat = "`<` $schedule `,` `[` $assumptions `]` `>`";
+  let parameters = (ins ArrayRefParameter<"::mlir::frit::AssumptionAttr">:$assumptions);
+  let assemblyFormat = "`<` `[` $assumptions `]` `>`";
 }
 
 #endif

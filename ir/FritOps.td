@@ -457,7 +457,8 @@ def Frit_KernelOp : Frit_Op<"kernel", [
     are the same kernel, whichever graph they come from. Argument attributes:
     `frit.layout` (strides; the offset is applied by the caller), `frit.dtype`.
     Result attributes: `frit.layout`, `frit.dtype`. Created by
-    `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`.
+    `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`, `gpu_schedule` by
+    `schedule-gpu-kernels`.
 
     ```mlir
     frit.kernel @frit_add_1a2b3c4d(%a: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
@@ -470,6 +471,10 @@ def Frit_KernelOp : Frit_Op<"kernel", [
                        OptionalAttr<Frit_ScheduleAttr>:$schedule,
                        OptionalAttr<AnyAttrOf<[Frit_CpuPointwiseAttr, Frit_CpuRowsAttr,
                                                Frit_CpuColumnsAttr]>>:$cpu_schedule,
+                       OptionalAttr<AnyAttrOf<[Frit_GpuPointwiseAttr, Frit_GpuTransposeAttr,
+                                               Frit_GpuRowsAttr, Frit_GpuSplitRowsAttr,
+                                               Frit_GpuColumnsAttr,
+                                               Frit_GpuRowsAndColumnsAttr]>>:$gpu_schedule,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);

@@ -2,9 +2,7 @@
 
 #include "kernel/ReductionAlgebra.h"
 
-/// How much a thread and a block of a GPU can keep. Schedules are chosen
-/// (passes/schedule/Schedule.cpp) and kernels are shaped (codegen/gpu/kernels/KernelShapes.cpp) by
-/// the same numbers.
+/// How much a thread and a block of a GPU can keep.
 namespace mlir::frit {
 
 /// The most threads of a block that shares a row, and blocks of a cluster that does.

@@ -193,6 +193,23 @@ SmallVector<unsigned> KernelProgram::getReducedNodes(unsigned level) const {
   return taken;
 }
 
+SmallVector<unsigned> KernelProgram::getSweptLoads(ArrayRef<unsigned> roots) const {
+  SmallVector<unsigned> loads;
+  for (unsigned id : reach(roots)) {
+    if (nodes[id].kind == NodeKind::Load && (nodes[id].dims & reducedMask())) {
+      loads.push_back(id);
+    }
+  }
+  return loads;
+}
+
+bool KernelProgram::isReadAgain() const {
+  return numPhases() > 1 || llvm::any_of(stores, [&](const Store &store) {
+           const Node &node = nodes[store.node];
+           return ((store.dims | node.dims) & reducedMask()) && node.level > 0;
+         });
+}
+
 SmallVector<unsigned> KernelProgram::getStoredNodes() const {
   return llvm::map_to_vector(stores, [](const Store &store) { return store.node; });
 }

@@ -221,6 +221,12 @@ public:
   /// `known`, in order.
   SmallVector<unsigned> reach(ArrayRef<unsigned> roots, ArrayRef<unsigned> known = {}) const;
 
+  /// The loads that `roots` depend on and that vary along reduced dims.
+  SmallVector<unsigned> getSweptLoads(ArrayRef<unsigned> roots) const;
+  /// Whether one sweep over the reduced dims is not enough: there are several rounds of reductions,
+  /// or results on the full domain that depend on one.
+  bool isReadAgain() const;
+
   /// Prints one line per node; for tests and logs.
   void print(llvm::raw_ostream &os) const;
 

@@ -129,6 +129,6 @@ void FlatRegions::flatten(RegionOp region) {
   if (ScheduleAttr schedule = region.getScheduleAttr()) {
     SizeAttr domain[] = {size};
     region.setScheduleAttr(ScheduleAttr::get(
-        context, schedule.getKind(), DimsAttr::get(context, domain), 0, schedule.getParameters()));
+        context, schedule.getKind(), DimsAttr::get(context, domain), 0, schedule.getNumbers()));
   }
 }

@@ -63,7 +63,7 @@ public:
         if (auto formula = FlatRegions::getFormula(region)) {
           llvm::raw_string_ostream os(keys[i] = formula->text);
           if (ScheduleAttr schedule = region.getScheduleAttr()) {
-            os << schedule.getParameters();
+            os << schedule.getNumbers();
           }
           ++remaining[keys[i]];
         }

@@ -288,21 +288,10 @@ private:
       }
     }
     if (!assumptions.empty()) {
-      propose(region, "index", 32, assumptions);
+      region->setAttr("frit.variants",
+                      builder->getArrayAttr({VariantAttr::get(context, assumptions)}));
+      ++variants;
     }
-  }
-
-  /// Proposes the region's own schedule with one more parameter, valid where the assumptions hold.
-  void propose(RegionOp region, StringRef parameter, int64_t value,
-               ArrayRef<AssumptionAttr> assumptions) {
-    ScheduleAttr schedule = region.getScheduleAttr();
-    NamedAttrList parameters(schedule.getParameters());
-    parameters.set(parameter, builder->getI64IntegerAttr(value));
-    auto variant = ScheduleAttr::get(context, schedule.getKind(), schedule.getDomain(),
-                                     schedule.getReducedRank(), parameters.getDictionary(context));
-    region->setAttr("frit.variants",
-                    builder->getArrayAttr({VariantAttr::get(context, variant, assumptions)}));
-    ++variants;
   }
 
   GraphOp graph;

@@ -26,10 +26,6 @@ using namespace mlir::frit;
 
 namespace {
 
-bool hasParameter(ScheduleAttr schedule, StringRef name) {
-  return schedule.getParameters().contains(name);
-}
-
 /// The reduction that defines a region's domain: the first one without `frit.across`.
 ReduceOp firstReduce(RegionOp region) {
   for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
@@ -116,9 +112,10 @@ private:
         return;
       }
       ScheduleAttr schedule = region.getScheduleAttr();
+      GpuNumbersAttr numbers = schedule.getNumbers();
+      bool isShared = numbers && (numbers.getCluster() || numbers.getSplit());
       bool isWhole = schedule.getKind() == ScheduleKind::RowReduction &&
-                     !region->hasAttr(kAskedAttr) && !hasParameter(schedule, "cluster") &&
-                     !hasParameter(schedule, "split");
+                     !region->hasAttr(kAskedAttr) && !isShared;
       if (isWhole && region.getBody().front().getOps<GatherOp>().empty() &&
           region.getBody().front().getOps<ConcatOp>().empty()) {
         found.insert(op);
@@ -241,14 +238,9 @@ private:
       ++tooFewRows;
       return false;
     }
-    Builder builder(context);
-    SmallVector<NamedAttribute> parameters;
-    for (const auto &[name, value] : both.schedule.parameters) {
-      parameters.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
-    }
-    auto schedule =
-        ScheduleAttr::get(context, both.schedule.kind, DimsAttr::get(context, domain->first),
-                          domain->second, builder.getDictionaryAttr(parameters));
+    auto schedule = ScheduleAttr::get(context, ScheduleKind::RowReduction,
+                                      DimsAttr::get(context, domain->first), domain->second,
+                                      both.numbers.toAttr(context));
     build(rows, columns, place, schedule);
     ++merged;
     return true;

@@ -243,7 +243,6 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       for (AssumptionAttr assumption : variant.getAssumptions()) {
         assumptions.push_back(withOrigin(assumption, "schedule"));
       }
-      ScheduleAttr schedule = variant.getSchedule();
       if (isFlat) {
         if (llvm::any_of(assumptions,
                          [](AssumptionAttr one) { return one.getKind() != GuardKind::Index32; })) {
@@ -252,10 +251,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
         DimsAttr domain = region.getScheduleAttr().getDomain();
         SizeAttr doubled = SizeExpr(domain.getSizes()[0]) * 2;
         assumptions = {AssumptionAttr::get(context, GuardKind::Index32, {}, doubled, "schedule")};
-        schedule =
-            ScheduleAttr::get(context, schedule.getKind(), domain, 0, schedule.getParameters());
       }
-      variants.push_back(VariantAttr::get(context, schedule, assumptions));
+      variants.push_back(VariantAttr::get(context, assumptions));
     }
     return variants.empty() ? ArrayAttr() : ArrayAttr::get(context, variants);
   }

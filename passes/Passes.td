@@ -352,13 +352,13 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   let description = [{
     Measures a region (rows, columns, where its reads are contiguous). For a CPU
     it gets its family alone: `schedule-cpu-kernels` chooses the rest when it is a
-    kernel. For a GPU it takes the first candidate of `listSchedules`, or the one
-    that `choices` names: `2=1;5=1` is candidate 1 for regions 2 and 5, in the
+    kernel. For a GPU it takes the numbers of the first candidate of
+    `listSchedules` (`schedule-gpu-kernels` completes them), or of the one that `choices` names: `2=1;5=1` is candidate 1 for regions 2 and 5, in the
     order of the graph. With choices, or where they are `list`, the graph says in
     `frit.schedule_candidates` how many each region has.
 
     ```mlir
-    frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {threads = 32 : i64}>}
+    frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, <threads = 32>>}
     ```
   }];
   let options = [
@@ -371,6 +371,37 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"rowReductions", "row-reductions", "row reductions">,
     Statistic<"columnReductions", "column-reductions", "column reductions">,
     Statistic<"fullReductions", "full-reductions", "full reductions">
+  ];
+}
+
+def ScheduleGpuKernelsPass : Pass<"frit-schedule-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "give every kernel its schedule on a GPU";
+  let description = [{
+    Measures the flat program of each kernel (kernel/KernelProgram.h): along which dim accesses are
+    vectors and how wide these are, whether a row fits into registers, whether tiles pay. It chooses
+    the family of the kernel and completes the numbers that `choose-schedules` gave its region. It
+    runs after buffers are planned, as kernels that write over their operands are measured in the
+    order of that plan. A kernel that has a schedule keeps it.
+
+    ```mlir
+    frit.kernel @add(%a: tensor<64xf32>) -> tensor<64xf32> attributes {symbols = []} {...}
+    ```
+
+    becomes
+
+    ```mlir
+    frit.kernel @add(%a: tensor<64xf32>) -> tensor<64xf32>
+        attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256>,
+                    symbols = []} {...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"pointwise", "pointwise", "pointwise kernels">,
+    Statistic<"transposes", "transposes", "pointwise kernels with tiles in shared memory">,
+    Statistic<"rows", "rows", "kernels that reduce along their vectors">,
+    Statistic<"splitRows", "split-rows", "kernels whose rows several blocks share">,
+    Statistic<"columns", "columns", "kernels that reduce across their vectors">,
+    Statistic<"rowsAndColumns", "rows-and-columns", "kernels that reduce both ways">
   ];
 }
 
@@ -420,7 +451,7 @@ def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
     %dx = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ...>}
     %dw = frit.region(%g, %x) {schedule = #frit.schedule<column_reduction, ...>}
     // becomes
-    %dx, %dw = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ..., {parts = 216 : i64, ...}>} {
+    %dx, %dw = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ..., <parts = 216, ...>>} {
       ...
       %w = frit.reduce <sum> %gx dims [0] {frit.across}
     ```
@@ -474,13 +505,12 @@ def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::Grap
     ```mlir
     %y = frit.reshape %x : tensor<?xf32, #frit.dims<[s0]>>
                         -> tensor<?x2xf32, #frit.dims<[floordiv(s0, 2), 2]>>
-    %z = frit.region(%y) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, {threads = 256 : i64}>} : ...
+    %z = frit.region(%y) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <threads = 256>>} : ...
     // becomes
     frit.guard <equal, sizes [s0, 2 * floordiv(s0, 2)], origin "frit.reshape (model.py:3)">
     %y = frit.reshape %x : ...
     %z = frit.region(%y) {frit.variants = [
-           #frit.variant<<pointwise, <[s0]>, reduced 0, {index = 32 : i64, threads = 256 : i64}>,
-                         [<index32, sizes [2 * s0], origin "math.exp (model.py:4)">]>], schedule = ...} : ...
+           #frit.variant<[<index32, sizes [2 * s0], origin "math.exp (model.py:4)">]>], schedule = ...} : ...
     ```
   }];
   let options = [Option<"target", "target", "std::string", "\"cpu\"", "cpu or gpu">];

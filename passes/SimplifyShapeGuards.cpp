@@ -127,12 +127,11 @@ private:
       if (!possible || !reached) {
         ++variantsDropped;
       } else if (open.empty()) {
-        // It always holds: it becomes the schedule of the region, and nothing comes after it.
-        region.setScheduleAttr(variant.getSchedule());
+        // It always holds: it is the generic code of the region, and nothing comes after it.
         ++variantsDecided;
         break;
       } else {
-        left.push_back(VariantAttr::get(&getContext(), variant.getSchedule(), open));
+        left.push_back(VariantAttr::get(&getContext(), open));
       }
     }
     if (left.empty()) {

@@ -1,6 +1,5 @@
-// Chooses a family for each kernel, by its kernel program and the schedule's `split`, and emits its
-// variants. Each kernel becomes code in modules of its own, so its code depends on nothing else in
-// its graph.
+// Emits each kernel as its schedule says, in its variants. Each kernel becomes code in modules of
+// its own, so its code depends on nothing else in its graph.
 
 #include "codegen/gpu/GpuKernels.h"
 
@@ -15,10 +14,11 @@
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
 #include "ir/KernelLists.h"
+#include "kernel/GpuProgram.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Threading.h"
-#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -63,67 +63,6 @@ static LogicalResult checkLimits(KernelOp kernel, const Destination &destination
   return success();
 }
 
-namespace {
-/// The storage of a value outside of kernels: that of an argument, a planned buffer, or unknown.
-struct StorageKey {
-  enum { Argument, Buffer, Unknown } kind = Unknown;
-  int64_t number = 0;
-  bool operator==(const StorageKey &other) const {
-    return kind != Unknown && kind == other.kind && number == other.number;
-  }
-};
-} // namespace
-
-static StorageKey storageOfResult(LaunchOp launch, unsigned result) {
-  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
-  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
-  if (!used || !known) {
-    return {};
-  }
-  int64_t number = cast<IntegerAttr>(used[result]).getInt();
-  auto argument = cast<DictionaryAttr>(known[number]).getAs<IntegerAttr>("argument");
-  return argument ? StorageKey{StorageKey::Argument, argument.getInt()}
-                  : StorageKey{StorageKey::Buffer, number};
-}
-
-static StorageKey storageOf(Value value) {
-  while (isa_and_nonnull<ReindexOp, ReshapeOp>(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
-  }
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    return {StorageKey::Argument, argument.getArgNumber()};
-  }
-  auto launch = value.getDefiningOp<LaunchOp>();
-  return launch ? storageOfResult(launch, cast<OpResult>(value).getResultNumber()) : StorageKey();
-}
-
-/// For each kernel the pointers (operands, then results) that share storage with another pointer in
-/// some launch: the plan lets a result overwrite an operand that is not read again. The result of
-/// an ATen operator may be a view of an argument.
-static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
-  llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
-  module.walk([&](LaunchOp launch) {
-    if (launch->hasAttr(kItemsAttr)) {
-      return; // pointers from a table are never assumed to be distinct
-    }
-    SmallVector<Value> operands;
-    llvm::copy_if(launch.getOperands(), std::back_inserter(operands),
-                  [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
-    for (unsigned result = 0; result < launch.getNumResults(); ++result) {
-      StorageKey written = storageOfResult(launch, result);
-      for (auto [number, operand] : llvm::enumerate(operands)) {
-        StorageKey read = storageOf(operand);
-        if (written == read ||
-            (written.kind == StorageKey::Argument && read.kind == StorageKey::Unknown)) {
-          shared[launch.getKernel()].insert(number);
-          shared[launch.getKernel()].insert(operands.size() + result);
-        }
-      }
-    }
-  });
-  return shared;
-}
-
 std::string mlir::frit::addLaunch(KernelDesc &desc, std::string entry, SizeExpr grid,
                                   uint32_t threads, uint32_t sharedBytes) {
   LaunchDesc launch;
@@ -140,36 +79,19 @@ std::string mlir::frit::getNumberedEntry(const KernelDesc &desc) {
   return desc.name + "_" + std::to_string(desc.launches.size());
 }
 
-int64_t mlir::frit::getScheduled(KernelOp kernel, StringRef name, int64_t otherwise) {
-  ScheduleAttr schedule = kernel.getScheduleAttr();
-  auto number = schedule ? schedule.getParameters().getAs<IntegerAttr>(name) : IntegerAttr();
-  return number ? number.getInt() : otherwise;
-}
-
-static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &program,
-                                KernelDesc &desc, bool isInPlace) {
+static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
+                       bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
-  if (!program.getAcross().empty()) {
-    return emitGpuRowsAndColumns(module, program, desc, isInPlace);
-  }
-  if (program.getKernel()->hasAttr(kListAttr)) {
-    emitGpuPointwise(module, program, desc);
-    return success();
-  }
-  std::optional<unsigned> lane = program.getLaneDim();
-  bool splits = getScheduled(program.getKernel(), "split", 1) > 1;
-  if (auto across = findTransposedDim(program)) {
-    emitGpuTranspose(module, program, desc, *across);
-  } else if (program.getReduces().empty() || !lane) {
-    emitGpuPointwise(module, program, desc);
-  } else if (program.numParallel() == 0 || (*lane >= program.numParallel() && splits)) {
-    emitGpuFullReduction(module, program, desc, isInPlace);
-  } else if (*lane < program.numParallel()) {
-    emitGpuColumnReduction(module, program, desc, isInPlace);
-  } else {
-    emitGpuRowReduction(module, program, desc, isInPlace);
-  }
-  return success();
+  llvm::TypeSwitch<Attribute>(KernelOp(program.getKernel()).getGpuScheduleAttr())
+      .Case([&](GpuPointwiseAttr as) { emitGpuPointwise(module, program, as, desc); })
+      .Case([&](GpuTransposeAttr as) { emitGpuTranspose(module, program, as, desc); })
+      .Case([&](GpuRowsAttr as) { emitGpuRowReduction(module, program, as, desc, isInPlace); })
+      .Case([&](GpuSplitRowsAttr as) { emitGpuSplitRows(module, program, as, desc, isInPlace); })
+      .Case(
+          [&](GpuColumnsAttr as) { emitGpuColumnReduction(module, program, as, desc, isInPlace); })
+      .Case([&](GpuRowsAndColumnsAttr as) {
+        emitGpuRowsAndColumns(module, program, as, desc, isInPlace);
+      });
 }
 
 namespace {
@@ -183,33 +105,27 @@ public:
 
   /// Emits the kernel for the sizes and pointers that `program` assumes. The first goes to the hot
   /// module.
-  LogicalResult emit(const KernelProgram &program, std::string name,
-                     std::optional<unsigned> number) {
+  void emit(const KernelProgram &program, std::string name, std::optional<unsigned> number) {
     gpu::GPUModuleOp module = ways.empty() ? to.usual : to.seldom;
     KernelDesc one;
     one.name = std::move(name);
-    if (failed(emitFamily(module, program, one, isInPlace))) {
-      return failure();
-    }
+    emitFamily(module, program, one, isInPlace);
     ways.push_back({number, {}, std::move(one.launches), one.workspaceBytes});
     for (const LaunchDesc &launch : ways.back().launches) {
       noteAlignment(module.lookupSymbol<gpu::GPUFuncOp>(launch.entry), ways.back().aligned);
     }
-    return success();
   }
 
   /// Emits a variant for pointers aligned for vector accesses and one for any pointers. Where
   /// run-time sizes decide whether vectors can be used, one kernel contains both paths and tests
   /// the pointers too: sizes change from call to call, and loading the cold module would delay a
   /// call.
-  LogicalResult emitByPointers(KernelProgram program, const std::string &name,
-                               std::optional<unsigned> number) {
+  void emitByPointers(KernelProgram program, const std::string &name,
+                      std::optional<unsigned> number) {
     program.setPointers(PointerAlignment::Aligned);
-    if (failed(emit(program, name, number))) {
-      return failure();
-    }
+    emit(program, name, number);
     if (ways.back().aligned.empty()) {
-      return success();
+      return;
     }
     auto hasSizePaths = [&](const LaunchDesc &launch) {
       return to.find(launch.entry)->hasAttr(kSizePathsAttr);
@@ -223,9 +139,7 @@ public:
       return emit(program, name, number);
     }
     program.setPointers(PointerAlignment::Any);
-    if (failed(emit(program, name + "_u", number))) {
-      return failure();
-    }
+    emit(program, name + "_u", number);
     // Launches without vector accesses (folds of partial results in the workspace) are the same in
     // both variants.
     for (auto [usual, any] :
@@ -237,7 +151,6 @@ public:
         any.entry = usual.entry;
       }
     }
-    return success();
   }
 
 private:
@@ -262,10 +175,9 @@ private:
 };
 } // namespace
 
-/// Variants have the same skeleton and order of additions, and 32-bit indices. A variant whose
-/// addresses do not provably fit under its assumptions is left out.
-static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program,
-                              const std::string &name) {
+/// Variants have the same schedule, so the same order of additions, and 32-bit indices. A variant
+/// whose addresses do not provably fit under its assumptions is left out.
+static void emitWays(WaysEmitter &emitter, const KernelProgram &program, const std::string &name) {
   if (program.getKernel()->hasAttr(kListAttr)) {
     return emitter.emit(program, name, std::nullopt);
   }
@@ -276,32 +188,24 @@ static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program
   for (auto [number, variant] : llvm::enumerate(proposed.getAsRange<VariantAttr>())) {
     KernelProgram narrow = program;
     narrow.assume(variant.getAssumptions());
-    if (fitsIn32Bits(narrow) &&
-        failed(emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number))) {
-      return failure();
+    if (fitsIn32Bits(narrow)) {
+      emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number);
     }
   }
-  return emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt)
-                              : emitter.emit(program, name, std::nullopt);
+  emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt)
+                       : emitter.emit(program, name, std::nullopt);
 }
 
-static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 4> &sharedPointers,
+static LogicalResult emitKernel(KernelOp kernel, const SharedPointers &sharedPointers,
                                 Destination destination, KernelDesc &desc) {
   desc.name = kernel.getName().str();
   bool isInPlace = !sharedPointers.empty();
-  auto program = KernelProgram::build(kernel, /*joinReads=*/!isInPlace);
-  if (failed(program)) {
+  auto program = buildGpuProgram(kernel, isInPlace);
+  if (failed(program) || failed(checkGpuSchedule(*program, kernel.getGpuScheduleAttr()))) {
     return failure();
   }
-  // The kernel of a list handles one chunk of a tensor, which has one dim.
-  if (!kernel->hasAttr(kListAttr)) {
-    program->splitUnknownDims();
-  }
-  program->assumeRanges();
   WaysEmitter emitter(destination, isInPlace);
-  if (failed(emitWays(emitter, *program, desc.name))) {
-    return failure();
-  }
+  emitWays(emitter, *program, desc.name);
   desc.launches = std::move(emitter.ways.back().launches);
   desc.workspaceBytes = emitter.ways.back().workspaceBytes;
   emitter.ways.pop_back();
@@ -371,9 +275,8 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
       llvm::raw_string_ostream stream(emitted.sharing);
       llvm::interleave(numbers, stream << " shared ", ",");
     }
-    if (failed(emitKernel(
-            kernel, pointers == shared.end() ? llvm::SmallSet<unsigned, 4>() : pointers->second,
-            emitted.modules, descs[number]))) {
+    if (failed(emitKernel(kernel, pointers == shared.end() ? SharedPointers() : pointers->second,
+                          emitted.modules, descs[number]))) {
       return failure();
     }
     return compile(number, emitted);

@@ -248,15 +248,11 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       sizes.push_back(SizeExpr::constant(context, 1));
       reducedRank = 1;
     }
-    Builder builder(context);
-    SmallVector<NamedAttribute> parameters;
-    for (const auto &[name, value] : best.parameters) {
-      parameters.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
-    }
-    region.setScheduleAttr(ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes),
-                                             reducedRank, builder.getDictionaryAttr(parameters)));
+    region.setScheduleAttr(
+        ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes), reducedRank,
+                          isForGpu ? best.numbers.toAttr(context) : GpuNumbersAttr()));
     if (number > 0) {
-      region->setAttr(kAskedAttr, builder.getUnitAttr());
+      region->setAttr(kAskedAttr, UnitAttr::get(context));
     }
     switch (best.kind) {
     case ScheduleKind::Pointwise:

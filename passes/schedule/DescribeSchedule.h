@@ -5,10 +5,11 @@
 /// Schedules as reports show them, in words.
 namespace mlir::frit {
 
-/// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns.
+/// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns; one of #frit.gpu_*.
 std::string describeCpuSchedule(Attribute schedule);
+std::string describeGpuSchedule(Attribute schedule);
 
-/// The CPU schedule of a kernel if it has one, else its #frit.schedule; empty where it has neither.
+/// The schedule of a kernel; empty where it has none.
 std::string describeSchedule(KernelOp kernel);
 
 } // namespace mlir::frit

@@ -64,9 +64,8 @@ static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64
 /// One or two vectors per thread; the other number and smaller blocks are further candidates.
 static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = vectorWidth(region), unroll = vectorsAtOnce(region, 256, vector, device);
-  ScheduleCandidate one = {ScheduleKind::Pointwise, {{"threads", 256}, {"vector", vector}}};
-  ScheduleCandidate two = {ScheduleKind::Pointwise,
-                           {{"threads", 256}, {"vector", vector}, {"unroll", 2}}};
+  ScheduleCandidate one = {ScheduleKind::Pointwise, {.threads = 256}};
+  ScheduleCandidate two = {ScheduleKind::Pointwise, {.threads = 256, .unroll = 2}};
   Candidates list = {unroll > 1 ? two : one};
   double elements = region.rows * region.columns;
   // Two vectors per thread need enough elements, and registers.
@@ -74,7 +73,7 @@ static Candidates pointwise(const RegionSummary &region, ScheduleDevice device) 
     list.push_back(unroll > 1 ? one : two);
   }
   if (elements >= 1 << 16) {
-    list.push_back({ScheduleKind::Pointwise, {{"threads", 128}, {"vector", vector}}});
+    list.push_back({ScheduleKind::Pointwise, {.threads = 128}});
   }
   return list;
 }
@@ -116,9 +115,8 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   }
   Candidates list;
   auto add = [&] {
-    list.push_back(
-        {ScheduleKind::RowReduction,
-         {{"threads", kMostRowThreads}, {"rows", 1}, {"cluster", blocks}, {"vector", vector}}});
+    list.push_back({ScheduleKind::RowReduction,
+                    {.threads = kMostRowThreads, .vector = vector, .cluster = blocks}});
   };
   if (blocks > 1) {
     add();
@@ -196,7 +194,7 @@ static SweepShape shapeSweep(const RegionSummary &region, double bytes, int64_t 
 }
 
 /// Several blocks share a row (`split`) until they fill the device; at least four chunks per
-/// thread. See codegen/gpu/kernels/FullReduction.cpp.
+/// thread. See codegen/gpu/kernels/SplitRows.cpp.
 static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kind, int64_t fewest,
                                    ScheduleDevice device) {
   constexpr int64_t threads = 256;
@@ -209,12 +207,11 @@ static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kin
   int64_t split = std::clamp<int64_t>(static_cast<int64_t>(blocks / std::max(1.0, region.rows)),
                                       fewest, std::max(most, fewest));
   return {kind,
-          {{"threads", threads},
-           {"rows", 1},
-           {"split", split},
-           {"unroll", shape.unroll},
-           {"vector", vector},
-           {"resident", shape.promised}}};
+          {.threads = threads,
+           .vector = vector,
+           .unroll = shape.unroll,
+           .split = split,
+           .resident = shape.promised}};
 }
 
 /// A short row goes to a warp, with several rows per block; a long row goes to a block.
@@ -233,44 +230,38 @@ static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
     return list;
   }
   if (region.columns <= 1024) {
-    int64_t lanes = powerOfTwo(region.columns / vector, 1, 32);
+    list.push_back({ScheduleKind::RowReduction, {.threads = 32, .vector = vector}});
+  } else {
     list.push_back(
         {ScheduleKind::RowReduction,
-         {{"threads", 32}, {"rows", std::max<int64_t>(4, 128 / lanes / 4)}, {"vector", vector}}});
-  } else {
-    list.push_back({ScheduleKind::RowReduction,
-                    {{"threads", powerOfTwo(region.columns / perThread, 128, 1024)},
-                     {"rows", 1},
-                     {"vector", vector}}});
+         {.threads = powerOfTwo(region.columns / perThread, 128, 1024), .vector = vector}});
   }
-  // `lanes` is the number of threads that share a row, whatever its length.
   int64_t chunks = region.knownColumns / vector;
-  for (int64_t lanes : {32, 128, 256}) {
-    if (list.size() < 3 && chunks >= 2 * lanes && chunks <= kMostKeptChunks * lanes) {
-      list.push_back(
-          {ScheduleKind::RowReduction, {{"lanes", lanes}, {"rows", 1}, {"vector", vector}}});
+  for (int64_t threads : {32, 128, 256}) {
+    if (list.size() < 3 && chunks >= 2 * threads && chunks <= kMostKeptChunks * threads) {
+      list.push_back({ScheduleKind::RowReduction, {.vector = vector, .rowThreads = threads}});
     }
   }
   return list;
 }
 
-/// Lanes along this many chunks: a warp, or a part of one that leaves fewer threads idle.
-static int64_t chooseLanes(double chunks) {
+/// Threads along this many chunks: a warp, or a part of one that leaves fewer threads idle.
+static int64_t chooseThreadsX(double chunks) {
   int64_t count = static_cast<int64_t>(std::clamp(chunks, 1.0, 1e9)), best = 0, least = 0;
-  for (int64_t lanes : {32, 16, 8}) {
-    int64_t taken = (count + lanes - 1) / lanes * lanes;
+  for (int64_t threadsX : {32, 16, 8}) {
+    int64_t taken = (count + threadsX - 1) / threadsX * threadsX;
     if (8 * (taken - count) <= taken) {
-      return lanes;
+      return threadsX;
     }
     if (best == 0 || taken < least) {
-      best = lanes;
+      best = threadsX;
       least = taken;
     }
   }
   return count >= 8 ? best : static_cast<int64_t>(llvm::bit_ceil(static_cast<uint64_t>(count)));
 }
 
-/// Blocks of 256 threads, `lanes` of them along the columns; several blocks share the rows
+/// Blocks of 256 threads, `threadsX` of them along the columns; several blocks share the rows
 /// (`split`) until they fill the device. See codegen/gpu/kernels/ColumnReduction.cpp.
 static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   double width = std::max(1.0, region.rows);
@@ -279,11 +270,11 @@ static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   while (vector > 1 && region.knownWidth % vector != 0) {
     vector /= 2;
   }
-  int64_t lanes = 1, shared = 0;
+  int64_t threadsX = 1, shared = 0;
   double bytes = std::max(1.0, region.bytesAlongParallel);
   for (;; vector /= 2) {
-    lanes = chooseLanes(width / static_cast<double>(vector));
-    shared = region.slotBytes * warps * lanes * vector * region.carriedValues;
+    threadsX = chooseThreadsX(width / static_cast<double>(vector));
+    shared = region.slotBytes * warps * threadsX * vector * region.carriedValues;
     if (vector == 1 ||
         (shared <= kMostShared && registersOf(region, bytes, vector, 1) <= kMostRegisters)) {
       break;
@@ -293,22 +284,21 @@ static Candidates columns(const RegionSummary &region, ScheduleDevice device) {
   int64_t unroll = shape.unroll;
   // A part pays for its launch and its partial results from 16 rows per thread on, and from four
   // unrolled steps on.
-  int64_t rowsOfPart = threads / lanes * std::max<int64_t>(16, 4 * unroll);
+  int64_t rowsOfPart = threads / threadsX * std::max<int64_t>(16, 4 * unroll);
   int64_t blocks = shape.resident * device.processors();
-  double groups = std::ceil(width / static_cast<double>(vector * lanes));
+  double groups = std::ceil(width / static_cast<double>(vector * threadsX));
   auto most = static_cast<int64_t>(std::min(region.columns, 1e9)) / rowsOfPart;
   int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(blocks) / groups), 1,
                                       std::max<int64_t>(most, 1));
   Candidates list;
   auto add = [&](int64_t split) {
     list.push_back({ScheduleKind::ColumnReduction,
-                    {{"threads", threads},
-                     {"lanes", lanes},
-                     {"vector", vector},
-                     {"unroll", unroll},
-                     {"split", split},
-                     {"rows_of_part", rowsOfPart},
-                     {"resident", shape.promised}}});
+                    {.vector = vector,
+                     .unroll = unroll,
+                     .threadsX = threadsX,
+                     .split = split,
+                     .rowsOfPart = split > 1 ? rowsOfPart : 0,
+                     .resident = shape.promised}});
   };
   add(parts);
   // The other choice: unsplit instead of split, or split instead of unsplit.
@@ -384,11 +374,8 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
       result.refusal = BothWays::Refusal::TooFewRows;
       return result;
     }
-    result.schedule.parameters = {{"threads", threads},
-                                  {"rows", rows},
-                                  {"vector", vector},
-                                  {"parts", parts},
-                                  {"resident", resident}};
+    result.numbers = {
+        .threads = threads, .rows = rows, .vector = vector, .resident = resident, .parts = parts};
     result.registers = registers;
     result.sharedBytes = shared;
     return result;

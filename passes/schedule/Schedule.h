@@ -68,18 +68,20 @@ struct RegionSummary {
   unsigned slotBytes = 8;
 };
 
+/// As in #frit.gpu_numbers; 0: no number.
+struct GpuNumbers {
+  int64_t threads = 0, rows = 0, vector = 0, unroll = 0, rowThreads = 0, threadsX = 0, cluster = 0,
+          split = 0, rowsOfPart = 0, resident = 0, parts = 0;
+
+  GpuNumbersAttr toAttr(MLIRContext *context) const {
+    return GpuNumbersAttr::get(context, threads, rows, vector, unroll, rowThreads, threadsX,
+                               cluster, split, rowsOfPart, resident, parts);
+  }
+};
+
 struct ScheduleCandidate {
   ScheduleKind kind;
-  SmallVector<std::pair<llvm::StringRef, int64_t>, 4> parameters;
-
-  int64_t get(llvm::StringRef name) const {
-    for (const auto &[key, value] : parameters) {
-      if (key == name) {
-        return value;
-      }
-    }
-    return 0;
-  }
+  GpuNumbers numbers;
 };
 
 /// Which way a region's loops run. On a CPU later passes need no more than this of a region; the
@@ -106,7 +108,7 @@ struct ColumnsBeside {
 struct BothWays {
   /// Why there is no schedule; None if there is one.
   enum class Refusal { None, UnknownLength, TooManyRegisters, TooFewRows } refusal = Refusal::None;
-  ScheduleCandidate schedule = {ScheduleKind::RowReduction, {}};
+  GpuNumbers numbers;
   /// Estimates: registers of a thread, and shared memory of a block including the exchanges along a
   /// row.
   int64_t registers = 0, sharedBytes = 0;

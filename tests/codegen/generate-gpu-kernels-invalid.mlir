@@ -1,4 +1,4 @@
-// RUN: frit-opt %s --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" --split-input-file --verify-diagnostics -o /dev/null
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" --split-input-file --verify-diagnostics -o /dev/null
 
 // A family that cannot do something says so, with the kernel's name.
 frit.kernel @bits(%x: tensor<8xi32>) -> tensor<8xi32> attributes {symbols = []} {

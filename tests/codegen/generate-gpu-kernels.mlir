@@ -1,5 +1,5 @@
-// RUN: frit-opt %s --frit-generate-gpu-kernels | FileCheck %s
-// RUN: frit-opt %s --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 
 // Pointwise: 16-byte vectors and a loop over what is left, for pointers that are assumed to be aligned, and single elements for others; no
 // division where there is one dim.
@@ -157,7 +157,7 @@ frit.kernel @transposed(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>> {frit.layout =
 // PTX: .entry split_1(
 // PTX: .entry in_place(
 frit.kernel @split(%x: tensor<16x?xf32, #frit.dims<[16, p0]>>) -> tensor<16xf32>
-    attributes {schedule = #frit.schedule<row_reduction, <[16, p0]>, reduced 1, {split = 8 : i64}>,
+    attributes {schedule = #frit.schedule<row_reduction, <[16, p0]>, reduced 1, <split = 8>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<16x?xf32, #frit.dims<[16, p0]>> -> tensor<16xf32>
   frit.yield %0 : tensor<16xf32>

@@ -1,5 +1,5 @@
-// RUN: frit-opt %s --frit-generate-gpu-kernels | FileCheck %s
-// RUN: frit-opt %s --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 
 // Exponentials of a kernel that writes half types are approximate, and quotients by what elements share: their error disappears in the last
 // rounding. A quotient by a number is left to LLVM, which multiplies where that is exact, and one by a tensor is as IEEE says.

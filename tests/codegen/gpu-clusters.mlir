@@ -1,7 +1,7 @@
 // Rows that a cluster of blocks keeps: what is emitted, what becomes of it, and that no older architecture is given it.
-// RUN: frit-opt %S/Inputs/cluster-kernels.mlir --frit-generate-gpu-kernels | FileCheck %s
-// RUN: frit-opt %S/Inputs/cluster-kernels.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
-// RUN: not frit-opt %S/Inputs/cluster-kernels.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.old" -o /dev/null 2>&1 | FileCheck %s --check-prefix=OLD
+// RUN: frit-opt %S/Inputs/cluster-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
+// RUN: frit-opt %S/Inputs/cluster-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
+// RUN: not frit-opt %S/Inputs/cluster-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.old" -o /dev/null 2>&1 | FileCheck %s --check-prefix=OLD
 
 // Four loads a thread and no fifth; the second exchange needs no barrier in front; nobody touches another block's memory behind the last.
 // CHECK-LABEL: gpu.func @cluster_softmax(

@@ -1,6 +1,6 @@
 // Divided by what divides nothing: no dim can be parted, so quotients are carried by single elements, and counted on from lane to lane of a
 // vector, of which the first lane alone divides. What a known size divides is a multiplication, and not carried.
-// RUN: frit-opt %s --frit-generate-gpu-kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && %ptx_loops %t.ptx
 
 // CHECK-LABEL: gpu.func @unknown

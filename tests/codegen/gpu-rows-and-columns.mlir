@@ -1,7 +1,7 @@
 // Rows and columns in one pass: what is emitted, and what becomes of it.
-// RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-generate-gpu-kernels | FileCheck %s
-// RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
-// RUN: not frit-opt %s --frit-generate-gpu-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
+// RUN: frit-opt %S/Inputs/row-column-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
+// RUN: not frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: not frit-opt %S/Inputs/row-column-kernels.mlir --frit-schedule-cpu-kernels --frit-generate-cpu-kernels 2>&1 | FileCheck %s --check-prefix=CPU
 
 // The weight once, in front of the loop over rows; in it two tensors once each, in two vectors; partial results behind it.
@@ -44,7 +44,7 @@
 // ERROR: error: kernel 'unknown' reduces over rows of p1 elements beside their own reductions; that takes rows of known length, not empty
 // CPU: error: kernel 'norm_block' reduces over its rows beside its own reductions; on a CPU those are two kernels
 frit.kernel @unknown(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {parts = 2 : i64}>,
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, <parts = 2>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 64>, #frit.symbol<"p1", min = 0, max = 64>]} {
   %r = frit.reduce <sum> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %c = frit.reduce <sum> %x dims [0] {frit.across} : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>

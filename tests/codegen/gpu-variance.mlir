@@ -1,5 +1,5 @@
 // What a thread has of a column is gone over twice, and read once; parts become one by the distance of their means.
-// RUN: frit-opt %S/Inputs/variance-kernels.mlir --frit-generate-gpu-kernels -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: frit-opt %S/Inputs/variance-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local < %t.ptx
 // RUN: not frit-opt %S/Inputs/variance-kernels.mlir --frit-schedule-cpu-kernels --frit-generate-cpu-kernels 2>&1 | FileCheck %s --check-prefix=CPU
 

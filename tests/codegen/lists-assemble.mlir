@@ -1,5 +1,5 @@
 // The kernels over lists through NVIDIA's assembler, for each architecture, with no byte spilled.
 // REQUIRES: ptxas
-// RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes=--frit-generate-gpu-kernels \
+// RUN: %python %frit_source/scripts/ptxas-sweep --frit-opt frit-opt --ptxas %ptxas --passes="--frit-schedule-gpu-kernels --frit-generate-gpu-kernels" \
 // RUN:   %S/Inputs/lists.mlir | FileCheck %s
 // CHECK: 3 kernels, 3 architectures, 0 spills

@@ -1,7 +1,7 @@
-// RUN: frit-opt %S/Inputs/lists.mlir --frit-generate-gpu-kernels | FileCheck %s
-// RUN: frit-opt %S/Inputs/lists.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
-// RUN: frit-opt %S/Inputs/lists.mlir --frit-generate-gpu-kernels --frit-emit-ptx="arch=100 output=%t.100.ptx" -o /dev/null && FileCheck %s --check-prefix=SM100 < %t.100.ptx
-// RUN: frit-opt %s --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.80.ptx" -o /dev/null && FileCheck %s --check-prefix=CLASSIC < %t.80.ptx
+// RUN: frit-opt %S/Inputs/lists.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
+// RUN: frit-opt %S/Inputs/lists.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
+// RUN: frit-opt %S/Inputs/lists.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=100 output=%t.100.ptx" -o /dev/null && FileCheck %s --check-prefix=SM100 < %t.100.ptx
+// RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.80.ptx" -o /dev/null && FileCheck %s --check-prefix=CLASSIC < %t.80.ptx
 
 // One argument, a table: the block finds its item by 8 probes, moves the pointers in 64 bits and counts on in 32.
 // CHECK-LABEL: gpu.func @adamw(%arg0: !llvm.ptr)

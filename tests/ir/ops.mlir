@@ -8,7 +8,7 @@
 // CHECK-SAME: layouts = [#frit.layout<[s0, 1]>, #frit.layout<[4, 1], offset s0 * s0 + 3>]
 // CHECK-SAME: literals = [#frit.torch<"device", 0, "cuda:0">, #frit.torch<"memory_format", 2, "channels_last">]
 // CHECK-SAME: maps = [#frit.map<(d0, d1) -> (d1, d0)>, #frit.map<(d0) -> (d0 - 2) where [d0 - 2 in 0 to s0]>, #frit.map<(d0, d1)[v0] -> (v0, d1)>, #frit.map<() -> ()>]
-// CHECK-SAME: schedule = #frit.schedule<row_reduction, <[s0, 1024]>, reduced 1, {threads = 128 : i64}>
+// CHECK-SAME: schedule = #frit.schedule<row_reduction, <[s0, 1024]>, reduced 1, <threads = 128>>
 // CHECK-SAME: sizes = [#frit.size<0>, #frit.size<-1>, #frit.size<2 * s0 * u0 - 7>, #frit.size<8 * floordiv(s0 + 7, 8)>, #frit.size<s0 - 4 * floordiv(s0, 4)>, #frit.size<max(s0, u0) + min(s0, u0)>]
 // CHECK-SAME: storage = [#frit.storage<fresh, 3>, #frit.storage<argument, 0>, #frit.storage<view_of_argument, 1>]
 frit.graph @attributes() attributes {symbols = [
@@ -22,7 +22,7 @@ frit.graph @attributes() attributes {symbols = [
     maps = [#frit.map<(d0, d1) -> (d1, d0)>, #frit.map<(d0) -> (d0 - 2) where [d0 - 2 in 0 to s0]>,
             #frit.map<(d0, d1)[v0] -> (v0, d1)>, #frit.map<() -> ()>],
     storage = [#frit.storage<fresh, 3>, #frit.storage<argument, 0>, #frit.storage<view_of_argument, 1>],
-    schedule = #frit.schedule<row_reduction, <[s0, 1024]>, reduced 1, {threads = 128 : i64}>} : () -> ()
+    schedule = #frit.schedule<row_reduction, <[s0, 1024]>, reduced 1, <threads = 128>>} : () -> ()
 }
 
 // CHECK-LABEL: frit.graph @calls(
@@ -90,9 +90,9 @@ frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>,
 
 // CHECK-LABEL: frit.graph @regions
 frit.graph @regions(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // CHECK: frit.region(%{{.*}}) {result_layouts = [#frit.layout<[1]>], schedule = #frit.schedule<pointwise, <[4]>, reduced 0, {}>} : (tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: frit.region(%{{.*}}) {result_layouts = [#frit.layout<[1]>], schedule = #frit.schedule<pointwise, <[4]>, reduced 0>} : (tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: frit.yield %{{.*}} : tensor<4xf32>
-  %r = frit.region(%a) {result_layouts = [#frit.layout<[1]>], schedule = #frit.schedule<pointwise, <[4]>, reduced 0, {}>}
+  %r = frit.region(%a) {result_layouts = [#frit.layout<[1]>], schedule = #frit.schedule<pointwise, <[4]>, reduced 0>}
        : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: tensor<4xf32>):
     %s = arith.addf %x, %x : tensor<4xf32>
@@ -112,14 +112,13 @@ frit.kernel @kernel(%a: tensor<?xf32, #frit.dims<[p0]>> {frit.layout = #frit.lay
 }
 
 // CHECK-LABEL: frit.graph @padded
-// CHECK-SAME: frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>, [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
+// CHECK-SAME: frit.variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
 // CHECK-SAME: symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">
 frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32, #frit.dims<[s1, 4]>>)
     -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
     attributes {symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>,
                            #frit.symbol<"b0", min = 2, bucket_of = "s0">, #frit.symbol<"s1", min = 2>],
-      frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>,
-        [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
+      frit.variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
   // CHECK: frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
   frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
   // CHECK: frit.guard <range, sizes [s0, 2, 60], origin "mark_dynamic">

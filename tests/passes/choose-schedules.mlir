@@ -5,7 +5,7 @@
 // CHECK-LABEL: @columns
 // CHECK: schedule = #frit.schedule<column_reduction, <[2000, 2000, 256]>, reduced 1
 // GPU-LABEL: @columns
-// GPU: schedule = #frit.schedule<column_reduction, <[2000, 2000, 256]>, reduced 1, {{{.*}}threads = 256
+// GPU: schedule = #frit.schedule<column_reduction, <[2000, 2000, 256]>, reduced 1, <{{.*}}threadsX = 32
 frit.graph @columns(%x: tensor<256x2000xf32>, %y: tensor<256x2000xf32>) -> tensor<2000x2000xf32> {
   %r = frit.region(%x, %y) : (tensor<256x2000xf32>, tensor<256x2000xf32>) -> tensor<2000x2000xf32> {
   ^bb0(%u: tensor<256x2000xf32>, %v: tensor<256x2000xf32>):

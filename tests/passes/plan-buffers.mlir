@@ -147,20 +147,20 @@ frit.graph @rows_in_place(%x: !t) -> !r {
     %1 = math.exp %0 : !t
     frit.yield %1 : !t
   }
-  %b = frit.region(%a) {frit.layouts = [#frit.layout<[8, 1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t) -> !t {
+  %b = frit.region(%a) {frit.layouts = [#frit.layout<[8, 1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1>} : (!t) -> !t {
   ^bb0(%0: !t):
     %1 = frit.reduce <max> %0 dims [1] : !t -> !r
     %2 = frit.reindex %1 <(d0, d1) -> (d0)> : !r -> !t
     %3 = arith.subf %0, %2 : !t
     frit.yield %3 : !t
   }
-  %c:2 = frit.region(%b) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t) -> (!t, !r) {
+  %c:2 = frit.region(%b) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1>} : (!t) -> (!t, !r) {
   ^bb0(%0: !t):
     %1 = math.exp %0 : !t
     %2 = frit.reduce <sum> %0 dims [1] : !t -> !r
     frit.yield %1, %2 : !t, !r
   }
-  %d = frit.region(%c#0, %c#1) {frit.layouts = [#frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, {}>} : (!t, !r) -> !r {
+  %d = frit.region(%c#0, %c#1) {frit.layouts = [#frit.layout<[1]>], schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1>} : (!t, !r) -> !r {
   ^bb0(%0: !t, %1: !r):
     %2 = frit.reduce <sum> %0 dims [1] : !t -> !r
     %3 = arith.addf %2, %1 : !r

@@ -1,47 +1,14 @@
 #include "codegen/gpu/kernels/ChunkSpace.h"
 
-#include "codegen/gpu/kernels/KernelShapes.h"
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Calls `visit(tensor, isResult, element, address)` for every access.
-static void forEachAccess(const KernelProgram &program,
-                          llvm::function_ref<void(unsigned, bool, Type, SizeExpr)> visit) {
-  for (const Node &node : program.getNodes()) {
-    if (node.kind == NodeKind::Load) {
-      visit(node.argument, false, node.type, node.expr);
-    }
-  }
-  for (const Store &store : program.getStores()) {
-    visit(store.result, true, program[store.node].type, store.address);
-  }
-}
-
-unsigned mlir::frit::chooseWidth(const KernelProgram &program, unsigned lane) {
-  LaneAccesses found;
-  forEachAccess(program, [&](unsigned, bool, Type element, SizeExpr address) {
-    auto stride = program.getStride(address, lane);
-    if (stride && stride->isConstant(1)) {
-      unsigned bytes = getElementBytes(element);
-      found.narrowest = found.narrowest ? std::min(found.narrowest, bytes) : bytes;
-      found.widest = std::max(found.widest, bytes);
-      ++found.accesses;
-    }
-  });
-  for (const Node &node : program.getNodes()) {
-    found.heavyFunctions +=
-        node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
-  }
-  return chooseLanes(found);
-}
-
 ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,
                        unsigned width)
-    : program(program), width(width) {
+    : program(program), vectors(program, lane, width), width(vectors.width) {
   MLIRContext *context = program.getContext();
   outer = SizeExpr::constant(context, 1);
   for (unsigned dim = begin; dim < end; ++dim) {
@@ -52,47 +19,7 @@ ChunkSpace::ChunkSpace(const KernelProgram &program, unsigned begin, unsigned en
   }
   dims.push_back(lane);
   laneExtent = program.getDomain()[lane];
-  chunksPerRow = laneExtent.ceilDiv(SizeExpr::constant(context, width));
-  if (width == 1) {
-    return;
-  }
-  forEachAccess(program, [&](unsigned tensor, bool isResult, Type element, SizeExpr address) {
-    auto stride = program.getStride(address, lane);
-    if (!stride || !stride->isConstant(1)) {
-      return;
-    }
-    SizeAttr attr = address - SizeExpr::dim(context, lane);
-    SmallVector<SizeExpr> wanted;
-    for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
-      SizeExpr known = SizeExpr::constant(context, coefficient);
-      for (Attribute atom : monomial) {
-        auto name = dyn_cast<StringAttr>(atom);
-        if (name && name.getValue().starts_with("p")) {
-          known = known * SizeExpr::symbol(context, name.getValue());
-        }
-      }
-      if (known.getContentDivisor() % width == 0) {
-        continue;
-      }
-      if (known.getConstant()) {
-        return; // never a multiple
-      }
-      wanted.push_back(known);
-    }
-    vectorAddresses.insert(address.getAttr());
-    for (SizeExpr expr : wanted) {
-      if (!llvm::is_contained(conditions, expr)) {
-        conditions.push_back(expr);
-      }
-    }
-    unsigned bytes = std::min(16u, width * getElementBytes(element));
-    unsigned &known = pointers[{tensor, isResult ? 1 : 0}];
-    known = std::max(known, bytes);
-  });
-  if (vectorAddresses.empty()) {
-    this->width = 1;
-    chunksPerRow = laneExtent;
-  }
+  chunksPerRow = laneExtent.ceilDiv(SizeExpr::constant(context, this->width));
 }
 
 /// Compares the remainder of `size` divided by the width with 0.
@@ -118,7 +45,7 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   }
   OpBuilder &builder = function.getBuilder();
   Location loc = function.getLoc();
-  SmallVector<SizeExpr> multiples = conditions;
+  SmallVector<SizeExpr> multiples = vectors.conditions;
   if (wholeChunks && !dividesEvenly()) {
     multiples.push_back(laneExtent);
   }
@@ -131,7 +58,7 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
     all = function.both(all, compareRest(function, expr, width, arith::CmpIPredicate::eq));
   }
   if (program.getPointers() == PointerAlignment::Aligned) {
-    for (const auto &[tensor, bytes] : pointers) {
+    for (const auto &[tensor, bytes] : vectors.pointers) {
       function.assumeAligned(tensor.first, tensor.second, bytes);
     }
     if (all) {
@@ -141,7 +68,7 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   }
   Value bits;
   Type i64 = builder.getI64Type();
-  for (const auto &[tensor, bytes] : pointers) {
+  for (const auto &[tensor, bytes] : vectors.pointers) {
     Value pointer = LLVM::PtrToIntOp::create(builder, loc, i64,
                                              function.getPointer(tensor.first, tensor.second));
     Value mask = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(bytes - 1));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "codegen/gpu/emit/Odometer.h"
+#include "kernel/VectorAccesses.h"
 
 /// Some dims of the domain, swept in chunks of `width` elements along the lane dim.
 ///
@@ -15,9 +16,8 @@
 ///     coefficients and parameters are tested, dims may have any value;
 ///   * the tensor's pointer is a multiple of 16 bytes (or of the vector's size).
 ///
-/// Addresses with a constant term that is no multiple of the width (x[1:]) can never be aligned.
-/// They are not in `vectorAddresses` and are read element by element, beside others that are
-/// vectors.
+/// Addresses that can never be aligned (kernel/VectorAccesses.h) are read element by element,
+/// beside others that are vectors.
 namespace mlir::frit {
 
 class ChunkSpace {
@@ -41,7 +41,7 @@ public:
 
   /// Null if it always holds, as for a width of 1; a constant if it never does.
   Value isAligned(GpuFunction &function, bool wholeChunks) const;
-  const llvm::DenseSet<Attribute> &getVectorAddresses() const { return vectorAddresses; }
+  const llvm::DenseSet<Attribute> &getVectorAddresses() const { return vectors.addresses; }
 
   /// Binds the frame to a chunk of full width, without a mask; returns its first position along the
   /// lane dim.
@@ -66,17 +66,9 @@ private:
 
   const KernelProgram &program;
   SmallVector<unsigned> dims;
+  VectorAccesses vectors;
   unsigned width;
   SizeExpr laneExtent, outer, chunksPerRow;
-  llvm::DenseSet<Attribute> vectorAddresses;
-  /// Sizes that must be multiples of the width at run time.
-  SmallVector<SizeExpr> conditions;
-  /// (tensor, is a result) -> the bytes of which its pointer must be a multiple.
-  llvm::MapVector<std::pair<unsigned, unsigned>, unsigned> pointers;
 };
-
-/// The vector width for a thread, by the accesses that are contiguous along `lane`
-/// (KernelShapes.h).
-unsigned chooseWidth(const KernelProgram &program, unsigned lane);
 
 } // namespace mlir::frit

@@ -1,9 +1,9 @@
 // Column reductions: the contiguous dim is kept, the reduced dims lie across it.
 //
-// A block of 256 threads takes `lanes` chunks of neighbouring columns: 32, or fewer where there are
-// few columns. Thread (y, x) sweeps every rows-th reduced index (rows = 256 / lanes) of its chunk,
-// so a warp reads whole cache lines. A thread issues the loads of `unroll` rows before it uses the
-// first, then adds them in order. Rows over several dims of unknown sizes are indexed by a
+// A block of 256 threads takes `threadsX` chunks of neighbouring columns: 32, or fewer where there
+// are few columns. Thread (y, x) sweeps every rows-th reduced index (rows = 256 / threadsX) of its
+// chunk, so a warp reads whole cache lines. A thread issues the loads of `unroll` rows before it
+// uses the first, then adds them in order. Rows over several dims of unknown sizes are indexed by a
 // mixed-radix counter (Odometer.h). The partial sums of a column are combined by shuffles where a
 // warp has several rows, then through shared memory with one value per warp, in fixed order, by
 // every thread that needs the result. Results on the full domain that depend on a reduction (a
@@ -11,18 +11,18 @@
 // written by the first sweep.
 //
 // Where accesses cannot be vectors, or the width does not divide the columns, the block takes the
-// same columns element by element, `lanes` columns at a time, with the same order of additions.
+// same columns element by element, `threadsX` columns at a time, with the same order of additions.
 //
 // Where the columns give too few blocks to fill a device, several blocks share the rows (`split` of
 // the schedule; only for kernels with one round of reductions). A block takes every parts-th run of
 // rows x unroll rows (UnrolledSweep.h) and leaves a partial result for each column in the
 // workspace; a second launch folds them in order (ColumnParts.h). The number of parts is a function
-// of the number of rows alone: `split`, but at least `rows_of_part` rows for each part.
+// of the number of rows alone: `split`, but at least `rowsOfPart` rows for each part.
 //
 // Registers: width x (running values + values computed from a row's chunk), and width x unroll
 // loaded elements of each operand. The schedule keeps them, and shared memory, within its budgets,
 // and sets the number of resident blocks (`resident`) as a limit for ptxas, which would otherwise
-// unroll further. Shared memory: 8 warps x lanes x width x 8 bytes a value (4 for squared
+// unroll further. Shared memory: 8 warps x threadsX x width x 8 bytes a value (4 for squared
 // deviations), one slot for each reduction.
 
 #include "codegen/gpu/kernels/Accumulators.h"
@@ -34,22 +34,21 @@
 #include "kernel/KernelBudgets.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp, kMostUnroll = 8;
+constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
 
 struct ColumnShape {
   /// Threads along the columns, and rows that a thread loads at once.
-  uint32_t lanes = kWarp, unroll = 1;
+  uint32_t threadsX = kWarp, unroll = 1;
   /// Blocks that share a column; null if one block sweeps all rows.
   SizeAttr parts;
 
-  uint32_t rows() const { return kThreads / lanes; }
+  uint32_t rows() const { return kThreads / threadsX; }
   /// Rows that a block takes at once.
   int64_t run() const { return int64_t(rows()) * unroll; }
 };
@@ -68,8 +67,8 @@ public:
   }
 
   void emit() {
-    x = function.rem(function.threadId(), function.index(shape.lanes));
-    y = function.div(function.threadId(), function.index(shape.lanes));
+    x = function.rem(function.threadId(), function.index(shape.threadsX));
+    y = function.div(function.threadId(), function.index(shape.threadsX));
     unsigned width = columns.getWidth();
     Value block = function.blockId();
     if (parts) {
@@ -77,7 +76,7 @@ public:
       part = function.sub(block, function.mul(group, count));
       block = group;
     }
-    block = function.mul(block, function.index(shape.lanes));
+    block = function.mul(block, function.index(shape.threadsX));
     if (width == 1) {
       return sweep(function.add(block, x), 1);
     }
@@ -94,7 +93,7 @@ public:
           function.loop(
               function.index(0), function.index(width), function.index(1), {},
               [&](Value piece, ValueRange) -> SmallVector<Value> {
-                sweep(function.add(first, function.mul(piece, function.index(shape.lanes))), 1);
+                sweep(function.add(first, function.mul(piece, function.index(shape.threadsX))), 1);
                 // The next piece uses the same slots of shared memory.
                 function.barrier();
                 return {};
@@ -105,7 +104,7 @@ public:
 
   static uint32_t getSharedBytes(const KernelProgram &program, const ColumnShape &shape,
                                  unsigned width) {
-    return getSlotBytes(program) * kWarps * shape.lanes * width *
+    return getSlotBytes(program) * kWarps * shape.threadsX * width *
            Accumulators::countValues(program, program.numPhases());
   }
 
@@ -175,7 +174,7 @@ private:
         roots.push_back(store.node);
       }
     }
-    return getSweptLoads(program, roots);
+    return program.getSweptLoads(roots);
   }
 
   SmallVector<Value>
@@ -226,7 +225,7 @@ private:
 
   /// Combines the rows of each warp and stores the result in the warp's slots of shared memory.
   void leaveWarps(Accumulators &sums, unsigned level, SmallVector<Value> totals, unsigned width) {
-    for (uint32_t distance = shape.lanes; distance < kWarp; distance *= 2) {
+    for (uint32_t distance = shape.threadsX; distance < kWarp; distance *= 2) {
       SmallVector<Value> others;
       for (auto [value, type] : llvm::zip(totals, sums.getTypes())) {
         SmallVector<Value> lanes;
@@ -239,27 +238,28 @@ private:
     }
     Value inWarp = function.rem(function.threadId(), function.index(kWarp)),
           warp = function.div(function.threadId(), function.index(kWarp));
-    function.when(
-        shape.lanes < kWarp ? function.less(inWarp, function.index(shape.lanes)) : Value(), [&] {
-          for (auto [i, value] : llvm::enumerate(totals)) {
-            for (unsigned lane = 0; lane < width; ++lane) {
-              function.storeShared(slotBytes(level, i), slotOf(warp, lane),
-                                   laneOf(value, lane, width));
-            }
-          }
-        });
+    function.when(shape.threadsX < kWarp ? function.less(inWarp, function.index(shape.threadsX))
+                                         : Value(),
+                  [&] {
+                    for (auto [i, value] : llvm::enumerate(totals)) {
+                      for (unsigned lane = 0; lane < width; ++lane) {
+                        function.storeShared(slotBytes(level, i), slotOf(warp, lane),
+                                             laneOf(value, lane, width));
+                      }
+                    }
+                  });
     function.barrier();
   }
 
   int64_t slotBytes(unsigned level, unsigned value) {
-    return int64_t(getSlotBytes(program)) * kWarps * shape.lanes * columns.getWidth() *
+    return int64_t(getSlotBytes(program)) * kWarps * shape.threadsX * columns.getWidth() *
            (Accumulators::countValues(program, level) + value);
   }
 
   /// Lanes of a chunk are stored apart, so neighbouring threads use neighbouring banks.
   Value slotOf(Value warp, unsigned lane) {
-    Value at = function.add(function.mul(warp, function.index(shape.lanes)), x);
-    return function.add(at, function.index(int64_t(lane) * kWarps * shape.lanes));
+    Value at = function.add(function.mul(warp, function.index(shape.threadsX)), x);
+    return function.add(at, function.index(int64_t(lane) * kWarps * shape.threadsX));
   }
 
   /// Combines the results of the warps, in order.
@@ -319,47 +319,29 @@ private:
 } // namespace
 
 void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                        KernelDesc &desc, bool isInPlace) {
-  constexpr uint32_t mostSharedBytes = 48 << 10;
-  KernelOp kernel = program.getKernel();
-  SizeExpr one = SizeExpr::constant(program.getContext(), 1);
-  // The lane dim may lie across the reduced dims although the schedule is of another kind (a
-  // softmax over dim 0). The numbers of such a schedule are not used.
-  bool isScheduled = kernel.getScheduleAttr() &&
-                     kernel.getScheduleAttr().getKind() == ScheduleKind::ColumnReduction;
-  auto scheduled = [&](StringRef name, int64_t otherwise, uint32_t most) {
-    int64_t number = isScheduled ? getScheduled(kernel, name, otherwise) : otherwise;
-    return static_cast<uint32_t>(std::clamp<int64_t>(llvm::PowerOf2Ceil(number), 1, most));
-  };
+                                        GpuColumnsAttr as, KernelDesc &desc, bool isInPlace) {
+  SizeExpr one = SizeExpr::constant(program.getContext(), 1), parts = one;
   ColumnShape shape;
-  shape.lanes = scheduled("lanes", kWarp, kWarp);
-  shape.unroll = scheduled("unroll", 1, kMostUnroll);
-  unsigned lane = *program.getLaneDim(),
-           width = std::min(chooseWidth(program, lane), scheduled("vector", 8, 8));
-  while (width > 1 && ColumnKernel::getSharedBytes(program, shape, width) > mostSharedBytes) {
-    width /= 2;
-  }
-  ChunkSpace columns(program, 0, program.numParallel(), lane, width);
-  int64_t split = isScheduled && !isReadAgain(program) ? getScheduled(kernel, "split", 1) : 1;
-  SizeExpr parts = one;
-  if (split > 1) {
+  shape.threadsX = static_cast<uint32_t>(as.getThreadsX());
+  shape.unroll = static_cast<uint32_t>(as.getUnroll());
+  ChunkSpace columns(program, 0, program.numParallel(), as.getLane(), as.getWidth());
+  bool isSplit = as.getSplit() > 1;
+  if (isSplit) {
     SizeExpr depth = program.getExtent(program.numParallel(), program.getRank());
-    parts =
-        depth.ceilDiv(one * std::max<int64_t>(getScheduled(kernel, "rows_of_part", 1), shape.run()))
-            .min(one * split)
-            .max(one);
+    parts = depth.ceilDiv(one * as.getRowsOfPart()).min(one * as.getSplit()).max(one);
     shape.parts = parts;
     desc.workspaceBytes = ColumnParts::bytes(columns, parts, Accumulators::countValues(program, 1));
   }
-  std::string entry = addLaunch(desc, split > 1 ? getNumberedEntry(desc) : desc.name,
-                                getSweepBlocks(columns, shape.lanes) * parts, kThreads,
+  std::string entry = addLaunch(desc, isSplit ? getNumberedEntry(desc) : desc.name,
+                                getSweepBlocks(columns, shape.threadsX) * parts, kThreads,
                                 ColumnKernel::getSharedBytes(program, shape, columns.getWidth()));
-  GpuFunction function(
-      module, entry, program,
-      {.threads = kThreads, .hasWorkspace = split > 1, .resident = scheduled("resident", 1, 4)});
+  GpuFunction function(module, entry, program,
+                       {.threads = kThreads,
+                        .hasWorkspace = isSplit,
+                        .resident = static_cast<uint32_t>(as.getResident())});
   ColumnKernel(function, columns, isInPlace, shape).emit();
   function.finish();
-  if (split > 1) {
+  if (isSplit) {
     emitColumnFold(module, program, desc, columns, parts, program.getReduces(),
                    program.reducedMask());
   }

@@ -19,7 +19,7 @@
 // of them, up to 16 times as much as it handles at once, and finds it by a binary search in the
 // table of first blocks, a few loads of constant memory. Vector access is decided for each tensor.
 //
-// Registers: width x (operands + live values); chooseWidth keeps the operands within 64. No shared
+// Registers: width x (operands + live values); the schedule keeps the operands within 64. No shared
 // memory.
 
 #include "codegen/gpu/kernels/Accumulators.h"
@@ -27,12 +27,8 @@
 #include "codegen/gpu/kernels/Schedules.h"
 #include "ir/KernelLists.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 using namespace mlir::frit;
-
-static constexpr uint32_t kThreads = 256, kMostThreads = 1024, kMostChunks = 4;
 
 SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
   if (space.isOneDim()) {
@@ -77,17 +73,10 @@ static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<S
   return loads;
 }
 
-/// A random number takes so many instructions that loads after them would not overlap with
-/// anything.
-static bool drawsRandom(const KernelProgram &program) {
-  return llvm::any_of(program.getNodes(),
-                      [](const Node &node) { return node.kind == NodeKind::Random; });
-}
-
-/// Emits a sweep over all elements of `space`, `unroll` chunks a thread; `outer` holds values
-/// computed before.
-static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned unroll,
+/// Emits a sweep over all elements of `space`; `outer` holds values computed before.
+static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwiseAttr as,
                       Frame *outer = nullptr) {
+  auto unroll = static_cast<unsigned>(as.getUnroll());
   uint32_t threads = function.getBlockThreads();
   unsigned width = space.getWidth();
   ArrayRef<Store> stores = function.getProgram().getStores();
@@ -158,7 +147,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
         [&]() -> SmallVector<Value> {
           Frame frame(outer);
           space.bindChunk(function, frame, chunk);
-          if (drawsRandom(function.getProgram())) {
+          if (as.getLoadsFirst()) {
             llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(frame, id); });
           }
           emitStores(function, frame, stores);
@@ -203,19 +192,15 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
 }
 
 void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
-                                  KernelDesc &desc) {
+                                  GpuPointwiseAttr as, KernelDesc &desc) {
   KernelOp kernel = program.getKernel();
-  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0));
-  uint32_t threads =
-      items ? kThreads
-            : std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)),
-                                   32, kMostThreads);
+  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0)),
+       threads = static_cast<uint32_t>(as.getThreads());
   std::optional<ChunkSpace> space;
   GpuFunction::Options options{.threads = threads, .listItems = items};
-  if (program.getRank() != 0) {
-    unsigned lane = *program.getLaneDim();
-    space.emplace(program, 0, program.getRank(), lane, chooseWidth(program, lane));
-    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * kThreads * space->getWidth();
+  if (as.getLane()) {
+    space.emplace(program, 0, program.getRank(), *as.getLane(), as.getWidth());
+    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * threads * space->getWidth();
   }
   GpuFunction function(module, desc.name, program, options);
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);
@@ -225,7 +210,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
   launch.listItems = items;
   launch.grid[0] = launch.grid[1] = launch.grid[2] = one;
   Frame top;
-  if (program.getRank() == 0) {
+  if (!space) {
     Value first =
         arith::CmpIOp::create(function.getBuilder(), function.getLoc(), arith::CmpIPredicate::eq,
                               function.threadId(), function.index(0));
@@ -244,22 +229,21 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
     // Values that all elements share are computed once.
     SmallVector<unsigned> roots = program.getStoredNodes();
     function.getEmitter().hoist(top, roots);
-    int64_t width = kThreads * space->getWidth();
+    int64_t width = int64_t(threads) * space->getWidth();
     Value elements = function.size(space->getElements());
     Value sweeps =
         function.div(function.add(elements, function.index(width - 1)), function.index(width));
     function.loop(function.index(0), sweeps, function.index(1), {},
                   [&](Value sweep, ValueRange) -> SmallVector<Value> {
                     function.setBlockId(sweep);
-                    emitSweep(function, *space, 1, &top);
+                    emitSweep(function, *space, as, &top);
                     return {};
                   });
     launch.grid[0] =
         space->getElements().ceilDiv(SizeExpr::constant(program.getContext(), options.listChunk));
   } else {
-    unsigned unroll = std::clamp<unsigned>(getScheduled(kernel, "unroll", 1), 1, kMostChunks);
-    emitSweep(function, *space, unroll);
-    launch.grid[0] = getSweepBlocks(*space, threads * unroll);
+    emitSweep(function, *space, as);
+    launch.grid[0] = getSweepBlocks(*space, threads * as.getUnroll());
   }
   function.finish();
   desc.launches.push_back(launch);

@@ -1,8 +1,7 @@
 // Row reductions: the contiguous dim is reduced, and a group of T threads takes a row.
 //
 // T is a power of two: 8 to 32 for short rows (several rows a block, shuffles only), 64 to 512 for
-// long ones, or the schedule's `lanes`; for rows of unknown length it follows the length that the
-// schedule expects. A thread takes every T-th chunk of the row. Each phase sweeps the row and
+// long ones. A thread takes every T-th chunk of the row. Each phase sweeps the row and
 // accumulates all reductions of its level in vectors, then folds their lanes, then threads by
 // shuffles and, across warps, by one exchange through shared memory. The last sweep writes the full
 // results.
@@ -33,7 +32,6 @@
 
 #include "codegen/gpu/kernels/Accumulators.h"
 #include "codegen/gpu/kernels/ChunkSpace.h"
-#include "codegen/gpu/kernels/KernelShapes.h"
 #include "codegen/gpu/kernels/Schedules.h"
 #include "codegen/gpu/kernels/UnrolledSweep.h"
 
@@ -51,13 +49,6 @@ mlir::frit::splitByTime(const KernelProgram &program, ArrayRef<Store> stores, bo
   return parts;
 }
 
-bool mlir::frit::isReadAgain(const KernelProgram &program) {
-  return program.numPhases() > 1 || llvm::any_of(program.getStores(), [&](const Store &store) {
-           return ((store.dims | program[store.node].dims) & program.reducedMask()) &&
-                  program[store.node].level > 0;
-         });
-}
-
 namespace {
 
 /// Single elements that a thread loads at once to assemble vectors from.
@@ -70,76 +61,16 @@ SmallVector<unsigned> getKeptLoads(const KernelProgram &program) {
   for (unsigned id : program.getReduces()) {
     reduced.push_back(program[id].operands[0]);
   }
-  return getSweptLoads(program, reduced);
-}
-
-/// The most values of an element of a kept row that stay live from one phase to a later one.
-unsigned countWaiting(const KernelProgram &program) {
-  unsigned phases = program.numPhases();
-  SmallVector<unsigned> computed(program.getNodes().size(), phases + 1),
-      used(program.getNodes().size(), 0);
-  for (unsigned phase = 0; phase <= phases; ++phase) {
-    SmallVector<unsigned> roots =
-        phase < phases ? program.getReducedNodes(phase) : SmallVector<unsigned>();
-    for (const Store &store : program.getStores()) {
-      if (phase == phases && program[store.node].kind != NodeKind::Reduce) {
-        roots.push_back(store.node);
-      }
-    }
-    for (unsigned id : program.reach(roots)) {
-      if (computed[id] > phases) {
-        computed[id] = phase;
-        for (unsigned operand : program[id].operands) {
-          used[operand] = phase;
-        }
-      }
-    }
-    for (unsigned root : roots) {
-      used[root] = phase;
-    }
-  }
-  unsigned most = 0;
-  for (unsigned phase = 1; phase <= phases; ++phase) {
-    unsigned waiting = 0;
-    for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-      bool isValue = llvm::is_contained(
-          {NodeKind::Load, NodeKind::Apply, NodeKind::Select, NodeKind::Random}, node.kind);
-      waiting += isValue && (node.dims & program.reducedMask()) && computed[id] < phase &&
-                 used[id] >= phase;
-    }
-    most = std::max(most, waiting);
-  }
-  return most;
-}
-
-RowShape chooseShape(const KernelProgram &program, const ChunkSpace &space) {
-  KernelOp kernel = program.getKernel();
-  RowNumbers row;
-  row.chunks = space.getChunks().getConstant();
-  row.mostChunks = row.chunks ? std::nullopt : program.sharedBound(space.getChunks());
-  row.rows = program.getExtent(0, program.numParallel()).getConstant();
-  row.hasWholeChunks = space.dividesEvenly();
-  row.isReadAgain = isReadAgain(program);
-  row.width = space.getWidth();
-  SmallVector<unsigned> loads = getKeptLoads(program);
-  row.loads = loads.size();
-  row.values = countWaiting(program);
-  row.isWide =
-      llvm::any_of(loads, [&](unsigned id) { return getElementBytes(program[id].type) > 4; });
-  row.lanes = getScheduled(kernel, "lanes", 0);
-  row.threads = getScheduled(kernel, "threads", row.threads);
-  row.vector = getScheduled(kernel, "vector", space.getWidth());
-  row.cluster = getScheduled(kernel, "cluster", 1);
-  return shapeRows(row);
+  return program.getSweptLoads(reduced);
 }
 
 class RowKernel {
 public:
   /// `elements`: the same dims as `space`, in chunks of one element.
   RowKernel(GpuFunction &function, const ChunkSpace &space, const ChunkSpace &elements,
-            RowShape shape, bool isInPlace)
+            GpuRowsAttr as, bool isInPlace)
       : function(function), program(function.getProgram()), emitter(function.getEmitter()),
-        space(space), elements(elements), loads(getKeptLoads(program)), shape(shape),
+        space(space), elements(elements), loads(getKeptLoads(program)), as(as),
         isInPlace(isInPlace) {
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
@@ -151,16 +82,17 @@ public:
 
   void emit() {
     SizeExpr rows = program.getExtent(0, program.numParallel());
-    lane = function.rem(function.threadId(), function.index(shape.threads));
+    lane = function.rem(function.threadId(), function.index(as.getThreads()));
     Value row = function.blockId();
-    if (shape.cluster > 1) {
+    if (as.getCluster() > 1) {
       lane =
-          function.add(lane, function.mul(function.clusterRank(), function.index(shape.threads)));
-      row = function.div(row, function.index(shape.cluster));
+          function.add(lane, function.mul(function.clusterRank(), function.index(as.getThreads())));
+      row = function.div(row, function.index(as.getCluster()));
     }
-    if (shape.block != shape.threads) {
-      Value inBlock = function.div(function.threadId(), function.index(shape.threads));
-      row = function.add(function.mul(row, function.index(shape.block / shape.threads)), inBlock);
+    if (as.getBlock() != as.getThreads()) {
+      Value inBlock = function.div(function.threadId(), function.index(as.getThreads()));
+      row =
+          function.add(function.mul(row, function.index(as.getBlock() / as.getThreads())), inBlock);
       Value count = function.size(rows);
       active = function.less(row, count);
       row = function.minimum(row, function.sub(count, function.index(1)));
@@ -172,47 +104,45 @@ public:
     bool isKnown = space.getChunks().getConstant().has_value();
     Value aligned = space.isAligned(function, true);
     if (!aligned && isKnown) {
-      return sweepRow(top, space, space.getWidth() > 1 || shape.kept, shape.kept);
+      return sweepRow(top, space, space.getWidth() > 1 || as.getKept(), as.getKept());
     }
-    if (isKnown || !shape.kept) {
+    if (isKnown || !as.getKept()) {
       return function.either(
-          aligned, [&] { sweepRow(top, space, true, shape.kept); },
-          [&] { sweepRow(top, space, false, shape.kept); });
+          aligned, [&] { sweepRow(top, space, true, as.getKept()); },
+          [&] { sweepRow(top, space, false, as.getKept()); });
     }
     // The order of additions must depend on sizes alone. It differs between sweeps by elements and
     // by chunks, but not between chunks that are loaded as vectors and those loaded as single
     // elements.
     auto sweepElements = [&] { sweepRow(top, space, false, 0); };
     auto chooseElements = [&] {
-      if (!shape.keptElements) {
+      if (!as.getKeptElements()) {
         return sweepElements();
       }
       Value isKeptSo =
-          function.both(space.hasPartialChunk(function), isKept(elements, shape.keptElements));
+          function.both(space.hasPartialChunk(function), isKept(elements, as.getKeptElements()));
       function.either(
-          isKeptSo, [&] { sweepRow(top, elements, false, shape.keptElements); }, sweepElements);
+          isKeptSo, [&] { sweepRow(top, elements, false, as.getKeptElements()); }, sweepElements);
     };
     auto sweepLong = [&] {
       function.either(aligned, [&] { sweepRow(top, space, true, 0); }, chooseElements);
     };
     Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
-    Value isKeptSo = function.both(isWhole, isKept(space, shape.kept));
-    // With several results, a vector and a scalar form of each store would take registers that a
-    // second block of 512 threads needs (64 become 67 for add + RMS norm on sm_100), so misaligned
-    // rows are swept.
-    if (KernelOp kernel = program.getKernel(); kernel.getResultTypes().size() > 1) {
+    Value isKeptSo = function.both(isWhole, isKept(space, as.getKept()));
+    if (!as.getKeepsMisaligned()) {
       return function.either(
-          function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, shape.kept); },
+          function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, as.getKept()); },
           sweepLong);
     }
-    function.either(isKeptSo, [&] { sweepRow(top, space, true, shape.kept, aligned); }, sweepLong);
+    function.either(
+        isKeptSo, [&] { sweepRow(top, space, true, as.getKept(), aligned); }, sweepLong);
   }
 
 private:
   /// Whether a row of unknown length is not empty and fits into what its threads keep.
   Value isKept(const ChunkSpace &space, unsigned kept) {
     Value chunks = function.size(space.getChunks());
-    int64_t most = int64_t(kept) * shape.threads;
+    int64_t most = kept * as.getThreads();
     auto bound = program.sharedBound(space.getChunks());
     Value fits =
         bound && *bound <= most ? Value() : function.less(chunks, function.index(most + 1));
@@ -231,7 +161,7 @@ private:
     emitter.hoist(row, program.getReducedNodes(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
-    int64_t threads = int64_t(shape.threads) * shape.cluster;
+    int64_t threads = as.getThreads() * as.getCluster();
     auto known = steps.getChunks().getConstant();
     Value own;
     if (kept && !known) {
@@ -280,7 +210,7 @@ private:
         });
       }
       totals =
-          sums.foldThreads(sums.foldLanes(sums.leave(totals, steps.getWidth())), shape.threads);
+          sums.foldThreads(sums.foldLanes(sums.leave(totals, steps.getWidth())), as.getThreads());
       sums.supply(row, sums.foldCluster(totals, isFirst));
       isFirst = false;
       emitter.hoist(row,
@@ -289,7 +219,7 @@ private:
     // In place, the first thread of a row overwrites data that the others read, so it waits until
     // all of them have read what they need.
     if (isInPlace && !rowStores.empty()) {
-      shape.cluster > 1 ? function.clusterBarrier() : function.barrier();
+      as.getCluster() > 1 ? function.clusterBarrier() : function.barrier();
     }
     emitRowStores(row);
     if (kept) {
@@ -364,7 +294,7 @@ private:
     // warp's loads of them are broadcasts from different cache lines.
     Value last = function.sub(function.size(steps.getChunks()), function.index(1));
     Value other = function.sub(last, function.minimum(function.index(k), last));
-    Value chunk = function.add(lane, function.index(int64_t(k) * shape.threads * shape.cluster));
+    Value chunk = function.add(lane, function.index(k * as.getThreads() * as.getCluster()));
     steps.bindChunk(
         function, place,
         arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside, chunk, other));
@@ -376,7 +306,7 @@ private:
     Odometer odometer = space.countChunks(function);
     UnrolledSweep chunks{.extent = space.getChunks(),
                          .thread = lane,
-                         .threads = shape.threads,
+                         .threads = as.getThreads(),
                          .odometer = &odometer};
     return emitUnrolledSweep(
         function, chunks, row, {}, carried,
@@ -419,7 +349,7 @@ private:
   Emitter &emitter;
   const ChunkSpace &space, &elements;
   SmallVector<unsigned> loads;
-  RowShape shape;
+  GpuRowsAttr as;
   bool isInPlace;
   /// Full results (all of them; those that a sweep writes as it reads, if the row is not kept; the
   /// others), and results without reduced dims.
@@ -431,38 +361,26 @@ private:
 } // namespace
 
 void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                     KernelDesc &desc, bool isInPlace) {
-  std::optional<unsigned> lane = program.getLaneDim();
-  if (!lane || *lane < program.numParallel()) {
-    lane = program.getRank() - 1;
-  }
-  unsigned width = chooseWidth(program, *lane);
-  auto spaceOf = [&](unsigned lanes) {
-    return ChunkSpace(program, program.numParallel(), program.getRank(), *lane, lanes);
+                                     GpuRowsAttr as, KernelDesc &desc, bool isInPlace) {
+  auto spaceOf = [&](unsigned width) {
+    return ChunkSpace(program, program.numParallel(), program.getRank(), as.getLane(), width);
   };
-  // The chunks of a row of known length must be whole to be kept, with a smaller width if need be.
-  unsigned whole = width;
-  while (whole > 1 && program.getDomain()[*lane].getContentDivisor() % whole != 0) {
-    whole /= 2;
-  }
-  bool isNarrower =
-      whole != width && program.getExtent(program.numParallel(), program.getRank()).getConstant();
-  ChunkSpace space =
-      spaceOf(isNarrower && chooseShape(program, spaceOf(whole)).kept ? whole : width);
-  RowShape shape = chooseShape(program, space);
-  GpuFunction function(module, desc.name, program, {shape.block, false, shape.cluster});
-  RowKernel(function, space, spaceOf(1), shape, isInPlace).emit();
+  auto block = static_cast<uint32_t>(as.getBlock()),
+       cluster = static_cast<uint32_t>(as.getCluster());
+  ChunkSpace space = spaceOf(as.getWidth());
+  GpuFunction function(module, desc.name, program, {block, false, cluster});
+  RowKernel(function, space, spaceOf(1), as, isInPlace).emit();
   function.finish();
 
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);
   LaunchDesc launch;
   launch.entry = desc.name;
-  launch.block[0] = shape.block;
+  launch.block[0] = block;
   SizeExpr rows = program.getExtent(0, program.numParallel());
-  launch.grid[0] = rows.ceilDiv(one * (shape.block / shape.threads)) * shape.cluster;
-  launch.cluster = shape.cluster;
+  launch.grid[0] = rows.ceilDiv(one * (as.getBlock() / as.getThreads())) * as.getCluster();
+  launch.cluster = cluster;
   launch.grid[1] = launch.grid[2] = one;
   launch.sharedBytes =
-      Accumulators::getSharedBytes(program, shape.block, shape.threads, shape.cluster);
+      Accumulators::getSharedBytes(program, block, static_cast<uint32_t>(as.getThreads()), cluster);
   desc.launches.push_back(launch);
 }

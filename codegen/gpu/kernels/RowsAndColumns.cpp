@@ -36,8 +36,6 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kMostThreads = 512;
-
 struct Shape {
   /// Threads of a row, and threads of a block.
   uint32_t threads, block;
@@ -303,47 +301,26 @@ private:
 
 } // namespace
 
-LogicalResult mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module,
-                                                const KernelProgram &program, KernelDesc &desc,
-                                                bool isInPlace) {
-  KernelOp kernel = program.getKernel();
-  std::optional<unsigned> lane = program.getLaneDim();
-  if (!lane || *lane < program.numParallel()) {
-    lane = program.getRank() - 1;
-  }
-  unsigned width = chooseWidth(program, *lane);
-  while (width > 1 && program.getDomain()[*lane].getContentDivisor() % width != 0) {
-    width /= 2;
-  }
-  ChunkSpace space(program, program.numParallel(), program.getRank(), *lane, width);
-  auto chunks = space.getChunks().getConstant();
-  if (!chunks || *chunks == 0 || program.numParallel() == 0) {
-    return kernel.emitError("kernel '")
-           << desc.name << "' reduces over rows of " << space.getElements().str()
-           << " elements beside their own reductions; that takes rows of known length, not empty";
-  }
+void mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module, const KernelProgram &program,
+                                       GpuRowsAndColumnsAttr as, KernelDesc &desc, bool isInPlace) {
+  ChunkSpace space(program, program.numParallel(), program.getRank(), as.getLane(), as.getWidth());
   SizeExpr one = SizeExpr::constant(program.getContext(), 1),
            rows = program.getExtent(0, program.numParallel());
-  auto power = [&](StringRef name, int64_t otherwise, uint32_t most) {
-    return static_cast<uint32_t>(
-        std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, name, otherwise)), 1, most));
-  };
   Shape shape;
-  shape.threads = std::max(power("threads", 256, kMostThreads), 8u);
-  shape.block = std::max(shape.threads * power("rows", 1, kMostThreads / shape.threads), 32u);
-  shape.chunks = (*chunks + shape.threads - 1) / shape.threads;
-  shape.parts =
-      rows.ceilDiv(one * shape.groups()).min(one * getScheduled(kernel, "parts", 1)).max(one);
+  shape.threads = static_cast<uint32_t>(as.getThreads());
+  shape.block = static_cast<uint32_t>(as.getBlock());
+  shape.chunks = llvm::divideCeil(*space.getChunks().getConstant(), shape.threads);
+  shape.parts = rows.ceilDiv(one * shape.groups()).min(one * as.getParts()).max(one);
   desc.workspaceBytes = ColumnParts::bytes(space, shape.parts, program.getAcross().size());
 
   std::string entry = addLaunch(desc, getNumberedEntry(desc), shape.parts, shape.block,
                                 SweepKernel::getSharedBytes(program, shape, space.getWidth()));
-  GpuFunction sweep(
-      module, entry, program,
-      {.threads = shape.block, .hasWorkspace = true, .resident = power("resident", 1, 4)});
+  GpuFunction sweep(module, entry, program,
+                    {.threads = shape.block,
+                     .hasWorkspace = true,
+                     .resident = static_cast<uint32_t>(as.getResident())});
   SweepKernel(sweep, space, shape, isInPlace).emit();
   sweep.finish();
   emitColumnFold(module, program, desc, space, shape.parts, program.getAcross(),
                  program.parallelMask());
-  return success();
 }

@@ -20,8 +20,8 @@
 // Shared memory: 32 x 33 (64 x 66) elements for each staged tensor. Two barriers a tile.
 
 #include "codegen/gpu/kernels/ChunkSpace.h"
-#include "codegen/gpu/kernels/KernelShapes.h"
 #include "codegen/gpu/kernels/Schedules.h"
+#include "kernel/StagedAccesses.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -30,76 +30,12 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kColumns = 32, kRows = kThreads / kColumns;
-
-/// The edge of a tile, by the number of neighbours that a thread takes at once.
-constexpr uint32_t tileOf(unsigned width) { return kColumns * width; }
-/// The pitch of shared memory: elements from one row to the next.
-constexpr uint32_t pitchOf(unsigned width, unsigned bytes) {
-  return tileOf(width) + (width > 1 && bytes == 1 ? 2 : 1);
-}
-
-/// Whether an address is contiguous along `across` and strided along `lane`.
-bool runsAcross(const KernelProgram &program, SizeExpr address, unsigned lane, unsigned across) {
-  auto along = program.getStride(address, lane), other = program.getStride(address, across);
-  return other && other->isConstant(1) && along && !along->isConstant(0) && !along->isConstant(1);
-}
-
-/// The accesses that go through shared memory: loads by node, stores by their number.
-struct Staged {
-  SmallVector<unsigned> loads, stores;
-  /// Bytes of the narrowest and of the widest element.
-  unsigned narrowest = 8, widest = 1;
-  uint32_t bytes = 0;
-
-  Staged(const KernelProgram &program, unsigned lane, unsigned across, unsigned width) {
-    auto add = [&](Type element) {
-      narrowest = std::min(narrowest, getElementBytes(element));
-      widest = std::max(widest, getElementBytes(element));
-      bytes += bytesOf(element, width);
-    };
-    for (auto [id, node] : llvm::enumerate(program.getNodes())) {
-      if (node.kind == NodeKind::Load && node.bounds.empty() && node.operands.empty() &&
-          runsAcross(program, node.expr, lane, across)) {
-        loads.push_back(id);
-        add(node.type);
-      }
-    }
-    for (auto [at, store] : llvm::enumerate(program.getStores())) {
-      if (runsAcross(program, store.address, lane, across)) {
-        stores.push_back(at);
-        add(program[store.node].type);
-      }
-    }
-  }
-  static uint32_t bytesOf(Type element, unsigned width) {
-    unsigned bytes = getElementBytes(element);
-    return (tileOf(width) * pitchOf(width, bytes) * bytes + 15) / 16 * 16;
-  }
-};
-
-/// The number of neighbours that a thread takes at once. Pointers are tested at run time even if
-/// everything else is known.
-unsigned neighboursOf(const KernelProgram &program, unsigned lane, unsigned across) {
-  Staged staged(program, lane, across, 2);
-  TileNumbers tile;
-  tile.narrowest = staged.narrowest;
-  tile.widest = staged.widest;
-  tile.bytesOfPairs = staged.bytes;
-  tile.lanes = program.getDomain()[lane].getConstant();
-  tile.across = program.getDomain()[across].getConstant();
-  tile.elements = program.getExtent(0, program.getRank()).getConstant();
-  unsigned neighbours = chooseNeighbours(tile);
-  auto widthAlong = [&](unsigned dim) {
-    return ChunkSpace(program, 0, program.getRank(), dim, neighbours).getWidth();
-  };
-  return std::min(widthAlong(lane), widthAlong(across));
-}
+constexpr uint32_t kThreads = kTileColumns * kTileRows;
 
 class TransposeKernel {
 public:
-  TransposeKernel(GpuFunction &function, const Staged &staged, unsigned lane, unsigned across,
-                  unsigned neighbours)
+  TransposeKernel(GpuFunction &function, const StagedAccesses &staged, unsigned lane,
+                  unsigned across, unsigned neighbours)
       : function(function), program(function.getProgram()), emitter(function.getEmitter()),
         builder(function.getBuilder()), staged(staged), lane(lane), across(across),
         neighbours(neighbours) {}
@@ -110,8 +46,8 @@ public:
   }
 
   void emit() {
-    x = function.rem(function.threadId(), function.index(kColumns));
-    y = function.div(function.threadId(), function.index(kColumns));
+    x = function.rem(function.threadId(), function.index(kTileColumns));
+    y = function.div(function.threadId(), function.index(kTileColumns));
     Value tile = function.blockId();
     laneStart = takeTile(tile, lane);
     acrossStart = takeTile(tile, across);
@@ -181,7 +117,7 @@ private:
     uint32_t at = 0;
     for (unsigned id : staged.loads) {
       readAcross(tile, id, at);
-      at += Staged::bytesOf(program[id].type, neighbours);
+      at += StagedAccesses::bytesOf(program[id].type, neighbours);
     }
     if (!staged.loads.empty()) {
       function.barrier();
@@ -193,7 +129,7 @@ private:
     for (unsigned number : staged.stores) {
       const Store &store = program.getStores()[number];
       writeAcross(tile, store, at);
-      at += Staged::bytesOf(program[store.node].type, neighbours);
+      at += StagedAccesses::bytesOf(program[store.node].type, neighbours);
     }
   }
 
@@ -205,8 +141,8 @@ private:
     Value first = isAcross ? acrossStart : laneStart, second = isAcross ? laneStart : acrossStart;
     Value column = function.add(first, function.mul(x, function.index(width)));
     Value inside = function.less(column, function.size(program.getDomain()[dim]));
-    for (unsigned step = 0; step < tileOf(width) / kRows; ++step) {
-      Value row = function.add(y, function.index(step * kRows));
+    for (unsigned step = 0; step < tileOf(width) / kTileRows; ++step) {
+      Value row = function.add(y, function.index(step * kTileRows));
       Value position = function.add(second, row);
       Value both =
           function.both(inside, function.less(position, function.size(program.getDomain()[other])));
@@ -273,7 +209,7 @@ private:
         uint32_t at = 0;
         for (unsigned id : staged.loads) {
           inner.values[id] = take(at, program[id].type, turned(program[id].type));
-          at += Staged::bytesOf(program[id].type, neighbours);
+          at += StagedAccesses::bytesOf(program[id].type, neighbours);
         }
         SmallVector<Value> values;
         for (const Store &store : program.getStores()) {
@@ -288,7 +224,7 @@ private:
           }
           Type element = program[store.node].type;
           put(at, value, turned(element));
-          at += Staged::bytesOf(element, neighbours);
+          at += StagedAccesses::bytesOf(element, neighbours);
         }
       });
     });
@@ -311,7 +247,7 @@ private:
   const KernelProgram &program;
   Emitter &emitter;
   OpBuilder &builder;
-  const Staged &staged;
+  const StagedAccesses &staged;
   unsigned lane, across;
   /// Elements that the kernel takes at once along a tile's edge (the edge is 32 times as long).
   /// `width`: the same for the code being emitted, 1 in the parts of a split tile.
@@ -321,35 +257,11 @@ private:
 
 } // namespace
 
-std::optional<unsigned> mlir::frit::findTransposedDim(const KernelProgram &program) {
-  std::optional<unsigned> lane = program.getLaneDim();
-  if (!lane || !program.getReduces().empty() || program.getRank() < 2) {
-    return std::nullopt;
-  }
-  auto isShort = [&](unsigned dim) {
-    auto most = program.getFacts().upperBound(program.getDomain()[dim]);
-    return most && *most < tileOf(1) / 2;
-  };
-  std::optional<unsigned> best;
-  uint32_t most = 0;
-  for (unsigned dim = 0; dim < program.getRank() && !isShort(*lane); ++dim) {
-    if (dim == *lane || isShort(dim)) {
-      continue;
-    }
-    Staged staged(program, *lane, dim, 1);
-    if (staged.bytes > most && staged.bytes <= kMostTileBytes) {
-      most = staged.bytes;
-      best = dim;
-    }
-  }
-  return best;
-}
-
 void mlir::frit::emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program,
-                                  KernelDesc &desc, unsigned across) {
-  unsigned lane = *program.getLaneDim();
-  unsigned neighbours = neighboursOf(program, lane, across);
-  Staged staged(program, lane, across, neighbours);
+                                  GpuTransposeAttr as, KernelDesc &desc) {
+  unsigned lane = as.getLane(), across = as.getAcross();
+  auto neighbours = static_cast<unsigned>(as.getNeighbours());
+  StagedAccesses staged(program, lane, across, neighbours);
   GpuFunction function(module, desc.name, program, {kThreads, false});
   TransposeKernel(function, staged, lane, across, neighbours).emit();
   function.finish();

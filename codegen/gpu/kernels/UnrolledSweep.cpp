@@ -3,17 +3,6 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-SmallVector<unsigned> mlir::frit::getSweptLoads(const KernelProgram &program,
-                                                ArrayRef<unsigned> roots) {
-  SmallVector<unsigned> loads;
-  for (unsigned id : program.reach(roots)) {
-    if (program[id].kind == NodeKind::Load && (program[id].dims & program.reducedMask())) {
-      loads.push_back(id);
-    }
-  }
-  return loads;
-}
-
 namespace {
 
 class SweepEmitter {

@@ -40,7 +40,4 @@ emitUnrolledSweep(GpuFunction &function, const UnrolledSweep &sweep, Frame &oute
                   llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind,
                   llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body);
 
-/// The loads that `roots` depend on and that vary along reduced dims.
-SmallVector<unsigned> getSweptLoads(const KernelProgram &program, ArrayRef<unsigned> roots);
-
 } // namespace mlir::frit

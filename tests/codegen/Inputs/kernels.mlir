@@ -291,7 +291,7 @@ frit.kernel @one_point(%x: tensor<1x1xf32>) -> (tensor<1xf32>, tensor<1xi64>) {
 // Few long rows, several blocks a row: one result a row, positions, and a softmax over three kinds of launches.
 frit.kernel @split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?xf32, #frit.dims<[p0]>>)
     -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64, unroll = 2 : i64}>,
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, <unroll = 2, split = 4>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
   %b = frit.reindex %r <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %0 = arith.mulf %x, %b : tensor<?x?xf32, #frit.dims<[p0, p1]>>
@@ -301,7 +301,7 @@ frit.kernel @split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?x
   frit.yield %1, %a : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xi64, #frit.dims<[p0]>>
 }
 frit.kernel @split_softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64, unroll = 4 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, <unroll = 4, split = 4>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
   %m = frit.reduce <max> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %0 = arith.subf %x, %mm fastmath<contract> : tensor<?x?xf32, #frit.dims<[p0, p1]>>
@@ -314,7 +314,7 @@ frit.kernel @split_softmax(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<
 
 // Everything, by as many blocks as the schedule says, several chunks a thread at a time.
 frit.kernel @shared_full(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<f32>, tensor<i64>)
-    attributes {schedule = #frit.schedule<full_reduction, <[p0]>, reduced 1, {split = 3 : i64, unroll = 4 : i64}>,
+    attributes {schedule = #frit.schedule<full_reduction, <[p0]>, reduced 1, <unroll = 4, split = 3>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
   %s = frit.reduce <sum> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
   %a = frit.reduce <argmax> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<i64>
@@ -324,7 +324,7 @@ frit.kernel @shared_full(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<f32>, t
 // Few columns and many rows, several blocks a column.
 frit.kernel @split_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %b: tensor<?xf32, #frit.dims<[p1]>>)
     -> (tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {split = 8 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <split = 8>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
@@ -333,7 +333,7 @@ frit.kernel @split_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %b: tenso
   frit.yield %1, %a : tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>
 }
 frit.kernel @split_sum(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?xf32, #frit.dims<[p1]>>
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {split = 8 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <split = 8>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %s = frit.reduce <sum> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
   frit.yield %s : tensor<?xf32, #frit.dims<[p1]>>
@@ -343,7 +343,7 @@ frit.kernel @split_sum(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?xf3
 // way by one.
 frit.kernel @narrow_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>)
     -> (tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 8 : i64, rows_of_part = 128 : i64, split = 4 : i64, unroll = 4 : i64, vector = 4 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <vector = 4, unroll = 4, threadsX = 8, split = 4, rowsOfPart = 128>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
@@ -352,7 +352,7 @@ frit.kernel @narrow_columns(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>)
 }
 frit.kernel @unrolled_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>)
     -> (tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xf32, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 16 : i64, split = 1 : i64, unroll = 2 : i64, vector = 2 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <vector = 2, unroll = 2, threadsX = 16, split = 1>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %0 = arith.mulf %x, %y : tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %s = frit.reduce <sum> %0 dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
@@ -422,7 +422,7 @@ frit.kernel @enlarged(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %r: tensor<?xf3
 
 // Reductions whose place is one of several dims: of everything, of rows on both sides of what is kept, down columns, along flattened rows.
 frit.kernel @channels_full(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: tensor<?xf32, #frit.dims<[p1]>>) -> (tensor<f32>, tensor<i64>)
-    attributes {schedule = #frit.schedule<full_reduction, <[p0, p1, p2]>, reduced 3, {split = 3 : i64, unroll = 4 : i64}>,
+    attributes {schedule = #frit.schedule<full_reduction, <[p0, p1, p2]>, reduced 3, <unroll = 4, split = 3>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
   %bb = frit.reindex %b <(d0, d1, d2) -> (d1)> : tensor<?xf32, #frit.dims<[p1]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
   %0 = arith.mulf %x, %bb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
@@ -446,7 +446,7 @@ frit.kernel @channels_kept(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>) -> (
   frit.yield %0, %a : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, tensor<?xi64, #frit.dims<[p1]>>
 }
 frit.kernel @channels_columns(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: tensor<?x?xf32, #frit.dims<[p0, p2]>>) -> (tensor<?xf32, #frit.dims<[p2]>>, tensor<?xi64, #frit.dims<[p2]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p2, p0, p1]>, reduced 2, {lanes = 8 : i64, rows_of_part = 128 : i64, split = 4 : i64, unroll = 4 : i64, vector = 4 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p2, p0, p1]>, reduced 2, <vector = 4, unroll = 4, threadsX = 8, split = 4, rowsOfPart = 128>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 1000>, #frit.symbol<"p1", min = 0, max = 1000>, #frit.symbol<"p2", min = 0, max = 1000>]} {
   %bb = frit.reindex %b <(d0, d1, d2) -> (d0, d2)> : tensor<?x?xf32, #frit.dims<[p0, p2]>> -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
   %0 = arith.mulf %x, %bb : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>

@@ -4,7 +4,7 @@
 // Two chunks a thread, a row a block; the block comes back for its next row.
 frit.kernel @norm_block(%g: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %x: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %mean: tensor<?xf32, #frit.dims<[p0]>>, %rstd: tensor<?xf32, #frit.dims<[p0]>>, %w: tensor<4096xbf16>)
     -> (tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, tensor<4096xbf16>, tensor<4096xbf16>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, 4096]>, reduced 1, {threads = 256 : i64, rows = 1 : i64, vector = 8 : i64, parts = 3 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, 4096]>, reduced 1, <threads = 256, rows = 1, vector = 8, parts = 3>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
   %gf = arith.extf %g : tensor<?x4096xbf16, #frit.dims<[p0, 4096]>> to tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
   %xf = arith.extf %x : tensor<?x4096xbf16, #frit.dims<[p0, 4096]>> to tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
   %wf = arith.extf %w : tensor<4096xbf16> to tensor<4096xf32>
@@ -39,7 +39,7 @@ frit.kernel @norm_block(%g: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %x: ten
 // Four rows a block in 64 threads each, the last chunk of a row in some of them only.
 frit.kernel @norm_groups(%g: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %x: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %mean: tensor<?xf32, #frit.dims<[p0]>>, %rstd: tensor<?xf32, #frit.dims<[p0]>>, %w: tensor<768xf32>)
     -> (tensor<?x768xf32, #frit.dims<[p0, 768]>>, tensor<768xf32>, tensor<768xf32>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, 768]>, reduced 1, {threads = 64 : i64, rows = 4 : i64, vector = 4 : i64, parts = 2 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, 768]>, reduced 1, <threads = 64, rows = 4, vector = 4, parts = 2>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
   %m = frit.reindex %mean <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x768xf32, #frit.dims<[p0, 768]>>
   %r = frit.reindex %rstd <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x768xf32, #frit.dims<[p0, 768]>>
   %wb = frit.reindex %w <(d0, d1) -> (d1)> : tensor<768xf32> -> tensor<?x768xf32, #frit.dims<[p0, 768]>>
@@ -68,7 +68,7 @@ frit.kernel @norm_groups(%g: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %x: tenso
 // Rows of a few lanes of a warp, over two dims; no bias.
 frit.kernel @norm_warps(%g: tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, %x: tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, %mean: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %rstd: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %w: tensor<40xbf16>)
     -> (tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, tensor<40xbf16>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1, 40]>, reduced 1, {threads = 8 : i64, rows = 4 : i64, vector = 8 : i64, parts = 2 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1, 40]>, reduced 1, <threads = 8, rows = 4, vector = 8, parts = 2>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %gf = arith.extf %g : tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>> to tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>>
   %xf = arith.extf %x : tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>> to tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>>
   %wf = arith.extf %w : tensor<40xbf16> to tensor<40xf32>
@@ -101,7 +101,7 @@ frit.kernel @norm_warps(%g: tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, %x: t
 // A length that nothing divides: element by element.
 frit.kernel @norm_odd(%g: tensor<?x65xf32, #frit.dims<[p0, 65]>>, %x: tensor<?x65xf32, #frit.dims<[p0, 65]>>, %mean: tensor<?xf32, #frit.dims<[p0]>>, %rstd: tensor<?xf32, #frit.dims<[p0]>>, %w: tensor<65xf32>)
     -> (tensor<?x65xf32, #frit.dims<[p0, 65]>>, tensor<65xf32>, tensor<65xf32>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, 65]>, reduced 1, {threads = 32 : i64, rows = 2 : i64, vector = 1 : i64, parts = 5 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, 65]>, reduced 1, <threads = 32, rows = 2, vector = 1, parts = 5>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
   %m = frit.reindex %mean <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x65xf32, #frit.dims<[p0, 65]>>
   %r = frit.reindex %rstd <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x65xf32, #frit.dims<[p0, 65]>>
   %wb = frit.reindex %w <(d0, d1) -> (d1)> : tensor<65xf32> -> tensor<?x65xf32, #frit.dims<[p0, 65]>>
@@ -129,7 +129,7 @@ frit.kernel @norm_odd(%g: tensor<?x65xf32, #frit.dims<[p0, 65]>>, %x: tensor<?x6
 
 // Sums, the greatest and a count; what is summed over the rows follows from two rounds of reductions along them. A result a row.
 frit.kernel @softmax_columns(%x: tensor<?x96xf32, #frit.dims<[p0, 96]>>) -> (tensor<?x96xf32, #frit.dims<[p0, 96]>>, tensor<96xf32>, tensor<96xf32>, tensor<?xf32, #frit.dims<[p0]>>, tensor<96xi64>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, 96]>, reduced 1, {threads = 8 : i64, rows = 8 : i64, vector = 4 : i64, parts = 4 : i64}>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, 96]>, reduced 1, <threads = 8, rows = 8, vector = 4, parts = 4>>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
   %m = frit.reduce <max> %x dims [1] : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %mm = frit.reindex %m <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x96xf32, #frit.dims<[p0, 96]>>
   %0 = arith.subf %x, %mm : tensor<?x96xf32, #frit.dims<[p0, 96]>>

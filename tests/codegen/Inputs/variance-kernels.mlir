@@ -2,7 +2,7 @@
 // of a whole tensor; masked lanes, rows behind the last whole tile, and parts without a row among them.
 
 frit.kernel @variance_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (tensor<?xf32, #frit.dims<[p1]>>, tensor<?xf32, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 8 : i64, rows_of_part = 128 : i64, split = 4 : i64, unroll = 4 : i64, vector = 4 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <vector = 4, unroll = 4, threadsX = 8, split = 4, rowsOfPart = 128>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %s = frit.reduce <sum> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
   %v = frit.reduce <deviations> %x dims [0] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
@@ -12,7 +12,7 @@ frit.kernel @variance_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (ten
 // Beside a sum of something else, and positions; what is written on the way is written by the first sweep.
 frit.kernel @variance_among_others(%x: tensor<?x?xbf16, #frit.dims<[p0, p1]>>, %y: tensor<?x?xbf16, #frit.dims<[p0, p1]>>)
     -> (tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xf32, #frit.dims<[p1]>>, tensor<?xf32, #frit.dims<[p1]>>, tensor<?xf32, #frit.dims<[p1]>>, tensor<?xi64, #frit.dims<[p1]>>)
-    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, {lanes = 32 : i64, split = 1 : i64, unroll = 2 : i64, vector = 8 : i64}>,
+    attributes {schedule = #frit.schedule<column_reduction, <[p1, p0]>, reduced 1, <vector = 8, unroll = 2, threadsX = 32, split = 1>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
   %0 = arith.extf %x : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
   %1 = arith.extf %y : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
@@ -54,7 +54,7 @@ frit.kernel @variance_kept(%x: tensor<?x1100xf32, #frit.dims<[p0, 1100]>>) -> (t
 }
 
 frit.kernel @variance_split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (tensor<?x?xf32, #frit.dims<[p0, p1]>>, tensor<?xf32, #frit.dims<[p0]>>)
-    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, {split = 4 : i64, unroll = 2 : i64}>,
+    attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, <unroll = 2, split = 4>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
   %s = frit.reduce <sum> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %v = frit.reduce <deviations> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
@@ -66,7 +66,7 @@ frit.kernel @variance_split_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (
 }
 
 frit.kernel @variance_of_all(%x: tensor<?xf32, #frit.dims<[p0]>>) -> (tensor<f32>, tensor<f32>)
-    attributes {schedule = #frit.schedule<full_reduction, <[p0]>, reduced 1, {split = 3 : i64, unroll = 4 : i64}>,
+    attributes {schedule = #frit.schedule<full_reduction, <[p0]>, reduced 1, <unroll = 4, split = 3>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 1000000>]} {
   %v = frit.reduce <deviations> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>
   %s = frit.reduce <sum> %x dims [0] : tensor<?xf32, #frit.dims<[p0]>> -> tensor<f32>

@@ -1,5 +1,6 @@
 // What a process keeps of the kernels it compiled: bounded, the latest used, for any thread.
 #include "codegen/CompiledKernels.h"
+#include "tests/unit/codegen/ScheduleGpuKernels.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -113,7 +114,7 @@ struct Source {
   }
   PtxImages compile(ArrayRef<unsigned> architectures) {
     PtxImages images;
-    EXPECT_TRUE(module);
+    EXPECT_TRUE(module && succeeded(test::scheduleGpuKernels(*module)));
     EXPECT_TRUE(succeeded(generatePtx(*module, architectures, images)));
     for (KernelDesc &kernel : images.kernels) {
       EXPECT_TRUE(!kernel.launches.empty() && kernel.launches[0].grid[0])
@@ -220,6 +221,7 @@ TEST(CompiledGpuKernels, WhatFailsIsNotKept) {
       return success();
     });
     PtxImages images;
+    EXPECT_TRUE(succeeded(test::scheduleGpuKernels(*source.module)));
     EXPECT_TRUE(failed(generatePtx(*source.module, {75}, images)));
     EXPECT_NE(said.find("no PTX for sm_75"), std::string::npos) << said;
   }

@@ -107,7 +107,7 @@ TEST(CpuPointwise, StackedPieces) {
     CpuKernelRunner kernel(R"(
       frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>)
           -> (tensor<?x2xf32, #frit.dims<[p0, 2]>>, tensor<?xf32, #frit.dims<[2 * p0]>>)
-          attributes {schedule = #frit.schedule<pointwise, <[p0]>, reduced 0, {}>,
+          attributes {schedule = #frit.schedule<pointwise, <[p0]>, reduced 0>,
                       symbols = [#frit.symbol<"p0", min = 0>]} {
         %n = arith.negf %x : tensor<?xf32, #frit.dims<[p0]>>
         %a = frit.reindex %x <(d0, d1) -> (d0)>

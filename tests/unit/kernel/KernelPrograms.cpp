@@ -56,7 +56,7 @@ TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
   // x and its transpose; the schedule's domain is one that both orders of elements know.
   StringRef both = R"(
     frit.kernel @k(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<4x6xf32>)
-        attributes {schedule = #frit.schedule<pointwise, <[4, 6]>, reduced 0, {}>, symbols = []} {
+        attributes {schedule = #frit.schedule<pointwise, <[4, 6]>, reduced 0>, symbols = []} {
       %n = arith.negf %x : tensor<6x4xf32>
       %a = math.absf %x : tensor<6x4xf32>
       %t = frit.reindex %a <(d0, d1) -> (d1, d0)> : tensor<6x4xf32> -> tensor<4x6xf32>
@@ -97,7 +97,7 @@ TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
 TEST(KernelPrograms, EqualPiecesAreStoredAtEveryPoint) {
   EXPECT_EQ(analyse(R"(
     frit.kernel @k(%x: tensor<5x4xf32>) -> tensor<5x8xf32>
-        attributes {schedule = #frit.schedule<pointwise, <[5, 4]>, reduced 0, {}>, symbols = []} {
+        attributes {schedule = #frit.schedule<pointwise, <[5, 4]>, reduced 0>, symbols = []} {
       %n = arith.negf %x : tensor<5x4xf32>
       %c = frit.concat %x, %n dim 1 : tensor<5x4xf32>, tensor<5x4xf32> -> tensor<5x8xf32>
       frit.yield %c : tensor<5x8xf32>

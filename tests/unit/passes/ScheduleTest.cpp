@@ -33,13 +33,10 @@ TEST(Schedule, NeverEmptyAndAlwaysPositive) {
             ASSERT_FALSE(list.empty());
             for (const ScheduleCandidate &candidate : list) {
               EXPECT_EQ(candidate.kind == ScheduleKind::Pointwise, !region.reduces);
-              for (const auto &[name, value] : candidate.parameters) {
-                EXPECT_GT(value, 0) << name.str();
-              }
-              EXPECT_LE(candidate.get("threads"), 1024);
-              EXPECT_LE(candidate.get("threads") * std::max<int64_t>(1, candidate.get("rows")),
+              EXPECT_LE(candidate.numbers.threads, 1024);
+              EXPECT_LE(candidate.numbers.threads * std::max<int64_t>(1, candidate.numbers.rows),
                         4096);
-              EXPECT_LE(candidate.get("unroll"), 8);
+              EXPECT_LE(candidate.numbers.unroll, 8);
             }
           }
         }
@@ -62,9 +59,9 @@ TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
             region.widestBytes = region.narrowestBytes = bytes;
             auto list = listSchedules(region, {arch});
             for (const ScheduleCandidate &candidate : list) {
-              int64_t blocks = candidate.get("cluster"), vector = candidate.get("vector");
+              int64_t blocks = candidate.numbers.cluster, vector = candidate.numbers.vector;
               EXPECT_LE(blocks, arch >= 90 ? 8 : 0);
-              EXPECT_FALSE(blocks && candidate.get("split"));
+              EXPECT_FALSE(blocks && candidate.numbers.split);
               if (blocks) {
                 EXPECT_TRUE(blocks == 2 || blocks == 4 || blocks == 8);
                 EXPECT_EQ(columns % vector, 0);
@@ -90,26 +87,26 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
     region.widestBytes = region.narrowestBytes = bytes;
     return listSchedules(region, {arch}).front();
   };
-  EXPECT_EQ(first(4096, 32768, 90).get("cluster"), 0);
-  EXPECT_EQ(first(4096, 65536, 90).get("cluster"), 2);
-  EXPECT_EQ(first(4096, 131072, 90).get("cluster"), 4);
-  EXPECT_EQ(first(4096, 131072, 100, 1, 2).get("cluster"), 4);
-  EXPECT_EQ(first(4096, 262144, 90).get("cluster"), 8);
-  EXPECT_EQ(first(4096, 262144 + 4, 90).get("cluster"), 0);
-  EXPECT_EQ(first(4096, 65536, 90, 2).get("cluster"), 4);
-  EXPECT_EQ(first(4096, 50257, 90, 1, 2).get("cluster"), 8);
-  EXPECT_EQ(first(4096, 131072, 80).get("cluster"), 0);
+  EXPECT_EQ(first(4096, 32768, 90).numbers.cluster, 0);
+  EXPECT_EQ(first(4096, 65536, 90).numbers.cluster, 2);
+  EXPECT_EQ(first(4096, 131072, 90).numbers.cluster, 4);
+  EXPECT_EQ(first(4096, 131072, 100, 1, 2).numbers.cluster, 4);
+  EXPECT_EQ(first(4096, 262144, 90).numbers.cluster, 8);
+  EXPECT_EQ(first(4096, 262144 + 4, 90).numbers.cluster, 0);
+  EXPECT_EQ(first(4096, 65536, 90, 2).numbers.cluster, 4);
+  EXPECT_EQ(first(4096, 50257, 90, 1, 2).numbers.cluster, 8);
+  EXPECT_EQ(first(4096, 131072, 80).numbers.cluster, 0);
   // Few of them: as many blocks as fill the device and have something to do. Older devices split
   // them.
-  EXPECT_EQ(first(16, 131072, 90).get("cluster"), 8);
-  EXPECT_EQ(first(32, 40960, 90, 1, 2).get("cluster"), 4);
-  EXPECT_EQ(first(16, 4096, 90).get("cluster"), 0);
-  EXPECT_EQ(first(16, 131072, 80).get("cluster"), 0);
-  EXPECT_GT(first(16, 131072, 80).get("split"), 1);
+  EXPECT_EQ(first(16, 131072, 90).numbers.cluster, 8);
+  EXPECT_EQ(first(32, 40960, 90, 1, 2).numbers.cluster, 4);
+  EXPECT_EQ(first(16, 4096, 90).numbers.cluster, 0);
+  EXPECT_EQ(first(16, 131072, 80).numbers.cluster, 0);
+  EXPECT_GT(first(16, 131072, 80).numbers.split, 1);
   // Read once, whatever the length.
   RegionSummary sum = reduction(4096, 131072);
   sum.knownColumns = 131072;
-  EXPECT_EQ(listSchedules(sum, {90}).front().get("cluster"), 0);
+  EXPECT_EQ(listSchedules(sum, {90}).front().numbers.cluster, 0);
 }
 
 TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
@@ -121,7 +118,7 @@ TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
     return summary;
   };
   auto split = [&](double rows, int64_t columns, unsigned arch) {
-    return listSchedules(region(rows, columns), {arch}).front().get("split");
+    return listSchedules(region(rows, columns), {arch}).front().numbers.split;
   };
   for (unsigned arch : {80u, 90u, 100u}) {
     EXPECT_TRUE(keepsRows(region(64, 0), {arch}));
@@ -151,11 +148,11 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
     auto list = listSchedules(region, {arch});
     // The other way is worth a try.
     if (elements >= 1 << 20) {
-      EXPECT_EQ(std::max<int64_t>(list[0].get("unroll"), 1) +
-                    std::max<int64_t>(list[1].get("unroll"), 1),
+      EXPECT_EQ(std::max<int64_t>(list[0].numbers.unroll, 1) +
+                    std::max<int64_t>(list[1].numbers.unroll, 1),
                 3);
     }
-    return std::max<int64_t>(list.front().get("unroll"), 1);
+    return std::max<int64_t>(list.front().numbers.unroll, 1);
   };
   constexpr double many = 1 << 28;
   for (unsigned bytes : {2u, 4u}) {
@@ -180,7 +177,7 @@ TEST(Schedule, SeveralAreWorthATryOnADevice) {
   RegionSummary region = reduction(4096, 4096);
   region.reduces = false;
   EXPECT_EQ(listSchedules(region).size(), 3u);
-  EXPECT_EQ(listSchedules(region)[1].get("unroll"), 2);
+  EXPECT_EQ(listSchedules(region)[1].numbers.unroll, 2);
   region.rows = 1;
   region.columns = 100;
   EXPECT_EQ(listSchedules(region).size(), 1u);
@@ -189,20 +186,20 @@ TEST(Schedule, SeveralAreWorthATryOnADevice) {
   rows.hasEpilogue = true;
   auto list = listSchedules(rows, {90});
   ASSERT_EQ(list.size(), 3u);
-  EXPECT_NE(list[1].get("lanes"), list[2].get("lanes"));
+  EXPECT_NE(list[1].numbers.rowThreads, list[2].numbers.rowThreads);
   rows.knownColumns = 131072;
   rows.columns = 131072;
   list = listSchedules(rows, {90});
   ASSERT_GE(list.size(), 3u);
-  EXPECT_EQ(list[0].get("cluster"), 4);
-  EXPECT_EQ(list[1].get("cluster"), 8);
-  EXPECT_EQ(list[2].get("cluster"), 0);
+  EXPECT_EQ(list[0].numbers.cluster, 4);
+  EXPECT_EQ(list[1].numbers.cluster, 8);
+  EXPECT_EQ(list[2].numbers.cluster, 0);
   RegionSummary columns = reduction(64, 100000);
   columns.bytesAlongParallel = 8;
   list = listSchedules(columns);
   ASSERT_EQ(list.size(), 3u);
-  EXPECT_GT(list[0].get("split"), 1);
-  EXPECT_EQ(list[1].get("split"), 1);
+  EXPECT_GT(list[0].numbers.split, 1);
+  EXPECT_EQ(list[1].numbers.split, 1);
 }
 
 TEST(Schedule, ContiguityDecidesBetweenRowsAndColumns) {
@@ -213,16 +210,16 @@ TEST(Schedule, ContiguityDecidesBetweenRowsAndColumns) {
 }
 
 TEST(Schedule, FewLongRowsAreSplitOnADevice) {
-  EXPECT_GT(listSchedules(reduction(16, 1 << 20)).front().get("split"), 1);
-  EXPECT_EQ(listSchedules(reduction(16, 4096)).front().get("split"), 0);
-  EXPECT_EQ(listSchedules(reduction(4096, 1 << 20)).front().get("split"), 0);
+  EXPECT_GT(listSchedules(reduction(16, 1 << 20)).front().numbers.split, 1);
+  EXPECT_EQ(listSchedules(reduction(16, 4096)).front().numbers.split, 0);
+  EXPECT_EQ(listSchedules(reduction(4096, 1 << 20)).front().numbers.split, 0);
   // Who needs the row again keeps it in the registers of one block as long as it fits.
   RegionSummary region = reduction(16, 16384);
-  EXPECT_GT(listSchedules(region).front().get("split"), 1);
+  EXPECT_GT(listSchedules(region).front().numbers.split, 1);
   region.hasEpilogue = true;
-  EXPECT_EQ(listSchedules(region).front().get("split"), 0);
+  EXPECT_EQ(listSchedules(region).front().numbers.split, 0);
   region.columns = 1 << 17;
-  EXPECT_GT(listSchedules(region).front().get("split"), 1);
+  EXPECT_GT(listSchedules(region).front().numbers.split, 1);
 }
 
 TEST(Schedule, OneRowIsAFullReductionUnlessSomethingFollows) {
@@ -233,8 +230,8 @@ TEST(Schedule, OneRowIsAFullReductionUnlessSomethingFollows) {
 }
 
 TEST(Schedule, LongRowsTakeABlockShortOnesAWarp) {
-  EXPECT_EQ(listSchedules(reduction(4096, 512)).front().get("threads"), 32);
-  EXPECT_GE(listSchedules(reduction(4096, 8192)).front().get("threads"), 128);
+  EXPECT_EQ(listSchedules(reduction(4096, 512)).front().numbers.threads, 32);
+  EXPECT_GE(listSchedules(reduction(4096, 8192)).front().numbers.threads, 128);
 }
 
 /// `width` columns of `depth` rows, of which the length alone is an estimate or not.
@@ -253,7 +250,7 @@ RegionSummary columnsOf(double width, double depth, unsigned bytes = 2, unsigned
 }
 
 int64_t groupsOf(const RegionSummary &region, const ScheduleCandidate &schedule) {
-  double chunk = static_cast<double>(schedule.get("vector") * schedule.get("lanes"));
+  double chunk = static_cast<double>(schedule.numbers.vector * schedule.numbers.threadsX);
   return static_cast<int64_t>(std::ceil(region.rows / chunk));
 }
 
@@ -268,8 +265,8 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
               if (schedule.kind != ScheduleKind::ColumnReduction) {
                 continue;
               }
-              int64_t vector = schedule.get("vector"), lanes = schedule.get("lanes"),
-                      unroll = schedule.get("unroll");
+              int64_t vector = schedule.numbers.vector, lanes = schedule.numbers.threadsX,
+                      unroll = schedule.numbers.unroll;
               for (int64_t number : {vector, lanes, unroll}) {
                 EXPECT_EQ(number & (number - 1), 0);
               }
@@ -281,9 +278,9 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
               // Running values and loaded rows.
               EXPECT_LE(vector * region.carriedRegisters + unroll * vector * bytes / 4, 128);
               // No part without its rows, and no second wave of blocks.
-              int64_t split = schedule.get("split");
-              EXPECT_TRUE(split == 1 || double(split * schedule.get("rows_of_part")) <= depth);
-              EXPECT_GE(schedule.get("rows_of_part"), 16 * 256 / lanes);
+              int64_t split = schedule.numbers.split;
+              EXPECT_TRUE(split == 1 || double(split * schedule.numbers.rowsOfPart) <= depth);
+              EXPECT_TRUE(split == 1 || schedule.numbers.rowsOfPart >= 16 * 256 / lanes);
               EXPECT_TRUE(split == 1 || split == 8 ||
                           split * groupsOf(region, schedule) <=
                               4 * ScheduleDevice{arch}.processors());
@@ -304,44 +301,45 @@ TEST(Schedule, ColumnsFillADevice) {
       for (unsigned bytes : {2u, 4u}) {
         RegionSummary region = columnsOf(width, 1e6, bytes);
         ScheduleCandidate schedule = first(region, arch);
-        int64_t blocks = groupsOf(region, schedule) * schedule.get("split");
+        int64_t blocks = groupsOf(region, schedule) * schedule.numbers.split;
         EXPECT_GE(2 * blocks, 4 * ScheduleDevice{arch}.processors())
             << width << " of " << bytes << " on sm_" << arch;
       }
     }
   }
   RegionSummary sum = columnsOf(8192, 16384);
-  EXPECT_EQ(32 * first(sum, 80).get("split"), 416);
-  EXPECT_EQ(32 * first(sum, 90).get("split"), 512);
-  EXPECT_EQ(32 * first(sum, 100).get("split"), 576);
-  EXPECT_EQ(first(sum, 90).get("vector"), 8);
+  EXPECT_EQ(32 * first(sum, 80).numbers.split, 416);
+  EXPECT_EQ(32 * first(sum, 90).numbers.split, 512);
+  EXPECT_EQ(32 * first(sum, 100).numbers.split, 576);
+  EXPECT_EQ(first(sum, 90).numbers.vector, 8);
   // What memory has to wait for: fewer loads of older devices, and of several operands.
-  EXPECT_EQ(first(sum, 80).get("unroll"), 2);
-  EXPECT_EQ(first(sum, 90).get("unroll"), 4);
+  EXPECT_EQ(first(sum, 80).numbers.unroll, 2);
+  EXPECT_EQ(first(sum, 90).numbers.unroll, 4);
   RegionSummary two = sum;
   two.bytesAlongParallel = 4;
-  EXPECT_EQ(first(two, 90).get("unroll"), 2);
+  EXPECT_EQ(first(two, 90).numbers.unroll, 2);
   // Registers of many sums.
-  EXPECT_LE(first(columnsOf(8192, 16384, 2, 5), 100).get("unroll"), first(sum, 100).get("unroll"));
+  EXPECT_LE(first(columnsOf(8192, 16384, 2, 5), 100).numbers.unroll,
+            first(sum, 100).numbers.unroll);
   // The assembler is held to the registers of four blocks, but not where much is computed of an
   // element: there are fewer of those.
-  EXPECT_EQ(first(sum, 90).get("resident"), 4);
-  EXPECT_EQ(first(columnsOf(8192, 16384, 4, 3), 90).get("resident"), 1);
+  EXPECT_EQ(first(sum, 90).numbers.resident, 4);
+  EXPECT_EQ(first(columnsOf(8192, 16384, 4, 3), 90).numbers.resident, 1);
   RegionSummary heavy = sum;
   heavy.weight = 40;
-  EXPECT_EQ(first(heavy, 90).get("resident"), 1);
-  EXPECT_LE(first(heavy, 90).get("unroll"), 2);
-  EXPECT_LT(first(heavy, 90).get("split"), first(sum, 90).get("split"));
+  EXPECT_EQ(first(heavy, 90).numbers.resident, 1);
+  EXPECT_LE(first(heavy, 90).numbers.unroll, 2);
+  EXPECT_LT(first(heavy, 90).numbers.split, first(sum, 90).numbers.split);
   // Enough columns for all blocks, and too few rows to share.
-  EXPECT_EQ(first(columnsOf(262144, 16384), 90).get("split"), 1);
-  EXPECT_EQ(first(columnsOf(8192, 200), 90).get("split"), 1);
+  EXPECT_EQ(first(columnsOf(262144, 16384), 90).numbers.split, 1);
+  EXPECT_EQ(first(columnsOf(8192, 200), 90).numbers.split, 1);
   // Few columns: threads that would have none take rows.
-  EXPECT_EQ(first(columnsOf(64, 1e6), 90).get("lanes"), 8);
-  EXPECT_EQ(first(columnsOf(8, 1e6, 4), 90).get("lanes"), 2);
-  EXPECT_EQ(first(columnsOf(8192, 1e6), 90).get("lanes"), 32);
+  EXPECT_EQ(first(columnsOf(64, 1e6), 90).numbers.threadsX, 8);
+  EXPECT_EQ(first(columnsOf(8, 1e6, 4), 90).numbers.threadsX, 2);
+  EXPECT_EQ(first(columnsOf(8192, 1e6), 90).numbers.threadsX, 32);
   // Columns whose number is odd are read one by one; one that is not known may be anything.
-  EXPECT_EQ(first(columnsOf(8191, 16384), 90).get("vector"), 1);
-  EXPECT_EQ(first(columnsOf(8191, 16384, 2, 1, false), 90).get("vector"), 8);
+  EXPECT_EQ(first(columnsOf(8191, 16384), 90).numbers.vector, 1);
+  EXPECT_EQ(first(columnsOf(8191, 16384, 2, 1, false), 90).numbers.vector, 8);
 }
 
 TEST(Schedule, FullReductionsFillADevice) {
@@ -358,23 +356,24 @@ TEST(Schedule, FullReductionsFillADevice) {
           region.carriedValues = region.carriedRegisters = values;
           ScheduleCandidate schedule = first(region, arch);
           EXPECT_EQ(schedule.kind, ScheduleKind::FullReduction);
-          int64_t split = schedule.get("split"), unroll = schedule.get("unroll");
+          int64_t split = schedule.numbers.split, unroll = schedule.numbers.unroll;
           EXPECT_LE(split, 4 * processors);
           EXPECT_GE(split, count >= 1e9 ? processors : 1);
           EXPECT_LE(unroll, 8);
           // Four chunks a thread.
-          EXPECT_TRUE(split == 1 || double(split * 4 * 256 * schedule.get("vector")) <= count);
+          EXPECT_TRUE(split == 1 || double(split * 4 * 256 * schedule.numbers.vector) <= count);
           // What is loaded ahead never makes a thread of more than 128 registers.
-          EXPECT_TRUE(unroll == 1 || schedule.get("vector") * (values + unroll * bytes / 4) <= 128);
+          EXPECT_TRUE(unroll == 1 ||
+                      schedule.numbers.vector * (values + unroll * bytes / 4) <= 128);
         }
       }
     }
-    EXPECT_EQ(first(reduction(1, 1e9), arch).get("split"), 4 * processors);
+    EXPECT_EQ(first(reduction(1, 1e9), arch).numbers.split, 4 * processors);
     // Several rows share the blocks.
-    EXPECT_EQ(first(reduction(16, 1 << 20), arch).get("split"), 4 * processors / 16);
+    EXPECT_EQ(first(reduction(16, 1 << 20), arch).numbers.split, 4 * processors / 16);
   }
-  EXPECT_EQ(first(reduction(1, 1e9), 80).get("unroll"), 2);
-  EXPECT_EQ(first(reduction(1, 1e9), 90).get("unroll"), 4);
+  EXPECT_EQ(first(reduction(1, 1e9), 80).numbers.unroll, 2);
+  EXPECT_EQ(first(reduction(1, 1e9), 90).numbers.unroll, 4);
 }
 
 TEST(Schedule, BytesInFlightAreThoseOfADevice) {
@@ -413,8 +412,8 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
               continue;
             }
             ++taken;
-            int64_t threads = both.schedule.get("threads"), rows = both.schedule.get("rows"),
-                    vector = both.schedule.get("vector");
+            int64_t threads = both.numbers.threads, rows = both.numbers.rows,
+                    vector = both.numbers.vector;
             EXPECT_GE(threads, 8);
             EXPECT_LE(threads * rows, 512);
             EXPECT_EQ(threads & (threads - 1), 0);
@@ -426,11 +425,10 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
             EXPECT_LE(both.registers, 128);
             EXPECT_LE(both.sharedBytes, 48 << 10);
             // All blocks run at once.
-            int64_t processors = ScheduleDevice{arch}.processors(),
-                    parts = both.schedule.get("parts");
+            int64_t processors = ScheduleDevice{arch}.processors(), parts = both.numbers.parts;
             EXPECT_EQ(parts % processors, 0);
-            EXPECT_EQ(parts, processors * both.schedule.get("resident"));
-            EXPECT_LE(both.schedule.get("resident") * threads * rows * both.registers, 65536);
+            EXPECT_EQ(parts, processors * both.numbers.resident);
+            EXPECT_LE(both.numbers.resident * threads * rows * both.registers, 65536);
           }
         }
       }
@@ -440,14 +438,14 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
 }
 
 TEST(Schedule, RowsAndColumnsFillADevice) {
-  EXPECT_EQ(bothWays(32768, 4096, 80).schedule.get("parts"), 216);
-  EXPECT_EQ(bothWays(32768, 4096, 90).schedule.get("parts"), 264);
-  EXPECT_EQ(bothWays(32768, 4096, 100).schedule.get("parts"), 296);
-  EXPECT_EQ(bothWays(32768, 4096, 90).schedule.get("threads"), 256);
-  EXPECT_EQ(bothWays(262144, 512, 90).schedule.get("rows"), 8);
+  EXPECT_EQ(bothWays(32768, 4096, 80).numbers.parts, 216);
+  EXPECT_EQ(bothWays(32768, 4096, 90).numbers.parts, 264);
+  EXPECT_EQ(bothWays(32768, 4096, 100).numbers.parts, 296);
+  EXPECT_EQ(bothWays(32768, 4096, 90).numbers.threads, 256);
+  EXPECT_EQ(bothWays(262144, 512, 90).numbers.rows, 8);
   // One block a processor.
-  EXPECT_EQ(bothWays(16384, 8192, 90).schedule.get("threads"), 512);
-  EXPECT_EQ(bothWays(16384, 8192, 90).schedule.get("parts"), 132);
+  EXPECT_EQ(bothWays(16384, 8192, 90).numbers.threads, 512);
+  EXPECT_EQ(bothWays(16384, 8192, 90).numbers.parts, 132);
 }
 
 TEST(Schedule, RowsAndColumnsMustPay) {

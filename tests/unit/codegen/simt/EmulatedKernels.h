@@ -4,6 +4,7 @@
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/gpu/ptx/LowerToNvvm.h"
 #include "ir/FritOps.h"
+#include "tests/unit/codegen/ScheduleGpuKernels.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
@@ -37,12 +38,7 @@ inline void makeUnbounded(ModuleOp module) {
     };
     llvm::for_each(kernel.getBody().getArguments(), assume);
     kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResults(), assume); });
-    auto schedule = kernel.getScheduleAttr();
-    if (!schedule) {
-      schedule = ScheduleAttr::get(context, ScheduleKind::Pointwise, DimsAttr::get(context, {}), 0,
-                                   DictionaryAttr::get(context));
-    }
-    Attribute variant = VariantAttr::get(context, schedule, assumptions);
+    Attribute variant = VariantAttr::get(context, assumptions);
     kernel->setAttr("frit.variants", ArrayAttr::get(context, variant));
   }
 }
@@ -85,6 +81,7 @@ private:
     if (unbounded) {
       makeUnbounded(*module);
     }
+    EXPECT_TRUE(succeeded(scheduleGpuKernels(*module)));
     EXPECT_TRUE(succeeded(generateSimtImage(*module, CpuLevel::X86_64_V3, image)));
     void *memory = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,5 @@
 // Every decision of a kernel's shape over a grid of rows, accesses and tiles.
-#include "codegen/gpu/kernels/KernelShapes.h"
+#include "passes/schedule/GpuShapes.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -35,7 +35,44 @@ void expectShape(const RowNumbers &row, uint32_t threads, uint32_t block, unsign
   EXPECT_EQ(shape.cluster, cluster);
 }
 
-TEST(KernelShapes, ThreadsOfARowGrowWithItsLength) {
+TEST(GpuShapes, FamiliesFollowTheLaneDimAndTheNumberOfRows) {
+  auto facts = [](bool isLaneReduced, bool hasParallel, bool splits) {
+    FamilyFacts kernel;
+    kernel.reduces = kernel.hasLane = true;
+    kernel.isLaneReduced = isLaneReduced;
+    kernel.hasParallel = hasParallel;
+    kernel.splits = splits;
+    return kernel;
+  };
+  EXPECT_EQ(chooseGpuFamily({}), GpuFamily::Pointwise);
+  EXPECT_EQ(chooseGpuFamily(facts(true, true, false)), GpuFamily::Rows);
+  EXPECT_EQ(chooseGpuFamily(facts(false, true, false)), GpuFamily::Columns);
+  EXPECT_EQ(chooseGpuFamily(facts(false, true, true)), GpuFamily::Columns);
+  EXPECT_EQ(chooseGpuFamily(facts(true, true, true)), GpuFamily::SplitRows);
+  EXPECT_EQ(chooseGpuFamily(facts(true, false, false)), GpuFamily::SplitRows);
+  // One block sweeps so short a row as quickly.
+  for (auto [chunks, family] :
+       {std::pair(int64_t(4096), GpuFamily::Rows), std::pair(int64_t(4097), GpuFamily::SplitRows)}) {
+    FamilyFacts single = facts(true, false, false), shared = facts(true, true, true);
+    single.mostChunks = shared.mostChunks = chunks;
+    EXPECT_EQ(chooseGpuFamily(single), family);
+    EXPECT_EQ(chooseGpuFamily(shared), family);
+  }
+  // A reduction over one point has no lanes.
+  FamilyFacts point = facts(false, false, false);
+  point.hasLane = false;
+  EXPECT_EQ(chooseGpuFamily(point), GpuFamily::Pointwise);
+  FamilyFacts moves;
+  moves.hasLane = moves.transposes = true;
+  EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::Transpose);
+  // What comes first decides: both ways, then lists.
+  moves.isList = true;
+  EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::Pointwise);
+  moves.reducesAcross = true;
+  EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::RowsAndColumns);
+}
+
+TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   // Rows of bf16: 64, 128, 256, 1024, 4096, 16384 and 32768 elements.
   expectShape(known(8), 8, 128, 1);
   expectShape(known(16), 16, 128, 1);
@@ -52,14 +89,14 @@ TEST(KernelShapes, ThreadsOfARowGrowWithItsLength) {
   expectShape(shared, 512, 512, 8, 2);
 }
 
-TEST(KernelShapes, SeveralOperandsTakeMoreThreads) {
+TEST(GpuShapes, SeveralOperandsTakeMoreThreads) {
   expectShape(known(512, 8, 2), 128, 128, 4);
   expectShape(known(512, 8, 4), 256, 256, 2);
   expectShape(known(512, 8, 8), 512, 512, 1);
   expectShape(known(1024, 8, 8), 256, 256, 0);
 }
 
-TEST(KernelShapes, FewRowsHaveSmallBlocks) {
+TEST(GpuShapes, FewRowsHaveSmallBlocks) {
   for (auto [rows, block] :
        {std::pair(1, 32u), std::pair(2, 64u), std::pair(3, 128u), std::pair(100, 128u)}) {
     RowNumbers row = known(128);
@@ -71,14 +108,14 @@ TEST(KernelShapes, FewRowsHaveSmallBlocks) {
   expectShape(tiny, 8, 32, 1);
 }
 
-TEST(KernelShapes, RowsThatAreNotWholeOrEmptyAreNotKept) {
+TEST(GpuShapes, RowsThatAreNotWholeOrEmptyAreNotKept) {
   RowNumbers partial = known(100);
   partial.hasWholeChunks = false;
   EXPECT_EQ(shapeRows(partial).kept, 0u);
   EXPECT_EQ(shapeRows(known(0)).kept, 0u);
 }
 
-TEST(KernelShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
+TEST(GpuShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   expectShape(unknown(128), 256, 256, 4);
   expectShape(unknown(256), 512, 512, 4);
   RowNumbers once = unknown(128);
@@ -118,7 +155,7 @@ TEST(KernelShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   expectShape(bounded, 8, 128, 1);
 }
 
-TEST(KernelShapes, RowsThatAreNoWholeChunksAreKeptByElements) {
+TEST(GpuShapes, RowsThatAreNoWholeChunksAreKeptByElements) {
   RowNumbers row = unknown(128);
   EXPECT_EQ(shapeRows(row).keptElements, 0u);
   row.hasWholeChunks = false;
@@ -141,16 +178,16 @@ TEST(KernelShapes, RowsThatAreNoWholeChunksAreKeptByElements) {
   EXPECT_EQ(shapeRows(length).keptElements, 0u);
 }
 
-TEST(KernelShapes, LanesAskedForAreTaken) {
+TEST(GpuShapes, LanesAskedForAreTaken) {
   for (int64_t lanes : {32, 128, 256}) {
     RowNumbers row = known(256);
-    row.lanes = lanes;
+    row.rowThreads = lanes;
     EXPECT_EQ(shapeRows(row).threads, lanes);
   }
 }
 
 /// What every row must keep to, whatever is asked for.
-TEST(KernelShapes, NoRowExceedsItsBudget) {
+TEST(GpuShapes, NoRowExceedsItsBudget) {
   for (int64_t chunks : {-1,  0,   1,    2,    7,    8,    9,    31,    33,    127,    129,
                          500, 512, 1000, 2047, 2049, 4096, 8192, 16384, 65536, 1 << 20}) {
     for (unsigned width : {1, 2, 4, 8}) {
@@ -161,7 +198,7 @@ TEST(KernelShapes, NoRowExceedsItsBudget) {
               RowNumbers row =
                   chunks < 0 ? unknown(asked, width, loads) : known(chunks, width, loads);
               row.rows = rows;
-              row.lanes = asked;
+              row.rowThreads = asked;
               row.cluster = cluster;
               row.hasWholeChunks = chunks >= 0 || rows % 2 == 0;
               if (chunks < 0 && asked) {
@@ -194,20 +231,20 @@ TEST(KernelShapes, NoRowExceedsItsBudget) {
   }
 }
 
-TEST(KernelShapes, LanesAreSixteenBytesOfTheNarrowest) {
-  EXPECT_EQ(chooseLanes({}), 1u);
-  EXPECT_EQ(chooseLanes({2, 2, 2, 0}), 8u);
-  EXPECT_EQ(chooseLanes({1, 1, 2, 0}), 8u);
-  EXPECT_EQ(chooseLanes({2, 4, 3, 0}), 8u);
-  EXPECT_EQ(chooseLanes({4, 4, 3, 0}), 4u);
-  EXPECT_EQ(chooseLanes({8, 8, 3, 0}), 2u);
+TEST(GpuShapes, LanesAreSixteenBytesOfTheNarrowest) {
+  EXPECT_EQ(chooseVectorWidth({}), 1u);
+  EXPECT_EQ(chooseVectorWidth({2, 2, 2, 0}), 8u);
+  EXPECT_EQ(chooseVectorWidth({1, 1, 2, 0}), 8u);
+  EXPECT_EQ(chooseVectorWidth({2, 4, 3, 0}), 8u);
+  EXPECT_EQ(chooseVectorWidth({4, 4, 3, 0}), 4u);
+  EXPECT_EQ(chooseVectorWidth({8, 8, 3, 0}), 2u);
   // Long code is repeated for each lane.
-  EXPECT_EQ(chooseLanes({2, 2, 2, 4}), 8u);
-  EXPECT_EQ(chooseLanes({2, 2, 2, 5}), 4u);
+  EXPECT_EQ(chooseVectorWidth({2, 2, 2, 4}), 8u);
+  EXPECT_EQ(chooseVectorWidth({2, 2, 2, 5}), 4u);
   for (unsigned narrowest : {1, 2, 4, 8}) {
     for (unsigned widest : {1, 2, 4, 8}) {
       for (unsigned accesses = 1; accesses < 100; ++accesses) {
-        unsigned lanes = chooseLanes({narrowest, widest, accesses, 0});
+        unsigned lanes = chooseVectorWidth({narrowest, widest, accesses, 0});
         EXPECT_TRUE(llvm::isPowerOf2_32(lanes) && lanes * narrowest <= 16);
         EXPECT_TRUE(lanes == 1 || lanes * accesses * std::max(4u, widest) <= 256);
       }
@@ -215,7 +252,7 @@ TEST(KernelShapes, LanesAreSixteenBytesOfTheNarrowest) {
   }
 }
 
-TEST(KernelShapes, NarrowTilesAreOfPairs) {
+TEST(GpuShapes, NarrowTilesAreOfPairs) {
   TileNumbers tile;
   tile.narrowest = tile.widest = 2;
   tile.bytesOfPairs = 64 * 65 * 2;

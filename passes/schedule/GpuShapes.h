@@ -3,10 +3,30 @@
 #include <cstdint>
 #include <optional>
 
-/// Decisions about a kernel that its region's schedule (passes/schedule/Schedule.h) leaves open,
+/// Decisions about a kernel that its region's numbers (passes/schedule/Schedule.h) leave open,
 /// because they need the final accesses and divisibilities. They are pure functions of numbers,
-/// tested with a table of cases (tests/unit/codegen/KernelShapes.cpp).
+/// tested with a table of cases (tests/unit/passes/GpuShapesTest.cpp).
 namespace mlir::frit {
+
+enum class GpuFamily { Pointwise, Transpose, Rows, SplitRows, Columns, RowsAndColumns };
+
+/// What decides about the family of a kernel.
+struct FamilyFacts {
+  /// It also reduces over its rows; it is the kernel of a list.
+  bool reducesAcross = false, isList = false;
+  /// Its accesses are contiguous along two dims, for which tiles pay.
+  bool transposes = false;
+  bool reduces = false;
+  /// There is a lane dim, and it is reduced; there are parallel dims.
+  bool hasLane = false, isLaneReduced = false, hasParallel = false;
+  /// Several blocks shall share a row.
+  bool splits = false;
+  /// The most chunks of a row, if there is a bound.
+  std::optional<int64_t> mostChunks;
+};
+
+/// Rows that one block sweeps in sixteen rounds are not split.
+GpuFamily chooseGpuFamily(const FamilyFacts &kernel);
 
 /// Accesses that are contiguous along the lanes.
 struct LaneAccesses {
@@ -19,7 +39,7 @@ struct LaneAccesses {
 
 /// Elements of a chunk: 16 bytes of the narrowest element, at most 8 elements. Fewer if the loaded
 /// values take more than 64 registers, or the code of each lane is long.
-unsigned chooseLanes(const LaneAccesses &accesses);
+unsigned chooseVectorWidth(const LaneAccesses &accesses);
 
 /// The numbers of a row reduction. Lengths are in chunks of `width` elements.
 struct RowNumbers {
@@ -39,9 +59,9 @@ struct RowNumbers {
   unsigned values = 1;
   /// Some operands have 64-bit elements.
   bool isWide = false;
-  /// From the schedule. `lanes`: threads of a row of any known length, 0: chosen here. `vector`:
-  /// elements of the schedule's chunk; four chunks a thread are the expected length.
-  int64_t lanes = 0, threads = 256, cluster = 1, vector = 1;
+  /// From the region. `rowThreads`: threads of a row of any known length, 0: chosen here.
+  /// `vector`: elements of its chunk; four chunks a thread are the expected length.
+  int64_t rowThreads = 0, threads = 256, cluster = 1, vector = 1;
 };
 
 struct RowShape {

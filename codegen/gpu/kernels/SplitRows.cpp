@@ -5,16 +5,12 @@
 // that depend on reduced values, if there are any; the first launch writes those that do not.
 //
 // The number of blocks of a row is a function of its length alone: as many as the schedule says
-// (`split`, about four per multiprocessor over all rows), with at least four chunks a thread. A
+// (`split`, about four per multiprocessor over all rows), with at least `chunksOfPart` chunks. A
 // thread issues the loads of `unroll` chunks before it uses the first (UnrolledSweep.h), within the
 // registers that leave room for `resident` blocks per multiprocessor. Where accesses cannot be
 // vectors it takes the same elements in the same order, one at a time unless a tile is one step of
 // the reduction. Places over several dims of unknown sizes are carried from chunk to chunk
 // (Odometer.h).
-//
-// A full reduction that one block sweeps in sixteen rounds is run as a single row instead
-// (RowReduction.cpp). Rows are split where the schedule says so: where there are too few to fill
-// the device, and they are too long for one block.
 //
 // Workspace: 8 bytes for each partial result and each final value. Shared memory: 8 bytes x warps x
 // reductions.
@@ -24,33 +20,24 @@
 #include "codegen/gpu/kernels/Schedules.h"
 #include "codegen/gpu/kernels/UnrolledSweep.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kMostUnroll = 8, kChunksPerThread = 4;
-/// Blocks of a row without a schedule.
-constexpr int64_t kBlocks = 512;
+constexpr uint32_t kThreads = 256;
 
 class SplitKernel {
 public:
   SplitKernel(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
-              const ChunkSpace &space, bool isInPlace)
-      : module(module), program(program), desc(desc), space(space) {
-    MLIRContext *context = program.getContext();
-    one = SizeExpr::constant(context, 1);
-    KernelOp kernel = program.getKernel();
-    unroll =
-        std::clamp<int64_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "unroll", 1)), 1, kMostUnroll);
-    resident = std::clamp<int64_t>(getScheduled(kernel, "resident", 1), 1, 4);
+              const ChunkSpace &space, GpuSplitRowsAttr as, bool isInPlace)
+      : module(module), program(program), desc(desc), space(space),
+        unroll(static_cast<uint32_t>(as.getUnroll())),
+        resident(static_cast<uint32_t>(as.getResident())) {
+    one = SizeExpr::constant(program.getContext(), 1);
     takesTiles = Accumulators::takesTiles(program);
-    SizeExpr share = one * int64_t(kThreads * std::max(unroll, kChunksPerThread));
     rows = program.getExtent(0, program.numParallel());
-    parts =
-        space.getChunks().ceilDiv(share).min(one * getScheduled(kernel, "split", kBlocks)).max(one);
+    parts = space.getChunks().ceilDiv(one * as.getChunksOfPart()).min(one * as.getSplit()).max(one);
     for (const Store &store : program.getStores()) {
       bool full = (store.dims | program[store.node].dims) & program.reducedMask();
       (full ? fullStores : rowStores).push_back(store);
@@ -132,7 +119,7 @@ private:
                          /*isRolled=*/!vectors && !takesTiles,
                          &odometer};
     auto totals = emitUnrolledSweep(
-        function, chunks, row, getSweptLoads(program, roots), carried,
+        function, chunks, row, program.getSweptLoads(roots), carried,
         [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
           space.bindStep(function, frame, odometer, chunk, place, !vectors);
         },
@@ -260,7 +247,7 @@ private:
   const KernelProgram &program;
   KernelDesc &desc;
   const ChunkSpace &space;
-  uint32_t unroll = 1, resident = 1;
+  uint32_t unroll, resident;
   bool takesTiles = false;
   SizeExpr one, rows, parts;
   SmallVector<Store> fullStores, earlyStores, rowStores;
@@ -268,14 +255,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuFullReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                      KernelDesc &desc, bool isInPlace) {
-  unsigned lane = *program.getLaneDim();
-  ChunkSpace space(program, program.numParallel(), program.getRank(), lane,
-                   chooseWidth(program, lane));
-  auto most = program.sharedBound(space.getChunks());
-  if (most && *most <= 16 * kThreads) {
-    return emitGpuRowReduction(module, program, desc, isInPlace);
-  }
-  SplitKernel(module, program, desc, space, isInPlace).emit();
+void mlir::frit::emitGpuSplitRows(gpu::GPUModuleOp module, const KernelProgram &program,
+                                  GpuSplitRowsAttr as, KernelDesc &desc, bool isInPlace) {
+  ChunkSpace space(program, program.numParallel(), program.getRank(), as.getLane(), as.getWidth());
+  SplitKernel(module, program, desc, space, as, isInPlace).emit();
 }

@@ -1,4 +1,4 @@
-#include "codegen/gpu/kernels/KernelShapes.h"
+#include "passes/schedule/GpuShapes.h"
 
 #include "kernel/KernelBudgets.h"
 
@@ -8,7 +8,29 @@
 
 using namespace mlir::frit;
 
-unsigned mlir::frit::chooseLanes(const LaneAccesses &accesses) {
+GpuFamily mlir::frit::chooseGpuFamily(const FamilyFacts &kernel) {
+  // Threads of a block that has a part of a row, and rounds in which one block has a whole row.
+  constexpr int64_t threads = 256, rounds = 16;
+  if (kernel.reducesAcross) {
+    return GpuFamily::RowsAndColumns;
+  }
+  if (kernel.isList) {
+    return GpuFamily::Pointwise;
+  }
+  if (kernel.transposes) {
+    return GpuFamily::Transpose;
+  }
+  if (!kernel.reduces || !kernel.hasLane) {
+    return GpuFamily::Pointwise;
+  }
+  if (!kernel.hasParallel || (kernel.isLaneReduced && kernel.splits)) {
+    return kernel.mostChunks && *kernel.mostChunks <= rounds * threads ? GpuFamily::Rows
+                                                                       : GpuFamily::SplitRows;
+  }
+  return kernel.isLaneReduced ? GpuFamily::Rows : GpuFamily::Columns;
+}
+
+unsigned mlir::frit::chooseVectorWidth(const LaneAccesses &accesses) {
   if (accesses.narrowest == 0) {
     return 1;
   }
@@ -103,8 +125,8 @@ static bool keepUnknown(const RowNumbers &row, RowShape &shape) {
 RowShape mlir::frit::shapeRows(const RowNumbers &row) {
   RowShape shape;
   if (row.chunks) {
-    shape.threads =
-        row.lanes > 0 ? powerOfTwo(row.lanes, 8, kMostRowThreads) : threadsFor(*row.chunks);
+    shape.threads = row.rowThreads > 0 ? powerOfTwo(row.rowThreads, 8, kMostRowThreads)
+                                       : threadsFor(*row.chunks);
   } else {
     shape.threads = powerOfTwo(row.threads, 8, kMostRowThreads);
     if (row.mostChunks) {

@@ -1,0 +1,60 @@
+#include "kernel/VectorAccesses.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+void mlir::frit::forEachAccess(const KernelProgram &program,
+                               llvm::function_ref<void(unsigned, bool, Type, SizeExpr)> visit) {
+  for (const Node &node : program.getNodes()) {
+    if (node.kind == NodeKind::Load) {
+      visit(node.argument, false, node.type, node.expr);
+    }
+  }
+  for (const Store &store : program.getStores()) {
+    visit(store.result, true, program[store.node].type, store.address);
+  }
+}
+
+VectorAccesses::VectorAccesses(const KernelProgram &program, unsigned lane, unsigned wanted)
+    : width(wanted) {
+  if (width == 1) {
+    return;
+  }
+  MLIRContext *context = program.getContext();
+  forEachAccess(program, [&](unsigned tensor, bool isResult, Type element, SizeExpr address) {
+    auto stride = program.getStride(address, lane);
+    if (!stride || !stride->isConstant(1)) {
+      return;
+    }
+    SizeAttr attr = address - SizeExpr::dim(context, lane);
+    SmallVector<SizeExpr> unknown;
+    for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
+      SizeExpr known = SizeExpr::constant(context, coefficient);
+      for (Attribute atom : monomial) {
+        auto name = dyn_cast<StringAttr>(atom);
+        if (name && name.getValue().starts_with("p")) {
+          known = known * SizeExpr::symbol(context, name.getValue());
+        }
+      }
+      if (known.getContentDivisor() % width == 0) {
+        continue;
+      }
+      if (known.getConstant()) {
+        return; // never a multiple
+      }
+      unknown.push_back(known);
+    }
+    addresses.insert(address.getAttr());
+    for (SizeExpr expr : unknown) {
+      if (!llvm::is_contained(conditions, expr)) {
+        conditions.push_back(expr);
+      }
+    }
+    unsigned bytes = std::min(16u, width * getElementBytes(element));
+    unsigned &known = pointers[{tensor, isResult ? 1 : 0}];
+    known = std::max(known, bytes);
+  });
+  if (addresses.empty()) {
+    width = 1;
+  }
+}

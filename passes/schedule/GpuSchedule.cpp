@@ -1,0 +1,325 @@
+// Measures the program of a kernel, chooses its family and completes the numbers of its region.
+#include "passes/schedule/GpuSchedule.h"
+
+#include "ir/KernelLists.h"
+#include "kernel/KernelBudgets.h"
+#include "kernel/StagedAccesses.h"
+#include "kernel/VectorAccesses.h"
+#include "passes/schedule/GpuShapes.h"
+#include "passes/schedule/Schedule.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// Threads of a block where the family does not choose them, and the shared memory that a launch
+/// gets without opting in to more.
+constexpr int64_t kThreads = 256, kMostSharedBytes = 48 << 10;
+
+/// The most values of an element of a kept row that stay live from one phase to a later one.
+unsigned countWaiting(const KernelProgram &program) {
+  unsigned phases = program.numPhases();
+  SmallVector<unsigned> computed(program.getNodes().size(), phases + 1),
+      used(program.getNodes().size(), 0);
+  for (unsigned phase = 0; phase <= phases; ++phase) {
+    SmallVector<unsigned> roots =
+        phase < phases ? program.getReducedNodes(phase) : SmallVector<unsigned>();
+    for (const Store &store : program.getStores()) {
+      if (phase == phases && program[store.node].kind != NodeKind::Reduce) {
+        roots.push_back(store.node);
+      }
+    }
+    for (unsigned id : program.reach(roots)) {
+      if (computed[id] > phases) {
+        computed[id] = phase;
+        for (unsigned operand : program[id].operands) {
+          used[operand] = phase;
+        }
+      }
+    }
+    for (unsigned root : roots) {
+      used[root] = phase;
+    }
+  }
+  unsigned most = 0;
+  for (unsigned phase = 1; phase <= phases; ++phase) {
+    unsigned waiting = 0;
+    for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+      bool isValue = llvm::is_contained(
+          {NodeKind::Load, NodeKind::Apply, NodeKind::Select, NodeKind::Random}, node.kind);
+      waiting += isValue && (node.dims & program.reducedMask()) && computed[id] < phase &&
+                 used[id] >= phase;
+    }
+    most = std::max(most, waiting);
+  }
+  return most;
+}
+
+/// The vector width for a thread, by the accesses that are contiguous along `lane`.
+unsigned measureWidth(const KernelProgram &program, unsigned lane) {
+  LaneAccesses found;
+  forEachAccess(program, [&](unsigned, bool, Type element, SizeExpr address) {
+    auto stride = program.getStride(address, lane);
+    if (stride && stride->isConstant(1)) {
+      unsigned bytes = getElementBytes(element);
+      found.narrowest = found.narrowest ? std::min(found.narrowest, bytes) : bytes;
+      found.widest = std::max(found.widest, bytes);
+      ++found.accesses;
+    }
+  });
+  for (const Node &node : program.getNodes()) {
+    found.heavyFunctions +=
+        node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+  }
+  return chooseVectorWidth(found);
+}
+
+/// The dim along which the accesses are contiguous that are not contiguous along the lanes, if
+/// tiles in shared memory pay for them.
+std::optional<unsigned> findTransposedDim(const KernelProgram &program) {
+  std::optional<unsigned> lane = program.getLaneDim();
+  if (!lane || !program.getReduces().empty() || program.getRank() < 2) {
+    return std::nullopt;
+  }
+  auto isShort = [&](unsigned dim) {
+    auto most = program.getFacts().upperBound(program.getDomain()[dim]);
+    return most && *most < tileOf(1) / 2;
+  };
+  std::optional<unsigned> best;
+  uint32_t most = 0;
+  for (unsigned dim = 0; dim < program.getRank() && !isShort(*lane); ++dim) {
+    if (dim == *lane || isShort(dim)) {
+      continue;
+    }
+    StagedAccesses staged(program, *lane, dim, 1);
+    if (staged.bytes > most && staged.bytes <= kMostTileBytes) {
+      most = staged.bytes;
+      best = dim;
+    }
+  }
+  return best;
+}
+
+class Chooser {
+public:
+  explicit Chooser(const KernelProgram &program)
+      : program(program), context(program.getContext()), lane(program.getLaneDim()) {
+    if (ScheduleAttr schedule = KernelOp(program.getKernel()).getScheduleAttr()) {
+      kind = schedule.getKind();
+      if (GpuNumbersAttr asked = schedule.getNumbers()) {
+        numbers = asked;
+      }
+    }
+    if (!numbers) {
+      numbers = GpuNumbers().toAttr(context);
+    }
+  }
+
+  FailureOr<Attribute> choose() {
+    KernelOp kernel = program.getKernel();
+    std::optional<unsigned> across = findTransposedDim(program);
+    FamilyFacts facts;
+    facts.reducesAcross = !program.getAcross().empty();
+    facts.isList = kernel->hasAttr(kListAttr);
+    facts.transposes = across.has_value();
+    facts.reduces = !program.getReduces().empty();
+    facts.hasLane = lane.has_value();
+    facts.isLaneReduced = lane && *lane >= program.numParallel();
+    facts.hasParallel = program.numParallel() > 0;
+    facts.splits = numbers.getSplit() > 1;
+    if (facts.reduces && lane && !facts.reducesAcross) {
+      facts.mostChunks = program.sharedBound(
+          chunksOf(*lane, VectorAccesses(program, *lane, measureWidth(program, *lane)).width));
+    }
+    switch (chooseGpuFamily(facts)) {
+    case GpuFamily::Pointwise:
+      return pointwise();
+    case GpuFamily::Transpose:
+      return Attribute(GpuTransposeAttr::get(context, *lane, *across, neighbours(*across)));
+    case GpuFamily::Rows:
+      return rows();
+    case GpuFamily::SplitRows:
+      return splitRows();
+    case GpuFamily::Columns:
+      return columns();
+    case GpuFamily::RowsAndColumns:
+      return rowsAndColumns();
+    }
+    llvm_unreachable("no such family");
+  }
+
+private:
+  static int64_t powerOfTwo(int64_t number, int64_t otherwise, int64_t least, int64_t most) {
+    number = number ? number : otherwise;
+    return std::clamp<int64_t>(static_cast<int64_t>(llvm::PowerOf2Ceil(number)), least, most);
+  }
+
+  /// The width of vectors along a dim, 1 if no access can be one.
+  unsigned widthAlong(unsigned dim) {
+    return VectorAccesses(program, dim, measureWidth(program, dim)).width;
+  }
+
+  /// Chunks of the reduced dims in rows of so many elements; the last of a row may be partial.
+  SizeExpr chunksOf(unsigned lane, unsigned width) {
+    SizeExpr chunks = program.getDomain()[lane].ceilDiv(SizeExpr::constant(context, width));
+    for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+      chunks = dim == lane ? chunks : program.getDomain()[dim] * chunks;
+    }
+    return chunks;
+  }
+
+  Attribute pointwise() {
+    bool isList = KernelOp(program.getKernel())->hasAttr(kListAttr);
+    int64_t threads = isList ? kThreads : powerOfTwo(numbers.getThreads(), kThreads, 32, 1024);
+    if (program.getRank() == 0) {
+      return GpuPointwiseAttr::get(context, std::nullopt, 1, threads, 1, false);
+    }
+    // A random number takes so many instructions that loads after them would not overlap with
+    // anything.
+    bool drawsRandom = llvm::any_of(program.getNodes(),
+                                    [](const Node &node) { return node.kind == NodeKind::Random; });
+    int64_t unroll = isList ? 1 : powerOfTwo(numbers.getUnroll(), 1, 1, 4);
+    return GpuPointwiseAttr::get(context, lane, widthAlong(*lane), threads, unroll, drawsRandom);
+  }
+
+  /// The number of neighbours that a thread of a tile takes at once.
+  unsigned neighbours(unsigned across) {
+    StagedAccesses staged(program, *lane, across, 2);
+    TileNumbers tile;
+    tile.narrowest = staged.narrowest;
+    tile.widest = staged.widest;
+    tile.bytesOfPairs = staged.bytes;
+    tile.lanes = program.getDomain()[*lane].getConstant();
+    tile.across = program.getDomain()[across].getConstant();
+    tile.elements = program.getExtent(0, program.getRank()).getConstant();
+    unsigned count = chooseNeighbours(tile);
+    return std::min(VectorAccesses(program, *lane, count).width,
+                    VectorAccesses(program, across, count).width);
+  }
+
+  /// The lane dim of a row: the innermost one if the program's lies across it.
+  unsigned rowLane() {
+    return lane && *lane >= program.numParallel() ? *lane : program.getRank() - 1;
+  }
+
+  RowShape shapeOf(unsigned lane, unsigned width) {
+    RowNumbers row;
+    SizeExpr chunks = chunksOf(lane, width);
+    row.chunks = chunks.getConstant();
+    row.mostChunks = row.chunks ? std::nullopt : program.sharedBound(chunks);
+    row.rows = program.getExtent(0, program.numParallel()).getConstant();
+    row.hasWholeChunks = program.getDomain()[lane].getContentDivisor() % width == 0;
+    row.isReadAgain = program.isReadAgain();
+    row.width = width;
+    SmallVector<unsigned> reduced;
+    for (unsigned id : program.getReduces()) {
+      reduced.push_back(program[id].operands[0]);
+    }
+    // Operands of the last sweep alone (a weight, a bias) are not kept through the phases.
+    SmallVector<unsigned> loads = program.getSweptLoads(reduced);
+    row.loads = loads.size();
+    row.values = countWaiting(program);
+    row.isWide =
+        llvm::any_of(loads, [&](unsigned id) { return getElementBytes(program[id].type) > 4; });
+    row.rowThreads = numbers.getRowThreads();
+    row.threads = numbers.getThreads() ? numbers.getThreads() : kThreads;
+    row.vector = numbers.getVector() ? numbers.getVector() : width;
+    row.cluster = numbers.getCluster() ? numbers.getCluster() : 1;
+    return shapeRows(row);
+  }
+
+  Attribute rows() {
+    unsigned lane = rowLane(), wanted = measureWidth(program, lane), whole = wanted;
+    // The chunks of a row of known length must be whole to be kept, with a smaller width if need
+    // be.
+    while (whole > 1 && program.getDomain()[lane].getContentDivisor() % whole != 0) {
+      whole /= 2;
+    }
+    bool isKnown =
+        program.getExtent(program.numParallel(), program.getRank()).getConstant().has_value();
+    unsigned width = VectorAccesses(program, lane, wanted).width;
+    if (whole != wanted && isKnown) {
+      unsigned narrow = VectorAccesses(program, lane, whole).width;
+      width = shapeOf(lane, narrow).kept ? narrow : width;
+    }
+    RowShape shape = shapeOf(lane, width);
+    // With several results, a vector and a scalar form of each store would take registers that a
+    // second block of 512 threads needs (64 become 67 for add + RMS norm on sm_100).
+    bool keepsMisaligned =
+        shape.kept > 0 && !isKnown && KernelOp(program.getKernel()).getResultTypes().size() == 1;
+    return GpuRowsAttr::get(context, lane, width, shape.threads, shape.block, shape.kept,
+                            shape.keptElements, keepsMisaligned, shape.cluster);
+  }
+
+  Attribute splitRows() {
+    constexpr int64_t blocks = 512, leastChunks = 4;
+    int64_t unroll = powerOfTwo(numbers.getUnroll(), 1, 1, 8),
+            split = numbers.getSplit() ? numbers.getSplit() : blocks,
+            resident = std::clamp<int64_t>(numbers.getResident(), 1, 4);
+    return GpuSplitRowsAttr::get(context, *lane, widthAlong(*lane), unroll, split,
+                                 kThreads * std::max(unroll, leastChunks), resident);
+  }
+
+  Attribute columns() {
+    // The lane dim may lie across the reduced dims although the region's schedule is of another
+    // kind (a softmax over dim 0). The numbers of such a schedule are not used.
+    constexpr int64_t warp = 32, warps = kThreads / warp;
+    GpuNumbersAttr asked =
+        kind == ScheduleKind::ColumnReduction ? numbers : GpuNumbers().toAttr(context);
+    int64_t threadsX = powerOfTwo(asked.getThreadsX(), warp, 1, warp),
+            unroll = powerOfTwo(asked.getUnroll(), 1, 1, 8),
+            width = std::min<int64_t>(measureWidth(program, *lane),
+                                      powerOfTwo(asked.getVector(), 8, 1, 8));
+    unsigned values = 0;
+    for (unsigned id : program.getReduces()) {
+      values += countCarried(cast<ReduceOp>(program[id].op).getKind());
+    }
+    int64_t slot = getSlotBytes(llvm::map_range(
+        program.getReduces(), [&](unsigned id) { return cast<ReduceOp>(program[id].op); }));
+    while (width > 1 && slot * warps * threadsX * width * values > kMostSharedBytes) {
+      width /= 2;
+    }
+    int64_t split =
+        asked.getSplit() && !program.isReadAgain() ? std::max<int64_t>(asked.getSplit(), 1) : 1;
+    int64_t run = kThreads / threadsX * unroll;
+    return GpuColumnsAttr::get(context, *lane, VectorAccesses(program, *lane, width).width,
+                               threadsX, unroll, split,
+                               split > 1 ? std::max(asked.getRowsOfPart(), run) : 0,
+                               powerOfTwo(asked.getResident(), 1, 1, 4));
+  }
+
+  FailureOr<Attribute> rowsAndColumns() {
+    KernelOp kernel = program.getKernel();
+    unsigned lane = rowLane(), width = measureWidth(program, lane);
+    while (width > 1 && program.getDomain()[lane].getContentDivisor() % width != 0) {
+      width /= 2;
+    }
+    width = VectorAccesses(program, lane, width).width;
+    auto chunks = chunksOf(lane, width).getConstant();
+    if (!chunks || *chunks == 0 || program.numParallel() == 0) {
+      return kernel.emitError("kernel '")
+             << kernel.getSymName() << "' reduces over rows of "
+             << program.getExtent(program.numParallel(), program.getRank()).str()
+             << " elements beside their own reductions; that takes rows of known length, not empty";
+    }
+    int64_t threads = powerOfTwo(numbers.getThreads(), kThreads, 8, kMostRowThreads),
+            rows = powerOfTwo(numbers.getRows(), 1, 1, kMostRowThreads / threads);
+    return Attribute(GpuRowsAndColumnsAttr::get(
+        context, lane, width, threads, std::max<int64_t>(threads * rows, 32),
+        std::max<int64_t>(numbers.getParts(), 1), powerOfTwo(numbers.getResident(), 1, 1, 4)));
+  }
+
+  const KernelProgram &program;
+  MLIRContext *context;
+  std::optional<unsigned> lane;
+  std::optional<ScheduleKind> kind;
+  GpuNumbersAttr numbers;
+};
+} // namespace
+
+FailureOr<Attribute> mlir::frit::chooseGpuSchedule(const KernelProgram &program) {
+  return Chooser(program).choose();
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "kernel/KernelProgram.h"
+
+namespace mlir::frit {
+
+/// The schedule of a kernel on a GPU: one of the attributes #frit.gpu_*. `program` is that of
+/// `buildGpuProgram`; the kernel's `schedule` has the numbers that its region asked for. Emits an
+/// error at the kernel if it reduces over rows whose length is unknown or 0.
+FailureOr<Attribute> chooseGpuSchedule(const KernelProgram &program);
+
+} // namespace mlir::frit

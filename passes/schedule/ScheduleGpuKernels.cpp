@@ -1,0 +1,56 @@
+// Kernels get their GPU schedules when buffers are planned: a schedule depends on addresses, which
+// the flat program of a kernel knows, and on which pointers share storage.
+#include "kernel/GpuProgram.h"
+#include "passes/Passes.h"
+#include "passes/schedule/GpuSchedule.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-schedule-gpu-kernels"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_SCHEDULEGPUKERNELSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+struct ScheduleGpuKernelsPass : frit::impl::ScheduleGpuKernelsPassBase<ScheduleGpuKernelsPass> {
+  using frit::impl::ScheduleGpuKernelsPassBase<ScheduleGpuKernelsPass>::ScheduleGpuKernelsPassBase;
+
+  void runOnOperation() override {
+    auto shared = findSharedPointers(getOperation());
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      if (!kernel.getGpuScheduleAttr() &&
+          failed(choose(kernel, !shared.lookup(kernel.getName()).empty()))) {
+        return signalPassFailure();
+      }
+      llvm::TypeSwitch<Attribute>(kernel.getGpuScheduleAttr())
+          .Case([&](GpuPointwiseAttr) { ++pointwise; })
+          .Case([&](GpuTransposeAttr) { ++transposes; })
+          .Case([&](GpuRowsAttr) { ++rows; })
+          .Case([&](GpuSplitRowsAttr) { ++splitRows; })
+          .Case([&](GpuColumnsAttr) { ++columns; })
+          .Case([&](GpuRowsAndColumnsAttr) { ++rowsAndColumns; });
+    }
+  }
+
+private:
+  LogicalResult choose(KernelOp kernel, bool isInPlace) {
+    auto program = buildGpuProgram(kernel, isInPlace);
+    if (failed(program)) {
+      return failure();
+    }
+    FailureOr<Attribute> schedule = chooseGpuSchedule(*program);
+    if (failed(schedule)) {
+      return failure();
+    }
+    LDBG() << kernel.getSymName() << ": " << *schedule;
+    kernel.setGpuScheduleAttr(*schedule);
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,138 @@
+// RUN: frit-opt %s --frit-schedule-gpu-kernels | FileCheck %s
+
+// CHECK: frit.kernel @pointwise
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256>
+frit.kernel @pointwise(%x: tensor<4096xf32>) -> tensor<4096xf32> attributes {symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<4096xf32>
+  frit.yield %0 : tensor<4096xf32>
+}
+
+// The numbers of the region.
+// CHECK: frit.kernel @numbers
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 128, unroll = 2>
+frit.kernel @numbers(%x: tensor<4096xf32>) -> tensor<4096xf32>
+    attributes {schedule = #frit.schedule<pointwise, <[4096]>, reduced 0, <threads = 128, unroll = 2>>, symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<4096xf32>
+  frit.yield %0 : tensor<4096xf32>
+}
+
+// A schedule that is there stays.
+// CHECK: frit.kernel @own
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 1, threads = 64>
+frit.kernel @own(%x: tensor<4096xf32>) -> tensor<4096xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 1, threads = 64>, symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<4096xf32>
+  frit.yield %0 : tensor<4096xf32>
+}
+
+// Random numbers come after all loads.
+// CHECK: frit.kernel @random
+// CHECK-SAME: loadsFirst = true
+frit.kernel @random(%x: tensor<4096xi32>, %seed: tensor<i64>, %k: i64) -> tensor<4096xi32> attributes {symbols = []} {
+  %0 = frit.random %seed, %k : tensor<i64> -> tensor<4096xi32>
+  %1 = arith.addi %0, %x : tensor<4096xi32>
+  frit.yield %1 : tensor<4096xi32>
+}
+
+// One point.
+// CHECK: frit.kernel @point
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<width = 1, threads = 256>
+frit.kernel @point(%x: tensor<1x1xf32>) -> tensor<1x1xf32> attributes {symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<1x1xf32>
+  frit.yield %0 : tensor<1x1xf32>
+}
+
+// Pairs of halves where there are enough and sizes are even, else single elements.
+// CHECK: frit.kernel @transpose
+// CHECK-SAME: gpu_schedule = #frit.gpu_transpose<lane = 1, across = 0, neighbours = 2>
+frit.kernel @transpose(%x: tensor<1024x1024xbf16>, %y: tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16> attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+  %1 = arith.addf %0, %y : tensor<1024x1024xbf16>
+  frit.yield %1 : tensor<1024x1024xbf16>
+}
+// CHECK: frit.kernel @odd_transpose
+// CHECK-SAME: neighbours = 1
+frit.kernel @odd_transpose(%x: tensor<1023x1025xbf16>, %y: tensor<1025x1023xbf16>) -> tensor<1025x1023xbf16> attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<1023x1025xbf16> -> tensor<1025x1023xbf16>
+  %1 = arith.addf %0, %y : tensor<1025x1023xbf16>
+  frit.yield %1 : tensor<1025x1023xbf16>
+}
+
+// CHECK: frit.kernel @rows
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = 64, block = 128, kept = 4>
+frit.kernel @rows(%x: tensor<64x1024xf32>) -> tensor<64xf32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<64x1024xf32> -> tensor<64xf32>
+  frit.yield %0 : tensor<64xf32>
+}
+
+// A row whose width 4 does not divide is kept by pairs.
+// CHECK: frit.kernel @pairs
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 2,
+frit.kernel @pairs(%x: tensor<64x1022xf32>) -> tensor<64xf32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<64x1022xf32> -> tensor<64xf32>
+  frit.yield %0 : tensor<64xf32>
+}
+
+// Of unknown length: kept where it is read again, misaligned ones too for a single result.
+// CHECK: frit.kernel @unknown
+// CHECK-SAME: kept = {{[0-9]+}}, keptElements = {{[0-9]+}}, keepsMisaligned = true
+frit.kernel @unknown(%x: tensor<64x?xf32, #frit.dims<[64, p0]>>) -> tensor<64x?xf32, #frit.dims<[64, p0]>>
+    attributes {symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %m = frit.reduce <max> %x dims [1] : tensor<64x?xf32, #frit.dims<[64, p0]>> -> tensor<64xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x?xf32, #frit.dims<[64, p0]>>
+  %r = arith.subf %x, %b : tensor<64x?xf32, #frit.dims<[64, p0]>>
+  frit.yield %r : tensor<64x?xf32, #frit.dims<[64, p0]>>
+}
+
+// A cluster where the region asked for one.
+// CHECK: frit.kernel @cluster
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = {{[0-9]+}}, block = {{[0-9]+}}, kept = {{[0-9]+}}, cluster = 2>
+frit.kernel @cluster(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
+    attributes {schedule = #frit.schedule<row_reduction, <[64, 32768]>, reduced 1, <threads = 512, vector = 4, cluster = 2>>, symbols = []} {
+  %m = frit.reduce <max> %x dims [1] : tensor<64x32768xf32> -> tensor<64xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x32768xf32>
+  %r = arith.subf %x, %b : tensor<64x32768xf32>
+  frit.yield %r : tensor<64x32768xf32>
+}
+
+// One long row is split; a short one is a row like others.
+// CHECK: frit.kernel @long
+// CHECK-SAME: gpu_schedule = #frit.gpu_split_rows<lane = 0, width = 4, unroll = 1, split = 512, chunksOfPart = 1024>
+frit.kernel @long(%x: tensor<1048576xf32>) -> tensor<f32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<1048576xf32> -> tensor<f32>
+  frit.yield %0 : tensor<f32>
+}
+// CHECK: frit.kernel @short
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 0,
+frit.kernel @short(%x: tensor<4096xf32>) -> tensor<f32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<4096xf32> -> tensor<f32>
+  frit.yield %0 : tensor<f32>
+}
+
+// CHECK: frit.kernel @columns
+// CHECK-SAME: gpu_schedule = #frit.gpu_columns<lane = 0, width = 4, threadsX = 8, unroll = 4, split = 16, rowsOfPart = 512, resident = 2>
+frit.kernel @columns(%x: tensor<65536x256xf32>) -> tensor<256xf32>
+    attributes {schedule = #frit.schedule<column_reduction, <[256, 65536]>, reduced 1, <vector = 4, unroll = 4, threadsX = 8, split = 16, rowsOfPart = 512, resident = 2>>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<65536x256xf32> -> tensor<256xf32>
+  frit.yield %0 : tensor<256xf32>
+}
+
+// A softmax over dim 0 is columns although its region has rows; it is read again, so not split.
+// CHECK: frit.kernel @softmax_of_columns
+// CHECK-SAME: gpu_schedule = #frit.gpu_columns<lane = 0, width = 4, threadsX = 32, unroll = 1>
+frit.kernel @softmax_of_columns(%x: tensor<512x256xf32>) -> tensor<512x256xf32>
+    attributes {schedule = #frit.schedule<row_reduction, <[256, 512]>, reduced 1, <threads = 512, vector = 4, split = 8>>, symbols = []} {
+  %m = frit.reduce <max> %x dims [0] : tensor<512x256xf32> -> tensor<256xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d1)> : tensor<256xf32> -> tensor<512x256xf32>
+  %r = arith.subf %x, %b : tensor<512x256xf32>
+  frit.yield %r : tensor<512x256xf32>
+}
+
+// CHECK: frit.kernel @both
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 4, threads = 32, block = 64, parts = 100>
+frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
+    attributes {schedule = #frit.schedule<row_reduction, <[1024, 256]>, reduced 1, <threads = 32, rows = 2, vector = 4, parts = 100>>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
+  %1 = frit.reduce <sum> %x dims [0] {frit.across} : tensor<1024x256xf32> -> tensor<256xf32>
+  frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
+}
