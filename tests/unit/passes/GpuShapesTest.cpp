@@ -51,8 +51,8 @@ TEST(GpuShapes, FamiliesFollowTheLaneDimAndTheNumberOfRows) {
   EXPECT_EQ(chooseGpuFamily(facts(true, true, true)), GpuFamily::SplitRows);
   EXPECT_EQ(chooseGpuFamily(facts(true, false, false)), GpuFamily::SplitRows);
   // One block sweeps so short a row as quickly.
-  for (auto [chunks, family] :
-       {std::pair(int64_t(4096), GpuFamily::Rows), std::pair(int64_t(4097), GpuFamily::SplitRows)}) {
+  for (auto [chunks, family] : {std::pair(int64_t(4096), GpuFamily::Rows),
+                                std::pair(int64_t(4097), GpuFamily::SplitRows)}) {
     FamilyFacts single = facts(true, false, false), shared = facts(true, true, true);
     single.mostChunks = shared.mostChunks = chunks;
     EXPECT_EQ(chooseGpuFamily(single), family);
