@@ -142,6 +142,13 @@ public:
   void store(Frame &frame, const Store &store, Value value);
   /// Computes and writes several results; members of one group are written together.
   void storeAll(Frame &frame, ArrayRef<Store> stores);
+  /// The values of several stores, and the stores of values.
+  SmallVector<Value> compute(Frame &frame, ArrayRef<Store> stores);
+  void store(Frame &frame, ArrayRef<Store> stores, ArrayRef<Value> values);
+  /// Computes all values before the first store, which loads could otherwise not be moved across.
+  void computeThenStore(Frame &frame, ArrayRef<Store> stores) {
+    store(frame, stores, compute(frame, stores));
+  }
 
   /// A size expression over dims and parameters, as a scalar of the index type
   /// (first lane) or, if it varies along the lanes, as a vector.

@@ -141,6 +141,16 @@ bool Emitter::storeGroup(Frame &frame, ArrayRef<Store> stores) {
   return true;
 }
 
+SmallVector<Value> Emitter::compute(Frame &frame, ArrayRef<Store> stores) {
+  return llvm::map_to_vector(stores, [&](const Store &store) { return value(frame, store.node); });
+}
+
+void Emitter::store(Frame &frame, ArrayRef<Store> stores, ArrayRef<Value> values) {
+  for (auto [one, value] : llvm::zip_equal(stores, values)) {
+    store(frame, one, value);
+  }
+}
+
 void Emitter::storeAll(Frame &frame, ArrayRef<Store> stores) {
   while (!stores.empty()) {
     ArrayRef<Store> same =

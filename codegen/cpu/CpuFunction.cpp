@@ -293,6 +293,14 @@ void CpuFunction::storeEach(Location loc, const Access &access, Value base, Valu
   }
 }
 
+Value CpuFunction::maskOf(Location loc, const Access &access) {
+  if (access.mask) {
+    return access.mask;
+  }
+  auto all = VectorType::get({access.lanes}, builder.getI1Type());
+  return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(all, true));
+}
+
 Value CpuFunction::lanePointers(Location loc, const Access &access, Value base, Type memory) {
   if (access.shape == AccessShape::Gathered) {
     return address(base, memory, access.offset);
@@ -331,13 +339,7 @@ Value CpuFunction::load(OpBuilder &, Location loc, const Access &access) {
   }
   auto type = VectorType::get({access.lanes}, memory);
   Value where = lanePointers(loc, access, base, memory);
-  Value mask = access.mask;
-  if (!mask) {
-    mask = arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(VectorType::get({access.lanes}, builder.getI1Type()), true));
-  }
-  Value result = LLVM::masked_gather::create(builder, loc, type, where, mask,
+  Value result = LLVM::masked_gather::create(builder, loc, type, where, maskOf(loc, access),
                                              ValueRange{zeros(builder, loc, type)},
                                              getElementBytes(access.element));
   return fromMemory(builder, loc, result, access.element);
@@ -416,14 +418,8 @@ void CpuFunction::store(OpBuilder &, Location loc, const Access &access, Value v
     return;
   }
   Value where = lanePointers(loc, access, base, memory);
-  Value mask = access.mask;
-  if (!mask) {
-    mask = arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(VectorType::get({access.lanes}, builder.getI1Type()), true));
-  }
-  LLVM::masked_scatter::create(builder, loc, toMemory(builder, loc, value), where, mask,
-                               getElementBytes(access.element));
+  LLVM::masked_scatter::create(builder, loc, toMemory(builder, loc, value), where,
+                               maskOf(loc, access), getElementBytes(access.element));
 }
 
 //===----------------------------------------------------------------------===//

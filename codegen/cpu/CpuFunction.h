@@ -79,6 +79,8 @@ private:
   Value loadEach(Location loc, const Access &access, Value base, Type memory);
   void storeEach(Location loc, const Access &access, Value base, Value value);
   Value lanePointers(Location loc, const Access &access, Value base, Type memory);
+  /// The access's mask; one of all lanes if it has none.
+  Value maskOf(Location loc, const Access &access);
   Value applyHalf(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType);
   Value divideByUniform(Location loc, Value dividend, Value divisor);

@@ -134,15 +134,15 @@ private:
       if (sums.isEmpty()) {
         continue;
       }
-      SmallVector<Value> totals =
-          overRows(column, sums.start(width), loadsOf(level),
-                   [&](ArrayRef<Frame *> frames, ValueRange carried) {
-                     return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
-                       if (level == 0 && !earlyStores.empty()) {
-                         function.when(active, [&] { write(frame, earlyStores); });
-                       }
-                     });
-                   });
+      SmallVector<Value> totals = overRows(
+          column, sums.start(width), loadsOf(level),
+          [&](ArrayRef<Frame *> frames, ValueRange carried) {
+            return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
+              if (level == 0 && !earlyStores.empty()) {
+                function.when(active, [&] { emitter.computeThenStore(frame, earlyStores); });
+              }
+            });
+          });
       totals = sums.leave(totals, width);
       leaveWarps(sums, level, totals, width);
       if (parts) {
@@ -153,13 +153,14 @@ private:
     if (!columnStores.empty()) {
       function.when(function.both(equals(y, function.index(0)), active), [&] {
         Frame frame(&column);
-        write(frame, columnStores);
+        emitter.computeThenStore(frame, columnStores);
       });
     }
     if (!fullStores.empty()) {
       function.when(active, [&] {
         overRows(column, {}, {}, [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
-          llvm::for_each(frames, [&](Frame *frame) { write(*frame, fullStores); });
+          llvm::for_each(frames,
+                         [&](Frame *frame) { emitter.computeThenStore(*frame, fullStores); });
           return {};
         });
       });
@@ -292,16 +293,6 @@ private:
         }
       }
     });
-  }
-
-  void write(Frame &frame, ArrayRef<Store> stores) {
-    SmallVector<Value> values;
-    for (const Store &store : stores) {
-      values.push_back(emitter.value(frame, store.node));
-    }
-    for (auto [store, value] : llvm::zip(stores, values)) {
-      emitter.store(frame, store, value);
-    }
   }
 
   ColumnShape shape;

@@ -39,28 +39,6 @@ SizeExpr mlir::frit::getSweepBlocks(const ChunkSpace &space, uint32_t threads) {
   return chunks.ceilDiv(SizeExpr::constant(chunks.getContext(), threads));
 }
 
-static SmallVector<Value> computeStores(GpuFunction &function, Frame &frame,
-                                        ArrayRef<Store> stores) {
-  SmallVector<Value> values;
-  for (const Store &store : stores) {
-    values.push_back(function.getEmitter().value(frame, store.node));
-  }
-  return values;
-}
-
-static void writeStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores,
-                        ArrayRef<Value> values) {
-  for (auto [store, value] : llvm::zip(stores, values)) {
-    function.getEmitter().store(frame, store, value);
-  }
-}
-
-/// Emits all loads of a chunk before the first store, which they could otherwise not be moved
-/// across.
-static void emitStores(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
-  writeStores(function, frame, stores, computeStores(function, frame, stores));
-}
-
 /// The loads that the stores need and that vary over the domain.
 static SmallVector<unsigned> loadsBelow(const KernelProgram &program, ArrayRef<Store> stores) {
   SmallVector<unsigned> roots, loads;
@@ -94,12 +72,12 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
                       Frame frame(outer);
                       if (at.empty()) {
                         space.bindElement(function, frame, element);
-                        emitStores(function, frame, stores);
+                        function.getEmitter().computeThenStore(frame, stores);
                         return {};
                       }
                       SmallVector<Value> now(at);
                       space.bindElement(frame, odometer, now);
-                      emitStores(function, frame, stores);
+                      function.getEmitter().computeThenStore(frame, stores);
                       return odometer.advance(now, step);
                     });
     };
@@ -119,7 +97,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
     return function.when(function.less(element, elements), [&] {
       Frame frame(outer);
       space.bindElement(function, frame, element);
-      emitStores(function, frame, stores);
+      function.getEmitter().computeThenStore(frame, stores);
     });
   }
   auto elementsOfBlock = [&]() -> SmallVector<Value> {
@@ -150,7 +128,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
           if (as.getLoadsFirst()) {
             llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(frame, id); });
           }
-          emitStores(function, frame, stores);
+          function.getEmitter().computeThenStore(frame, stores);
           return nothing();
         },
         [&]() -> SmallVector<Value> {
@@ -176,10 +154,10 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
                            [&](unsigned id) { function.getEmitter().value(*frames.back(), id); });
           }
           for (auto &frame : frames) {
-            values.push_back(computeStores(function, *frame, stores));
+            values.push_back(function.getEmitter().compute(*frame, stores));
           }
           for (auto [frame, computed] : llvm::zip(frames, values)) {
-            writeStores(function, *frame, stores, computed);
+            function.getEmitter().store(*frame, stores, computed);
           }
           return nothing();
         });
@@ -223,7 +201,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
           sums.supply(frame, sums.leave(sums.accumulate(frame, sums.start(1)), 1));
         }
       }
-      emitStores(function, frame, program.getStores());
+      function.getEmitter().computeThenStore(frame, program.getStores());
     });
   } else if (items) {
     // Values that all elements share are computed once.

@@ -204,7 +204,7 @@ private:
         totals = sweepChunks(row, vectors, totals, [&](Frame &frame, ValueRange carried) {
           auto next = sums.accumulate(frame, carried);
           if (level == 0 && !earlyStores.empty()) {
-            function.when(active, [&] { writeChunk(frame, earlyStores); });
+            function.when(active, [&] { emitter.computeThenStore(frame, earlyStores); });
           }
           return next;
         });
@@ -226,13 +226,13 @@ private:
       for (unsigned k = 0; k < kept && !fullStores.empty(); ++k) {
         function.when(function.both(active, inside[k]), [&] {
           Frame frame(chunks[k].get());
-          writeChunk(frame, fullStores);
+          emitter.computeThenStore(frame, fullStores);
         });
       }
     } else if (!lateStores.empty()) {
       function.when(active, [&] {
         sweepChunks(row, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
-          writeChunk(frame, lateStores);
+          emitter.computeThenStore(frame, lateStores);
           return {};
         });
       });
@@ -317,16 +317,6 @@ private:
           }
         },
         [&](ArrayRef<Frame *> frames, ValueRange now) { return body(*frames.front(), now); });
-  }
-
-  void writeChunk(Frame &frame, ArrayRef<Store> stores) {
-    SmallVector<Value> values;
-    for (const Store &store : stores) {
-      values.push_back(emitter.value(frame, store.node));
-    }
-    for (auto [store, value] : llvm::zip(stores, values)) {
-      emitter.store(frame, store, value);
-    }
   }
 
   /// Stores results without reduced dims; the first thread of the row writes them.

@@ -206,13 +206,7 @@ private:
     }
     function.when(condition, [&] {
       Frame frame(&outer);
-      SmallVector<Value> values;
-      for (const Store &store : stores) {
-        values.push_back(emitter.value(frame, store.node));
-      }
-      for (auto [store, value] : llvm::zip(stores, values)) {
-        emitter.store(frame, store, value);
-      }
+      emitter.computeThenStore(frame, stores);
     });
   }
 

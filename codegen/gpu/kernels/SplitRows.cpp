@@ -158,17 +158,17 @@ private:
     Accumulators sums(function, level);
     function.getEmitter().hoist(top, rootsOf(level));
     SmallVector<Value> totals = eitherWay(function, sums.getTypes(), [&](bool vectors) {
-      return sums.foldLanes(sums.leave(sweep(function, top, part, vectors, rootsOf(level),
-                                             sums.start(space.getWidth(), /*isMasked=*/!vectors),
-                                             [&](ArrayRef<Frame *> frames, ValueRange carried) {
-                                               return sums.accumulate(
-                                                   frames, carried, {}, [&](Frame &frame) {
-                                                     if (level == 0) {
-                                                       write(function, frame, earlyStores);
-                                                     }
-                                                   });
-                                             }),
-                                       space.getWidth()));
+      return sums.foldLanes(
+          sums.leave(sweep(function, top, part, vectors, rootsOf(level),
+                           sums.start(space.getWidth(), /*isMasked=*/!vectors),
+                           [&](ArrayRef<Frame *> frames, ValueRange carried) {
+                             return sums.accumulate(frames, carried, {}, [&](Frame &frame) {
+                               if (level == 0) {
+                                 function.getEmitter().computeThenStore(frame, earlyStores);
+                               }
+                             });
+                           }),
+                     space.getWidth()));
     });
     totals = sums.foldThreads(totals, kThreads);
     unsigned firstValue = Accumulators::countValues(program, level);
@@ -216,16 +216,6 @@ private:
     function.finish();
   }
 
-  void write(GpuFunction &function, Frame &frame, ArrayRef<Store> stores) {
-    SmallVector<Value> values;
-    for (const Store &store : stores) {
-      values.push_back(function.getEmitter().value(frame, store.node));
-    }
-    for (auto [store, value] : llvm::zip(stores, values)) {
-      function.getEmitter().store(frame, store, value);
-    }
-  }
-
   void emitStores() {
     GpuFunction function(module, nextEntry(rows * parts, 0), program, {kThreads, true});
     Frame top;
@@ -235,8 +225,9 @@ private:
     eitherWay(function, {}, [&](bool vectors) {
       return sweep(function, top, part, vectors, rootsOf(program.numPhases()), {},
                    [&](ArrayRef<Frame *> frames, ValueRange) -> SmallVector<Value> {
-                     llvm::for_each(frames,
-                                    [&](Frame *frame) { write(function, *frame, fullStores); });
+                     llvm::for_each(frames, [&](Frame *frame) {
+                       function.getEmitter().computeThenStore(*frame, fullStores);
+                     });
                      return {};
                    });
     });
