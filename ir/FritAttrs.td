@@ -355,15 +355,16 @@ def Frit_GpuPointwiseAttr : Frit_Attr<"GpuPointwise", "gpu_pointwise"> {
   let description = [{
     A thread takes `unroll` chunks of `width` elements along `lane`, and a block of `threads` threads
     neighbouring chunks; without a lane dim the domain is one point. `loadsFirst`: all operands of a
-    chunk are loaded before anything is computed. Accesses that are not aligned for vectors run
-    element by element, in the same order.
+    chunk are loaded before anything is computed. Where accesses cannot be vectors a thread takes the
+    same number of elements, `together` of which it loads before it stores the first.
 
     ```mlir
-    #frit.gpu_pointwise<lane = 1, width = 4, threads = 256>
+    #frit.gpu_pointwise<lane = 1, width = 4, threads = 256, together = 4>
     ```
   }];
   let parameters = (ins OptionalParameter<"std::optional<unsigned>">:$lane, "int64_t":$width,
                         "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$unroll,
+                        DefaultValuedParameter<"int64_t", "1">:$together,
                         DefaultValuedParameter<"bool", "false">:$loadsFirst);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

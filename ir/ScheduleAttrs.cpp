@@ -111,13 +111,19 @@ LogicalResult GpuNumbersAttr::verify(EmitError emitError, int64_t threads, int64
 }
 
 LogicalResult GpuPointwiseAttr::verify(EmitError emitError, std::optional<unsigned> lane,
-                                       int64_t width, int64_t threads, int64_t unroll, bool) {
+                                       int64_t width, int64_t threads, int64_t unroll,
+                                       int64_t together, bool) {
   if (!lane && (width != 1 || unroll != 1)) {
     return emitError() << "one point has width 1 and unroll 1";
   }
+  if (together > width * unroll) {
+    return emitError() << "together is " << together << ", a thread has " << width * unroll
+                       << " elements";
+  }
   return success(succeeded(checkPower(emitError, "width", width, 1, 8)) &&
                  succeeded(checkPower(emitError, "threads", threads, 32, 1024)) &&
-                 succeeded(checkPower(emitError, "unroll", unroll, 1, 4)));
+                 succeeded(checkPower(emitError, "unroll", unroll, 1, 4)) &&
+                 succeeded(checkPower(emitError, "together", together, 1, 32)));
 }
 
 LogicalResult GpuTransposeAttr::verify(EmitError emitError, unsigned lane, unsigned across,

@@ -58,6 +58,10 @@ unsigned countWaiting(const KernelProgram &program) {
   return most;
 }
 
+bool isMathFunction(const Node &node) {
+  return node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+}
+
 /// The vector width for a thread, by the accesses that are contiguous along `lane`.
 unsigned measureWidth(const KernelProgram &program, unsigned lane) {
   LaneAccesses found;
@@ -71,8 +75,7 @@ unsigned measureWidth(const KernelProgram &program, unsigned lane) {
     }
   });
   for (const Node &node : program.getNodes()) {
-    found.heavyFunctions +=
-        node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+    found.heavyFunctions += isMathFunction(node);
   }
   return chooseVectorWidth(found);
 }
@@ -175,14 +178,22 @@ private:
     bool isList = KernelOp(program.getKernel())->hasAttr(kListAttr);
     int64_t threads = isList ? kThreads : powerOfTwo(numbers.getThreads(), kThreads, 32, 1024);
     if (program.getRank() == 0) {
-      return GpuPointwiseAttr::get(context, std::nullopt, 1, threads, 1, false);
+      return GpuPointwiseAttr::get(context, std::nullopt, 1, threads, 1, 1, false);
     }
     // A random number takes so many instructions that loads after them would not overlap with
     // anything.
     bool drawsRandom = llvm::any_of(program.getNodes(),
                                     [](const Node &node) { return node.kind == NodeKind::Random; });
     int64_t unroll = isList ? 1 : powerOfTwo(numbers.getUnroll(), 1, 1, 4);
-    return GpuPointwiseAttr::get(context, lane, widthAlong(*lane), threads, unroll, drawsRandom);
+    int64_t width = widthAlong(*lane);
+    SingleAccesses single;
+    single.elements = width * unroll;
+    for (const Node &node : program.getNodes()) {
+      single.bytes += node.kind == NodeKind::Load && node.dims ? getElementBytes(node.type) : 0;
+      single.heavyFunctions += isMathFunction(node);
+    }
+    return GpuPointwiseAttr::get(context, lane, width, threads, unroll, chooseTogether(single),
+                                 drawsRandom);
   }
 
   /// The number of neighbours that a thread of a tile takes at once.

@@ -42,6 +42,14 @@ unsigned mlir::frit::chooseVectorWidth(const LaneAccesses &accesses) {
   return width;
 }
 
+int64_t mlir::frit::chooseTogether(const SingleAccesses &thread) {
+  int64_t together = 1, wanted = thread.heavyFunctions > 0 ? 16 : 32;
+  while (thread.bytes > 0 && together < thread.elements && together * thread.bytes < wanted) {
+    together *= 2;
+  }
+  return together;
+}
+
 /// Elements that a thread keeps of a row of unknown length, where these are enough.
 static constexpr int64_t kUnknownElements = 32;
 

@@ -41,6 +41,18 @@ struct LaneAccesses {
 /// values take more than 64 registers, or the code of each lane is long.
 unsigned chooseVectorWidth(const LaneAccesses &accesses);
 
+/// A thread of a pointwise kernel whose accesses cannot be vectors.
+struct SingleAccesses {
+  /// Its elements, bytes of all operands that are loaded for one, and math functions of one.
+  int64_t elements = 1;
+  unsigned bytes = 0, heavyFunctions = 0;
+};
+
+/// How many elements the thread loads before it stores the first: 32 bytes, which in all resident
+/// threads are twice what a processor needs in flight; 16 bytes where the code of an element is
+/// long.
+int64_t chooseTogether(const SingleAccesses &thread);
+
 /// The numbers of a row reduction. Lengths are in chunks of `width` elements.
 struct RowNumbers {
   /// The length of a row if it is known, and otherwise its upper bound, if there is one.

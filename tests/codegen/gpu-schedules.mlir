@@ -50,6 +50,19 @@ frit.kernel @other_lanes(%x: tensor<64x64xf32>, %y: tensor<64xf32>) -> tensor<64
   frit.yield %1 : tensor<64x64xf32>
 }
 
+// Without vectors a thread loads two elements before it stores the first.
+// CHECK-LABEL: gpu.func @together(
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK-NOT: llvm.store
+// CHECK: llvm.load {{.*}} -> f32
+// CHECK: llvm.store
+frit.kernel @together(%x: tensor<4096x3xf32>, %y: tensor<4096xf32>) -> tensor<4096x3xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, together = 2>, symbols = []} {
+  %0 = frit.reindex %y <(d0, d1) -> (d0)> : tensor<4096xf32> -> tensor<4096x3xf32>
+  %1 = arith.mulf %x, %0 : tensor<4096x3xf32>
+  frit.yield %1 : tensor<4096x3xf32>
+}
+
 // Both operands are loaded before anything is computed with the first.
 // CHECK-LABEL: gpu.func @in_order(
 // CHECK: llvm.load {{.*}} -> vector<4xf32>

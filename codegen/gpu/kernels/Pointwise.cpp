@@ -10,10 +10,10 @@
 //
 // Where accesses cannot be vectors (a misaligned pointer, a row length that is no multiple of the
 // width) the block takes the same elements one by one, neighbouring threads on neighbouring
-// elements. The choice is one uniform test of sizes and pointers. A partial last chunk (one dim
-// only) goes through the same scalar loop. Where finding an element would divide by unknown sizes
-// the loop carries its place as a mixed-radix counter: it divides once in front, not for each
-// element (Odometer.h).
+// elements; a thread loads `together` of them before it stores the first. The choice is one uniform
+// test of sizes and pointers. A partial last chunk (one dim only) goes through the same scalar
+// loop. Where finding an element would divide by unknown sizes the loop carries its place as a
+// mixed-radix counter: it divides once in front, not for each element (Odometer.h).
 //
 // A kernel over a list (ir/KernelLists.h) runs over several tensors: a block takes a chunk of one
 // of them, up to 16 times as much as it handles at once, and finds it by a binary search in the
@@ -104,15 +104,55 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
     Value first = function.add(function.mul(blockStart, function.index(width)), thread);
     return {first, function.index(width * unroll), function.index(threads)};
   };
-  if (width == 1) {
-    SmallVector<Value> own = elementsOfBlock();
-    return sweepElements(own[0], own[1], own[2]);
-  }
-  function.setVectorAddresses(&space.getVectorAddresses());
   SmallVector<Type> types(3, function.getIndexType());
   auto nothing = [&]() -> SmallVector<Value> {
     return {elements, function.index(0), function.index(1)};
   };
+  // Whether the block lies inside of the domain, so that all of its chunks and elements exist.
+  auto reachesEnd = [&] {
+    Value end = function.mul(function.add(blockStart, function.index(threads * unroll)),
+                             function.index(width));
+    return function.less(elements, end);
+  };
+  // Takes several steps at once: all loads, then all values, then all stores.
+  auto emitTogether = [&](int64_t steps, llvm::function_ref<void(Frame &, int64_t)> bind) {
+    std::vector<std::unique_ptr<Frame>> frames;
+    SmallVector<SmallVector<Value>> values;
+    for (int64_t k = 0; k < steps; ++k) {
+      frames.push_back(std::make_unique<Frame>(outer));
+      bind(*frames.back(), k);
+      llvm::for_each(loads, [&](unsigned id) { function.getEmitter().value(*frames.back(), id); });
+    }
+    for (auto &frame : frames) {
+      values.push_back(function.getEmitter().compute(*frame, stores));
+    }
+    for (auto [frame, computed] : llvm::zip(frames, values)) {
+      function.getEmitter().store(*frame, stores, computed);
+    }
+  };
+  // Each element finds its place by itself, which should not divide by unknown sizes.
+  auto sweepSingles = [&]() -> SmallVector<Value> {
+    if (as.getTogether() == 1 || space.countElements(function).divides()) {
+      return elementsOfBlock();
+    }
+    return function.choose(reachesEnd(), types, elementsOfBlock, [&]() -> SmallVector<Value> {
+      SmallVector<Value> own = elementsOfBlock();
+      int64_t distance = as.getTogether() * threads;
+      function.loop(
+          own[0], function.add(own[0], function.index(int64_t(width) * unroll * threads)),
+          function.index(distance), {}, [&](Value first, ValueRange) -> SmallVector<Value> {
+            emitTogether(as.getTogether(), [&](Frame &frame, int64_t k) {
+              space.bindElement(function, frame, function.add(first, function.index(k * threads)));
+            });
+            return {};
+          });
+      return nothing();
+    });
+  };
+  if (width == 1) {
+    SmallVector<Value> left = sweepSingles();
+    return sweepElements(left[0], left[1], left[2]);
+  }
   auto sweepChunk = [&]() -> SmallVector<Value> {
     Value chunk = function.add(blockStart, thread);
     Value first = function.mul(chunk, function.index(width));
@@ -139,33 +179,24 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
   // Several chunks: a block takes them only if all of its chunks exist; otherwise it goes element
   // by element.
   auto sweepChunks = [&]() -> SmallVector<Value> {
-    Value end = function.mul(function.add(blockStart, function.index(threads * unroll)),
-                             function.index(width));
-    return function.choose(
-        function.less(elements, end), types, elementsOfBlock, [&]() -> SmallVector<Value> {
-          std::vector<std::unique_ptr<Frame>> frames;
-          SmallVector<SmallVector<Value>> values;
-          for (unsigned k = 0; k < unroll; ++k) {
-            frames.push_back(std::make_unique<Frame>(outer));
-            space.bindChunk(
-                function, *frames.back(),
-                function.add(blockStart, function.add(thread, function.index(k * threads))));
-            llvm::for_each(loads,
-                           [&](unsigned id) { function.getEmitter().value(*frames.back(), id); });
-          }
-          for (auto &frame : frames) {
-            values.push_back(function.getEmitter().compute(*frame, stores));
-          }
-          for (auto [frame, computed] : llvm::zip(frames, values)) {
-            function.getEmitter().store(*frame, stores, computed);
-          }
-          return nothing();
-        });
+    return function.choose(reachesEnd(), types, elementsOfBlock, [&]() -> SmallVector<Value> {
+      emitTogether(unroll, [&](Frame &frame, int64_t k) {
+        space.bindChunk(
+            function, frame,
+            function.add(blockStart, function.add(thread, function.index(k * threads))));
+      });
+      return nothing();
+    });
   };
   auto left = function.choose(
       space.isAligned(function, !space.isOneDim()), types,
-      [&] { return unroll > 1 ? sweepChunks() : sweepChunk(); }, elementsOfBlock);
-  function.setVectorAddresses(nullptr);
+      [&] {
+        function.setVectorAddresses(&space.getVectorAddresses());
+        SmallVector<Value> left = unroll > 1 ? sweepChunks() : sweepChunk();
+        function.setVectorAddresses(nullptr);
+        return left;
+      },
+      sweepSingles);
   sweepElements(left[0], left[1], left[2]);
 }
 

@@ -72,6 +72,21 @@ TEST(GpuShapes, FamiliesFollowTheLaneDimAndTheNumberOfRows) {
   EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::RowsAndColumns);
 }
 
+TEST(GpuShapes, SingleElementsAreLoadedTogetherUntilMemoryIsBusy) {
+  struct Case {
+    int64_t elements;
+    unsigned bytes, heavyFunctions;
+    int64_t together;
+  };
+  for (auto [elements, bytes, heavyFunctions, together] :
+       {Case{8, 2, 0, 8}, Case{16, 2, 0, 16}, Case{8, 4, 0, 8}, Case{8, 6, 0, 8}, Case{8, 8, 0, 4},
+        Case{4, 4, 0, 4}, Case{4, 8, 0, 4}, Case{4, 32, 0, 1}, Case{8, 6, 1, 4}, Case{8, 2, 1, 8},
+        Case{8, 0, 0, 1}, Case{1, 4, 0, 1}}) {
+    EXPECT_EQ(chooseTogether({elements, bytes, heavyFunctions}), together)
+        << elements << " elements of " << bytes << " bytes, " << heavyFunctions << " functions";
+  }
+}
+
 TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   // Rows of bf16: 64, 128, 256, 1024, 4096, 16384 and 32768 elements.
   expectShape(known(8), 8, 128, 1);
