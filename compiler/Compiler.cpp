@@ -171,7 +171,7 @@ private:
     if (llvm::StringRef text = options.failAt; text.consume_front("kernel:")) {
       for (auto kernel : module.getOps<mlir::frit::KernelOp>()) {
         if (kernel.getSymName().contains(text)) {
-          kernel->setAttr(mlir::frit::kRefusedAttr, UnitAttr::get(&context));
+          mlir::frit::kRefusedAttr.mark(kernel);
         }
       }
     }

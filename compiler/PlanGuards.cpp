@@ -4,6 +4,7 @@
 // kernel's tensors at its launch.
 
 #include "compiler/PlanWriter.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/ShapeGuards.h"
 
@@ -83,7 +84,7 @@ LogicalResult PlanWriter::writeGuards() {
       guard->kind = format::GuardKind::Aligned;
       unsigned argument = assumption.getOperands()[0];
       int64_t bytes = *SizeExpr(assumption.getSizes()[0]).getConstant();
-      if (graph.getArgAttr(argument, "frit.constant") ||
+      if (kArgumentConstantAttr.isOn(graph, argument) ||
           !llvm::isPowerOf2_64(static_cast<uint64_t>(bytes)) || bytes > 4096) {
         return error(*op) << "an address can be asked to be a multiple of a power of two up to "
                              "4096 bytes, and only that of an argument";

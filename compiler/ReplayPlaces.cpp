@@ -2,12 +2,13 @@
 // value that the graph passes.
 
 #include "compiler/PlanReplay.h"
+#include "ir/FritAttributes.h"
 
 namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-bool looksAt(Operation *op) { return isa_and_nonnull<ReindexOp, ReshapeOp, AliasOp>(op); }
+bool looksAt(Operation *op) { return isLook(op); }
 
 Value baseOf(Value value, SmallVectorImpl<Operation *> *views) {
   for (Operation *op = value.getDefiningOp(); looksAt(op); op = value.getDefiningOp()) {
@@ -28,7 +29,7 @@ LogicalResult PlanReplay::fail(const std::string &by, const Twine &what) {
 
 std::string PlanReplay::nameOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.name");
+    auto name = kArgumentNameAttr.get(graph, argument.getArgNumber());
     return "argument " + (name ? "'" + name.str() + "'" : std::to_string(argument.getArgNumber()));
   }
   Operation *op = value.getDefiningOp();

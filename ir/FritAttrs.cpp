@@ -51,6 +51,14 @@ static LogicalResult checkAtLeast(EmitError emitError, StringRef field, int64_t 
              : emitError() << field << " is " << value << ", at least " << least << " is expected";
 }
 
+LogicalResult BufferAttr::verify(EmitError emitError, BufferKind kind,
+                                 std::optional<unsigned> argument, SizeAttr) {
+  if ((kind == BufferKind::Argument) != argument.has_value()) {
+    return emitError() << "a buffer names an argument exactly if its storage is that argument's";
+  }
+  return success();
+}
+
 LogicalResult CpuPointwiseAttr::verify(EmitError emitError, bool, std::optional<unsigned> lane,
                                        std::optional<unsigned> tileDim, int64_t tileRows,
                                        int64_t stretch, int64_t unroll, bool, bool, int64_t grain) {

@@ -369,12 +369,45 @@ def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
 def Frit_VariantAttr : Frit_Attr<"Variant", "variant"> {
   let summary = "a schedule that may run where its assumptions hold";
   let description = [{
-    A region or kernel lists its variants in `frit.variants`, best first; its own
-    `schedule` is the generic one, which assumes nothing.
+    A region or kernel lists its `variants`, best first; its own `schedule` is the generic one,
+    which assumes nothing.
   }];
   let parameters = (ins "::mlir::frit::ScheduleAttr":$schedule,
                         ArrayRefParameter<"::mlir::frit::AssumptionAttr">:$assumptions);
   let assemblyFormat = "`<` $schedule `,` `[` $assumptions `]` `>`";
 }
+
+def Frit_AssumptionArrayAttr : TypedArrayAttrBase<Frit_AssumptionAttr, "assumptions">;
+def Frit_VariantArrayAttr : TypedArrayAttrBase<Frit_VariantAttr, "variants">;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+def Frit_BufferKind : I32EnumAttr<"BufferKind", "whose storage a buffer is", [
+      I32EnumAttrCase<"Temporary", 0, "temporary">,
+      I32EnumAttrCase<"Output", 1, "output">,
+      I32EnumAttrCase<"Argument", 2, "argument">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_BufferAttr : Frit_Attr<"Buffer", "buffer"> {
+  let summary = "a storage that launches of a graph write";
+  let description = [{
+    A buffer is a temporary, a new output, or the storage of the graph argument `argument`.
+
+    ```mlir
+    buffers = [#frit.buffer<temporary, <4 * s0>>, #frit.buffer<argument 1, <128>>]
+    ```
+  }];
+  let parameters = (ins "::mlir::frit::BufferKind":$kind,
+                        OptionalParameter<"std::optional<unsigned>">:$argument,
+                        "::mlir::frit::SizeAttr":$bytes);
+  let assemblyFormat = "`<` $kind ($argument^)? `,` $bytes `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_BufferArrayAttr : TypedArrayAttrBase<Frit_BufferAttr, "buffers">;
 
 #endif

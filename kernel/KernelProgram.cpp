@@ -124,7 +124,7 @@ void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
 }
 
 void KernelProgram::assumeRanges() {
-  if (auto ranges = kernel->getAttrOfType<ArrayAttr>("frit.ranges")) {
+  if (ArrayAttr ranges = KernelOp(kernel).getRangesAttr()) {
     assume(llvm::to_vector(ranges.getAsRange<AssumptionAttr>()));
   }
 }
@@ -414,7 +414,7 @@ void KernelProgram::print(raw_ostream &os) const {
 SmallVector<SizeExpr> mlir::frit::getKernelStrides(KernelOp kernel, RankedTensorType type,
                                                    DictionaryAttr attributes) {
   if (attributes) {
-    if (auto layout = attributes.getAs<LayoutAttr>("frit.layout")) {
+    if (LayoutAttr layout = kArgumentLayoutAttr.in(attributes)) {
       bool repeats = llvm::any_of(layout.getStrides(),
                                   [](SizeAttr stride) { return SizeExpr(stride).isConstant(0); });
       if ((isPlanted(Mistake::StrideZero) && repeats) ||

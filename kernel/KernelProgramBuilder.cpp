@@ -350,14 +350,21 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
 }
 
 /// Which of eager's errors the check of a gather reports.
-static ErrorCode getIndexError(Operation *op) {
-  auto raises = op ? op->getAttrOfType<StringAttr>("frit.raises") : StringAttr();
-  return llvm::StringSwitch<ErrorCode>(raises ? raises.getValue() : "")
-      .Case("embedding", ErrorCode::EmbeddingIndexOutOfRange)
-      .Case("gather", ErrorCode::GatherIndexOutOfRange)
-      .Case("target", ErrorCode::TargetOutOfRange)
-      .Case("index_select", ErrorCode::SelectedIndexOutOfRange)
-      .Default(ErrorCode::IndexOutOfRange);
+static ErrorCode getIndexError(GatherOp op) {
+  if (!op.getRaises()) {
+    return ErrorCode::IndexOutOfRange;
+  }
+  switch (*op.getRaises()) {
+  case IndexError::Embedding:
+    return ErrorCode::EmbeddingIndexOutOfRange;
+  case IndexError::Gather:
+    return ErrorCode::GatherIndexOutOfRange;
+  case IndexError::Target:
+    return ErrorCode::TargetOutOfRange;
+  case IndexError::IndexSelect:
+    return ErrorCode::SelectedIndexOutOfRange;
+  }
+  llvm_unreachable("every error has a code");
 }
 
 std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request, GatherOp op) {
@@ -398,8 +405,9 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       check.error = getIndexError(op);
       // Errors of indexing by tensors number the index tensors, those of other operators the
       // source's dims.
-      auto told = op->getAttrOfType<IntegerAttr>("frit.dimension");
-      check.dimension = told ? told.getInt() : op.getCheck() == IndexCheck::Wrap ? i : dimension;
+      check.dimension = op.getDimension()                   ? *op.getDimension()
+                        : op.getCheck() == IndexCheck::Wrap ? i
+                                                            : dimension;
       check.bounds = unpackGuards(request.guards);
       known = checks[key] = add(std::move(check));
       program.facts.setExtent("v" + std::to_string(*known), sizes[dimension]);
@@ -428,7 +436,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   }
   auto kept = getSizes(cast<RankedTensorType>(op.getType()));
   auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
-  bool isAcross = op->hasAttr(kAcrossAttr);
+  bool isAcross = op.getAcross();
   const Exprs &keptIndex = isAcross ? reducedIndex : parallelIndex,
               &sweptIndex = isAcross ? parallelIndex : reducedIndex;
   const Exprs &keptSizes = isAcross ? reducedSizes : parallelSizes,

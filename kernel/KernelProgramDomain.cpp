@@ -10,7 +10,7 @@ using namespace mlir::frit;
 
 LogicalResult KernelProgramBuilder::chooseDomain() {
   kernel.walk([&](ReduceOp op) {
-    if (!firstReduce && !op->hasAttr(kAcrossAttr)) {
+    if (!firstReduce && !op.getAcross()) {
       firstReduce = op;
     }
   });
@@ -173,7 +173,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   if (tracer.reached) {
     auto &[op, rowOf] = *tracer.reached;
     auto kept = getSizes(cast<RankedTensorType>(op.getType()));
-    bool isAcross = op->hasAttr(kAcrossAttr);
+    bool isAcross = op.getAcross();
     Exprs keptIndex = isAcross ? reexpress(reducedIndex, reducedSizes, kept)
                                : reexpress(parallelIndex, parallelSizes, kept);
     Exprs index(sizes.size());

@@ -1,6 +1,7 @@
 // Strides of views and what readers demand of their operands.
 #include "passes/Layouts.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "kernel/LoopSpace.h"
 #include "passes/AtenAliases.h"
@@ -49,7 +50,7 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     }
     if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
       if (auto layout = dyn_cast<LayoutAttr>(layouts[number]);
-          layout && !(isPlanted(Mistake::PlacesOfOthers) && call->hasAttr(kPlacedAttr))) {
+          layout && !(isPlanted(Mistake::PlacesOfOthers) && call.getPlaced())) {
         return {DemandKind::Exact, layout};
       }
     }
@@ -57,10 +58,10 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
   }
   if (isa<ReturnOp>(user)) {
     auto graph = cast<GraphOp>(user->getParentOp());
-    if (graph.getResultAttr(number, "frit.kept")) {
+    if (kResultKeptAttr.isOn(graph, number)) {
       return {};
     }
-    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+    if (auto layout = kResultLayoutAttr.get(graph, number);
         layout && !isPlanted(Mistake::ResultStrides)) {
       return {DemandKind::Exact, layout};
     }
@@ -224,7 +225,7 @@ std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
 }
 
 LayoutAttr mlir::frit::getArgumentLayout(GraphOp graph, unsigned argument) {
-  if (auto layout = graph.getArgAttrOfType<LayoutAttr>(argument, "frit.layout")) {
+  if (auto layout = kArgumentLayoutAttr.get(graph, argument)) {
     return layout;
   }
   return getContiguousLayout(cast<RankedTensorType>(graph.getArgumentTypes()[argument]));
@@ -253,7 +254,7 @@ LayoutAttr mlir::frit::getAssignedLayout(Value value) {
     }
     index += isa<RankedTensorType>(result.getType());
   }
-  auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
+  auto all = kLayoutsAttr.get(value.getDefiningOp());
   return all && index < all.size() ? cast<LayoutAttr>(all[index])
                                    : getContiguousLayout(cast<RankedTensorType>(value.getType()));
 }

@@ -1,5 +1,6 @@
 // Reverse walk that decides where each value is computed.
 #include "passes/LoopNests.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/Layouts.h"
 
@@ -115,7 +116,7 @@ LoopNests::LoopNests(GraphOp graph, bool merge) : graph(graph), merge(merge), es
 }
 
 bool LoopNests::mayMerge(Operation *a, Operation *b) const {
-  return merge || a->getAttr("frit.operator") == b->getAttr("frit.operator");
+  return merge || kOperatorAttr.get(a) == kOperatorAttr.get(b);
 }
 
 bool LoopNests::isReadByOtherOperator(Operation *op) const {
@@ -220,7 +221,7 @@ bool LoopNests::isReadAsItLies(Operation *view) {
       while (base.getDefiningOp() && isView(base.getDefiningOp())) {
         base = base.getDefiningOp()->getOperand(0);
       }
-      auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
+      auto storage = kResultStorageAttr.get(graph, use.getOperandNumber());
       if (storage && storage.getKind() == StorageKind::Fresh && isa<BlockArgument>(base)) {
         return false;
       }

@@ -4,6 +4,7 @@
 // result of a padded call has padded lanes already, elementwise operations on it run on them too,
 // and permutations and broadcasts carry them along. Whatever remains, or holds junk where zeros are
 // demanded, is filled by a `frit.pad`.
+#include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/PaddingRules.h"
@@ -350,10 +351,10 @@ struct MaterializePaddingPass : frit::impl::MaterializePaddingPassBase<Materiali
     }
     Builder builder(graph.getContext());
     if (!padded.empty()) {
-      graph->setAttr("frit.padding", builder.getArrayAttr(padded));
+      kPaddingAttr.set(graph, builder.getArrayAttr(padded));
     }
     if (!refused.empty()) {
-      graph->setAttr("frit.padding_refused", builder.getArrayAttr(refused));
+      kPaddingRefusedAttr.set(graph, builder.getArrayAttr(refused));
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
       if (isOpTriviallyDead(&op)) {
@@ -498,7 +499,8 @@ private:
         call.getOperandDtypesAttr(), call.getResultDtypesAttr(), ArrayAttr(), ArrayAttr(),
         call.getResultStorageAttr(), call.getReasonAttr());
     made->setDiscardableAttrs(call->getDiscardableAttrDictionary());
-    made->setAttr("frit.padded", builder.getUnitAttr());
+    made.setDevicesAttr(call.getDevicesAttr());
+    made.setPadded(true);
     Value cut = UnpadOp::create(builder, call.getLoc(), type, made->getResult(0));
     call->getResult(0).replaceAllUsesWith(cut);
     call.erase();

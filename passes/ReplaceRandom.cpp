@@ -1,5 +1,6 @@
 // Replaces random operators by formulas of random bits, which kernels compute from each element's
 // index.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 #include "passes/legalize/RewriteCall.h"
 
@@ -21,7 +22,7 @@ namespace {
 class Draws {
 public:
   explicit Draws(GraphOp graph) : graph(graph) {
-    auto device = graph->getAttrOfType<StringAttr>("frit.device");
+    auto device = kDeviceAttr.get(graph);
     deviceName = device ? device.getValue() : "cpu";
   }
   ~Draws() {
@@ -296,7 +297,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
       }
     }
     numSeeds += draws.areMade();
-    writeCounts(graph, "frit.random", counts);
+    writeCounts(graph, kRandomAttr, counts);
   }
 };
 } // namespace

@@ -51,8 +51,8 @@ static LogicalResult checkLimits(KernelOp kernel, const Destination &destination
              << "; compile with fewer reductions in one kernel (fusion=False)";
     }
     gpu::GPUFuncOp function = destination.find(launch.entry);
-    int64_t bytes = getListAttr(function, kTableAttr)
-                        .value_or(8 * static_cast<int64_t>(function.getNumArguments()));
+    IntegerAttr table = kTableAttr.get(function);
+    int64_t bytes = table ? table.getInt() : 8 * static_cast<int64_t>(function.getNumArguments());
     int64_t most = launch.listItems ? kMostListBytes : mostParameterBytes;
     if (bytes > most) {
       return kernel.emitError("kernel '")
@@ -75,20 +75,20 @@ struct StorageKey {
 } // namespace
 
 static StorageKey storageOfResult(LaunchOp launch, unsigned result) {
-  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
-  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
+  ArrayAttr used = launch.getBuffersAttr(),
+            known = launch->getParentOfType<GraphOp>().getBuffersAttr();
   if (!used || !known) {
     return {};
   }
   int64_t number = cast<IntegerAttr>(used[result]).getInt();
-  auto argument = cast<DictionaryAttr>(known[number]).getAs<IntegerAttr>("argument");
-  return argument ? StorageKey{StorageKey::Argument, argument.getInt()}
+  std::optional<unsigned> argument = cast<BufferAttr>(known[number]).getArgument();
+  return argument ? StorageKey{StorageKey::Argument, *argument}
                   : StorageKey{StorageKey::Buffer, number};
 }
 
 static StorageKey storageOf(Value value) {
-  while (isa_and_nonnull<ReindexOp, ReshapeOp>(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
+    value = view.getViewSource();
   }
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     return {StorageKey::Argument, argument.getArgNumber()};
@@ -103,7 +103,7 @@ static StorageKey storageOf(Value value) {
 static llvm::StringMap<llvm::SmallSet<unsigned, 4>> findSharedPointers(ModuleOp module) {
   llvm::StringMap<llvm::SmallSet<unsigned, 4>> shared;
   module.walk([&](LaunchOp launch) {
-    if (launch->hasAttr(kItemsAttr)) {
+    if (launch.getItems()) {
       return; // pointers from a table are never assumed to be distinct
     }
     SmallVector<Value> operands;
@@ -152,7 +152,7 @@ static LogicalResult emitFamily(gpu::GPUModuleOp module, const KernelProgram &pr
   if (!program.getAcross().empty()) {
     return emitGpuRowsAndColumns(module, program, desc, isInPlace);
   }
-  if (program.getKernel()->hasAttr(kListAttr)) {
+  if (program.getKernel().getList()) {
     emitGpuPointwise(module, program, desc);
     return success();
   }
@@ -212,7 +212,7 @@ public:
       return success();
     }
     auto hasSizePaths = [&](const LaunchDesc &launch) {
-      return to.find(launch.entry)->hasAttr(kSizePathsAttr);
+      return kSizePathsAttr.isOn(to.find(launch.entry));
     };
     if (llvm::any_of(ways.back().launches, hasSizePaths)) {
       for (const LaunchDesc &launch : ways.back().launches) {
@@ -266,10 +266,10 @@ private:
 /// addresses do not provably fit under its assumptions is left out.
 static LogicalResult emitWays(WaysEmitter &emitter, const KernelProgram &program,
                               const std::string &name) {
-  if (program.getKernel()->hasAttr(kListAttr)) {
+  if (program.getKernel().getList()) {
     return emitter.emit(program, name, std::nullopt);
   }
-  auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
+  ArrayAttr proposed = program.getKernel().getVariantsAttr();
   if (!proposed || fitsIn32Bits(program)) {
     return emitter.emitByPointers(program, name, std::nullopt);
   }
@@ -294,7 +294,7 @@ static LogicalResult emitKernel(KernelOp kernel, const llvm::SmallSet<unsigned, 
     return failure();
   }
   // The kernel of a list handles one chunk of a tensor, which has one dim.
-  if (!kernel->hasAttr(kListAttr)) {
+  if (!kernel.getList()) {
     program->splitUnknownDims();
   }
   program->assumeRanges();

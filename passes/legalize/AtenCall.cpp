@@ -1,5 +1,6 @@
 // Reading the arguments of an operator call.
 #include "passes/legalize/AtenCall.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -125,8 +126,7 @@ SizeExpr mlir::frit::getSizeExpr(Value integer) {
   }
   if (auto argument = dyn_cast<BlockArgument>(integer)) {
     auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp());
-    return graph ? SizeExpr(graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size"))
-                 : SizeExpr();
+    return graph ? SizeExpr(kArgumentSizeAttr.get(graph, argument.getArgNumber())) : SizeExpr();
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // Operators that torch.compile decomposes or drops before frit sees them, but that an exported
 // program keeps. Each is written like torch's own decomposition.
+#include "ir/FritAttributes.h"
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
 
@@ -211,10 +212,10 @@ static Values metadata(AtenCall &call) {
   bool holds = call.isNone(3) || (dtype && dtype.getValue() == x.dtype);
   holds &= call.isNone(1) || call.sizes(1) == x.sizes();
   auto graph = call.getOp()->getParentOfType<GraphOp>();
-  auto device = graph->getAttrOfType<StringAttr>("frit.device");
+  auto device = kDeviceAttr.get(graph);
   if (auto argument = dyn_cast<BlockArgument>(x.value)) {
-    device = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.device");
-  } else if (x.value.getDefiningOp()->hasAttr("frit.devices")) {
+    device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
+  } else if (auto made = x.value.getDefiningOp<AtenOp>(); made && made.getDevicesAttr()) {
     device = {};
   }
   auto wanted = dyn_cast<TorchEnumAttr>(arguments[4]),

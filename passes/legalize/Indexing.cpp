@@ -7,7 +7,7 @@ using Sizes = SmallVector<SizeExpr>;
 
 static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indices,
                          ArrayRef<SizeExpr> results, ArrayRef<SizeExpr> sizes, IndexCheck check,
-                         StringRef raises = "") {
+                         std::optional<IndexError> raises = std::nullopt) {
   SmallVector<SizeAttr> attrs(results.begin(), results.end());
   SmallVector<Value> values;
   for (Tensor index : indices) {
@@ -17,9 +17,7 @@ static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indic
   RankedTensorType type = getTensorType(sizes, source.type().getElementType());
   auto gather =
       GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check);
-  if (!raises.empty()) {
-    gather->setAttr("frit.raises", b.getBuilder().getStringAttr(raises));
-  }
+  gather.setRaises(raises);
   return {gather, source.dtype};
 }
 
@@ -34,7 +32,7 @@ static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeE
 
 /// Replaces one dim of the source by the dims of an index tensor.
 static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t dim, Tensor index,
-                        StringRef raises) {
+                        IndexError raises) {
   Sizes sizes = call.resultSizes(), results;
   if (!isInteger(index.dtype)) {
     call.refuse("the index is not an integer");
@@ -63,7 +61,8 @@ static Tensor gather(AtenCall &call, TensorBuilder &b) {
   for (int64_t i = 0; i < source.rank(); ++i) {
     results.push_back(i == dim ? SizeExpr::value(b.getContext(), 0) : b.dim(i));
   }
-  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative, "gather");
+  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative,
+                    IndexError::Gather);
 }
 
 // index(self, indices): index tensors are broadcast together and take the place of the first of
@@ -113,7 +112,7 @@ static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
 void mlir::frit::addIndexingRules(RuleTable &table) {
   // embedding(weight, indices, padding_idx, ...)
   table.addSingle({"aten.embedding.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), "embedding");
+    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), IndexError::Embedding);
   });
   // index_select(self, dim, index)
   table.addSingle({"aten.index_select.default"}, [](AtenCall &call, TensorBuilder &b) {
@@ -127,7 +126,8 @@ void mlir::frit::addIndexingRules(RuleTable &table) {
     }
     // Along dimension 1 eager has a loop of its own, with an error of its own.
     int64_t dim = call.dim(1, source.rank());
-    return takeAlong(call, b, source, dim, index, dim == 1 ? "index_select" : "embedding");
+    return takeAlong(call, b, source, dim, index,
+                     dim == 1 ? IndexError::IndexSelect : IndexError::Embedding);
   });
   table.addSingle({"aten.gather.default"}, gather);
   table.addSingle({"aten.index.Tensor"}, indexByTensors);

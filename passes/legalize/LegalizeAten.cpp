@@ -50,8 +50,8 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
           visit(element, facts, legalized);
         }
       }
-      writeCounts(graph, "frit.legalized", legalized);
-      writeCounts(graph, "frit.mutants", mutants);
+      writeCounts(graph, kLegalizedAttr, legalized);
+      writeCounts(graph, kMutantsAttr, mutants);
     }
   }
 

@@ -24,7 +24,7 @@ static Tensor pick(TensorBuilder &b, Tensor values, Tensor index) {
   auto type = getTensorType(index.sizes(), values.type().getElementType());
   auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, values.value, index.value, map,
                                  IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  gather.setRaises(IndexError::Target);
   return {gather, values.dtype};
 }
 
@@ -72,7 +72,7 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
   auto type = getTensorType(index.sizes(), scores.type().getElementType());
   auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value, target.safe.value,
                                  map, IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  gather.setRaises(IndexError::Target);
   Tensor picked{gather, scores.dtype};
   Tensor zero = b.constant(scores.dtype, 0);
   // By select, not by the weight: an ignored row of -inf must not become NaN.
@@ -128,7 +128,7 @@ static Values nllBackward(AtenCall &call) {
   }
   factor = b.select(target.valid, factor, b.constant(grad.dtype, 0));
   int64_t last = scores.rank() - 1;
-  target.safe = b.checkedIndex(target.safe, scores.sizes()[last], "target");
+  target.safe = b.checkedIndex(target.safe, scores.sizes()[last], IndexError::Target);
   Tensor column = b.iota(b.dim(last), scores.sizes());
   Tensor here = b.compare(TensorBuilder::Compare::EQ, column,
                           b.unsqueeze(b.broadcast(target.safe, index.sizes()), last));

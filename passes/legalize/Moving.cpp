@@ -133,7 +133,7 @@ static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
     call.refuse("the operand's strides are not known");
     return x;
   }
-  if (isa<BlockArgument>(x.value) && !call.getOp()->hasAttr(kPlacedAttr)) {
+  if (isa<BlockArgument>(x.value) && !call.getOp().getPlaced()) {
     call.refuse("it counts from the start of the caller's storage");
     return x;
   }

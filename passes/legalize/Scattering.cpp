@@ -130,7 +130,7 @@ static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
       return self;
     }
   }
-  index = b.checkedIndex(b.cast(index, DType::I64), sizes[dim], "gather", dim);
+  index = b.checkedIndex(b.cast(index, DType::I64), sizes[dim], IndexError::Gather, dim);
   Tensor hit = b.compare(Compare::EQ, b.iota(b.dim(dim), sizes), index);
   Tensor value = Operand::get(call, 3).as(b, self.dtype);
   if (value.rank() == self.rank()) {

@@ -7,8 +7,6 @@
 #include "passes/schedule/Schedule.h"
 #include "passes/schedule/ScheduleChoices.h"
 
-#include "kernel/RowsAndColumns.h"
-
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -207,7 +205,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       return signalPassFailure();
     }
     if (asked->areCounted()) {
-      graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
+      kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 
@@ -256,7 +254,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     region.setScheduleAttr(ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes),
                                              reducedRank, builder.getDictionaryAttr(parameters)));
     if (number > 0) {
-      region->setAttr(kAskedAttr, builder.getUnitAttr());
+      region.setPinned(true);
     }
     switch (best.kind) {
     case ScheduleKind::Pointwise:

@@ -46,7 +46,7 @@ struct ScheduleCpuKernelsPass : frit::impl::ScheduleCpuKernelsPassBase<ScheduleC
     }
     if (asked->areCounted()) {
       for (auto graph : module.getOps<GraphOp>()) {
-        graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
+        kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
       }
     }
   }

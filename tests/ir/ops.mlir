@@ -112,13 +112,13 @@ frit.kernel @kernel(%a: tensor<?xf32, #frit.dims<[p0]>> {frit.layout = #frit.lay
 }
 
 // CHECK-LABEL: frit.graph @padded
-// CHECK-SAME: frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>, [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
+// CHECK-SAME: variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>, [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
 // CHECK-SAME: symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">
 frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32, #frit.dims<[s1, 4]>>)
     -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
     attributes {symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>,
                            #frit.symbol<"b0", min = 2, bucket_of = "s0">, #frit.symbol<"s1", min = 2>],
-      frit.variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>,
+      variants = [#frit.variant<<pointwise, <[s0, 4]>, reduced 0, {vector = 4 : i64}>,
         [<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
   // CHECK: frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
   frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">

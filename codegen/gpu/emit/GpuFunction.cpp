@@ -2,6 +2,7 @@
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 #include "ir/Planted.h"
 
@@ -123,8 +124,8 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
                       builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
   }
   if (options.listItems) {
-    function->setAttr(
-        kTableAttr, builder.getI64IntegerAttr(static_cast<int64_t>(options.listItems * itemBytes)));
+    kTableAttr.set(function,
+                   builder.getI64IntegerAttr(static_cast<int64_t>(options.listItems * itemBytes)));
   }
   for (unsigned i = 0; i < (options.listItems ? 0 : pointers.size()); ++i) {
     function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
@@ -133,7 +134,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
     }
   }
   if (options.hasWorkspace) {
-    function.setArgAttr(inputs.size() - 1, "frit.workspace", builder.getUnitAttr());
+    kArgumentWorkspaceAttr.mark(function, inputs.size() - 1);
   }
 
   builder.setInsertionPointToStart(&function.getBody().front());

@@ -21,10 +21,6 @@
 /// rest of the code is a kernel over one chunk, with 32-bit indices.
 namespace mlir::frit {
 
-/// Marks an entry that contains both a path with vector accesses and one without, selected by sizes
-/// at run time.
-inline constexpr llvm::StringLiteral kSizePathsAttr = "frit.size_paths";
-
 class GpuFunction : public EmitterTarget {
 public:
   struct Options {
@@ -72,7 +68,7 @@ public:
   /// checks it.
   void assumeAligned(unsigned number, bool isResult, unsigned bytes);
   /// Marks the entry with kSizePathsAttr.
-  void noteSizePaths() { function->setAttr(kSizePathsAttr, builder.getUnitAttr()); }
+  void noteSizePaths() { kSizePathsAttr.mark(function); }
 
   /// Runs `body` where `condition` (null: always) holds.
   void when(Value condition, llvm::function_ref<void()> body);

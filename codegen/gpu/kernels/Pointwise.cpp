@@ -205,7 +205,7 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, unsigned u
 void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
                                   KernelDesc &desc) {
   KernelOp kernel = program.getKernel();
-  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0));
+  auto items = static_cast<uint32_t>(kernel.getList().value_or(0));
   uint32_t threads =
       items ? kThreads
             : std::clamp<uint32_t>(llvm::PowerOf2Ceil(getScheduled(kernel, "threads", kThreads)),
@@ -215,7 +215,7 @@ void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &
   if (program.getRank() != 0) {
     unsigned lane = *program.getLaneDim();
     space.emplace(program, 0, program.getRank(), lane, chooseWidth(program, lane));
-    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * kThreads * space->getWidth();
+    options.listChunk = kernel.getSweeps().value_or(1) * kThreads * space->getWidth();
   }
   GpuFunction function(module, desc.name, program, options);
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);

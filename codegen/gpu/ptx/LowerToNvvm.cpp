@@ -53,7 +53,7 @@ static void trapOnFailure(gpu::GPUModuleOp module) {
 /// attribute.
 static void passTablesByValue(gpu::GPUModuleOp module) {
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-    auto bytes = cast_or_null<IntegerAttr>(function->removeAttr(frit::kTableAttr));
+    IntegerAttr bytes = frit::kTableAttr.remove(function);
     if (!bytes) {
       continue;
     }

@@ -124,7 +124,7 @@ TEST(KernelVariants, SizesWithoutBoundHaveNarrowIndicesFirst) {
   text.replace(text.find(bound), bound.size(), "");
   text.replace(
       text.find("attributes {"), 12,
-      R"(attributes {frit.variants = [#frit.variant<<row_reduction, <[p0, 1024]>, reduced 1, {}>,
+      R"(attributes {variants = [#frit.variant<<row_reduction, <[p0, 1024]>, reduced 1, {}>,
       [<index32, sizes [2048 * p0], origin "test">]>], )");
   PtxImages images = compile(text, {90});
   const KernelDesc &kernel = images.kernels.at(0);

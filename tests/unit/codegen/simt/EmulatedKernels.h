@@ -43,7 +43,7 @@ inline void makeUnbounded(ModuleOp module) {
                                    DictionaryAttr::get(context));
     }
     Attribute variant = VariantAttr::get(context, schedule, assumptions);
-    kernel->setAttr("frit.variants", ArrayAttr::get(context, variant));
+    kernel.setVariantsAttr(ArrayAttr::get(context, variant));
   }
 }
 
