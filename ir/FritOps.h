@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/ElementOps.h"
 #include "ir/FritDialect.h"
 #include "ir/SizeExpr.h"
 

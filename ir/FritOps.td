@@ -3,6 +3,7 @@
 #define FRIT_OPS_TD
 
 include "ir/FritAttrs.td"
+include "ir/FritInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
@@ -201,7 +202,8 @@ def Frit_GuardOp : Frit_Op<"guard", [HasParent<"::mlir::frit::GraphOp">]> {
 // Views and moves
 //===----------------------------------------------------------------------===//
 
-def Frit_ReindexOp : Frit_Op<"reindex", [Pure, ViewLikeOpInterface]> {
+def Frit_ReindexOp : Frit_Op<"reindex", [Pure, ViewLikeOpInterface,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "movesElements"]>]> {
   let summary = "result[d] = operand[map(d)] where the bounds hold, else the fill";
   let description = [{
     Broadcast, permute, slice, flip, expand and constant padding. `fill` is
@@ -252,7 +254,8 @@ def Frit_UnpadOp : Frit_Op<"unpad", [Pure]> {
   let hasFolder = 1;
 }
 
-def Frit_ReshapeOp : Frit_Op<"reshape", [Pure, ViewLikeOpInterface]> {
+def Frit_ReshapeOp : Frit_Op<"reshape", [Pure, ViewLikeOpInterface,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "movesElements"]>]> {
   let summary = "same elements in row-major order under other sizes";
   let description = [{
     The number of elements of both types is provably equal. It is one operation on
@@ -292,18 +295,26 @@ def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
+def Frit_ConcatOp : Frit_Op<"concat", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, [
+        "getLoopSizes", "getElementRead", "getElementWeight", "movesElements"]>]> {
   let summary = "the concatenation of tensors along one dimension";
   let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
       "$operands `dim` $dim attr-dict `:` type($operands) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether all pieces have the same type. As a loop nest it then runs over one piece and writes
+    /// all of them at every point (x1, y1, x2, y2 of a box), so that nothing is computed only to be
+    /// selected away.
+    bool isStacked();
+  }];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
-def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
+def Frit_IotaOp : Frit_Op<"iota", [Pure, Frit_ElementOpInterface]> {
   let summary = "result[d] = value of a size expression of the indices d";
   let description = [{
     `expr` is over d0.. and symbols: the index itself, or any affine function of it.
@@ -317,7 +328,8 @@ def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
   let assemblyFormat = "$expr attr-dict `:` type($result)";
 }
 
-def Frit_RandomOp : Frit_Op<"random", [Pure]> {
+def Frit_RandomOp : Frit_Op<"random", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "getElementWeight"]>]> {
   let summary = "random bits: Philox4x32-10 of each element's index";
   let description = [{
     The key is the seed. The counter is (i / n, stream, 0), where i is the linear index of the
@@ -356,7 +368,8 @@ def Frit_ReduceKindAttr : EnumAttr<Frit_Dialect, Frit_ReduceKind, "reduce_kind">
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
+def Frit_ReduceOp : Frit_Op<"reduce", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getLoopSizes"]>]> {
   let summary = "reduces whole dimensions";
   let description = [{
     The result's dims are the operand's without `dims` (sorted, distinct).
@@ -413,7 +426,9 @@ def Frit_IndexErrorAttr : EnumAttr<Frit_Dialect, Frit_IndexError, "index_error">
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
+def Frit_GatherOp : Frit_Op<"gather", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, [
+        "getElementRead", "getElementWeight", "movesElements"]>]> {
   let summary = "result[d] = source[map(d, v)], v being index tensors read at d";
   let description = [{
     Every index tensor is i64 and has the result's sizes (a reindex broadcasts it if

@@ -26,7 +26,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
         if (isa<YieldOp>(user)) {
           return true;
         }
-        if (isView(user) || isa<ConcatOp, GatherOp>(user)) {
+        if (movesElements(user)) {
           stack.push_back(user->getResult(0));
         }
       }

@@ -1,6 +1,7 @@
 // In a graph on a GPU the host knows the value of a 0-d CPU tensor: kernels get it as a scalar
 // argument.
 #include "ir/FritAttributes.h"
+#include "passes/LoopNests.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,8 +47,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
       return;
     }
     auto computes = [](OpOperand &use) {
-      return isa<arith::ArithDialect, math::MathDialect>(use.getOwner()->getDialect()) ||
-             isView(use.getOwner()) || isa<ConcatOp, ReduceOp, GatherOp>(use.getOwner());
+      return isFusible(use.getOwner()) && getElementRead(use) != ElementRead::Once;
     };
     // A tensor that the graph overwrites does not have a single value.
     bool isWritten =

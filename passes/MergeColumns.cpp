@@ -92,7 +92,7 @@ private:
             behind.contains(reduce.getOperand())) {
           return false;
         }
-      } else if (isa<GatherOp, ConcatOp>(op)) {
+      } else if (readsElsewhere(&op)) {
         return false;
       }
     }
