@@ -255,11 +255,9 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
             source.push_back(index[*dim]);
             continue;
           }
-          auto at = SizeExpr(result).evaluate([&](StringRef name) -> std::optional<int64_t> {
-            unsigned dim;
-            if (name.size() > 1 && name[0] == 'd' && !name.drop_front().getAsInteger(10, dim) &&
-                dim < index.size()) {
-              return index[dim];
+          auto at = SizeExpr(result).evaluate([&](SizeSymbolAttr name) -> std::optional<int64_t> {
+            if (name.isDim() && name.getPosition() < index.size()) {
+              return index[name.getPosition()];
             }
             auto symbol = samples.symbol(name);
             return symbol ? std::optional((*symbol)[sample]) : std::nullopt;

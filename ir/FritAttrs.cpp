@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -50,6 +51,43 @@ static LogicalResult checkAtLeast(EmitError emitError, StringRef field, int64_t 
              ? success()
              : emitError() << field << " is " << value << ", at least " << least << " is expected";
 }
+
+/// A letter and a number stand for a dim, a parameter or a value.
+SizeSymbolAttr SizeSymbolAttr::get(MLIRContext *context, StringRef name) {
+  SizeSymbolKind kind = llvm::StringSwitch<SizeSymbolKind>(name.take_front())
+                            .Case("d", SizeSymbolKind::Dim)
+                            .Case("p", SizeSymbolKind::Parameter)
+                            .Case("v", SizeSymbolKind::Value)
+                            .Default(SizeSymbolKind::Graph);
+  unsigned position = 0;
+  if (kind != SizeSymbolKind::Graph && name.drop_front().getAsInteger(10, position)) {
+    kind = SizeSymbolKind::Graph;
+    position = 0;
+  }
+  return Base::get(context, kind, position, name);
+}
+
+SizeSymbolAttr SizeSymbolAttr::dim(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Dim, position, ("d" + Twine(position)).str());
+}
+
+SizeSymbolAttr SizeSymbolAttr::parameter(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Parameter, position, ("p" + Twine(position)).str());
+}
+
+SizeSymbolAttr SizeSymbolAttr::value(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Value, position, ("v" + Twine(position)).str());
+}
+
+Attribute SizeSymbolAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  if (parser.parseLess() || parser.parseKeyword(&name) || parser.parseGreater()) {
+    return {};
+  }
+  return get(parser.getContext(), name);
+}
+
+void SizeSymbolAttr::print(AsmPrinter &printer) const { printer << '<' << getName() << '>'; }
 
 LogicalResult BufferAttr::verify(EmitError emitError, BufferKind kind,
                                  std::optional<unsigned> argument, SizeAttr) {

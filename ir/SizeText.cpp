@@ -17,8 +17,8 @@ static void printTerm(llvm::raw_ostream &os, uint64_t magnitude, ArrayAttr monom
       os << " * ";
     }
     needsStar = true;
-    if (auto name = dyn_cast<StringAttr>(atom)) {
-      os << name.getValue();
+    if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+      os << symbol.getName();
       continue;
     }
     auto call = cast<SizeCallAttr>(atom);

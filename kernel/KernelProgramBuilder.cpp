@@ -1,8 +1,6 @@
 // Makes the nodes for values at indices.
 #include "kernel/KernelProgramBuilder.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -212,11 +210,9 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
 
 /// Adds the checked indices (`v<k>`) in the node's expression to its operands.
 void KernelProgramBuilder::addIndexOperands(Node &node) {
-  node.expr.forEachSymbol([&](StringRef name) {
-    unsigned id;
-    if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id) &&
-        !llvm::is_contained(node.operands, id)) {
-      node.operands.push_back(id);
+  node.expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+    if (symbol.isValue() && !llvm::is_contained(node.operands, symbol.getPosition())) {
+      node.operands.push_back(symbol.getPosition());
     }
   });
 }
@@ -410,7 +406,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
                                                             : dimension;
       check.bounds = unpackGuards(request.guards);
       known = checks[key] = add(std::move(check));
-      program.facts.setExtent("v" + std::to_string(*known), sizes[dimension]);
+      program.facts.setExtent(SizeSymbolAttr::value(context, *known), sizes[dimension]);
     }
     values.push_back(SizeExpr::value(context, *known));
   }

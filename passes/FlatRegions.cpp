@@ -81,8 +81,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   llvm::StringMap<SizeExpr> names;
   for (SizeExpr size : sizes) {
     size.forEachSymbol([&](StringRef name) {
-      names.try_emplace(name,
-                        SizeExpr::symbol(region.getContext(), "p" + std::to_string(names.size())));
+      names.try_emplace(name, SizeExpr::parameter(region.getContext(), names.size()));
     });
     formula.shape += size.substitute(names).str() + ",";
   }

@@ -180,8 +180,8 @@ private:
   std::optional<std::pair<SizeExpr, SizeExpr>> endsOf(SizeExpr index, ArrayRef<SizeExpr> sizes) {
     SizeExpr least = index, most = index;
     for (auto [dim, extent] : llvm::enumerate(sizes)) {
-      std::string name = SizeExpr::dim(context, dim).str();
-      auto high = most.splitLinear(name), low = least.splitLinear(name);
+      SizeSymbolAttr symbol = SizeSymbolAttr::dim(context, dim);
+      auto high = most.splitLinear(symbol), low = least.splitLinear(symbol);
       if (!high || !low) {
         return std::nullopt;
       }
@@ -209,7 +209,7 @@ private:
       if (!least || *least < 1) {
         return; // an empty view reads nothing
       }
-      indices.setExtent(SizeExpr::dim(context, dim).str(), size);
+      indices.setExtent(SizeSymbolAttr::dim(context, dim), size);
     }
     for (auto [index, size] : llvm::zip_equal(view.getMap().getResults(), getSizes(from))) {
       auto ends = endsOf(index, sizes);

@@ -134,20 +134,16 @@ std::optional<LayoutAttr> mlir::frit::getViewLayout(ReindexOp view, LayoutAttr o
   }
   SmallVector<SizeAttr> strides;
   for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
-    std::string name = ("d" + Twine(dim)).str();
-    if (!address.contains(name)) {
+    SizeSymbolAttr symbol = SizeSymbolAttr::dim(context, dim);
+    if (!address.contains(symbol)) {
       strides.push_back(zero);
       continue;
     }
-    auto split = address.splitLinear(name);
+    auto split = address.splitLinear(symbol);
     if (!split) {
       return std::nullopt;
     }
-    bool product = false;
-    split->first.forEachSymbol([&](StringRef symbol) {
-      unsigned position;
-      product |= symbol[0] == 'd' && !symbol.drop_front().getAsInteger(10, position);
-    });
+    bool product = split->first.anySymbol([](SizeSymbolAttr other) { return other.isDim(); });
     // torch has no negative strides, so a flip is not a view there.
     if (product || (split->first.getConstant() && *split->first.getConstant() < 0)) {
       return std::nullopt;

@@ -65,7 +65,8 @@ public:
     // The bucket's value covers the logical size only if the size grows with its symbols.
     for (auto [coefficient, monomial] :
          llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
-      bool symbols = llvm::all_of(monomial, [](Attribute atom) { return isa<StringAttr>(atom); });
+      bool symbols =
+          llvm::all_of(monomial, [](Attribute atom) { return isa<SizeSymbolAttr>(atom); });
       if (!symbols || (coefficient < 0 && !monomial.empty())) {
         return size;
       }
@@ -89,8 +90,8 @@ private:
          llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
       int64_t term = coefficient;
       for (Attribute atom : monomial) {
-        if (auto name = dyn_cast<StringAttr>(atom)) {
-          auto known = divisors.find(name.getValue());
+        if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+          auto known = divisors.find(symbol.getName());
           term *= known == divisors.end() ? 1 : known->second;
         }
       }

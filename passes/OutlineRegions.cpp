@@ -21,21 +21,16 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Index variables of maps (d0.., v0..) are not parameters.
-static bool isParameter(StringRef symbol) {
-  unsigned position;
-  return !((symbol[0] == 'd' || symbol[0] == 'v') &&
-           !symbol.drop_front().getAsInteger(10, position));
-}
-
 namespace {
 /// Symbols of a region in the order of their first occurrence.
 class ParameterCollector {
 public:
   ParameterCollector() {
     walker.addWalk([this](SizeAttr size) {
-      SizeExpr(size).forEachSymbol([this](StringRef name) {
-        if (isParameter(name) && !numbers.contains(name)) {
+      SizeExpr(size).forEachSymbol([this](SizeSymbolAttr symbol) {
+        // Index variables of maps (d0.., v0..) are not parameters.
+        StringRef name = symbol.getName();
+        if (symbol.isUniform() && !numbers.contains(name)) {
           numbers[name] = names.size();
           names.push_back(name.str());
         }
@@ -322,8 +317,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       }
     }
     for (auto [i, name] : llvm::enumerate(collector.names)) {
-      std::string parameter = "p" + std::to_string(i);
-      renaming[name] = SizeExpr::symbol(context, parameter);
+      SizeSymbolAttr parameter = SizeSymbolAttr::parameter(context, i);
+      renaming[name] = SizeExpr::symbol(parameter);
       SymbolAttr fact = facts.lookup(name);
       symbols.push_back(
           fact ? SymbolAttr::get(context, parameter, fact.getMin(), fact.getMax(), std::nullopt,

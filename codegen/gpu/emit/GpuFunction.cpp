@@ -61,8 +61,7 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
       // An index that was read from memory may have any value in its range, so its address is
       // bounded by the span from the first to the last element of the tensor. That span also bounds
       // addresses with quotients.
-      bool spans = false;
-      node.expr.forEachSymbol([&](StringRef name) { spans |= name.starts_with("v"); });
+      bool spans = node.expr.anySymbol([](SizeSymbolAttr symbol) { return symbol.isValue(); });
       bool divides = false;
       forEachQuotient(node.expr, [&](SizeExpr, SizeExpr, SizeExpr) { divides = true; });
       auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[node.argument]);

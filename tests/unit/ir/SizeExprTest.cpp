@@ -83,8 +83,8 @@ TEST_F(Sizes, FactsDecideDivisions) {
   SizeFacts facts(&context);
   facts.setRange("s0", 2, std::nullopt);
   facts.setRange("s1", 1, 100);
-  facts.setExtent("d0", parse("s1"));
-  facts.setExtent("d1", parse("s0"));
+  facts.setExtent(SizeSymbolAttr::dim(&context, 0), parse("s1"));
+  facts.setExtent(SizeSymbolAttr::dim(&context, 1), parse("s0"));
   auto simplified = [&](StringRef text) { return facts.simplify(parse(text)).str(); };
   EXPECT_EQ(simplified("floordiv(d0 * s0 + d1, s0)"), "d0");
   EXPECT_EQ(simplified("mod(d0 * s0 + d1, s0)"), "d1");
@@ -213,7 +213,7 @@ TEST_F(RandomSizes, NothingChangesValues) {
       int64_t extent = *extents[i].evaluate([&](StringRef name) { return lookup(name); });
       empty |= extent <= 0;
       assignment[names[3 + i]] = extent > 0 ? random() % extent : 0;
-      facts.setExtent(names[3 + i], extents[i]);
+      facts.setExtent(SizeSymbolAttr::get(&context, names[3 + i]), extents[i]);
       ranges += names[3 + i].str() + " < " + extents[i].str() + " ";
     }
     if (empty) {
