@@ -51,12 +51,12 @@ static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t
 
 // gather(self, dim, index)
 static Tensor gather(AtenCall &call, TensorBuilder &b) {
-  Tensor source = call.tensor(0), index = b.cast(call.tensor(2), DType::I64);
+  Tensor source = call.tensor("self"), index = b.cast(call.tensor("index"), DType::I64);
   if (source.rank() == 0 || index.rank() != source.rank()) {
     call.refuse("a gather of a scalar");
     return source;
   }
-  int64_t dim = call.dim(1, source.rank());
+  int64_t dim = call.dim("dim", source.rank());
   Sizes results;
   for (int64_t i = 0; i < source.rank(); ++i) {
     results.push_back(i == dim ? SizeExpr::value(b.getContext(), 0) : b.dim(i));
@@ -68,8 +68,8 @@ static Tensor gather(AtenCall &call, TensorBuilder &b) {
 // index(self, indices): index tensors are broadcast together and take the place of the first of
 // them, or come first if another dim is between them.
 static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
-  Tensor source = call.tensor(0);
-  SmallVector<Tensor> indices = call.tensorList(1), present;
+  Tensor source = call.tensor("self");
+  SmallVector<Tensor> indices = call.tensorList("indices"), present;
   SmallVector<int64_t> places;
   Sizes common;
   for (auto [i, index] : llvm::enumerate(indices)) {
@@ -112,11 +112,12 @@ static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
 void mlir::frit::addIndexingRules(RuleTable &table) {
   // embedding(weight, indices, padding_idx, ...)
   table.addSingle({"aten.embedding.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), IndexError::Embedding);
+    return takeAlong(call, b, call.tensor("weight"), 0, call.tensor("indices"),
+                     IndexError::Embedding);
   });
   // index_select(self, dim, index)
   table.addSingle({"aten.index_select.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor source = call.tensor(0), index = call.tensor(2);
+    Tensor source = call.tensor("self"), index = call.tensor("index");
     if (source.rank() == 0) {
       call.refuse("a selection from a scalar");
       return source;
@@ -125,7 +126,7 @@ void mlir::frit::addIndexingRules(RuleTable &table) {
       index = b.unsqueeze(index, 0);
     }
     // Along dimension 1 eager has a loop of its own, with an error of its own.
-    int64_t dim = call.dim(1, source.rank());
+    int64_t dim = call.dim("dim", source.rank());
     return takeAlong(call, b, source, dim, index,
                      dim == 1 ? IndexError::IndexSelect : IndexError::Embedding);
   });
