@@ -1,5 +1,6 @@
 #include "codegen/CompiledKernels.h"
 
+#include "ir/FritAttributes.h"
 #include "mlir/IR/Threading.h"
 
 using namespace mlir;

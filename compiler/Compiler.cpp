@@ -13,6 +13,7 @@
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 #include "import/Importer.h"
+#include "ir/FritAttributes.h"
 #include "ir/SourceLines.h"
 
 #include "compiler/PlanValidator.h"

@@ -113,8 +113,9 @@ LogicalResult PlanWriter::writeGuards() {
     guard->holds = reg;
     emitCondition(assumption, openSizeProgram(), reg);
     for (auto [number, symbol] : llvm::enumerate(builder.plan.symbols)) {
+      auto name = SizeSymbolAttr::get(graph.getContext(), symbol->name);
       if (llvm::any_of(assumption.getSizes(),
-                       [&](SizeAttr size) { return SizeExpr(size).contains(symbol->name); })) {
+                       [&](SizeAttr size) { return SizeExpr(size).contains(name); })) {
         guard->symbols.push_back(number);
       }
     }

@@ -17,11 +17,9 @@ using namespace mlir::frit;
 using format::Op;
 
 bool PlanWriter::isUnbacked(SizeExpr size) {
-  bool found = false;
-  size.forEachSymbol([&](StringRef name) {
-    found |= unbackedSymbols.contains(StringAttr::get(size.getContext(), name));
+  return size.anySymbol([&](StringRef name) {
+    return unbackedSymbols.contains(StringAttr::get(size.getContext(), name));
   });
-  return found;
 }
 
 uint32_t PlanWriter::openProgram() {

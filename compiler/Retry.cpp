@@ -1,6 +1,7 @@
 #include "compiler/Retry.h"
 
 #include "codegen/Codegen.h"
+#include "ir/FritAttributes.h"
 #include "ir/FritOps.h"
 
 namespace frit {

@@ -2,6 +2,7 @@
 // mutation becomes a plain call whose extra results are the mutated operands; the rest cannot run
 // without Python and is an error.
 #include "import/GraphImporter.h"
+#include "ir/FritAttributes.h"
 
 using namespace mlir;
 using namespace mlir::frit;

@@ -2,6 +2,7 @@
 // expression treats as one, and dependence masks.
 #include "kernel/KernelProgram.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 
 #include "llvm/ADT/BitVector.h"

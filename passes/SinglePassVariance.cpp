@@ -105,7 +105,7 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
       OpBuilder builder(reduce);
       auto once = ReduceOp::create(builder, reduce.getLoc(), reduce.getType(),
                                    ReduceKind::Deviations, x, reduce.getDims(), false);
-      if (Attribute which = kOperatorAttr.get(reduce)) {
+      if (IntegerAttr which = kOperatorAttr.get(reduce)) {
         kOperatorAttr.set(once, which);
       }
       reduce.replaceAllUsesWith(once.getResult());

@@ -14,6 +14,7 @@
 #include "codegen/cpu/JoinImages.h"
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

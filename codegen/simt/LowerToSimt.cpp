@@ -113,7 +113,7 @@ private:
     for (BlockArgument argument : body->getArguments()) {
       Type type = argument.getType();
       Value value;
-      if (kArgumentWorkspaceAttr.isOn(kernel, argument.getArgNumber())) {
+      if (frit::kArgumentWorkspaceAttr.isOn(kernel, argument.getArgNumber())) {
         value = field(context, kWorkspace, type);
       } else if (isa<LLVM::LLVMPointerType>(type)) {
         value = field(pointers, 8 * numPointers++, type);

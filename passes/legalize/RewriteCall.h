@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/FritAttributes.h"
 #include "passes/legalize/AtenCall.h"
 
 #include <map>

@@ -1,5 +1,6 @@
 // Summarises every region for `listSchedules` and gives it the first schedule of the list, or the
 // one that the option `choices` asks for.
+#include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"

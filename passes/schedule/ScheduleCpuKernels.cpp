@@ -1,5 +1,6 @@
 // Kernels get their CPU schedules when they are outlined: a schedule depends on addresses, which
 // the flat program of a kernel knows, and equal regions are one kernel by then.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 #include "passes/schedule/CpuSchedule.h"
 #include "passes/schedule/ScheduleChoices.h"

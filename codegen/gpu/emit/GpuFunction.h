@@ -2,6 +2,7 @@
 
 #include "codegen/Codegen.h"
 #include "codegen/Emitter.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

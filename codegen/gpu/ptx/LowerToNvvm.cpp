@@ -5,6 +5,7 @@
 
 #include "codegen/gpu/ptx/LowerToNvvm.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
