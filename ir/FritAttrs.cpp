@@ -79,16 +79,6 @@ SizeSymbolAttr SizeSymbolAttr::value(MLIRContext *context, unsigned position) {
   return Base::get(context, SizeSymbolKind::Value, position, ("v" + Twine(position)).str());
 }
 
-Attribute SizeSymbolAttr::parse(AsmParser &parser, Type) {
-  StringRef name;
-  if (parser.parseLess() || parser.parseKeyword(&name) || parser.parseGreater()) {
-    return {};
-  }
-  return get(parser.getContext(), name);
-}
-
-void SizeSymbolAttr::print(AsmPrinter &printer) const { printer << '<' << getName() << '>'; }
-
 LogicalResult BufferAttr::verify(EmitError emitError, BufferKind kind,
                                  std::optional<unsigned> argument, SizeAttr) {
   if ((kind == BufferKind::Argument) != argument.has_value()) {
