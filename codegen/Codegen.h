@@ -117,12 +117,8 @@ struct CpuImage {
   KernelCounts counts;
 };
 
-/// Set by the generators below on a kernel for which they fail. A kernel that already has it fails
-/// too.
-inline constexpr llvm::StringLiteral kRefusedAttr = "frit.refused";
-
 /// Compiles every frit.kernel of the module, which is not changed. Fails with a diagnostic per
-/// kernel.
+/// kernel, and sets `kRefusedAttr` on it; a kernel that already has the attribute fails too.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
 
 /// Clears the process's cache of compiled kernels.

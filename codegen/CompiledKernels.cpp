@@ -1,5 +1,6 @@
 #include "codegen/CompiledKernels.h"
 
+#include "ir/FritAttributes.h"
 #include "mlir/IR/Threading.h"
 
 using namespace mlir;
@@ -113,7 +114,7 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
   std::vector<char> refused(kernels.size());
   parallelForEach(context, order, [&](size_t number) {
     KernelOp kernel = kernels[number];
-    if (kernel->hasAttr(kRefusedAttr)) {
+    if (kRefusedAttr.isOn(kernel)) {
       kernel.emitError("kernel '") << kernel.getSymName() << "' fails, as was asked";
       refused[number] = true;
       return;
@@ -123,7 +124,7 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
   bool areMade = true;
   for (auto [kernel, isRefused] : llvm::zip_equal(kernels, refused)) {
     if (isRefused) {
-      kernel->setAttr(kRefusedAttr, UnitAttr::get(context));
+      kRefusedAttr.mark(kernel);
       areMade = false;
     }
   }

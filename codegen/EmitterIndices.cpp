@@ -11,16 +11,10 @@ bool Emitter::varies(Frame &frame, SizeExpr expr) {
   if (!frame.laneDim || frame.lanes == 1) {
     return false;
   }
-  bool result = false;
-  expr.forEachSymbol([&](StringRef name) {
-    unsigned position;
-    if (name.drop_front().getAsInteger(10, position)) {
-      return;
-    }
-    result |= name[0] == 'd' && position == *frame.laneDim;
-    result |= name[0] == 'v' && (program[position].dims >> *frame.laneDim & 1);
+  return expr.anySymbol([&](SizeSymbolAttr symbol) {
+    return symbol.isDim(*frame.laneDim) ||
+           (symbol.isValue() && (program[symbol.getPosition()].dims >> *frame.laneDim & 1));
   });
-  return result;
 }
 
 /// Whether an expression grows by 0 or 1 from each lane to the next.
@@ -114,10 +108,9 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
       b = splat(loc, b, frame.lanes);
     }
   };
-  auto symbolValue = [&](StringRef name) -> Value {
-    unsigned position = 0;
-    bool numbered = !name.drop_front().getAsInteger(10, position);
-    if (name[0] == 'd' && numbered) {
+  auto symbolValue = [&](SizeSymbolAttr symbol) -> Value {
+    unsigned position = symbol.getPosition();
+    if (symbol.isDim()) {
       Value first = frame.dims[position];
       if (!asVector || frame.laneDim != position || frame.lanes == 1) {
         return first;
@@ -130,23 +123,21 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
       Value step = arith::ConstantOp::create(builder, loc, DenseIntElementsAttr::get(type, steps));
       return arith::AddIOp::create(builder, loc, splat(frame, first), step);
     }
-    if (name[0] == 'v' && numbered) {
+    if (symbol.isValue()) {
       Value index = value(frame, position);
       Type type =
           isa<VectorType>(index.getType()) ? getLanesType(indexType, frame.lanes) : indexType;
       return index.getType() == type ? index
                                      : Value(arith::TruncIOp::create(builder, loc, type, index));
     }
-    return target.getParameter(builder, name);
+    return target.getParameter(builder, symbol.getName());
   };
   auto scopeOf = [&](ArrayAttr monomial) {
     SizeExpr term(SizeAttr::get(expr.getContext(), {1}, {monomial}));
     if (varies(frame, term)) {
       return 2;
     }
-    bool dims = false;
-    term.forEachSymbol([&](StringRef name) { dims |= name[0] == 'd' || name[0] == 'v'; });
-    return dims ? 1 : 0;
+    return term.anySymbol([](SizeSymbolAttr symbol) { return !symbol.isUniform(); }) ? 1 : 0;
   };
   SizeAttr attr = expr;
   Value sum;
@@ -158,8 +149,8 @@ Value Emitter::polynomial(Frame &frame, SizeExpr expr, ArrayRef<Value> values, b
       Value term;
       for (Attribute atom : monomial) {
         Value factor;
-        if (auto name = dyn_cast<StringAttr>(atom)) {
-          factor = symbolValue(name.getValue());
+        if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+          factor = symbolValue(symbol);
         } else {
           auto call = cast<SizeCallAttr>(atom);
           SizeExpr left = call.getLhs(), right = call.getRhs();

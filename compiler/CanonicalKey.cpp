@@ -5,6 +5,7 @@
 
 #include "compiler/CanonicalKey.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/FritOps.h"
 #include "ir/SizeExpr.h"
 #include "runtime/artifact/Artifact.h"
@@ -21,7 +22,9 @@ using namespace mlir::frit;
 
 namespace {
 /// Attributes that only record how the program was written.
-bool isRemark(StringRef name) { return name == "frit.legalized" || name == "frit.mutants"; }
+bool isRemark(StringRef name) {
+  return name == kLegalizedAttr.getName() || name == kMutantsAttr.getName();
+}
 
 class Writer {
 public:

@@ -13,6 +13,7 @@
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 #include "import/Importer.h"
+#include "ir/FritAttributes.h"
 #include "ir/SourceLines.h"
 
 #include "compiler/PlanValidator.h"
@@ -171,7 +172,7 @@ private:
     if (llvm::StringRef text = options.failAt; text.consume_front("kernel:")) {
       for (auto kernel : module.getOps<mlir::frit::KernelOp>()) {
         if (kernel.getSymName().contains(text)) {
-          kernel->setAttr(mlir::frit::kRefusedAttr, UnitAttr::get(&context));
+          mlir::frit::kRefusedAttr.mark(kernel);
         }
       }
     }

@@ -3,6 +3,7 @@
 // elements.
 
 #include "compiler/PlanWriter.h"
+#include "ir/FritAttributes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
@@ -29,7 +30,7 @@ void PlanWriter::findBuckets() {
 }
 
 void PlanWriter::useAskedBuckets() {
-  if (auto choices = graph->getAttrOfType<ArrayAttr>("frit.bucketed")) {
+  if (auto choices = kBucketedAttr.get(graph)) {
     for (auto choice : choices.getAsRange<DictionaryAttr>()) {
       if (choice.getAs<BoolAttr>("asked").getValue()) {
         useBucket(choice.getAs<StringAttr>("bucket").getValue());
@@ -57,7 +58,7 @@ std::optional<uint32_t> PlanWriter::useBucket(StringRef name) {
 }
 
 void PlanWriter::countPads() {
-  auto pads = graph->getAttrOfType<ArrayAttr>("frit.padded_elements");
+  auto pads = kPaddedElementsAttr.get(graph);
   SizeExpr padded = SizeExpr::constant(graph.getContext(), 0), logical = padded;
   for (auto pad : pads ? pads.getAsRange<DimsAttr>()
                        : ArrayAttr::get(graph.getContext(), {}).getAsRange<DimsAttr>()) {
@@ -104,13 +105,13 @@ void PlanWriter::noteGain(SizeExpr bytes, const llvm::StringMap<SizeExpr> &symbo
   if (!seen || *seen < kGainingBytes) {
     return;
   }
-  NamedAttrList gains(graph->getAttrOfType<DictionaryAttr>("frit.warm_bytes"));
+  NamedAttrList gains(kWarmBytesAttr.get(graph));
   for (StringRef symbol : symbols.keys()) {
     auto before = dyn_cast_or_null<IntegerAttr>(gains.get(symbol));
     int64_t sum = *seen + (before ? before.getInt() : 0);
     gains.set(symbol, IntegerAttr::get(IntegerType::get(graph.getContext(), 64), sum));
   }
-  graph->setAttr("frit.warm_bytes", gains.getDictionary(graph.getContext()));
+  kWarmBytesAttr.set(graph, gains.getDictionary(graph.getContext()));
 }
 
 uint32_t PlanWriter::capacityRegister(SizeExpr bytes) {

@@ -4,6 +4,7 @@
 #include "compiler/PlanWriter.h"
 
 #include "ir/AtenSchemas.h"
+#include "ir/FritAttributes.h"
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 
@@ -100,8 +101,7 @@ int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
     auto number = use.getOperandNumber();
     bool isReturned = isa<ReturnOp>(use.getOwner());
     bool isSeen = isReturned && (firstKept < 0 || number < firstKept);
-    auto promised =
-        isReturned ? graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") : LayoutAttr();
+    auto promised = isReturned ? kResultLayoutAttr.get(graph, number) : LayoutAttr();
     forUser &= isSeen && (!promised || promised == layout);
     forOperators &= isReturned || isa<AtenOp>(use.getOwner());
   }
@@ -181,7 +181,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   // Where the results have a list is known from the schema or, without one, from the importer. In a
   // schema with one list, all results that are not taken by the others are its items.
   auto schema = AtenSchema::lookup(op.getOpName());
-  auto lengths = op->getAttrOfType<DenseI64ArrayAttr>("frit.result_lists");
+  DenseI64ArrayAttr lengths = op.getResultListsAttr();
   size_t returns = schema    ? schema->returns.size()
                    : lengths ? lengths.size() - mutatedCount
                              : results.size();

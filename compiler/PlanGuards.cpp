@@ -4,6 +4,7 @@
 // kernel's tensors at its launch.
 
 #include "compiler/PlanWriter.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/ShapeGuards.h"
 
@@ -83,7 +84,7 @@ LogicalResult PlanWriter::writeGuards() {
       guard->kind = format::GuardKind::Aligned;
       unsigned argument = assumption.getOperands()[0];
       int64_t bytes = *SizeExpr(assumption.getSizes()[0]).getConstant();
-      if (graph.getArgAttr(argument, "frit.constant") ||
+      if (kArgumentConstantAttr.isOn(graph, argument) ||
           !llvm::isPowerOf2_64(static_cast<uint64_t>(bytes)) || bytes > 4096) {
         return error(*op) << "an address can be asked to be a multiple of a power of two up to "
                              "4096 bytes, and only that of an argument";
@@ -112,8 +113,9 @@ LogicalResult PlanWriter::writeGuards() {
     guard->holds = reg;
     emitCondition(assumption, openSizeProgram(), reg);
     for (auto [number, symbol] : llvm::enumerate(builder.plan.symbols)) {
+      auto name = SizeSymbolAttr::get(graph.getContext(), symbol->name);
       if (llvm::any_of(assumption.getSizes(),
-                       [&](SizeAttr size) { return SizeExpr(size).contains(symbol->name); })) {
+                       [&](SizeAttr size) { return SizeExpr(size).contains(name); })) {
         guard->symbols.push_back(number);
       }
     }

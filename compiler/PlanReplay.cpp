@@ -1,7 +1,7 @@
 #include "compiler/PlanReplay.h"
 
 #include "compiler/PlanValidator.h"
-#include "ir/InPlaceStores.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,7 +39,7 @@ LogicalResult PlanReplay::readArguments() {
   size_t input = 0, constant = 0;
   for (BlockArgument argument : graph.getBody().getArguments()) {
     unsigned number = argument.getArgNumber();
-    bool isConstant = static_cast<bool>(graph.getArgAttr(number, "frit.constant"));
+    bool isConstant = kArgumentConstantAttr.isOn(graph, number);
     std::string by = nameOf(argument);
     if (isConstant ? constant >= plan.constants.size() : input >= plan.inputs.size()) {
       return fail(by, "the plan has no such input");
@@ -226,7 +226,7 @@ LogicalResult PlanReplay::visitStore(StoreOp store) {
     return fail(by, "which is no argument");
   }
   Place place = registers[argumentRegisters[argument]].place;
-  if (isInPlace(store)) {
+  if (store.getInPlace()) {
     // An earlier step has written it there. Whether it is still there at the end is checked at the
     // end.
     if (target != base) {
@@ -306,7 +306,7 @@ Sampled PlanReplay::valueOf(Value scalar) {
     return samples.reg(known->second.reg).value_or(Sampled(kSomeNumber));
   }
   if (auto argument = dyn_cast<BlockArgument>(scalar)) {
-    auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
+    auto size = kArgumentSizeAttr.get(graph, argument.getArgNumber());
     return size ? samples.of(size) : Sampled(kSomeNumber);
   }
   Operation *op = scalar.getDefiningOp();

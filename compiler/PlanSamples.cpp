@@ -1,4 +1,5 @@
 #include "compiler/PlanSamples.h"
+#include "ir/FritAttributes.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -184,7 +185,7 @@ void PlanSamples::readInputs(GraphOp graph) {
   }
   unsigned number = 0;
   for (BlockArgument argument : graph.getBody().getArguments()) {
-    if (graph.getArgAttr(argument.getArgNumber(), "frit.constant") ||
+    if (kArgumentConstantAttr.isOn(graph, argument.getArgNumber()) ||
         number >= plan.inputs.size()) {
       continue;
     }
@@ -196,7 +197,7 @@ void PlanSamples::readInputs(GraphOp graph) {
     if (target >= ints.size() || ints[target]) {
       continue;
     }
-    auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
+    auto size = kArgumentSizeAttr.get(graph, argument.getArgNumber());
     define(target, isInt && size ? of(size) : Sampled(kSomeNumber));
   }
   if (plan.size_program != kNoRegister) {

@@ -17,11 +17,9 @@ using namespace mlir::frit;
 using format::Op;
 
 bool PlanWriter::isUnbacked(SizeExpr size) {
-  bool found = false;
-  size.forEachSymbol([&](StringRef name) {
-    found |= unbackedSymbols.contains(StringAttr::get(size.getContext(), name));
+  return size.anySymbol([&](StringRef name) {
+    return unbackedSymbols.contains(StringAttr::get(size.getContext(), name));
   });
-  return found;
 }
 
 uint32_t PlanWriter::openProgram() {
@@ -74,7 +72,6 @@ uint32_t PlanWriter::sizeRegister(SizeExpr size) {
 }
 
 uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
-  MLIRContext *context = size.getContext();
   std::optional<uint32_t> sum;
   for (auto [coefficient, monomial] :
        llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
@@ -84,8 +81,8 @@ uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
     }
     for (Attribute atom : monomial) {
       uint32_t factor;
-      if (auto name = dyn_cast<StringAttr>(atom)) {
-        factor = sizeRegister(SizeExpr::symbol(context, name.getValue()));
+      if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+        factor = sizeRegister(SizeExpr::symbol(symbol));
       } else {
         auto call = cast<SizeCallAttr>(atom);
         Op op = call.getFunction() == SizeFunction::FloorDiv ? Op::FloorDiv

@@ -1,6 +1,7 @@
 // Tensor registers of a plan and the lifetime of their storage.
 
 #include "compiler/PlanWriter.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
@@ -61,15 +62,15 @@ format::Device PlanWriter::deviceOf(Value root) {
   if (builder.plan.target != format::Target::Gpu) {
     return format::Device::Cpu;
   }
-  auto traced = graph->getAttrOfType<StringAttr>("frit.device");
+  auto traced = kDeviceAttr.get(graph);
   if (!traced || !traced.getValue().starts_with("cuda")) {
     return format::Device::Cuda;
   }
   StringAttr device;
   if (auto argument = dyn_cast<BlockArgument>(root)) {
-    device = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.device");
-  } else if (auto devices = root.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.devices")) {
-    device = dyn_cast<StringAttr>(devices[cast<OpResult>(root).getResultNumber()]);
+    device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
+  } else if (auto call = root.getDefiningOp<AtenOp>(); call && call.getDevicesAttr()) {
+    device = dyn_cast<StringAttr>(call.getDevicesAttr()[cast<OpResult>(root).getResultNumber()]);
   }
   return device && device.getValue().starts_with("cpu") ? format::Device::Cpu
                                                         : format::Device::Cuda;
@@ -107,8 +108,7 @@ SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {
       Operation *user = use.getOwner();
       if (auto op = dyn_cast<ReturnOp>(user)) {
         unsigned number = use.getOperandNumber();
-        auto promised =
-            op->getParentOfType<GraphOp>().getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+        auto promised = kResultLayoutAttr.get(op->getParentOfType<GraphOp>(), number);
         SizeExpr wanted =
             promised ? SizeExpr(promised.getOffset()) - SizeExpr(layout.getOffset()) : start;
         bool isPlace = llvm::all_of(wanted.getAttr().getCoefficients(),
@@ -222,24 +222,22 @@ namespace {
 /// The decision of plan-buffers about one result.
 struct BufferChoice {
   int64_t number = -1;
-  StringRef kind = "output";
+  BufferKind kind = BufferKind::Output;
   std::optional<unsigned> argument;
 };
 } // namespace
 
 static BufferChoice bufferOf(LaunchOp launch, unsigned result) {
-  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
-  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
+  ArrayAttr used = launch.getBuffersAttr(),
+            known = launch->getParentOfType<GraphOp>().getBuffersAttr();
   if (!used || !known) {
     return {};
   }
   BufferChoice choice;
   choice.number = cast<IntegerAttr>(used[result]).getInt();
-  auto entry = cast<DictionaryAttr>(known[choice.number]);
-  choice.kind = entry.getAs<StringAttr>("class").getValue();
-  if (auto argument = entry.getAs<IntegerAttr>("argument")) {
-    choice.argument = argument.getInt();
-  }
+  auto buffer = cast<BufferAttr>(known[choice.number]);
+  choice.kind = buffer.getKind();
+  choice.argument = buffer.getArgument();
   return choice;
 }
 
@@ -282,7 +280,7 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   OpResult result = op->getResult(number);
   auto type = cast<RankedTensorType>(result.getType());
   LayoutAttr layout = getContiguousLayout(type);
-  if (auto assigned = op->getAttrOfType<ArrayAttr>("frit.layouts")) {
+  if (auto assigned = kLayoutsAttr.get(op)) {
     layout = cast<LayoutAttr>(assigned[number]);
   } else if (auto given = op.getResultLayouts()) {
     layout = cast<LayoutAttr>((*given)[number]);
@@ -304,13 +302,13 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   }
   uint32_t reg = newTensor(result, dtype, layout, result);
   auto held = heldBuffers.find(choice.number);
-  if (choice.kind == "temporary" && held != heldBuffers.end()) {
+  if (choice.kind == BufferKind::Temporary && held != heldBuffers.end()) {
     auto &step = builder.step<format::ReuseT>();
     step.tensor = reg;
     step.from = held->second;
     heldBuffers.erase(held);
   } else {
-    bool isOutput = choice.kind == "output" && returned.contains(result);
+    bool isOutput = choice.kind == BufferKind::Output && returned.contains(result);
     allocate(result, isOutput ? format::StorageClass::Output : format::StorageClass::Temporary);
   }
   return reg;
@@ -344,7 +342,7 @@ void PlanWriter::planLives(Block &block) {
   for (BlockArgument argument : block.getArguments()) {
     auto tensor = tensors.find(argument);
     if (tensor != tensors.end() && !lastUse.contains(argument) &&
-        !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+        !kArgumentConstantAttr.isOn(graph, argument.getArgNumber())) {
       if (check) {
         endsAfter[check].push_back(argument);
       } else {
@@ -354,7 +352,7 @@ void PlanWriter::planLives(Block &block) {
   }
   for (Value value : order) {
     auto argument = dyn_cast<BlockArgument>(value);
-    bool bound = argument && graph.getArgAttr(argument.getArgNumber(), "frit.constant");
+    bool bound = argument && kArgumentConstantAttr.isOn(graph, argument.getArgNumber());
     if (!bound && !returned.contains(value)) {
       Operation *last = lastUse[value];
       endsAfter[argument && check && last->isBeforeInBlock(check) ? check : last].push_back(value);
@@ -397,7 +395,7 @@ void PlanWriter::freeAfter(Operation *op) {
     viewsOf.erase(value);
     if (auto launch = value.getDefiningOp<LaunchOp>()) {
       BufferChoice choice = bufferOf(launch, cast<OpResult>(value).getResultNumber());
-      if (choice.kind == "temporary" && takenNext(op, choice.number)) {
+      if (choice.kind == BufferKind::Temporary && takenNext(op, choice.number)) {
         heldBuffers[choice.number] = tensor->second.reg;
         continue;
       }

@@ -3,8 +3,7 @@
 #include "compiler/PlanWriter.h"
 
 #include "ir/DerivedSizes.h"
-#include "ir/InPlaceStores.h"
-#include "ir/KernelLists.h"
+#include "ir/FritAttributes.h"
 #include "ir/SourceLines.h"
 
 #include "passes/Copies.h"
@@ -43,7 +42,7 @@ LogicalResult PlanWriter::bindSymbols() {
   // Inputs are numbered without the constants, which are bound at load.
   SmallVector<int> inputNumbers;
   for (int next = 0; BlockArgument argument : body.getArguments()) {
-    inputNumbers.push_back(graph.getArgAttr(argument.getArgNumber(), "frit.constant") ? -1
+    inputNumbers.push_back(kArgumentConstantAttr.isOn(graph, argument.getArgNumber()) ? -1
                                                                                       : next++);
   }
   for (Attribute attribute : graph.getSymbols()) {
@@ -75,7 +74,7 @@ LogicalResult PlanWriter::bindSymbols() {
       };
       for (BlockArgument argument : body.getArguments()) {
         int number = inputNumbers[argument.getArgNumber()];
-        auto size = graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size");
+        auto size = kArgumentSizeAttr.get(graph, argument.getArgNumber());
         auto type = dyn_cast<RankedTensorType>(argument.getType());
         if (number >= 0 && !dims && size) {
           look(size, number, -1);
@@ -103,7 +102,7 @@ LogicalResult PlanWriter::bindSymbols() {
 unsigned PlanWriter::inputNumber(unsigned argument) {
   unsigned number = 0;
   for (unsigned i = 0; i != argument; ++i) {
-    number += graph.getArgAttr(i, "frit.constant") ? 0 : 1;
+    number += kArgumentConstantAttr.isOn(graph, i) ? 0 : 1;
   }
   return number;
 }
@@ -118,23 +117,23 @@ LogicalResult PlanWriter::writeInputs() {
   int constantIndex = 0;
   for (BlockArgument argument : graph.getBody().getArguments()) {
     unsigned number = argument.getArgNumber();
-    auto name = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
+    auto name = kArgumentNameAttr.get(graph, number);
     auto input = std::make_unique<format::InputT>();
     input->name = name ? name.str() : "argument " + std::to_string(number);
-    if (auto origin = graph.getArgAttrOfType<StringAttr>(number, "frit.origin")) {
+    if (auto origin = kArgumentOriginAttr.get(graph, number)) {
       input->origin = origin.str();
     }
     Type type = argument.getType();
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
+      auto dtype = kArgumentDtypeAttr.get(graph, number);
       uint32_t reg = newTensor(
           argument, dtypeOf(dtype ? dtype.getValue() : dtypeOfElement(tensor.getElementType())),
           getArgumentLayout(graph, number), argument);
-      if (graph.getArgAttr(number, "frit.constant")) {
+      if (kArgumentConstantAttr.isOn(graph, number)) {
         auto constant = std::make_unique<format::ConstantT>();
         constant->name = input->name;
         constant->tensor = reg;
-        if (auto weight = graph.getArgAttrOfType<IntegerAttr>(number, "frit.weight")) {
+        if (auto weight = kArgumentWeightAttr.get(graph, number)) {
           constant->weight = weight.getInt();
         } else {
           constant->index = constantIndex++;
@@ -160,7 +159,7 @@ LogicalResult PlanWriter::writeInputs() {
     } else {
       input->kind = type.isInteger(1) ? format::InputKind::Bool : format::InputKind::Int;
       input->reg = ints[argument] = builder.newInt();
-      if (auto size = graph.getArgAttrOfType<SizeAttr>(number, "frit.size")) {
+      if (auto size = kArgumentSizeAttr.get(graph, number)) {
         bool binds = llvm::any_of(builder.plan.symbols, [&](const auto &symbol) {
           return symbol->dim < 0 && symbol->input == builder.plan.inputs.size();
         });
@@ -191,7 +190,7 @@ LogicalResult PlanWriter::writeBody(Block &block) {
   // All writes to inputs are known now.
   unsigned number = 0;
   for (BlockArgument argument : block.getArguments()) {
-    if (!graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+    if (!kArgumentConstantAttr.isOn(graph, argument.getArgNumber())) {
       builder.plan.inputs[number++]->mutated = mutated.contains(argument);
     }
   }
@@ -226,7 +225,7 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
         return success();
       })
       .Case([&](StoreOp store) {
-        if (isInPlace(store)) {
+        if (store.getInPlace()) {
           return success();
         }
         auto &step = builder.step<format::CopyIntoT>();
@@ -352,7 +351,7 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
   }
   format::LaunchT launch;
   launch.kernel = useKernel(kernel, *desc);
-  launch.items = static_cast<uint32_t>(getListAttr(op, kItemsAttr).value_or(1));
+  launch.items = static_cast<uint32_t>(op.getItems().value_or(1));
 
   llvm::StringMap<SizeExpr> parameters;
   auto inGraph = [&](SizeAttr size) { return sizeRegister(SizeExpr(size).substitute(parameters)); };
@@ -388,8 +387,7 @@ LogicalResult PlanWriter::writeLaunch(LaunchOp op) {
     for (const VariantDesc &variant : desc->variants) {
       format::VariantSizesT &sizes = add(variant.launches, variant.workspaceBytes);
       if (variant.number) {
-        auto proposed =
-            cast<VariantAttr>(kernel->getAttrOfType<ArrayAttr>("frit.variants")[*variant.number]);
+        auto proposed = cast<VariantAttr>((*kernel.getVariants())[*variant.number]);
         writeVariantGuard(kernel, proposed, parameters, sizes);
       }
       for (const AlignedTensor &one : variant.aligned) {
@@ -429,7 +427,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
   DenseMap<int64_t, uint32_t> firstOfStorage;
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     auto output = std::make_unique<format::OutputT>();
-    auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+    auto storage = kResultStorageAttr.get(graph, number);
     Type type = value.getType();
     if (isa<NoneType>(type)) {
       output->kind = format::OutputKind::None;
@@ -449,7 +447,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         storage = StorageAttr::get(op.getContext(), StorageKind::Argument, storage.getIndex());
       }
       auto [seen, isFirst] = storageOfRoot.try_emplace(root, storage);
-      auto promised = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+      auto promised = kResultLayoutAttr.get(graph, number);
       LayoutAttr layout = tensors.find(value)->second.layout;
       LayoutDemand demand{DemandKind::Exact, promised ? promised : layout};
       bool isKept = firstKept >= 0 && int64_t(number) >= firstKept;
@@ -461,13 +459,13 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       if (own) {
         output->reg = writeOwnCopy(
             value, demand.layout, "the graph promises a result with storage or strides of its own");
-      } else if (argument && !graph.getArgAttr(argument.getArgNumber(), "frit.constant")) {
+      } else if (argument && !kArgumentConstantAttr.isOn(graph, argument.getArgNumber())) {
         output->kind = format::OutputKind::Input;
         output->reg = inputNumber(argument.getArgNumber());
       } else {
         uint32_t from = output->reg = tensors.find(value)->second.reg;
         // Equal values share a register, but the caller gets a tensor for each.
-        bool isSame = bool(graph.getResultAttr(number, "frit.same_as"));
+        bool isSame = kResultSameAsAttr.isOn(graph, number);
         bool seen = !returnedRegisters.insert(from).second && !isSame;
         // Inside of the graph a dim of size 1 may have any stride.
         bool laid = isKept || !promised || promised.getStrides() == layout.getStrides();
@@ -487,7 +485,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       output->kept = isKept;
       auto rootArgument = dyn_cast<BlockArgument>(root);
       bool isConstant =
-          rootArgument && graph.getArgAttr(rootArgument.getArgNumber(), "frit.constant");
+          rootArgument && kArgumentConstantAttr.isOn(graph, rootArgument.getArgNumber());
       // torch recreates such a result as a view of another base; without symbols it does that by
       // the traced view. A kept result shares the version counter of the argument.
       if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
@@ -496,7 +494,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       if (fresh && !own) {
         auto [first, isNew] = firstOfStorage.try_emplace(storage.getIndex(), number);
         output->shares_with = isNew ? output->shares_with : first->second;
-        if (auto base = graph.getResultAttrOfType<DTypeAttr>(number, "frit.base_dtype")) {
+        if (auto base = kResultBaseDtypeAttr.get(graph, number)) {
           output->base_dtype = dtypeOf(base.getValue());
         }
       }

@@ -3,7 +3,7 @@
 
 #include "compiler/PlanReplay.h"
 
-#include "ir/KernelLists.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,7 +20,7 @@ LogicalResult PlanReplay::checkScalar(Value value, bool isFloat, uint32_t reg,
   bool isSize = !isFloat && (value.getDefiningOp<SizeOp>() ||
                              isa_and_nonnull<arith::ConstantOp>(value.getDefiningOp()));
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    isSize = !isFloat && graph.getArgAttr(argument.getArgNumber(), "frit.size");
+    isSize = !isFloat && kArgumentSizeAttr.isOn(graph, argument.getArgNumber());
   }
   if (isSize) {
     std::optional<Sampled> given = samples.reg(reg);
@@ -85,7 +85,7 @@ LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, c
     Value operand = op.getOperands()[item * numOperands + i];
     if (auto type = dyn_cast<RankedTensorType>(kernel.getArgumentTypes()[i])) {
       uint32_t reg = passed.tensors[nextTensor++];
-      auto layout = kernel.getArgAttrOfType<LayoutAttr>(i, "frit.layout");
+      auto layout = kArgumentLayoutAttr.get(kernel, i);
       if (failed(read(reg, operand, by)) ||
           failed(checkStrides(reg, type, layout, parameters, by))) {
         return failure();
@@ -99,7 +99,7 @@ LogicalResult PlanReplay::checkItem(LaunchOp op, KernelOp kernel, size_t item, c
     }
   }
   for (auto [i, type] : llvm::enumerate(kernel.getResultTypes())) {
-    auto layout = kernel.getResultAttrOfType<LayoutAttr>(i, "frit.layout");
+    auto layout = kResultLayoutAttr.get(kernel, i);
     if (failed(checkStrides(passed.tensors[nextTensor++], cast<RankedTensorType>(type), layout,
                             parameters, by))) {
       return failure();
@@ -146,7 +146,7 @@ LogicalResult PlanReplay::visitLaunch(LaunchOp op) {
       plan.kernels[launch.kernel]->name != op.getKernel()) {
     return fail(by, "runs another kernel");
   }
-  size_t items = getListAttr(op, kItemsAttr).value_or(1), numSizes = kernel.getSymbols().size(),
+  size_t items = op.getItems().value_or(1), numSizes = kernel.getSymbols().size(),
          numOperands = kernel.getArgumentTypes().size(),
          numResults = kernel.getResultTypes().size();
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };

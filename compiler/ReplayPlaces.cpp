@@ -2,12 +2,13 @@
 // value that the graph passes.
 
 #include "compiler/PlanReplay.h"
+#include "ir/FritAttributes.h"
 
 namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-bool looksAt(Operation *op) { return isa_and_nonnull<ReindexOp, ReshapeOp, AliasOp>(op); }
+bool looksAt(Operation *op) { return isLook(op); }
 
 Value baseOf(Value value, SmallVectorImpl<Operation *> *views) {
   for (Operation *op = value.getDefiningOp(); looksAt(op); op = value.getDefiningOp()) {
@@ -28,7 +29,7 @@ LogicalResult PlanReplay::fail(const std::string &by, const Twine &what) {
 
 std::string PlanReplay::nameOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto name = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.name");
+    auto name = kArgumentNameAttr.get(graph, argument.getArgNumber());
     return "argument " + (name ? "'" + name.str() + "'" : std::to_string(argument.getArgNumber()));
   }
   Operation *op = value.getDefiningOp();
@@ -254,11 +255,9 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
             source.push_back(index[*dim]);
             continue;
           }
-          auto at = SizeExpr(result).evaluate([&](StringRef name) -> std::optional<int64_t> {
-            unsigned dim;
-            if (name.size() > 1 && name[0] == 'd' && !name.drop_front().getAsInteger(10, dim) &&
-                dim < index.size()) {
-              return index[dim];
+          auto at = SizeExpr(result).evaluate([&](SizeSymbolAttr name) -> std::optional<int64_t> {
+            if (name.isDim() && name.getPosition() < index.size()) {
+              return index[name.getPosition()];
             }
             auto symbol = samples.symbol(name);
             return symbol ? std::optional((*symbol)[sample]) : std::nullopt;

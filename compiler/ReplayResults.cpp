@@ -2,6 +2,7 @@
 // promises, and arguments hold what it stored.
 
 #include "compiler/PlanReplay.h"
+#include "ir/FritAttributes.h"
 
 namespace frit {
 using namespace mlir;
@@ -92,7 +93,7 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
     }
     const Place *place;
     if (failed(alive(reg, place, by)) ||
-        failed(checkDtype(reg, graph.getResultAttrOfType<DTypeAttr>(number, "frit.dtype"), by)) ||
+        failed(checkDtype(reg, kResultDtypeAttr.get(graph, number), by)) ||
         failed(checkStorage(number, value, *place)) || failed(checkLayout(number, *place))) {
       return failure();
     }
@@ -107,14 +108,14 @@ LogicalResult PlanReplay::visitReturn(ReturnOp op) {
 /// A result that is an argument, or a view of one, shows the argument's final contents, whatever
 /// value the graph returns; only its storage and layout are checked.
 bool PlanReplay::showsArgument(unsigned number, const Place &place) {
-  auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+  auto promise = kResultStorageAttr.get(graph, number);
   return promise && promise.getKind() != StorageKind::Fresh &&
-         graph.getResultAttr(number, "frit.layout") &&
+         kResultLayoutAttr.isOn(graph, number) &&
          memory.kindOf(place.storage) != PlanMemory::Kind::Fresh;
 }
 
 LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place &place) {
-  auto promise = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+  auto promise = kResultStorageAttr.get(graph, number);
   // Whether such an operator copied is known only at the call.
   if (!promise || sharedWith.contains(baseOf(value))) {
     return success();
@@ -144,16 +145,15 @@ LogicalResult PlanReplay::checkStorage(unsigned number, Value value, const Place
 }
 
 LogicalResult PlanReplay::checkLayout(unsigned number, const Place &place) {
-  auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+  auto layout = kResultLayoutAttr.get(graph, number);
   // A result for a backward graph may have any layout.
-  if (!layout || !place.isKnown || graph.getResultAttr(number, "frit.kept")) {
+  if (!layout || !place.isKnown || kResultKeptAttr.isOn(graph, number)) {
     return success();
   }
   std::string by = "result " + std::to_string(number);
   Sampled start = samples.of(layout.getOffset());
   if (memory.kindOf(place.storage) != PlanMemory::Kind::Fresh) {
-    if (auto own =
-            graph.getArgAttrOfType<LayoutAttr>(memory.numberOf(place.storage), "frit.layout")) {
+    if (auto own = kArgumentLayoutAttr.get(graph, memory.numberOf(place.storage))) {
       start = start - samples.of(own.getOffset());
     }
   }

@@ -3,6 +3,7 @@
 
 #include "compiler/ArtifactWriter.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
 #include "passes/ShapeGuards.h"
@@ -106,10 +107,11 @@ static void writeStepKinds(llvm::json::OStream &json, const format::PlanT &plan)
 }
 
 /// The counts that a pass recorded by operator, summed over all graphs.
-static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
+static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module,
+                        mlir::frit::OperationAttr<mlir::DictionaryAttr> attribute) {
   std::map<std::string, int64_t> counts;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
-    if (auto known = graph->getAttrOfType<mlir::DictionaryAttr>(name)) {
+    if (mlir::DictionaryAttr known = attribute.get(graph)) {
       for (mlir::NamedAttribute entry : known) {
         counts[entry.getName().str()] += mlir::cast<mlir::IntegerAttr>(entry.getValue()).getInt();
       }
@@ -121,10 +123,11 @@ static void writeCounts(llvm::json::OStream &json, mlir::ModuleOp module, llvm::
 }
 
 /// The sum of a pass's count over all graphs.
-static int64_t sumOf(llvm::StringRef attribute, mlir::ModuleOp module) {
+static int64_t sumOf(mlir::frit::OperationAttr<mlir::IntegerAttr> attribute,
+                     mlir::ModuleOp module) {
   int64_t sum = 0;
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
-    if (auto known = graph->getAttrOfType<mlir::IntegerAttr>(attribute)) {
+    if (mlir::IntegerAttr known = attribute.get(graph)) {
       sum += known.getInt();
     }
   }
@@ -144,7 +147,7 @@ static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module,
     for (auto guard : graph.getBody().front().getOps<GuardOp>()) {
       json.object([&] {
         write(guard.getAssumption(), [&](int64_t argument) {
-          auto name = graph.getArgAttrOfType<mlir::StringAttr>(argument, "frit.name");
+          auto name = kArgumentNameAttr.get(graph, argument);
           return name ? "'" + name.str() + "'" : "argument " + std::to_string(argument);
         });
       });
@@ -156,7 +159,7 @@ static void writeGuards(llvm::json::OStream &json, mlir::ModuleOp module,
       }
     }
     for (auto launch : graph.getBody().front().getOps<LaunchOp>()) {
-      auto variants = launch->getAttrOfType<mlir::ArrayAttr>("frit.variants");
+      mlir::ArrayAttr variants = launch.getVariantsAttr();
       if (!variants || !inVariants.erase(launch.getKernel())) {
         continue;
       }
@@ -182,7 +185,7 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
     return alloc && alloc->capacity != kNoRegister;
   });
   for (auto graph : module.getOps<mlir::frit::GraphOp>()) {
-    auto choices = graph->getAttrOfType<mlir::ArrayAttr>("frit.bucketed");
+    auto choices = mlir::frit::kBucketedAttr.get(graph);
     if (!choices) {
       continue;
     }
@@ -215,7 +218,7 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
         });
         json.attribute("index", index);
         json.attribute("blocks", index >= 0 && keepsBlocks);
-        if (auto gains = graph->getAttrOfType<mlir::DictionaryAttr>("frit.warm_bytes")) {
+        if (auto gains = mlir::frit::kWarmBytesAttr.get(graph)) {
           if (auto bytes = gains.getAs<mlir::IntegerAttr>(text("symbol"))) {
             json.attribute("warm_bytes", bytes.getInt());
           }
@@ -231,9 +234,9 @@ static void writeBuckets(llvm::json::OStream &json, mlir::ModuleOp module,
 
 /// A list of numbers that a pass recorded on the graph.
 static void writeNumbers(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name,
-                         llvm::StringRef attribute) {
+                         mlir::frit::OperationAttr<mlir::DenseI64ArrayAttr> attribute) {
   auto graph = module.lookupSymbol<mlir::frit::GraphOp>(name);
-  auto numbers = graph ? graph->getAttrOfType<mlir::DenseI64ArrayAttr>(attribute) : nullptr;
+  auto numbers = graph ? attribute.get(graph) : mlir::DenseI64ArrayAttr();
   for (int64_t number : numbers ? numbers.asArrayRef() : llvm::ArrayRef<int64_t>()) {
     json.value(number);
   }
@@ -250,10 +253,11 @@ static void writeSteps(llvm::json::OStream &json, const format::PlanT &plan) {
   }
 }
 
-/// The notes of `materialize-padding` under `name`: dictionaries of text and numbers.
-static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module, llvm::StringRef name) {
+/// The notes of `materialize-padding`: dictionaries of text and numbers.
+static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module,
+                       mlir::frit::OperationAttr<mlir::ArrayAttr> attribute) {
   module.walk([&](mlir::frit::GraphOp graph) {
-    auto notes = graph->getAttrOfType<mlir::ArrayAttr>(name);
+    mlir::ArrayAttr notes = attribute.get(graph);
     for (mlir::Attribute note : notes ? notes.getValue() : llvm::ArrayRef<mlir::Attribute>()) {
       json.object([&] {
         for (mlir::NamedAttribute entry : mlir::cast<mlir::DictionaryAttr>(note)) {
@@ -283,12 +287,13 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
                      });
                    }));
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
-    json.attributeObject("legalized", [&] { writeCounts(json, module, "frit.legalized"); });
-    json.attributeObject("mutants", [&] { writeCounts(json, module, "frit.mutants"); });
+    json.attributeObject("legalized",
+                         [&] { writeCounts(json, module, mlir::frit::kLegalizedAttr); });
+    json.attributeObject("mutants", [&] { writeCounts(json, module, mlir::frit::kMutantsAttr); });
     if (mlir::frit::plantedClass()) {
       json.attribute("planted", int64_t(mlir::frit::plantedClass()));
     }
-    json.attributeObject("random", [&] { writeCounts(json, module, "frit.random"); });
+    json.attributeObject("random", [&] { writeCounts(json, module, mlir::frit::kRandomAttr); });
     json.attributeArray("retries", [&] {
       for (const auto &[what, why] : retries) {
         json.object([&] {
@@ -298,14 +303,14 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
       }
     });
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
-    json.attribute("copies", sumOf("frit.copies", module));
-    json.attribute("relaid_weights", sumOf("frit.relaid_weights", module));
-    json.attributeArray("padding", [&] { writeNotes(json, module, "frit.padding"); });
+    json.attribute("copies", sumOf(mlir::frit::kCopiesAttr, module));
+    json.attribute("relaid_weights", sumOf(mlir::frit::kRelaidWeightsAttr, module));
+    json.attributeArray("padding", [&] { writeNotes(json, module, mlir::frit::kPaddingAttr); });
     json.attributeArray("padding_refused",
-                        [&] { writeNotes(json, module, "frit.padding_refused"); });
+                        [&] { writeNotes(json, module, mlir::frit::kPaddingRefusedAttr); });
     json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
     json.attributeArray("channels_last_results", [&] {
-      writeNumbers(json, module, artifact.graph, "frit.channels_last_results");
+      writeNumbers(json, module, artifact.graph, mlir::frit::kChannelsLastResultsAttr);
     });
     json.attributeArray("schedule_candidates", [&] {
       writeNumbers(json, module, artifact.graph, mlir::frit::kScheduleCandidatesAttr);

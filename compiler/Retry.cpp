@@ -1,6 +1,7 @@
 #include "compiler/Retry.h"
 
 #include "codegen/Codegen.h"
+#include "ir/FritAttributes.h"
 #include "ir/FritOps.h"
 
 namespace frit {
@@ -52,7 +53,7 @@ void collectPlaces(Location location, std::set<unsigned> &places) {
 std::vector<std::set<unsigned>> placesOfRefusedKernels(ModuleOp outlined) {
   std::vector<std::set<unsigned>> all;
   for (auto kernel : outlined.getOps<KernelOp>()) {
-    if (!kernel->hasAttr(kRefusedAttr)) {
+    if (!kRefusedAttr.isOn(kernel)) {
       continue;
     }
     std::set<unsigned> &places = all.emplace_back();

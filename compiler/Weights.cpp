@@ -1,6 +1,7 @@
 // Writes each storage to the file once, aligned for vector loads; several weights may share it.
 
 #include "compiler/Weights.h"
+#include "ir/FritAttributes.h"
 
 #include "compiler/Archive.h"
 #include "compiler/PlanWriter.h"
@@ -65,10 +66,10 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
   for (auto graph : module.getOps<GraphOp>()) {
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
-      auto target = graph.getArgAttrOfType<StringAttr>(number, "frit.target");
+      auto target = kArgumentTargetAttr.get(graph, number);
       auto type = dyn_cast<RankedTensorType>(argument.getType());
-      auto layout = graph.getArgAttrOfType<LayoutAttr>(number, "frit.layout");
-      auto dtype = graph.getArgAttrOfType<DTypeAttr>(number, "frit.dtype");
+      auto layout = kArgumentLayoutAttr.get(graph, number);
+      auto dtype = kArgumentDtypeAttr.get(graph, number);
       if (!target || !type || !layout || !dtype) {
         continue;
       }
@@ -89,9 +90,9 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       weight->dtype = dtypeOf(dtype.getValue());
       weight->sizes = *sizes;
       weight->strides = *strides;
-      graph.setArgAttr(number, "frit.constant", UnitAttr::get(graph.getContext()));
-      graph.setArgAttr(
-          number, "frit.weight",
+      kArgumentConstantAttr.mark(graph, number);
+      kArgumentWeightAttr.set(
+          graph, number,
           IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
       if (isGiven) {
         weight->given = true;
@@ -133,8 +134,7 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
   for (auto [storage, argument] : owners) {
     if (argument) {
       auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
-      graph.setArgAttr(argument.getArgNumber(), "frit.own_bytes",
-                       UnitAttr::get(graph.getContext()));
+      kArgumentOwnBytesAttr.mark(graph, argument.getArgNumber());
     }
   }
   clearGaps(weights);
@@ -144,11 +144,11 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
 void relayWeights(ModuleOp module, Weights &weights) {
   for (auto graph : module.getOps<GraphOp>()) {
     for (unsigned number = 0; number < graph.getNumArguments(); ++number) {
-      auto index = graph.getArgAttrOfType<IntegerAttr>(number, "frit.weight");
-      auto layout = graph.getArgAttrOfType<LayoutAttr>(number, "frit.layout");
+      auto index = kArgumentWeightAttr.get(graph, number);
+      auto layout = kArgumentLayoutAttr.get(graph, number);
       // IR that is compiled again has no weights with it.
       bool isHere = index && index.getValue().ult(weights.entries.size());
-      if (!isHere || !layout || !graph.getArgAttr(number, "frit.own_bytes")) {
+      if (!isHere || !layout || !kArgumentOwnBytesAttr.isOn(graph, number)) {
         continue;
       }
       format::WeightT &weight = *weights.entries[index.getInt()];

@@ -2,6 +2,7 @@
 // mutation becomes a plain call whose extra results are the mutated operands; the rest cannot run
 // without Python and is an error.
 #include "import/GraphImporter.h"
+#include "ir/FritAttributes.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -79,7 +80,7 @@ LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t
   // A result in the storage of the callee's argument is in the storage of the caller's operand.
   for (auto [i, result] : llvm::enumerate(results)) {
     auto attrs = cast<DictionaryAttr>(graph->getResAttrsAttr()[i]);
-    auto storage = dyn_cast_or_null<StorageAttr>(attrs.get("frit.storage"));
+    StorageAttr storage = kResultStorageAttr.in(attrs);
     if (!storage || storage.getKind() == StorageKind::Fresh) {
       continue;
     }
@@ -449,7 +450,7 @@ LogicalResult GraphImporter::importAutoFunctionalized(const Node &node, bool vie
     op.setMutatedOperands(mutatedOperands);
   }
   if (llvm::any_of(lengths, [](int64_t length) { return length >= 0; })) {
-    op->setAttr("frit.result_lists", builder.getDenseI64ArrayAttr(lengths));
+    op.setResultLists(lengths);
   }
   if (failed(defineResults(results, op.getResults()))) {
     return failure();

@@ -435,10 +435,9 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
                            known ? ArrayAttr() : builder.getArrayAttr(call.names),
                            builder.getArrayAttr(call.dtypes), builder.getArrayAttr(dtypes),
                            builder.getArrayAttr(call.layouts), builder.getArrayAttr(layouts),
-                           builder.getArrayAttr(storage), /*reason=*/StringAttr(),
-                           /*mutated_operands=*/DenseI64ArrayAttr());
+                           builder.getArrayAttr(storage), /*reason=*/StringAttr());
   if (otherDevice) {
-    op->setAttr("frit.devices", builder.getArrayAttr(devices));
+    op.setDevicesAttr(builder.getArrayAttr(devices));
   }
   if (!current->whole.empty()) {
     op.setReason(current->whole);
@@ -533,7 +532,7 @@ LogicalResult GraphImporter::importOperator(const Node &node, StringRef opName) 
   }
   AtenOp op = emitCall(opName, call, results);
   if (llvm::any_of(lists, [](int64_t length) { return length >= 0; })) {
-    op->setAttr("frit.result_lists", builder.getDenseI64ArrayAttr(lists));
+    op.setResultLists(lists);
   }
   return defineResults(results, op.getResults());
 }

@@ -2,6 +2,7 @@
 #include "import/Importer.h"
 #include "import/GraphImporter.h"
 #include "import/SympyText.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -311,9 +312,9 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     if (!mainDevice || mainDevice == "cpu") {
       mainDevice = info->device;
     }
-    attrs.append("frit.dtype", info->dtype);
-    attrs.append("frit.layout", info->layout);
-    attrs.append("frit.device", info->device);
+    kArgumentDtypeAttr.add(attrs, info->dtype);
+    kArgumentLayoutAttr.add(attrs, info->layout);
+    kArgumentDeviceAttr.add(attrs, info->device);
     for (SizeExpr size : getSizes(info->type)) {
       if (auto symbol = size.getSymbol()) {
         bound.insert(builder.getStringAttr(*symbol));
@@ -338,7 +339,7 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
       bound.insert(builder.getStringAttr(*symbol));
     }
     value.size = *size;
-    attrs.append("frit.size", size->getAttr());
+    kArgumentSizeAttr.add(attrs, size->getAttr());
     break;
   }
   case Kind::SymFloat:
@@ -355,36 +356,36 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     break;
   case Kind::Int: {
     types.push_back(builder.getI64Type());
-    attrs.append("frit.literal", builder.getI64IntegerAttr(input.integer));
+    kArgumentLiteralAttr.add(attrs, builder.getI64IntegerAttr(input.integer));
     break;
   }
   case Kind::Float:
     types.push_back(builder.getF64Type());
-    attrs.append("frit.literal", builder.getF64FloatAttr(input.real));
+    kArgumentLiteralAttr.add(attrs, builder.getF64FloatAttr(input.real));
     break;
   case Kind::Bool:
     types.push_back(builder.getI1Type());
-    attrs.append("frit.literal", builder.getBoolAttr(input.integer != 0));
+    kArgumentLiteralAttr.add(attrs, builder.getBoolAttr(input.integer != 0));
     break;
   case Kind::String:
     types.push_back(builder.getNoneType());
-    attrs.append("frit.literal", builder.getStringAttr(input.text));
+    kArgumentLiteralAttr.add(attrs, builder.getStringAttr(input.text));
     break;
   default:
     return fail(ErrorKind::Unsupported, "it is neither a tensor nor a scalar");
   }
   if (input.isName()) {
-    attrs.append("frit.name", builder.getStringAttr(input.text));
+    kArgumentNameAttr.add(attrs, builder.getStringAttr(input.text));
   }
-  attrs.append("frit.kind", builder.getStringAttr(kindName(spec)));
+  kArgumentKindAttr.add(attrs, builder.getStringAttr(kindName(spec)));
   if (spec && !spec->target.empty()) {
-    attrs.append("frit.target", builder.getStringAttr(spec->target));
+    kArgumentTargetAttr.add(attrs, builder.getStringAttr(spec->target));
   }
   if (spec && spec->kind == InputSpec::Kind::Buffer && !spec->persistent) {
-    attrs.append("frit.transient", builder.getUnitAttr());
+    kArgumentTransientAttr.add(attrs, builder.getUnitAttr());
   }
   if (spec && spec->kind == InputSpec::Kind::TensorConstant) {
-    attrs.append("frit.constant", builder.getUnitAttr());
+    kArgumentConstantAttr.add(attrs, builder.getUnitAttr());
   }
   argumentAttrs.push_back(attrs.getDictionary(context));
   if (!input.isName()) {
@@ -407,15 +408,15 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     }
     // The caller can tell one tensor that is returned twice from two equal tensors.
     if (auto [first, isNew] = returned.try_emplace(output.text, results.size()); !isNew) {
-      attrs.append("frit.same_as", builder.getI64IntegerAttr(first->second));
+      kResultSameAsAttr.add(attrs, builder.getI64IntegerAttr(first->second));
     }
     results.push_back((*value)->value);
-    attrs.append("frit.device", (*value)->device);
-    attrs.append("frit.dtype", (*value)->dtype);
-    attrs.append("frit.layout", (*value)->layout);
-    attrs.append("frit.storage", (*value)->storage);
+    kResultDeviceAttr.add(attrs, (*value)->device);
+    kResultDtypeAttr.add(attrs, (*value)->dtype);
+    kResultLayoutAttr.add(attrs, (*value)->layout);
+    kResultStorageAttr.add(attrs, (*value)->storage);
     if ((*value)->base && (*value)->storage.getKind() == StorageKind::Fresh) {
-      attrs.append("frit.base_dtype", (*value)->base);
+      kResultBaseDtypeAttr.add(attrs, (*value)->base);
     }
   } else if (output.kind == Kind::String) {
     return fail(ErrorKind::Unsupported, "it is a string");
@@ -556,7 +557,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
   }
   op->setSymbolsAttr(builder.getArrayAttr(symbolAttrs));
   if (mainDevice) {
-    (*op)->setAttr("frit.device", mainDevice);
+    kDeviceAttr.set((*op), mainDevice);
   }
   GraphOp graphOp = op.release();
   if (isMain) {

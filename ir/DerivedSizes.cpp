@@ -4,7 +4,7 @@
 namespace mlir::frit {
 
 std::optional<std::pair<int64_t, int64_t>> splitDerived(SizeExpr size, llvm::StringRef symbol) {
-  auto split = size.splitLinear(symbol);
+  auto split = size.splitLinear(SizeSymbolAttr::get(size.getContext(), symbol));
   auto scale = split ? split->first.getConstant() : std::nullopt;
   auto offset = split ? split->second.getConstant() : std::nullopt;
   if (!scale || !offset || *scale < 1) {

@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -34,6 +35,41 @@ LogicalResult ComplexAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitE
                                   FloatAttr real, FloatAttr imag) {
   if (!real.getType().isF64() || !imag.getType().isF64()) {
     return emitError() << "the parts of a complex literal are f64";
+  }
+  return success();
+}
+
+/// A letter and a number stand for a dim, a parameter or a value.
+SizeSymbolAttr SizeSymbolAttr::get(MLIRContext *context, StringRef name) {
+  SizeSymbolKind kind = llvm::StringSwitch<SizeSymbolKind>(name.take_front())
+                            .Case("d", SizeSymbolKind::Dim)
+                            .Case("p", SizeSymbolKind::Parameter)
+                            .Case("v", SizeSymbolKind::Value)
+                            .Default(SizeSymbolKind::Graph);
+  unsigned position = 0;
+  if (kind != SizeSymbolKind::Graph && name.drop_front().getAsInteger(10, position)) {
+    kind = SizeSymbolKind::Graph;
+    position = 0;
+  }
+  return Base::get(context, kind, position, name);
+}
+
+SizeSymbolAttr SizeSymbolAttr::dim(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Dim, position, ("d" + Twine(position)).str());
+}
+
+SizeSymbolAttr SizeSymbolAttr::parameter(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Parameter, position, ("p" + Twine(position)).str());
+}
+
+SizeSymbolAttr SizeSymbolAttr::value(MLIRContext *context, unsigned position) {
+  return Base::get(context, SizeSymbolKind::Value, position, ("v" + Twine(position)).str());
+}
+
+LogicalResult BufferAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                                 BufferKind kind, std::optional<unsigned> argument, SizeAttr) {
+  if ((kind == BufferKind::Argument) != argument.has_value()) {
+    return emitError() << "a buffer names an argument exactly if its storage is that argument's";
   }
   return success();
 }

@@ -24,13 +24,47 @@ def Frit_SizeFunction : I32EnumAttr<"SizeFunction",
   let genSpecializedAttr = 0;
 }
 
+def Frit_SizeSymbolKind : I32EnumAttr<"SizeSymbolKind", "what a name in a size stands for", [
+      I32EnumAttrCase<"Graph", 0, "graph">,
+      I32EnumAttrCase<"Dim", 1, "dim">,
+      I32EnumAttrCase<"Parameter", 2, "parameter">,
+      I32EnumAttrCase<"Value", 3, "value">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_SizeSymbolAttr : Frit_Attr<"SizeSymbol", "size_symbol"> {
+  let summary = "a name in a size, an atom of its polynomial";
+  let description = [{
+    `d0`, `d1` ... are dims of an indexing map or of a kernel's domain, `v0` ... index values that
+    were loaded, `p0` ... parameters of a kernel. All other names are symbols of a graph.
+  }];
+  let parameters = (ins "::mlir::frit::SizeSymbolKind":$kind, "unsigned":$position,
+                        StringRefParameter<"name">:$name);
+  let skipDefaultBuilders = 1;
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$name)>];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static SizeSymbolAttr dim(MLIRContext *context, unsigned position);
+    static SizeSymbolAttr parameter(MLIRContext *context, unsigned position);
+    static SizeSymbolAttr value(MLIRContext *context, unsigned position);
+    bool isDim() const { return getKind() == SizeSymbolKind::Dim; }
+    bool isDim(unsigned position) const { return isDim() && getPosition() == position; }
+    bool isParameter() const { return getKind() == SizeSymbolKind::Parameter; }
+    bool isValue() const { return getKind() == SizeSymbolKind::Value; }
+    /// Whether it is one number in a whole kernel or graph.
+    bool isUniform() const { return !isDim() && !isValue(); }
+    /*implicit*/ operator ::llvm::StringRef() const { return getName(); }
+  }];
+}
+
 def Frit_SizeAttr : Frit_Attr<"Size", "size"> {
   let summary = "a size expression in canonical form";
   let description = [{
     An expanded polynomial with sorted monomials. `monomials[i]` is the sorted
     list of atoms (with repetition for powers) that `coefficients[i]`
     multiplies; the constant term is the empty monomial. Atoms are symbols
-    (`StringAttr`) or calls of `floordiv`, `max`, `min` (`#frit.size_call`);
+    (`#frit.size_symbol`) or calls of `floordiv`, `max`, `min` (`#frit.size_call`);
     `mod(a, b)` may be written and is stored as `a - b * floordiv(a, b)`. Because the form is
     canonical, pointer equality is equality as polynomials. Build and combine sizes through
     `ir/SizeExpr.h` only.
@@ -516,7 +550,7 @@ def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
 def Frit_VariantAttr : Frit_Attr<"Variant", "variant"> {
   let summary = "code that may run where its assumptions hold";
   let description = [{
-    A region or kernel lists its variants in `frit.variants`, best first. They have the schedule of
+    A region or kernel lists its variants in `variants`, best first. They have the schedule of
     the generic code, which assumes nothing.
 
     ```mlir
@@ -526,5 +560,38 @@ def Frit_VariantAttr : Frit_Attr<"Variant", "variant"> {
   let parameters = (ins ArrayRefParameter<"::mlir::frit::AssumptionAttr">:$assumptions);
   let assemblyFormat = "`<` `[` $assumptions `]` `>`";
 }
+
+def Frit_AssumptionArrayAttr : TypedArrayAttrBase<Frit_AssumptionAttr, "assumptions">;
+def Frit_VariantArrayAttr : TypedArrayAttrBase<Frit_VariantAttr, "variants">;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+def Frit_BufferKind : I32EnumAttr<"BufferKind", "whose storage a buffer is", [
+      I32EnumAttrCase<"Temporary", 0, "temporary">,
+      I32EnumAttrCase<"Output", 1, "output">,
+      I32EnumAttrCase<"Argument", 2, "argument">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+
+def Frit_BufferAttr : Frit_Attr<"Buffer", "buffer"> {
+  let summary = "a storage that launches of a graph write";
+  let description = [{
+    A buffer is a temporary, a new output, or the storage of the graph argument `argument`.
+
+    ```mlir
+    buffers = [#frit.buffer<temporary, <4 * s0>>, #frit.buffer<argument 1, <128>>]
+    ```
+  }];
+  let parameters = (ins "::mlir::frit::BufferKind":$kind,
+                        OptionalParameter<"std::optional<unsigned>">:$argument,
+                        "::mlir::frit::SizeAttr":$bytes);
+  let assemblyFormat = "`<` $kind ($argument^)? `,` $bytes `>`";
+  let genVerifyDecl = 1;
+}
+
+def Frit_BufferArrayAttr : TypedArrayAttrBase<Frit_BufferAttr, "buffers">;
 
 #endif

@@ -216,9 +216,7 @@ struct SimplifyReindex : OpRewritePattern<ReindexOp> {
       return rewriter.notifyMatchFailure(op, "has neither bounds nor divisions");
     }
     SizeFacts facts = factsAt(op);
-    for (auto [i, size] : llvm::enumerate(getSizes(typeOf(op.getResult())))) {
-      facts.setExtent(("d" + Twine(i)).str(), size);
-    }
+    facts.setExtents(getSizes(typeOf(op.getResult())));
     SmallVector<SizeAttr> results, exprs, lows, highs;
     for (SizeAttr result : map.getResults()) {
       results.push_back(facts.simplify(result));

@@ -1,8 +1,6 @@
 // Text forms, builders and interfaces of the operations.
 #include "ir/FritOps.h"
 
-#include "ir/KernelLists.h"
-
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -101,8 +99,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!kernel) {
     return emitOpError("launches '") << getKernel() << "', which is not a kernel of this module";
   }
-  std::optional<int64_t> given = getListAttr(*this, kItemsAttr),
-                         most = getListAttr(kernel, kListAttr);
+  std::optional<uint64_t> given = getItems(), most = kernel.getList();
   if (given.has_value() != most.has_value() || (given && (*given < 1 || *given > *most))) {
     return emitOpError("has ") << given.value_or(0) << " items for a kernel over lists of "
                                << most.value_or(0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/ElementOps.h"
 #include "ir/FritDialect.h"
 #include "ir/SizeExpr.h"
 
@@ -8,7 +9,18 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 /// The operations of the dialect.
 #define GET_OP_CLASSES
 #include "ir/FritOps.h.inc"
+
+namespace mlir::frit {
+
+/// Whether the operation only renames the places of its operand's elements.
+inline bool isView(Operation *op) { return isa_and_nonnull<ViewLikeOpInterface>(op); }
+
+/// Whether the result lies in the memory of the first operand: a view of values, or an alias.
+inline bool isLook(Operation *op) { return isView(op) || isa_and_nonnull<AliasOp>(op); }
+
+} // namespace mlir::frit

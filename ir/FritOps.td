@@ -3,11 +3,13 @@
 #define FRIT_OPS_TD
 
 include "ir/FritAttrs.td"
+include "ir/FritInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
@@ -28,12 +30,9 @@ def Frit_GraphOp : Frit_Op<"graph", [
   let summary = "one compiled graph";
   let description = [{
     Arguments are tensors (parameters and buffers included), host scalars
-    (SymInt i64, SymFloat f64, SymBool i1) or none. Argument attributes:
-    `frit.name`, `frit.dtype`, `frit.layout`, `frit.device` (string), `frit.size` (for i64: the
-    expression the argument equals), `frit.constant` (unit: bound at load).
-    Result attributes: `frit.dtype`, `frit.layout`, `frit.storage`, `frit.same_as` (the number of
-    an earlier result that is the same tensor), and `frit.base_dtype` (the dtype of autograd's base
-    of this view, if it differs). `symbols` is the symbol table. The importer creates graphs, and
+    (SymInt i64, SymFloat f64, SymBool i1) or none. `ir/FritAttributes.def` lists the attributes of
+    arguments and results. `symbols` is the symbol table. `buffers` are the storages that the
+    graph's launches write, by number; `plan-buffers` adds them. The importer creates graphs, and
     they exist until the artifact is written.
 
     ```mlir
@@ -44,6 +43,7 @@ def Frit_GraphOp : Frit_Op<"graph", [
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
                        ArrayAttr:$symbols,
+                       OptionalAttr<Frit_BufferArrayAttr>:$buffers,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
@@ -124,8 +124,12 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     operand). Operators that the schema table does not know list
     `argument_names` beside them, in the order given. `result_layouts` are the
     traced layouts. Memory effects come from the schema table. A result that is
-    None has the type `none`; if results are lists, `frit.result_lists` has
+    None has the type `none`; if results are lists, `result_lists` has
     the length of each of the operator's returns, -1 for a single value.
+    `devices` has the devices of the results, if one is not on the graph's device.
+    `placed`: the offset of this `as_strided` or `as_strided_scatter` counts from the start of its
+    first operand's storage. The trace saw storage of the graph's own there, so the operand must not
+    lie in an argument's storage and must begin at the traced offset. `padded`: the operands and the result are padded to buckets.
 
     An operator that writes to arguments in a functional graph names them in
     `mutated_operands`: the last results, one each, are these operands after
@@ -146,7 +150,10 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
                        OptionalAttr<ArrayAttr>:$result_layouts,
                        OptionalAttr<ArrayAttr>:$result_storage,
                        OptionalAttr<StrAttr>:$reason,
-                       OptionalAttr<DenseI64ArrayAttr>:$mutated_operands);
+                       OptionalAttr<DenseI64ArrayAttr>:$mutated_operands,
+                       OptionalAttr<DenseI64ArrayAttr>:$result_lists,
+                       OptionalAttr<TypedArrayAttrBase<AnyAttrOf<[StrAttr, UnitAttr]>, "devices">>:$devices,
+                       UnitAttr:$placed, UnitAttr:$padded);
   let results = (outs Variadic<Frit_Value>:$results);
   let assemblyFormat = [{
     $op_name `(` $operands `)` $arguments attr-dict `:` functional-type($operands, $results)
@@ -157,7 +164,8 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
       "::mlir::ArrayAttr":$operandLayouts, "::mlir::ArrayAttr":$resultLayouts,
       "::mlir::ArrayAttr":$resultStorage, "::mlir::StringAttr":$reason), [{
     build($_builder, $_state, results, opName, operands, arguments, argumentNames, operandDtypes,
-          resultDtypes, operandLayouts, resultLayouts, resultStorage, reason, /*mutated_operands=*/{});
+          resultDtypes, operandLayouts, resultLayouts, resultStorage, reason, /*mutated_operands=*/{},
+          /*result_lists=*/{}, /*devices=*/{});
   }]>];
   let hasVerifier = 1;
 }
@@ -166,9 +174,11 @@ def Frit_StoreOp : Frit_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a value back to the storage of a graph argument";
   let description = [{
     The write-back of an input or buffer that the program mutated; only the
-    logical elements of `target` are written.
+    logical elements of `target` are written. `in_place`: a kernel or a call has written the value
+    into the target already. The store then does nothing, but it says what the argument holds
+    from there on.
   }];
-  let arguments = (ins AnyRankedTensor:$value, AnyRankedTensor:$target);
+  let arguments = (ins AnyRankedTensor:$value, AnyRankedTensor:$target, UnitAttr:$in_place);
   let assemblyFormat = "$value `into` $target attr-dict `:` type($value) `,` type($target)";
 }
 
@@ -177,7 +187,7 @@ def Frit_GuardOp : Frit_Op<"guard", [HasParent<"::mlir::frit::GraphOp">]> {
   let description = [{
     If the assumption does not hold, the call is refused with an error that names input,
     dimension, value, requirement and origin. Assumptions that only some variants of a
-    region need are in its `frit.variants` instead.
+    region need are in its `variants` instead.
 
     ```mlir
     frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
@@ -192,7 +202,8 @@ def Frit_GuardOp : Frit_Op<"guard", [HasParent<"::mlir::frit::GraphOp">]> {
 // Views and moves
 //===----------------------------------------------------------------------===//
 
-def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
+def Frit_ReindexOp : Frit_Op<"reindex", [Pure, ViewLikeOpInterface,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "movesElements"]>]> {
   let summary = "result[d] = operand[map(d)] where the bounds hold, else the fill";
   let description = [{
     Broadcast, permute, slice, flip, expand and constant padding. `fill` is
@@ -208,6 +219,7 @@ def Frit_ReindexOp : Frit_Op<"reindex", [Pure]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
       "$operand $map (`fill` $fill^)? attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{ Value getViewSource() { return getOperand(); } }];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -242,7 +254,8 @@ def Frit_UnpadOp : Frit_Op<"unpad", [Pure]> {
   let hasFolder = 1;
 }
 
-def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
+def Frit_ReshapeOp : Frit_Op<"reshape", [Pure, ViewLikeOpInterface,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "movesElements"]>]> {
   let summary = "same elements in row-major order under other sizes";
   let description = [{
     The number of elements of both types is provably equal. It is one operation on
@@ -256,6 +269,7 @@ def Frit_ReshapeOp : Frit_Op<"reshape", [Pure]> {
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{ Value getViewSource() { return getOperand(); } }];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -281,18 +295,26 @@ def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Frit_ConcatOp : Frit_Op<"concat", [Pure]> {
+def Frit_ConcatOp : Frit_Op<"concat", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, [
+        "getLoopSizes", "getElementRead", "getElementWeight", "movesElements"]>]> {
   let summary = "the concatenation of tensors along one dimension";
   let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
       "$operands `dim` $dim attr-dict `:` type($operands) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether all pieces have the same type. As a loop nest it then runs over one piece and writes
+    /// all of them at every point (x1, y1, x2, y2 of a box), so that nothing is computed only to be
+    /// selected away.
+    bool isStacked();
+  }];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
-def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
+def Frit_IotaOp : Frit_Op<"iota", [Pure, Frit_ElementOpInterface]> {
   let summary = "result[d] = value of a size expression of the indices d";
   let description = [{
     `expr` is over d0.. and symbols: the index itself, or any affine function of it.
@@ -306,7 +328,8 @@ def Frit_IotaOp : Frit_Op<"iota", [Pure]> {
   let assemblyFormat = "$expr attr-dict `:` type($result)";
 }
 
-def Frit_RandomOp : Frit_Op<"random", [Pure]> {
+def Frit_RandomOp : Frit_Op<"random", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "getElementWeight"]>]> {
   let summary = "random bits: Philox4x32-10 of each element's index";
   let description = [{
     The key is the seed. The counter is (i / n, stream, 0), where i is the linear index of the
@@ -345,7 +368,8 @@ def Frit_ReduceKindAttr : EnumAttr<Frit_Dialect, Frit_ReduceKind, "reduce_kind">
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
+def Frit_ReduceOp : Frit_Op<"reduce", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getLoopSizes"]>]> {
   let summary = "reduces whole dimensions";
   let description = [{
     The result's dims are the operand's without `dims` (sorted, distinct).
@@ -358,12 +382,18 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure]> {
     Unsigned integers are compared unsigned if `is_unsigned` is present. Over an
     empty extent the result is the identity of the combination.
 
+    `across`: the reduction runs over the parallel dims of its region, and its result belongs to
+    the reduced ones. The gradient of a norm's input needs two sums along each row, the gradients
+    of its weight and bias need sums over all rows, and all of them read the same two tensors.
+    `merge-columns` makes one region of both where the target can reduce both ways in one sweep.
+    Only views and elementwise operations on the reduced dims read what was reduced across.
+
     ```mlir
     %m = frit.reduce <max> %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
     ```
   }];
   let arguments = (ins Frit_ReduceKindAttr:$kind, AnyRankedTensor:$operand,
-                       DenseI64ArrayAttr:$dims, UnitAttr:$is_unsigned);
+                       DenseI64ArrayAttr:$dims, UnitAttr:$is_unsigned, UnitAttr:$across);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $kind $operand `dims` $dims (`unsigned` $is_unsigned^)? attr-dict
@@ -384,7 +414,21 @@ def Frit_IndexCheckAttr : EnumAttr<Frit_Dialect, Frit_IndexCheck, "index_check">
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
+def Frit_IndexError : I32EnumAttr<"IndexError", "whose error an index out of range raises", [
+      I32EnumAttrCase<"Embedding", 0, "embedding">,
+      I32EnumAttrCase<"Gather", 1, "gather">,
+      I32EnumAttrCase<"Target", 2, "target">,
+      I32EnumAttrCase<"IndexSelect", 3, "index_select">]> {
+  let cppNamespace = "::mlir::frit";
+  let genSpecializedAttr = 0;
+}
+def Frit_IndexErrorAttr : EnumAttr<Frit_Dialect, Frit_IndexError, "index_error"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Frit_GatherOp : Frit_Op<"gather", [Pure,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, [
+        "getElementRead", "getElementWeight", "movesElements"]>]> {
   let summary = "result[d] = source[map(d, v)], v being index tensors read at d";
   let description = [{
     Every index tensor is i64 and has the result's sizes (a reindex broadcasts it if
@@ -392,7 +436,9 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
     one map result. `check` is eager's rule: `wrap` adds the size to negative values and then
     raises if out of range (index.Tensor), `non_negative` raises on negative values too (gather,
     embedding, index_select), `unchecked` is for indices that are proven to be in range. The
-    error names the index, the dimension and its size.
+    error names the index, the dimension and its size. `raises` is the operator whose error it is,
+    indexing by tensors without it; `dimension` is the dimension that the error names, if it is
+    not the one that is read.
 
     ```mlir
     %e = frit.gather %table[%i] <(d0, d1)[v0] -> (v0, d1)> check <non_negative>
@@ -400,12 +446,18 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure]> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$source, Variadic<TensorOf<[I64]>>:$indices,
-                       Frit_MapAttr:$map, Frit_IndexCheckAttr:$check);
+                       Frit_MapAttr:$map, Frit_IndexCheckAttr:$check,
+                       OptionalAttr<Frit_IndexErrorAttr>:$raises, OptionalAttr<I64Attr>:$dimension);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` $map `check` $check attr-dict
     `:` type($source) `,` type($indices) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+      "::mlir::ValueRange":$indices, "::mlir::frit::MapAttr":$map,
+      "::mlir::frit::IndexCheck":$check), [{
+    build($_builder, $_state, result, source, indices, map, check, /*raises=*/{}, /*dimension=*/{});
+  }]>];
   let hasVerifier = 1;
 }
 
@@ -422,6 +474,12 @@ def Frit_RegionOp : Frit_Op<"region", [
     consumers need (contiguous otherwise). `fuse-regions` creates regions,
     `choose-schedules` adds `schedule`, and `outline-regions` turns them into kernels.
 
+    `variants` are schedules that may run where their assumptions hold, best first; `schedule`
+    assumes nothing. `buffers` has the number of the graph's buffer that each result is written to,
+    `writes` the graph arguments among them. Neighbours of one `group` become one launch of a
+    kernel over lists (ir/KernelLists.h). `pinned`: the schedule was asked for and is not the first
+    candidate, so `merge-columns` leaves the region alone.
+
     ```mlir
     %y = frit.region(%a, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%x: tensor<4xf32>, %z: tensor<4xf32>):
@@ -432,9 +490,18 @@ def Frit_RegionOp : Frit_Op<"region", [
   }];
   let arguments = (ins Variadic<Frit_Value>:$operands,
                        OptionalAttr<Frit_ScheduleAttr>:$schedule,
-                       OptionalAttr<ArrayAttr>:$result_layouts);
+                       OptionalAttr<ArrayAttr>:$result_layouts,
+                       OptionalAttr<Frit_VariantArrayAttr>:$variants,
+                       OptionalAttr<I64ArrayAttr>:$buffers,
+                       OptionalAttr<DenseI64ArrayAttr>:$writes,
+                       OptionalAttr<I64Attr>:$group, UnitAttr:$pinned);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::ValueRange":$operands,
+      "::mlir::frit::ScheduleAttr":$schedule, "::mlir::ArrayAttr":$resultLayouts), [{
+    build($_builder, $_state, results, operands, schedule, resultLayouts, /*variants=*/{},
+          /*buffers=*/{}, /*writes=*/{}, /*group=*/{});
+  }]>];
   let assemblyFormat = [{
     `(` $operands `)` attr-dict `:` functional-type($operands, $results) $body
   }];
@@ -454,11 +521,14 @@ def Frit_KernelOp : Frit_Op<"kernel", [
   let summary = "an outlined region, in terms of its own parameters";
   let description = [{
     Sizes are in terms of `params` (p0, p1, ...), so kernels with equal text
-    are the same kernel, whichever graph they come from. Argument attributes:
-    `frit.layout` (strides; the offset is applied by the caller), `frit.dtype`.
-    Result attributes: `frit.layout`, `frit.dtype`. Created by
-    `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`, `gpu_schedule` by
+    are the same kernel, whichever graph they come from. Arguments and results have the attribute
+    `frit.layout` (strides; the offset is applied by the caller) unless they are contiguous. Created
+    by `outline-regions`; `cpu_schedule` is added by `schedule-cpu-kernels`, `gpu_schedule` by
     `schedule-gpu-kernels`.
+
+    `variants` are those of the region. A kernel over lists has the most items of a launch in `list`
+    and in `sweeps` how often a GPU block repeats its sweep before the next block takes over.
+    `ranges`: the narrower ranges of parameters for which the kernel is specialised.
 
     ```mlir
     frit.kernel @frit_add_1a2b3c4d(%a: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
@@ -475,6 +545,9 @@ def Frit_KernelOp : Frit_Op<"kernel", [
                                                Frit_GpuRowsAttr, Frit_GpuSplitRowsAttr,
                                                Frit_GpuColumnsAttr,
                                                Frit_GpuRowsAndColumnsAttr]>>:$gpu_schedule,
+                       OptionalAttr<Frit_VariantArrayAttr>:$variants,
+                       OptionalAttr<Frit_AssumptionArrayAttr>:$ranges,
+                       OptionalAttr<I64Attr>:$list, OptionalAttr<I64Attr>:$sweeps,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
@@ -494,11 +567,22 @@ def Frit_KernelOp : Frit_Op<"kernel", [
 def Frit_LaunchOp : Frit_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{
-    `sizes` gives the kernel's parameters in order.
+    `sizes` gives the kernel's parameters in order. A launch of a kernel over lists has `items`
+    items: sizes, operands and results are those of the first item, then those of the second ...
+    `variants`, `buffers` and `writes` are those of the region.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Frit_Value>:$operands,
-                       ArrayAttr:$sizes, OptionalAttr<ArrayAttr>:$result_layouts);
+                       ArrayAttr:$sizes, OptionalAttr<ArrayAttr>:$result_layouts,
+                       OptionalAttr<Frit_VariantArrayAttr>:$variants,
+                       OptionalAttr<I64ArrayAttr>:$buffers,
+                       OptionalAttr<DenseI64ArrayAttr>:$writes, OptionalAttr<I64Attr>:$items);
   let results = (outs Variadic<AnyRankedTensor>:$results);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel,
+      "::mlir::ValueRange":$operands, "::mlir::ArrayAttr":$sizes,
+      "::mlir::ArrayAttr":$resultLayouts), [{
+    build($_builder, $_state, results, kernel, operands, sizes, resultLayouts, /*variants=*/{},
+          /*buffers=*/{}, /*writes=*/{}, /*items=*/{});
+  }]>];
   let assemblyFormat = [{
     $kernel $sizes `(` $operands `)` attr-dict `:` functional-type($operands, $results)
   }];

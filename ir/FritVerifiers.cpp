@@ -30,15 +30,10 @@ static LogicalResult checkMap(Operation *op, MapAttr map, RankedTensorType opera
   }
   std::string unknown;
   auto check = [&](SizeExpr expr) {
-    expr.forEachSymbol([&](StringRef name) {
-      unsigned position;
-      StringRef digits = name.drop_front();
-      if (digits.getAsInteger(10, position)) {
-        return;
-      }
-      if ((name[0] == 'd' && position >= map.getNumDims()) ||
-          (name[0] == 'v' && position >= map.getNumValues())) {
-        unknown = name.str();
+    expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+      if ((symbol.isDim() && symbol.getPosition() >= map.getNumDims()) ||
+          (symbol.isValue() && symbol.getPosition() >= map.getNumValues())) {
+        unknown = symbol.getName().str();
       }
     });
   };
@@ -82,7 +77,7 @@ LogicalResult GraphOp::verify() {
 LogicalResult KernelOp::verify() {
   for (auto [i, attr] : llvm::enumerate(getSymbols())) {
     auto symbol = dyn_cast<SymbolAttr>(attr);
-    if (!symbol || symbol.getName() != ("p" + Twine(i)).str()) {
+    if (!symbol || symbol.getName() != SizeSymbolAttr::parameter(getContext(), i).getName()) {
       return emitOpError("parameter ")
              << i << " must be a symbol named p" << i << ", found " << attr;
     }

@@ -21,13 +21,11 @@ static int compareAtoms(Attribute lhs, Attribute rhs) {
   if (lhs == rhs) {
     return 0;
   }
-  auto lhsName = dyn_cast<StringAttr>(lhs), rhsName = dyn_cast<StringAttr>(rhs);
+  auto lhsName = dyn_cast<SizeSymbolAttr>(lhs), rhsName = dyn_cast<SizeSymbolAttr>(rhs);
   if (lhsName && rhsName) {
     // Shorter first: s2 before s10.
-    if (lhsName.size() != rhsName.size()) {
-      return lhsName.size() < rhsName.size() ? -1 : 1;
-    }
-    return lhsName.getValue().compare(rhsName.getValue());
+    StringRef l = lhsName.getName(), r = rhsName.getName();
+    return l.size() != r.size() ? (l.size() < r.size() ? -1 : 1) : l.compare(r);
   }
   if (lhsName || rhsName) {
     return lhsName ? -1 : 1;
@@ -160,16 +158,22 @@ SizeExpr SizeExpr::constant(MLIRContext *context, int64_t value) {
   return SizeExpr(SizeAttr::get(context, {value}, {ArrayAttr::get(context, {})}));
 }
 
+SizeExpr SizeExpr::symbol(SizeSymbolAttr symbol) { return fromAtom(symbol.getContext(), symbol); }
+
 SizeExpr SizeExpr::symbol(MLIRContext *context, StringRef name) {
-  return fromAtom(context, StringAttr::get(context, name));
+  return symbol(SizeSymbolAttr::get(context, name));
 }
 
 SizeExpr SizeExpr::dim(MLIRContext *context, unsigned position) {
-  return symbol(context, ("d" + Twine(position)).str());
+  return symbol(SizeSymbolAttr::dim(context, position));
+}
+
+SizeExpr SizeExpr::parameter(MLIRContext *context, unsigned position) {
+  return symbol(SizeSymbolAttr::parameter(context, position));
 }
 
 SizeExpr SizeExpr::value(MLIRContext *context, unsigned position) {
-  return symbol(context, ("v" + Twine(position)).str());
+  return symbol(SizeSymbolAttr::value(context, position));
 }
 
 //===----------------------------------------------------------------------===//
@@ -361,22 +365,23 @@ bool SizeExpr::isConstant(int64_t value) const {
   return constant && *constant == value;
 }
 
-std::optional<StringRef> SizeExpr::getSymbol() const {
+/// The symbol that the whole expression is, or null.
+static SizeSymbolAttr onlySymbol(SizeAttr attr) {
   if (attr.getMonomials().size() != 1 || attr.getCoefficients()[0] != 1 ||
       attr.getMonomials()[0].size() != 1) {
-    return std::nullopt;
+    return {};
   }
-  auto name = dyn_cast<StringAttr>(attr.getMonomials()[0][0]);
-  return name ? std::optional<StringRef>(name.getValue()) : std::nullopt;
+  return dyn_cast<SizeSymbolAttr>(attr.getMonomials()[0][0]);
+}
+
+std::optional<StringRef> SizeExpr::getSymbol() const {
+  SizeSymbolAttr symbol = onlySymbol(attr);
+  return symbol ? std::optional<StringRef>(symbol.getName()) : std::nullopt;
 }
 
 std::optional<unsigned> SizeExpr::getDim() const {
-  auto name = getSymbol();
-  unsigned position;
-  if (!name || !name->consume_front("d") || name->getAsInteger(10, position)) {
-    return std::nullopt;
-  }
-  return position;
+  SizeSymbolAttr symbol = onlySymbol(attr);
+  return symbol && symbol.isDim() ? std::optional(symbol.getPosition()) : std::nullopt;
 }
 
 int64_t SizeExpr::getContentDivisor() const {
@@ -387,11 +392,11 @@ int64_t SizeExpr::getContentDivisor() const {
   return common;
 }
 
-void SizeExpr::forEachSymbol(llvm::function_ref<void(StringRef)> visit) const {
+void SizeExpr::forEachSymbol(llvm::function_ref<void(SizeSymbolAttr)> visit) const {
   for (ArrayAttr monomial : attr.getMonomials()) {
     for (Attribute atom : monomial) {
-      if (auto name = dyn_cast<StringAttr>(atom)) {
-        visit(name.getValue());
+      if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+        visit(symbol);
       } else {
         auto call = cast<SizeCallAttr>(atom);
         SizeExpr(call.getLhs()).forEachSymbol(visit);
@@ -401,25 +406,28 @@ void SizeExpr::forEachSymbol(llvm::function_ref<void(StringRef)> visit) const {
   }
 }
 
-bool SizeExpr::contains(StringRef symbolName) const {
+bool SizeExpr::anySymbol(llvm::function_ref<bool(SizeSymbolAttr)> test) const {
   bool found = false;
-  forEachSymbol([&](StringRef name) { found |= name == symbolName; });
+  forEachSymbol([&](SizeSymbolAttr symbol) { found = found || test(symbol); });
   return found;
 }
 
-std::optional<std::pair<SizeExpr, SizeExpr>> SizeExpr::splitLinear(StringRef symbolName) const {
+bool SizeExpr::contains(SizeSymbolAttr symbol) const {
+  return anySymbol([&](SizeSymbolAttr other) { return other == symbol; });
+}
+
+std::optional<std::pair<SizeExpr, SizeExpr>> SizeExpr::splitLinear(SizeSymbolAttr symbol) const {
   MLIRContext *context = getContext();
-  Attribute atom = StringAttr::get(context, symbolName);
-  ArrayAttr single = ArrayAttr::get(context, {atom});
+  ArrayAttr single = ArrayAttr::get(context, {symbol});
   Polynomial coefficient(context), rest(context);
   for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     SizeExpr term(SizeAttr::get(context, {c}, {m}));
-    if (!term.contains(symbolName)) {
+    if (!term.contains(symbol)) {
       rest.add(c, m);
       continue;
     }
     auto without = divideMonomials(m, single);
-    if (!without || SizeExpr(SizeAttr::get(context, {1}, {*without})).contains(symbolName)) {
+    if (!without || SizeExpr(SizeAttr::get(context, {1}, {*without})).contains(symbol)) {
       return std::nullopt;
     }
     coefficient.add(c, *without);
@@ -431,25 +439,25 @@ std::optional<std::pair<SizeExpr, SizeExpr>> SizeExpr::splitLinear(StringRef sym
 // Rebuilding
 //===----------------------------------------------------------------------===//
 
-SizeExpr SizeExpr::substitute(const llvm::StringMap<SizeExpr> &map) const {
+SizeExpr SizeExpr::replaceSymbols(llvm::function_ref<SizeExpr(SizeSymbolAttr)> replacement) const {
   MLIRContext *context = getContext();
   SizeExpr sum = constant(context, 0);
   Polynomial kept(context);
+  bool isSame = true;
   for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     SizeExpr term = constant(context, c);
     bool changed = false;
     for (Attribute atom : m) {
       SizeExpr factor = fromAtom(context, atom);
-      if (auto name = dyn_cast<StringAttr>(atom)) {
-        auto it = map.find(name.getValue());
-        if (it != map.end()) {
-          factor = it->second;
+      if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+        if (SizeExpr other = replacement(symbol)) {
+          factor = other;
           changed = true;
         }
       } else {
         auto call = cast<SizeCallAttr>(atom);
-        SizeExpr lhs = SizeExpr(call.getLhs()).substitute(map);
-        SizeExpr rhs = SizeExpr(call.getRhs()).substitute(map);
+        SizeExpr lhs = SizeExpr(call.getLhs()).replaceSymbols(replacement);
+        SizeExpr rhs = SizeExpr(call.getRhs()).replaceSymbols(replacement);
         if (lhs != SizeExpr(call.getLhs()) || rhs != SizeExpr(call.getRhs())) {
           changed = true;
           switch (call.getFunction()) {
@@ -468,34 +476,37 @@ SizeExpr SizeExpr::substitute(const llvm::StringMap<SizeExpr> &map) const {
       term = term * factor;
     }
     if (changed) {
+      isSame = false;
       sum = sum + term;
     } else {
       kept.add(c, m);
     }
   }
-  return sum + SizeExpr(kept.finish());
+  return isSame ? *this : sum + SizeExpr(kept.finish());
+}
+
+SizeExpr SizeExpr::substitute(const llvm::StringMap<SizeExpr> &map) const {
+  return replaceSymbols([&](SizeSymbolAttr symbol) { return map.lookup(symbol.getName()); });
 }
 
 SizeExpr SizeExpr::substituteDims(ArrayRef<SizeExpr> dims, ArrayRef<SizeExpr> values) const {
-  llvm::StringMap<SizeExpr> map;
-  for (auto [i, dim] : llvm::enumerate(dims)) {
-    map[("d" + Twine(i)).str()] = dim;
-  }
-  for (auto [i, value] : llvm::enumerate(values)) {
-    map[("v" + Twine(i)).str()] = value;
-  }
-  return substitute(map);
+  return replaceSymbols([&](SizeSymbolAttr symbol) {
+    ArrayRef<SizeExpr> exprs = symbol.isDim()     ? dims
+                               : symbol.isValue() ? values
+                                                  : ArrayRef<SizeExpr>();
+    return symbol.getPosition() < exprs.size() ? exprs[symbol.getPosition()] : SizeExpr();
+  });
 }
 
 std::optional<int64_t>
-SizeExpr::evaluate(llvm::function_ref<std::optional<int64_t>(StringRef)> lookup) const {
+SizeExpr::evaluate(llvm::function_ref<std::optional<int64_t>(SizeSymbolAttr)> lookup) const {
   int64_t sum = 0;
   for (auto [c, m] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     int64_t term = c;
     for (Attribute atom : m) {
       std::optional<int64_t> value;
-      if (auto name = dyn_cast<StringAttr>(atom)) {
-        value = lookup(name.getValue());
+      if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+        value = lookup(symbol);
       } else {
         auto call = cast<SizeCallAttr>(atom);
         auto lhs = SizeExpr(call.getLhs()).evaluate(lookup);

@@ -27,7 +27,7 @@
 /// done by SizeFacts::simplify, never by construction: a construction must not
 /// depend on who builds it.
 ///
-/// Names: symbols of a graph are torch's (s0, u0, ...), kernel parameters p0..,
+/// Names (`SizeSymbolAttr`): symbols of a graph are torch's (s0, u0, ...), kernel parameters p0..,
 /// dimensions of an indexing map d0.., loaded index values v0...
 namespace mlir::frit {
 
@@ -38,8 +38,10 @@ public:
   /*implicit*/ SizeExpr(SizeAttr attr) : attr(attr) {}
 
   static SizeExpr constant(MLIRContext *context, int64_t value);
+  static SizeExpr symbol(SizeSymbolAttr symbol);
   static SizeExpr symbol(MLIRContext *context, llvm::StringRef name);
   static SizeExpr dim(MLIRContext *context, unsigned position);
+  static SizeExpr parameter(MLIRContext *context, unsigned position);
   static SizeExpr value(MLIRContext *context, unsigned position);
 
   /// Parses the text form. Returns a null expression and sets `error` (one
@@ -80,13 +82,16 @@ public:
   /// The exact quotient if `other` divides the polynomial, else nullopt.
   std::optional<SizeExpr> divideExactly(SizeExpr other) const;
 
-  bool contains(llvm::StringRef symbolName) const;
-  /// Calls `visit` for each symbol name, once per occurrence.
-  void forEachSymbol(llvm::function_ref<void(llvm::StringRef)> visit) const;
+  bool contains(SizeSymbolAttr symbol) const;
+  /// Calls `visit` for each symbol, once per occurrence.
+  void forEachSymbol(llvm::function_ref<void(SizeSymbolAttr)> visit) const;
+  bool anySymbol(llvm::function_ref<bool(SizeSymbolAttr)> test) const;
   /// Splits `this` into `coefficient * symbol + rest` when the symbol occurs
   /// only linearly and outside of calls; nullopt otherwise.
-  std::optional<std::pair<SizeExpr, SizeExpr>> splitLinear(llvm::StringRef symbolName) const;
+  std::optional<std::pair<SizeExpr, SizeExpr>> splitLinear(SizeSymbolAttr symbol) const;
 
+  /// Replaces symbols; those for which `replacement` is null stay.
+  SizeExpr replaceSymbols(llvm::function_ref<SizeExpr(SizeSymbolAttr)> replacement) const;
   /// Replaces symbols (absent names stay).
   SizeExpr substitute(const llvm::StringMap<SizeExpr> &map) const;
   /// Replaces d0.. by `dims` and, if given, v0.. by `values`.
@@ -96,7 +101,7 @@ public:
   /// Value under an assignment; nullopt if a symbol is missing, a divisor is 0
   /// or an intermediate result overflows 64 bits.
   std::optional<int64_t>
-  evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> lookup) const;
+  evaluate(llvm::function_ref<std::optional<int64_t>(SizeSymbolAttr)> lookup) const;
 
   std::string str() const;
 
@@ -114,9 +119,13 @@ public:
 
   void setRange(llvm::StringRef symbol, int64_t min, std::optional<int64_t> max,
                 int64_t divisor = 1);
+  void setRange(SizeSymbolAttr symbol, int64_t min, std::optional<int64_t> max,
+                int64_t divisor = 1);
   void addSymbol(SymbolAttr symbol);
   /// 0 <= symbol < extent.
-  void setExtent(llvm::StringRef symbol, SizeExpr extent);
+  void setExtent(SizeSymbolAttr symbol, SizeExpr extent);
+  /// The same for d0, d1 ...
+  void setExtents(llvm::ArrayRef<SizeExpr> extents);
 
   /// Constant bounds that hold under all facts; nullopt if there is none.
   std::optional<int64_t> lowerBound(SizeExpr expr) const;
@@ -136,7 +145,7 @@ private:
     SizeExpr extent;
   };
   MLIRContext *context;
-  llvm::StringMap<Fact> facts;
+  llvm::DenseMap<SizeSymbolAttr, Fact> facts;
 };
 
 //===----------------------------------------------------------------------===//

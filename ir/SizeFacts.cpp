@@ -9,18 +9,29 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-void SizeFacts::setRange(StringRef symbol, int64_t min, std::optional<int64_t> max,
+void SizeFacts::setRange(SizeSymbolAttr symbol, int64_t min, std::optional<int64_t> max,
                          int64_t divisor) {
   facts[symbol] = Fact{min, max, divisor, SizeExpr()};
+}
+
+void SizeFacts::setRange(StringRef symbol, int64_t min, std::optional<int64_t> max,
+                         int64_t divisor) {
+  setRange(SizeSymbolAttr::get(context, symbol), min, max, divisor);
 }
 
 void SizeFacts::addSymbol(SymbolAttr symbol) {
   setRange(symbol.getName(), symbol.getMin(), symbol.getMax(), symbol.getDivisor());
 }
 
-void SizeFacts::setExtent(StringRef symbol, SizeExpr extent) {
+void SizeFacts::setExtent(SizeSymbolAttr symbol, SizeExpr extent) {
   std::optional<int64_t> max = upperBound(extent);
   facts[symbol] = Fact{0, max ? std::optional<int64_t>(*max - 1) : std::nullopt, 1, extent};
+}
+
+void SizeFacts::setExtents(ArrayRef<SizeExpr> extents) {
+  for (auto [position, extent] : llvm::enumerate(extents)) {
+    setExtent(SizeSymbolAttr::dim(context, position), extent);
+  }
 }
 
 namespace {
@@ -61,8 +72,8 @@ static Interval multiply(Interval a, Interval b) {
 
 std::optional<int64_t> SizeFacts::lowerBound(SizeExpr expr) const {
   auto atomInterval = [&](Attribute atom) -> Interval {
-    if (auto name = dyn_cast<StringAttr>(atom)) {
-      auto it = facts.find(name.getValue());
+    if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+      auto it = facts.find(symbol);
       return it == facts.end() ? Interval{} : Interval{it->second.min, it->second.max};
     }
     auto call = cast<SizeCallAttr>(atom);
@@ -154,11 +165,11 @@ bool SizeFacts::provablyNonNegative(SizeExpr expr) const {
     return true;
   }
   // Loop dimensions first: each takes the end that makes the expression smallest.
-  std::optional<std::pair<std::string, SizeExpr>> loop;
-  expr.forEachSymbol([&](StringRef name) {
-    auto it = facts.find(name);
+  std::optional<std::pair<SizeSymbolAttr, SizeExpr>> loop;
+  expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+    auto it = facts.find(symbol);
     if (!loop && it != facts.end() && it->second.extent) {
-      loop.emplace(name.str(), it->second.extent);
+      loop.emplace(symbol, it->second.extent);
     }
   });
   if (loop) {
@@ -176,24 +187,25 @@ bool SizeFacts::provablyNonNegative(SizeExpr expr) const {
     return false;
   }
   // Then s = min + t with t >= 0: products of symbols lose their negative parts.
-  llvm::StringMap<SizeExpr> shift;
   SizeFacts shifted(context);
   bool any = false;
-  expr.forEachSymbol([&](StringRef name) {
-    auto it = facts.find(name);
+  expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+    auto it = facts.find(symbol);
     if (it == facts.end()) {
       return;
     }
     const Fact &fact = it->second;
-    shifted.setRange(name, 0,
+    shifted.setRange(symbol, 0,
                      fact.max ? std::optional<int64_t>(*fact.max - fact.min) : std::nullopt);
-    shift[name] = SizeExpr::symbol(context, name) + fact.min;
     any |= fact.min != 0;
   });
   if (!any) {
     return false;
   }
-  auto low = shifted.lowerBound(expr.substitute(shift));
+  auto low = shifted.lowerBound(expr.replaceSymbols([&](SizeSymbolAttr symbol) {
+    auto it = facts.find(symbol);
+    return it == facts.end() ? SizeExpr() : SizeExpr::symbol(symbol) + it->second.min;
+  }));
   return low && *low >= 0;
 }
 

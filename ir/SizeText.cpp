@@ -6,6 +6,16 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+Attribute SizeSymbolAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  if (parser.parseLess() || parser.parseKeyword(&name) || parser.parseGreater()) {
+    return {};
+  }
+  return get(parser.getContext(), name);
+}
+
+void SizeSymbolAttr::print(AsmPrinter &printer) const { printer << '<' << getName() << '>'; }
+
 static void printTerm(llvm::raw_ostream &os, uint64_t magnitude, ArrayAttr monomial) {
   bool needsStar = false;
   if (magnitude != 1 || monomial.empty()) {
@@ -17,8 +27,8 @@ static void printTerm(llvm::raw_ostream &os, uint64_t magnitude, ArrayAttr monom
       os << " * ";
     }
     needsStar = true;
-    if (auto name = dyn_cast<StringAttr>(atom)) {
-      os << name.getValue();
+    if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+      os << symbol.getName();
       continue;
     }
     auto call = cast<SizeCallAttr>(atom);

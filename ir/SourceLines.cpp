@@ -29,16 +29,13 @@ void mlir::frit::collectSourceLines(Location location, SmallVectorImpl<std::stri
 std::string mlir::frit::originOf(Operation *op) {
   if (auto region = dyn_cast<RegionOp>(op)) {
     for (Operation &inner : region.getBody().front()) {
-      if (!isa<ReindexOp, ReshapeOp, YieldOp>(inner) && !inner.hasTrait<OpTrait::ConstantLike>()) {
+      if (!isView(&inner) && !isa<YieldOp>(inner) && !inner.hasTrait<OpTrait::ConstantLike>()) {
         return originOf(&inner);
       }
     }
   }
   auto call = dyn_cast<AtenOp>(op);
-  auto marked = op->getAttrOfType<StringAttr>("frit.operator");
-  std::string name = call     ? call.getOpName().str()
-                     : marked ? marked.str()
-                              : op->getName().getStringRef().str();
+  std::string name = call ? call.getOpName().str() : op->getName().getStringRef().str();
   SmallVector<std::string> lines;
   collectSourceLines(op->getLoc(), lines);
   return lines.empty() ? name : name + " (" + lines.front() + ")";

@@ -1,7 +1,5 @@
 #include "kernel/GpuProgram.h"
 
-#include "ir/KernelLists.h"
-
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -17,20 +15,20 @@ struct StorageKey {
 } // namespace
 
 static StorageKey storageOfResult(LaunchOp launch, unsigned result) {
-  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
-  auto known = launch->getParentOfType<GraphOp>()->getAttrOfType<ArrayAttr>("frit.buffers");
+  ArrayAttr used = launch.getBuffersAttr(),
+            known = launch->getParentOfType<GraphOp>().getBuffersAttr();
   if (!used || !known) {
     return {};
   }
   int64_t number = cast<IntegerAttr>(used[result]).getInt();
-  auto argument = cast<DictionaryAttr>(known[number]).getAs<IntegerAttr>("argument");
-  return argument ? StorageKey{StorageKey::Argument, argument.getInt()}
+  std::optional<unsigned> argument = cast<BufferAttr>(known[number]).getArgument();
+  return argument ? StorageKey{StorageKey::Argument, *argument}
                   : StorageKey{StorageKey::Buffer, number};
 }
 
 static StorageKey storageOf(Value value) {
-  while (isa_and_nonnull<ReindexOp, ReshapeOp>(value.getDefiningOp())) {
-    value = value.getDefiningOp()->getOperand(0);
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>()) {
+    value = view.getViewSource();
   }
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     return {StorageKey::Argument, argument.getArgNumber()};
@@ -42,7 +40,7 @@ static StorageKey storageOf(Value value) {
 llvm::StringMap<SharedPointers> mlir::frit::findSharedPointers(ModuleOp module) {
   llvm::StringMap<SharedPointers> shared;
   module.walk([&](LaunchOp launch) {
-    if (launch->hasAttr(kItemsAttr)) {
+    if (launch.getItems()) {
       return; // pointers from a table are never assumed to be distinct
     }
     SmallVector<Value> operands;
@@ -69,7 +67,7 @@ FailureOr<KernelProgram> mlir::frit::buildGpuProgram(KernelOp kernel, bool isInP
     return failure();
   }
   // The kernel of a list handles one chunk of a tensor, which has one dim.
-  if (!kernel->hasAttr(kListAttr)) {
+  if (!kernel.getList()) {
     program->splitUnknownDims();
   }
   program->assumeRanges();

@@ -2,6 +2,7 @@
 // expression treats as one, and dependence masks.
 #include "kernel/KernelProgram.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 
 #include "llvm/ADT/BitVector.h"
@@ -45,11 +46,11 @@ bool KernelProgram::canFail() const {
 }
 
 std::optional<SizeExpr> KernelProgram::getStride(SizeExpr expr, unsigned dim) const {
-  std::string name = "d" + std::to_string(dim);
-  if (!expr.contains(name)) {
+  SizeSymbolAttr symbol = SizeSymbolAttr::dim(getContext(), dim);
+  if (!expr.contains(symbol)) {
     return SizeExpr::constant(getContext(), 0);
   }
-  auto parts = expr.splitLinear(name);
+  auto parts = expr.splitLinear(symbol);
   if (!parts) {
     return std::nullopt;
   }
@@ -118,13 +119,11 @@ void KernelProgram::assume(ArrayRef<AssumptionAttr> more) {
     }
   }
   // The extents of dims follow from what is known about the parameters.
-  for (auto [i, size] : llvm::enumerate(domain)) {
-    facts.setExtent("d" + std::to_string(i), size);
-  }
+  facts.setExtents(domain);
 }
 
 void KernelProgram::assumeRanges() {
-  if (auto ranges = kernel->getAttrOfType<ArrayAttr>("frit.ranges")) {
+  if (ArrayAttr ranges = kernel.getRangesAttr()) {
     assume(llvm::to_vector(ranges.getAsRange<AssumptionAttr>()));
   }
 }
@@ -173,10 +172,9 @@ void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
   llvm::for_each(operands, visit);
   for (const Bound &bound : bounds) {
     for (SizeExpr part : {bound.expr, bound.low, bound.high}) {
-      part.forEachSymbol([&](StringRef name) {
-        unsigned id;
-        if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id)) {
-          visit(id);
+      part.forEachSymbol([&](SizeSymbolAttr symbol) {
+        if (symbol.isValue()) {
+          visit(symbol.getPosition());
         }
       });
     }
@@ -287,47 +285,44 @@ void KernelProgram::collapseDims() {
       continue;
     }
     // f(d_i, d_i+1) == f(0, d_i * size + d_i+1) for all f: the pair is one dim.
-    llvm::StringMap<SizeExpr> joined, dropped;
-    std::string outer = "d" + std::to_string(i), inner = "d" + std::to_string(i + 1);
-    SizeExpr zero = SizeExpr::constant(context, 0);
-    joined[outer] = zero;
-    joined[inner] = SizeExpr::dim(context, i) * domain[i + 1] + SizeExpr::dim(context, i + 1);
+    SizeExpr zero = SizeExpr::constant(context, 0),
+             both = SizeExpr::dim(context, i) * domain[i + 1] + SizeExpr::dim(context, i + 1);
+    auto joined = [&](SizeSymbolAttr symbol) {
+      return symbol.isDim(i) ? zero : symbol.isDim(i + 1) ? both : SizeExpr();
+    };
     bool one = true;
-    forEachExpr([&](SizeExpr &expr) { one = one && expr.substitute(joined) == expr; });
+    forEachExpr([&](SizeExpr &expr) { one = one && expr.replaceSymbols(joined) == expr; });
     if (!one) {
       ++i;
       continue;
     }
-    dropped[outer] = zero;
-    for (unsigned k = i + 1; k < domain.size(); ++k) {
-      dropped["d" + std::to_string(k)] = SizeExpr::dim(context, k - 1);
-    }
-    forEachExpr([&](SizeExpr &expr) { expr = expr.substitute(dropped); });
+    auto dropped = [&](SizeSymbolAttr symbol) {
+      if (!symbol.isDim() || symbol.getPosition() < i) {
+        return SizeExpr();
+      }
+      return symbol.isDim(i) ? zero : SizeExpr::dim(context, symbol.getPosition() - 1);
+    };
+    forEachExpr([&](SizeExpr &expr) { expr = expr.replaceSymbols(dropped); });
     domain[i + 1] = domain[i] * domain[i + 1];
     if (i >= numParallel()) {
       --reducedRank;
     }
     domain.erase(domain.begin() + i);
   }
-  for (auto [i, size] : llvm::enumerate(domain)) {
-    facts.setExtent("d" + std::to_string(i), size);
-  }
+  facts.setExtents(domain);
   forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr); });
 }
 
 void KernelProgram::computeDims() {
   auto dimsOf = [&](SizeExpr expr) {
     uint32_t dims = 0;
-    expr.forEachSymbol([&](StringRef name) {
-      unsigned position;
-      if (name.drop_front().getAsInteger(10, position)) {
-        return;
-      }
-      if (name[0] == 'd') {
-        dims |= 1u << position;
-      } else if (name[0] == 'v') {
-        assert(nodes[position].kind == NodeKind::Check && "only checked indices have names");
-        dims |= nodes[position].dims;
+    expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+      if (symbol.isDim()) {
+        dims |= 1u << symbol.getPosition();
+      } else if (symbol.isValue()) {
+        const Node &index = nodes[symbol.getPosition()];
+        assert(index.kind == NodeKind::Check && "only checked indices have names");
+        dims |= index.dims;
       }
     });
     return dims;
@@ -431,7 +426,7 @@ void KernelProgram::print(raw_ostream &os) const {
 SmallVector<SizeExpr> mlir::frit::getKernelStrides(KernelOp kernel, RankedTensorType type,
                                                    DictionaryAttr attributes) {
   if (attributes) {
-    if (auto layout = attributes.getAs<LayoutAttr>("frit.layout")) {
+    if (LayoutAttr layout = kArgumentLayoutAttr.in(attributes)) {
       bool repeats = llvm::any_of(layout.getStrides(),
                                   [](SizeAttr stride) { return SizeExpr(stride).isConstant(0); });
       if ((isPlanted(Mistake::StrideZero) && repeats) ||

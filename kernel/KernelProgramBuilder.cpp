@@ -1,8 +1,6 @@
 // Makes the nodes for values at indices.
 #include "kernel/KernelProgramBuilder.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -212,11 +210,9 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
 
 /// Adds the checked indices (`v<k>`) in the node's expression to its operands.
 void KernelProgramBuilder::addIndexOperands(Node &node) {
-  node.expr.forEachSymbol([&](StringRef name) {
-    unsigned id;
-    if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id) &&
-        !llvm::is_contained(node.operands, id)) {
-      node.operands.push_back(id);
+  node.expr.forEachSymbol([&](SizeSymbolAttr symbol) {
+    if (symbol.isValue() && !llvm::is_contained(node.operands, symbol.getPosition())) {
+      node.operands.push_back(symbol.getPosition());
     }
   });
 }
@@ -350,14 +346,21 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
 }
 
 /// Which of eager's errors the check of a gather reports.
-static ErrorCode getIndexError(Operation *op) {
-  auto raises = op ? op->getAttrOfType<StringAttr>("frit.raises") : StringAttr();
-  return llvm::StringSwitch<ErrorCode>(raises ? raises.getValue() : "")
-      .Case("embedding", ErrorCode::EmbeddingIndexOutOfRange)
-      .Case("gather", ErrorCode::GatherIndexOutOfRange)
-      .Case("target", ErrorCode::TargetOutOfRange)
-      .Case("index_select", ErrorCode::SelectedIndexOutOfRange)
-      .Default(ErrorCode::IndexOutOfRange);
+static ErrorCode getIndexError(GatherOp op) {
+  if (!op.getRaises()) {
+    return ErrorCode::IndexOutOfRange;
+  }
+  switch (*op.getRaises()) {
+  case IndexError::Embedding:
+    return ErrorCode::EmbeddingIndexOutOfRange;
+  case IndexError::Gather:
+    return ErrorCode::GatherIndexOutOfRange;
+  case IndexError::Target:
+    return ErrorCode::TargetOutOfRange;
+  case IndexError::IndexSelect:
+    return ErrorCode::SelectedIndexOutOfRange;
+  }
+  llvm_unreachable("every error has a code");
 }
 
 std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request, GatherOp op) {
@@ -398,11 +401,12 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       check.error = getIndexError(op);
       // Errors of indexing by tensors number the index tensors, those of other operators the
       // source's dims.
-      auto told = op->getAttrOfType<IntegerAttr>("frit.dimension");
-      check.dimension = told ? told.getInt() : op.getCheck() == IndexCheck::Wrap ? i : dimension;
+      check.dimension = op.getDimension()                   ? *op.getDimension()
+                        : op.getCheck() == IndexCheck::Wrap ? i
+                                                            : dimension;
       check.bounds = unpackGuards(request.guards);
       known = checks[key] = add(std::move(check));
-      program.facts.setExtent("v" + std::to_string(*known), sizes[dimension]);
+      program.facts.setExtent(SizeSymbolAttr::value(context, *known), sizes[dimension]);
     }
     values.push_back(SizeExpr::value(context, *known));
   }
@@ -428,7 +432,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   }
   auto kept = getSizes(cast<RankedTensorType>(op.getType()));
   auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
-  bool isAcross = op->hasAttr(kAcrossAttr);
+  bool isAcross = op.getAcross();
   const Exprs &keptIndex = isAcross ? reducedIndex : parallelIndex,
               &sweptIndex = isAcross ? parallelIndex : reducedIndex;
   const Exprs &keptSizes = isAcross ? reducedSizes : parallelSizes,

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernel/KernelProgram.h"
-#include "kernel/RowsAndColumns.h"
 
 #include <map>
 #include <tuple>

@@ -10,7 +10,7 @@ using namespace mlir::frit;
 
 LogicalResult KernelProgramBuilder::chooseDomain() {
   kernel.walk([&](ReduceOp op) {
-    if (!firstReduce && !op->hasAttr(kAcrossAttr)) {
+    if (!firstReduce && !op.getAcross()) {
       firstReduce = op;
     }
   });
@@ -43,7 +43,7 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
         index.push_back(constant(0));
         continue;
       }
-      program.facts.setExtent("d" + std::to_string(dims), size);
+      program.facts.setExtent(SizeSymbolAttr::dim(context, dims), size);
       program.domain.push_back(size);
       index.push_back(SizeExpr::dim(context, dims++));
     }
@@ -66,7 +66,7 @@ std::map<unsigned, SizeExpr> KernelProgramBuilder::addressesOf(Value value) {
   KernelProgramBuilder tracer(kernel);
   Exprs own;
   for (auto [i, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(value.getType())))) {
-    tracer.program.facts.setExtent("d" + std::to_string(i), size);
+    tracer.program.facts.setExtent(SizeSymbolAttr::dim(context, i), size);
     own.push_back(size.isConstant(1) ? constant(0) : SizeExpr::dim(context, i));
   }
   std::map<unsigned, SizeExpr> addresses;
@@ -92,7 +92,7 @@ std::optional<Exprs> KernelProgramBuilder::followFirst(Value value, Value first,
   // Expressions are in dims of the results here, not of the domain.
   KernelProgramBuilder own(kernel);
   for (auto [i, size] : llvm::enumerate(firstSizes)) {
-    own.program.facts.setExtent("d" + std::to_string(i), size);
+    own.program.facts.setExtent(SizeSymbolAttr::dim(context, i), size);
   }
   auto agrees = [&](ArrayRef<SizeExpr> at) {
     return llvm::any_of(mine, [&](const auto &entry) {
@@ -164,7 +164,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   tracer.tracing = true;
   Exprs own;
   for (auto [i, size] : llvm::enumerate(sizes)) {
-    tracer.program.facts.setExtent("d" + std::to_string(i), size);
+    tracer.program.facts.setExtent(SizeSymbolAttr::dim(context, i), size);
     own.push_back(size.isConstant(1) ? constant(0) : SizeExpr::dim(context, i));
   }
   if (failed(tracer.pull({value, tracer.pack(own), ArrayAttr::get(context, {})}))) {
@@ -173,7 +173,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   if (tracer.reached) {
     auto &[op, rowOf] = *tracer.reached;
     auto kept = getSizes(cast<RankedTensorType>(op.getType()));
-    bool isAcross = op->hasAttr(kAcrossAttr);
+    bool isAcross = op.getAcross();
     Exprs keptIndex = isAcross ? reexpress(reducedIndex, reducedSizes, kept)
                                : reexpress(parallelIndex, parallelSizes, kept);
     Exprs index(sizes.size());
@@ -240,7 +240,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
 /// of them are written at every point.
 bool KernelProgramBuilder::isStacked(Value value) {
   auto concat = value.getDefiningOp<ConcatOp>();
-  if (!concat || concat->getNumOperands() < 2 || !llvm::all_equal(concat->getOperandTypes())) {
+  if (!concat || !concat.isStacked()) {
     return false;
   }
   SizeExpr piece = getNumElements(cast<RankedTensorType>(concat->getOperand(0).getType()));

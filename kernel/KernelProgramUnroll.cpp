@@ -43,19 +43,18 @@ bool KernelProgram::splitDim(unsigned dim, SizeExpr inner) {
   if (!outer) {
     return false;
   }
-  llvm::StringMap<SizeExpr> map;
-  map["d" + std::to_string(dim)] =
-      SizeExpr::dim(context, dim) * inner + SizeExpr::dim(context, dim + 1);
-  for (unsigned k = dim + 1; k < domain.size(); ++k) {
-    map["d" + std::to_string(k)] = SizeExpr::dim(context, k + 1);
-  }
+  SizeExpr both = SizeExpr::dim(context, dim) * inner + SizeExpr::dim(context, dim + 1);
+  auto split = [&](SizeSymbolAttr symbol) {
+    if (!symbol.isDim() || symbol.getPosition() < dim) {
+      return SizeExpr();
+    }
+    return symbol.isDim(dim) ? both : SizeExpr::dim(context, symbol.getPosition() + 1);
+  };
   reducedRank += dim >= numParallel();
   domain[dim] = *outer;
   domain.insert(domain.begin() + dim + 1, inner);
-  for (auto [i, size] : llvm::enumerate(domain)) {
-    facts.setExtent("d" + std::to_string(i), size);
-  }
-  forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr.substitute(map)); });
+  facts.setExtents(domain);
+  forEachExpr([&](SizeExpr &expr) { expr = facts.simplify(expr.replaceSymbols(split)); });
   computeDims();
   return true;
 }
@@ -116,8 +115,8 @@ void KernelProgram::splitUnknownDims() {
     wanted.clear();
     forEachQuotient([&](SizeExpr, SizeExpr left, SizeExpr right) {
       auto dim = left.getDim();
-      bool isSize = !right.getConstant();
-      right.forEachSymbol([&](StringRef name) { isSize &= name.starts_with("p"); });
+      bool isSize = !right.getConstant() &&
+                    !right.anySymbol([](SizeSymbolAttr symbol) { return !symbol.isParameter(); });
       if (dim && isSize && domain[*dim] != right &&
           !llvm::is_contained(wanted, std::pair(*dim, right))) {
         wanted.emplace_back(*dim, right);
@@ -168,25 +167,20 @@ void KernelProgram::unrollDim(unsigned dim) {
   };
   // Dims behind the unrolled one move up; v<k> follow their nodes.
   auto rewrite = [&](SizeExpr expr, int64_t k) {
-    llvm::StringMap<SizeExpr> map;
-    expr.forEachSymbol([&](StringRef name) {
-      unsigned position;
-      if (name.drop_front().getAsInteger(10, position)) {
-        return;
+    return expr.replaceSymbols([&](SizeSymbolAttr symbol) {
+      if (symbol.isValue()) {
+        return SizeExpr::value(context, copyOf(symbol.getPosition(), k));
       }
-      if (name[0] == 'v') {
-        map[name] = SizeExpr::value(context, copyOf(position, k));
-      } else if (name[0] == 'd' && position == dim) {
-        map[name] = SizeExpr::constant(context, k);
-      } else if (name[0] == 'd' && position > dim) {
-        map[name] = SizeExpr::dim(context, position - 1);
+      if (!symbol.isDim() || symbol.getPosition() < dim) {
+        return SizeExpr();
       }
+      return symbol.isDim(dim) ? SizeExpr::constant(context, k)
+                               : SizeExpr::dim(context, symbol.getPosition() - 1);
     });
-    return expr.substitute(map);
   };
   for (unsigned i = 0, next = 0; i < domain.size(); ++i) {
     if (i != dim) {
-      facts.setExtent("d" + std::to_string(next++), domain[i]);
+      facts.setExtent(SizeSymbolAttr::dim(context, next++), domain[i]);
     }
   }
   auto copyNode = [&](unsigned id, int64_t k) -> unsigned {
@@ -212,7 +206,7 @@ void KernelProgram::unrollDim(unsigned dim) {
     auto [entry, isNew] = known.try_emplace(keyOf(node), nodes.size());
     if (isNew) {
       if (node.kind == NodeKind::Check) {
-        facts.setExtent("v" + std::to_string(nodes.size()), node.expr);
+        facts.setExtent(SizeSymbolAttr::value(context, nodes.size()), node.expr);
       }
       nodes.push_back(std::move(node));
     }
@@ -251,14 +245,9 @@ void KernelProgram::dropDeadNodes() {
   std::vector<Node> kept;
   MLIRContext *context = getContext();
   auto rename = [&](SizeExpr expr) {
-    llvm::StringMap<SizeExpr> map;
-    expr.forEachSymbol([&](StringRef name) {
-      unsigned id;
-      if (name[0] == 'v' && !name.drop_front().getAsInteger(10, id)) {
-        map[name] = SizeExpr::value(context, moved[id]);
-      }
+    return expr.replaceSymbols([&](SizeSymbolAttr symbol) {
+      return symbol.isValue() ? SizeExpr::value(context, moved[symbol.getPosition()]) : SizeExpr();
     });
-    return map.empty() ? expr : expr.substitute(map);
   };
   for (unsigned id = 0; id < nodes.size(); ++id) {
     if (!live[id]) {
@@ -276,7 +265,7 @@ void KernelProgram::dropDeadNodes() {
       bound = {rename(bound.expr), rename(bound.low), rename(bound.high)};
     }
     if (node.kind == NodeKind::Check) {
-      facts.setExtent("v" + std::to_string(kept.size()), node.expr);
+      facts.setExtent(SizeSymbolAttr::value(context, kept.size()), node.expr);
     }
     kept.push_back(std::move(node));
   }

@@ -180,17 +180,21 @@ ReadPlace ReadPlace::through(ReshapeOp view) const {
 
 ReadPlace ReadPlace::through(OpOperand &operand) const {
   Operation *op = operand.getOwner();
-  if (auto view = dyn_cast<ReindexOp>(op)) {
-    return through(view);
+  switch (getElementRead(operand)) {
+  case ElementRead::Here:
+    return *this;
+  case ElementRead::Mapped:
+    if (auto view = dyn_cast<ReindexOp>(op)) {
+      return through(view);
+    }
+    return through(cast<ReshapeOp>(op));
+  case ElementRead::Once:
+    return rowMajor({}, op->getContext());
+  case ElementRead::Piece:
+  case ElementRead::Chosen:
+    return elsewhere();
   }
-  if (auto view = dyn_cast<ReshapeOp>(op)) {
-    return through(view);
-  }
-  if (isa<RandomOp>(op)) {
-    return rowMajor({}, op->getContext()); // one seed for all elements
-  }
-  bool chosenByData = isa<ConcatOp>(op) || (isa<GatherOp>(op) && operand.getOperandNumber() == 0);
-  return chosenByData ? elsewhere() : *this;
+  llvm_unreachable("every read has a place");
 }
 
 FailureOr<SmallVector<SizeExpr>> mlir::frit::refineSizes(ArrayRef<SizeExpr> a, ArrayRef<SizeExpr> b,

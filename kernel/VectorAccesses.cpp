@@ -31,9 +31,9 @@ VectorAccesses::VectorAccesses(const KernelProgram &program, unsigned lane, unsi
     for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
       SizeExpr known = SizeExpr::constant(context, coefficient);
       for (Attribute atom : monomial) {
-        auto name = dyn_cast<StringAttr>(atom);
-        if (name && name.getValue().starts_with("p")) {
-          known = known * SizeExpr::symbol(context, name.getValue());
+        auto symbol = dyn_cast<SizeSymbolAttr>(atom);
+        if (symbol && symbol.isParameter()) {
+          known = known * SizeExpr::symbol(symbol);
         }
       }
       if (known.getContentDivisor() % width == 0) {

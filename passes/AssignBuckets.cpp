@@ -1,5 +1,6 @@
 // Gives each dynamic size a second number, its bucket: how much memory is allocated for it, and to
 // what size library calls are padded.
+#include "ir/FritAttributes.h"
 #include "passes/BucketPolicy.h"
 #include "passes/Passes.h"
 
@@ -79,7 +80,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       }
     };
     for (unsigned number = 0; number < graph.getArgumentTypes().size(); ++number) {
-      auto given = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
+      auto given = kArgumentNameAttr.get(graph, number);
       std::string name = given ? given.str() : "argument " + std::to_string(number);
       if (auto type = dyn_cast<RankedTensorType>(graph.getArgumentTypes()[number])) {
         for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
@@ -88,8 +89,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       }
     }
     for (unsigned number = 0; number < graph.getArgumentTypes().size(); ++number) {
-      auto given = graph.getArgAttrOfType<StringAttr>(number, "frit.name");
-      if (auto size = graph.getArgAttrOfType<SizeAttr>(number, "frit.size"); size && given) {
+      auto given = kArgumentNameAttr.get(graph, number);
+      if (auto size = kArgumentSizeAttr.get(graph, number); size && given) {
         // An integer argument that only binds a size already met adds no name.
         std::optional<StringRef> symbol = SizeExpr(size).getSymbol();
         if (symbol && llvm::none_of(choices, [&](const Choice &choice) {
@@ -247,7 +248,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     if (!described.empty()) {
       symbols.append(added);
       graph.setSymbolsAttr(builder.getArrayAttr(symbols));
-      graph->setAttr("frit.bucketed", builder.getArrayAttr(described));
+      kBucketedAttr.set(graph, builder.getArrayAttr(described));
     }
   }
 

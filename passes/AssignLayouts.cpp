@@ -1,6 +1,6 @@
 // Gives every tensor outside of regions strides and an offset, and inserts a copying region where
 // strides alone cannot meet a reader's demand.
-#include "ir/InPlaceStores.h"
+#include "ir/FritAttributes.h"
 #include "passes/AtenAliases.h"
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
@@ -54,7 +54,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       assign(&op);
     }
     for (StoreOp store : doneStores) {
-      markInPlace(store);
+      store.setInPlace(true);
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
       if (isLook(&op) && op.use_empty()) {
@@ -63,8 +63,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     // For the report: how many kernels only change strides.
     if (numCopies > 0) {
-      graph->setAttr("frit.copies",
-                     IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
+      kCopiesAttr.set(graph, IntegerAttr::get(IntegerType::get(&getContext(), 64), numCopies));
     }
   }
 
@@ -135,7 +134,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       }
     }
     if (!all.empty()) {
-      op->setAttr("frit.layouts", ArrayAttr::get(&getContext(), all));
+      kLayoutsAttr.set(op, ArrayAttr::get(&getContext(), all));
     }
   }
 
@@ -195,18 +194,18 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     SmallVector<int64_t> relaid;
     for (OpOperand &use : op->getOpOperands()) {
       unsigned number = use.getOperandNumber();
-      if (!graph.removeResultAttr(number, StringAttr::get(&getContext(), "frit.kept"))) {
+      if (!kResultKeptAttr.remove(graph, number)) {
         continue;
       }
       auto type = cast<RankedTensorType>(use.get().getType());
       LayoutAttr layout = layouts.lookup(use.get());
       if (layout == getChannelsLastLayout(type) && layout != getContiguousLayout(type)) {
-        graph.setResultAttr(number, "frit.layout", layout);
+        kResultLayoutAttr.set(graph, number, layout);
         relaid.push_back(number);
       }
     }
     if (!relaid.empty()) {
-      graph->setAttr("frit.channels_last_results", DenseI64ArrayAttr::get(&getContext(), relaid));
+      kChannelsLastResultsAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), relaid));
     }
   }
 
@@ -244,7 +243,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     auto call = dyn_cast<AtenOp>(use.getOwner());
     return isa<AliasOp>(use.getOwner()) ||
-           (call && (call->hasAttr(kPlacedAttr) || call.getOpName() == "aten.as_strided.default"));
+           (call && (call.getPlaced() || call.getOpName() == "aten.as_strided.default"));
   }
 
   /// Whether elements share memory: a dim of another size than 1 has stride 0.
@@ -265,7 +264,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     if (isBorrowed(bases.lookup(use.get()))) {
       // Where an argument begins in the caller's storage is known only at the call, to ATen.
-      return !use.getOwner()->hasAttr(kPlacedAttr);
+      auto call = dyn_cast<AtenOp>(use.getOwner());
+      return !(call && call.getPlaced());
     }
     return demand.layout && layout.getOffset() == demand.layout.getOffset();
   }
@@ -415,14 +415,15 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     llvm::DenseMap<std::tuple<Attribute, Value, Attribute>, Value> made;
     for (OpOperand &use : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(use.get().getType());
-      auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
+      auto storage = kResultStorageAttr.get(graph, use.getOperandNumber());
       if (!type || !storage || storage.getKind() != StorageKind::Fresh) {
         continue;
       }
       auto alias = use.get().getDefiningOp<AliasOp>();
       Value source = alias ? alias.getBase() : use.get(), base = bases.lookup(source);
       auto [owner, isNew] = owners.try_emplace(base, storage);
-      bool isPadded = base.getDefiningOp() && base.getDefiningOp()->hasAttr("frit.padded");
+      auto call = base.getDefiningOp<AtenOp>();
+      bool isPadded = call && call.getPadded();
       if (!isBorrowed(base) && !isPadded && (isNew || owner->second == storage)) {
         continue;
       }

@@ -1,6 +1,7 @@
 #include "passes/AtenAliases.h"
 
 #include "ir/AtenSchemas.h"
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/Layouts.h"
 
@@ -68,9 +69,9 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
     bool isPlain =
         name == "aten.type_as.default" ||
         (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
-    return !sameDtype                                ? Sharing::Never
-           : isPlain && !op->hasAttr("frit.devices") ? Sharing::Always
-                                                     : Sharing::Unknown;
+    return !sameDtype                        ? Sharing::Never
+           : isPlain && !op.getDevicesAttr() ? Sharing::Always
+                                             : Sharing::Unknown;
   }
   if (isHiddenView(name)) {
     return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
@@ -91,7 +92,7 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
 
 TracedPlaces::TracedPlaces(GraphOp graph) {
   for (BlockArgument argument : graph.getBody().getArguments()) {
-    auto dtype = graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype");
+    auto dtype = kArgumentDtypeAttr.get(graph, argument.getArgNumber());
     if (isa<RankedTensorType>(argument.getType()) && dtype) {
       places[argument] = {argument, getArgumentLayout(graph, argument.getArgNumber()), dtype};
     }
@@ -143,7 +144,7 @@ Value mlir::frit::createAlias(OpBuilder &builder, Location loc, const Place &roo
 }
 
 bool mlir::frit::readAsAlias(AtenOp op) {
-  if (op.getOpName() != "aten.as_strided.default" || !op->hasAttr(kPlacedAttr)) {
+  if (op.getOpName() != "aten.as_strided.default" || !op.getPlaced()) {
     return false;
   }
   OpBuilder builder(op);

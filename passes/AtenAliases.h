@@ -10,11 +10,6 @@
 /// schema and what the trace saw.
 namespace mlir::frit {
 
-/// Marks a call (`as_strided` and the like) whose offset counts from the start of its first
-/// operand's storage. The trace saw storage of the graph's own there, so the operand must not lie
-/// in an argument's storage and must begin at the traced offset.
-inline constexpr llvm::StringLiteral kPlacedAttr = "frit.placed";
-
 struct Access {
   SmallVector<unsigned> writes;  // operand numbers
   bool writesList = false;       // from a tensor list, as of `_foreach_add_`
@@ -66,7 +61,7 @@ Value createAlias(OpBuilder &builder, Location loc, const Place &root, const Pla
 /// storage. Null for any other operator.
 Value copiesStorageOf(AtenOp op);
 
-/// Replaces an `as_strided` that has `kPlacedAttr` by an alias of its operand. False for any other
+/// Replaces a `placed` `as_strided` by an alias of its operand. False for any other
 /// call.
 bool readAsAlias(AtenOp op);
 

@@ -1,4 +1,5 @@
 #include "passes/Copies.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/Layouts.h"
 
@@ -55,8 +56,7 @@ static DTypeAttr dtypeOfMaker(Value value) {
   }
   auto argument = cast<BlockArgument>(value);
   auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp());
-  return graph ? graph.getArgAttrOfType<DTypeAttr>(argument.getArgNumber(), "frit.dtype")
-               : DTypeAttr();
+  return graph ? kArgumentDtypeAttr.get(graph, argument.getArgNumber()) : DTypeAttr();
 }
 
 bool mlir::frit::isDtypeAmbiguous(Value value) {
@@ -67,8 +67,7 @@ bool mlir::frit::isDtypeAmbiguous(Value value) {
 DTypeAttr mlir::frit::getDtypeOfUse(OpOperand &use) {
   Operation *user = use.getOwner();
   if (isa<ReturnOp>(user)) {
-    return user->getParentOfType<GraphOp>().getResultAttrOfType<DTypeAttr>(use.getOperandNumber(),
-                                                                           "frit.dtype");
+    return kResultDtypeAttr.get(user->getParentOfType<GraphOp>(), use.getOperandNumber());
   }
   if (auto call = dyn_cast<AtenOp>(user)) {
     return cast<DTypeAttr>(call.getOperandDtypes()[use.getOperandNumber()]);
@@ -133,6 +132,6 @@ Value mlir::frit::createCopy(OpBuilder &builder, Value value, LayoutAttr layout)
         builder.getArrayAttr({StorageAttr::get(context, StorageKind::Fresh, 0)}),
         builder.getStringAttr("a copy whose elements or strides no kernel writes"));
   }
-  made->setAttr("frit.layouts", layouts);
+  kLayoutsAttr.set(made, layouts);
   return made->getResult(0);
 }

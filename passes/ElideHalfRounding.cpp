@@ -1,5 +1,6 @@
 // Half types compute in f32 inside of a region. Roundings that legalisation inserted between two
 // operations are removed; those that the program or a result asks for stay.
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/Passes.h"
 
@@ -25,7 +26,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
         if (isa<YieldOp>(user)) {
           return true;
         }
-        if (isa<ReindexOp, ReshapeOp, ConcatOp, GatherOp>(user)) {
+        if (movesElements(user)) {
           stack.push_back(user->getResult(0));
         }
       }
@@ -35,7 +36,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
 
   void runOnOperation() override {
     getOperation()->walk([&](arith::TruncFOp round) {
-      bool isImplicit = round->hasAttr("frit.implicit") || isPlanted(Mistake::ElidedCasts);
+      bool isImplicit = kImplicitAttr.isOn(round) || isPlanted(Mistake::ElidedCasts);
       if (!isImplicit || !round->getParentOfType<RegionOp>() || escapes(round.getResult())) {
         return;
       }
@@ -54,7 +55,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
   /// falls may depend on rounding. Infinity is not a threshold, as numbers round to it.
   static bool isThreshold(Value value) {
     Operation *def = value.getDefiningOp();
-    while (isa_and_nonnull<ReindexOp, ReshapeOp>(def)) {
+    while (isView(def)) {
       def = def->getOperand(0).getDefiningOp();
     }
     auto constant = dyn_cast_or_null<arith::ConstantOp>(def);
@@ -73,7 +74,7 @@ struct ElideHalfRoundingPass : frit::impl::ElideHalfRoundingPassBase<ElideHalfRo
     while (!stack.empty()) {
       OpOperand *next = stack.pop_back_val();
       Operation *user = next->getOwner();
-      if (isa<ReindexOp, ReshapeOp, math::AbsFOp, arith::NegFOp>(user)) {
+      if (isView(user) || isa<math::AbsFOp, arith::NegFOp>(user)) {
         for (OpOperand &further : user->getUses()) {
           stack.push_back(&further);
         }

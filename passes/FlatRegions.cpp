@@ -1,7 +1,6 @@
 // The formula of a region as text without shapes, and the rewriting of its body to one dim.
 #include "passes/FlatRegions.h"
 
-#include "ir/KernelLists.h"
 #include "passes/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -82,8 +81,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   llvm::StringMap<SizeExpr> names;
   for (SizeExpr size : sizes) {
     size.forEachSymbol([&](StringRef name) {
-      names.try_emplace(name,
-                        SizeExpr::symbol(region.getContext(), "p" + std::to_string(names.size())));
+      names.try_emplace(name, SizeExpr::parameter(region.getContext(), names.size()));
     });
     formula.shape += size.substitute(names).str() + ",";
   }
@@ -102,7 +100,7 @@ std::optional<SizeExpr> FlatRegions::getSize(RegionOp region) const {
   if (it == formulas.end()) {
     return std::nullopt;
   }
-  bool ofRankZero = it->second.shape.empty(), sharesLaunch = region->hasAttr(kGroupAttr);
+  bool ofRankZero = it->second.shape.empty(), sharesLaunch = region.getGroup().has_value();
   if (ofRankZero || (!sharesLaunch && shapesOf.find(it->second.text)->second.size() < 2)) {
     return std::nullopt;
   }

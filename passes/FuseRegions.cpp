@@ -1,5 +1,6 @@
 // Puts every group of loop nests into a frit.region, and orders the operations of the graph so that
 // each region precedes its first reader.
+#include "ir/FritAttributes.h"
 #include "passes/FusionClusters.h"
 #include "passes/Layouts.h"
 #include "passes/NormalForm.h"
@@ -272,7 +273,7 @@ struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
     wouldMakeCycle += clusters.count(FusionRefusal::WouldMakeCycle);
     otherOperator += clusters.count(FusionRefusal::OtherOperator);
     if (!merge) {
-      graph.walk([](Operation *op) { op->removeAttr("frit.operator"); });
+      graph.walk([](Operation *op) { kOperatorAttr.remove(op); });
     }
   }
 };

@@ -204,13 +204,12 @@ struct GatherRegionsPass : frit::impl::GatherRegionsPassBase<GatherRegionsPass> 
     for (Operation *op : stretch.order) {
       op->moveBefore(end);
     }
-    Builder builder(&getContext());
     for (ArrayRef<Operation *> group : stretch.groups) {
       if (group.size() < 2) {
         continue;
       }
       for (Operation *op : group) {
-        op->setAttr(kGroupAttr, builder.getI64IntegerAttr(number));
+        cast<RegionOp>(op).setGroup(number);
       }
       ++number;
       ++groups;

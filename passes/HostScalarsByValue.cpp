@@ -1,5 +1,7 @@
 // In a graph on a GPU the host knows the value of a 0-d CPU tensor: kernels get it as a scalar
 // argument.
+#include "ir/FritAttributes.h"
+#include "passes/LoopNests.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,15 +23,15 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
-    auto main = graph->getAttrOfType<StringAttr>("frit.device");
+    auto main = kDeviceAttr.get(graph);
     if (!main || !main.getValue().starts_with("cuda")) {
       return;
     }
     for (BlockArgument argument : graph.getBody().getArguments()) {
-      replace(argument, graph.getArgAttr(argument.getArgNumber(), "frit.device"));
+      replace(argument, kArgumentDeviceAttr.get(graph, argument.getArgNumber()));
     }
     for (AtenOp call : graph.getBody().front().getOps<AtenOp>()) {
-      if (auto devices = call->getAttrOfType<ArrayAttr>("frit.devices")) {
+      if (ArrayAttr devices = call.getDevicesAttr()) {
         for (auto [result, device] : llvm::zip(call.getResults(), devices)) {
           replace(result, device);
         }
@@ -45,8 +47,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
       return;
     }
     auto computes = [](OpOperand &use) {
-      return isa<arith::ArithDialect, math::MathDialect>(use.getOwner()->getDialect()) ||
-             isa<ReindexOp, ReshapeOp, ConcatOp, ReduceOp, GatherOp>(use.getOwner());
+      return isFusible(use.getOwner()) && getElementRead(use) != ElementRead::Once;
     };
     // A tensor that the graph overwrites does not have a single value.
     bool isWritten =

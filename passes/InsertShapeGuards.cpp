@@ -1,5 +1,5 @@
 // Records what a graph and the kernels of its regions assume about sizes and memory.
-#include "ir/KernelLists.h"
+#include "ir/FritAttributes.h"
 #include "ir/SourceLines.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -94,11 +94,11 @@ private:
     unsigned number = argument.getArgNumber();
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     Operation *reader = firstReader(argument);
-    if (!type || !reader || isa<ReturnOp>(reader) || graph.getArgAttr(number, "frit.constant")) {
+    if (!type || !reader || isa<ReturnOp>(reader) || kArgumentConstantAttr.isOn(graph, number)) {
       return;
     }
     std::string origin = originOf(reader);
-    graph.setArgAttr(number, "frit.origin", StringAttr::get(context, origin));
+    kArgumentOriginAttr.set(graph, number, StringAttr::get(context, origin));
     // ATen takes any strides, so arguments that only it reads need no guard.
     bool onlyCalled = llvm::all_of(argument.getUsers(),
                                    [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
@@ -109,7 +109,7 @@ private:
   }
 
   static Value rootOf(Value value) {
-    while (value && isa_and_nonnull<ReindexOp, ReshapeOp>(value.getDefiningOp())) {
+    while (value && isView(value.getDefiningOp())) {
       value = value.getDefiningOp()->getOperand(0);
     }
     return value;
@@ -180,8 +180,8 @@ private:
   std::optional<std::pair<SizeExpr, SizeExpr>> endsOf(SizeExpr index, ArrayRef<SizeExpr> sizes) {
     SizeExpr least = index, most = index;
     for (auto [dim, extent] : llvm::enumerate(sizes)) {
-      std::string name = SizeExpr::dim(context, dim).str();
-      auto high = most.splitLinear(name), low = least.splitLinear(name);
+      SizeSymbolAttr symbol = SizeSymbolAttr::dim(context, dim);
+      auto high = most.splitLinear(symbol), low = least.splitLinear(symbol);
       if (!high || !low) {
         return std::nullopt;
       }
@@ -209,7 +209,7 @@ private:
       if (!least || *least < 1) {
         return; // an empty view reads nothing
       }
-      indices.setExtent(SizeExpr::dim(context, dim).str(), size);
+      indices.setExtent(SizeSymbolAttr::dim(context, dim), size);
     }
     for (auto [index, size] : llvm::zip_equal(view.getMap().getResults(), getSizes(from))) {
       auto ends = endsOf(index, sizes);
@@ -254,7 +254,7 @@ private:
   void proposeNarrowIndices(RegionOp region) {
     ScheduleAttr schedule = region.getScheduleAttr();
     // A kernel over a list counts only within a block's share.
-    if (!schedule || region->hasAttr(kGroupAttr)) {
+    if (!schedule || region.getGroup()) {
       return;
     }
     SmallVector<SizeExpr> extents = {
@@ -288,8 +288,7 @@ private:
       }
     }
     if (!assumptions.empty()) {
-      region->setAttr("frit.variants",
-                      builder->getArrayAttr({VariantAttr::get(context, assumptions)}));
+      region.setVariantsAttr(builder->getArrayAttr({VariantAttr::get(context, assumptions)}));
       ++variants;
     }
   }

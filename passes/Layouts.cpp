@@ -1,6 +1,7 @@
 // Strides of views and what readers demand of their operands.
 #include "passes/Layouts.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "kernel/LoopSpace.h"
 #include "passes/AtenAliases.h"
@@ -49,7 +50,7 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     }
     if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
       if (auto layout = dyn_cast<LayoutAttr>(layouts[number]);
-          layout && !(isPlanted(Mistake::PlacesOfOthers) && call->hasAttr(kPlacedAttr))) {
+          layout && !(isPlanted(Mistake::PlacesOfOthers) && call.getPlaced())) {
         return {DemandKind::Exact, layout};
       }
     }
@@ -57,10 +58,10 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
   }
   if (isa<ReturnOp>(user)) {
     auto graph = cast<GraphOp>(user->getParentOp());
-    if (graph.getResultAttr(number, "frit.kept")) {
+    if (kResultKeptAttr.isOn(graph, number)) {
       return {};
     }
-    if (auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+    if (auto layout = kResultLayoutAttr.get(graph, number);
         layout && !isPlanted(Mistake::ResultStrides)) {
       return {DemandKind::Exact, layout};
     }
@@ -133,20 +134,16 @@ std::optional<LayoutAttr> mlir::frit::getViewLayout(ReindexOp view, LayoutAttr o
   }
   SmallVector<SizeAttr> strides;
   for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
-    std::string name = ("d" + Twine(dim)).str();
-    if (!address.contains(name)) {
+    SizeSymbolAttr symbol = SizeSymbolAttr::dim(context, dim);
+    if (!address.contains(symbol)) {
       strides.push_back(zero);
       continue;
     }
-    auto split = address.splitLinear(name);
+    auto split = address.splitLinear(symbol);
     if (!split) {
       return std::nullopt;
     }
-    bool product = false;
-    split->first.forEachSymbol([&](StringRef symbol) {
-      unsigned position;
-      product |= symbol[0] == 'd' && !symbol.drop_front().getAsInteger(10, position);
-    });
+    bool product = split->first.anySymbol([](SizeSymbolAttr other) { return other.isDim(); });
     // torch has no negative strides, so a flip is not a view there.
     if (product || (split->first.getConstant() && *split->first.getConstant() < 0)) {
       return std::nullopt;
@@ -224,7 +221,7 @@ std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
 }
 
 LayoutAttr mlir::frit::getArgumentLayout(GraphOp graph, unsigned argument) {
-  if (auto layout = graph.getArgAttrOfType<LayoutAttr>(argument, "frit.layout")) {
+  if (auto layout = kArgumentLayoutAttr.get(graph, argument)) {
     return layout;
   }
   return getContiguousLayout(cast<RankedTensorType>(graph.getArgumentTypes()[argument]));
@@ -253,7 +250,7 @@ LayoutAttr mlir::frit::getAssignedLayout(Value value) {
     }
     index += isa<RankedTensorType>(result.getType());
   }
-  auto all = value.getDefiningOp()->getAttrOfType<ArrayAttr>("frit.layouts");
+  auto all = kLayoutsAttr.get(value.getDefiningOp());
   return all && index < all.size() ? cast<LayoutAttr>(all[index])
                                    : getContiguousLayout(cast<RankedTensorType>(value.getType()));
 }

@@ -60,15 +60,11 @@ LayoutAttr getAssignedLayout(Value value);
 /// The result dimension of each operand dimension if the view is a permutation, else nullopt. (A
 /// slice from 0 has the same map but other sizes.)
 std::optional<SmallVector<unsigned>> getPermutation(ReindexOp view);
-inline bool isView(Operation *op) { return isa<ReindexOp, ReshapeOp>(op); }
 
 /// The same strides from another start.
 inline LayoutAttr withOffset(LayoutAttr layout, SizeExpr offset) {
   return LayoutAttr::get(layout.getContext(), layout.getStrides(), offset);
 }
-
-/// Whether the result lies in the memory of the first operand: a view of values, or an alias.
-inline bool isLook(Operation *op) { return isView(op) || isa<AliasOp>(op); }
 
 /// Bytes of an element of a tensor type; a boolean has one.
 unsigned getStoredBytes(Type tensor);

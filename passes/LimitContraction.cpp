@@ -1,5 +1,6 @@
 // A product that is contracted with the sum that reads it (a fused multiply-add) is not rounded.
 // This pass decides where that is allowed, so that values that are equal in the program stay equal.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,9 +17,9 @@ using namespace mlir::frit;
 /// roundings that `frit-elide-half-rounding` may remove.
 static bool isSeenThrough(Operation *op) {
   if (isa_and_nonnull<arith::TruncFOp>(op)) {
-    return op->hasAttr("frit.implicit");
+    return kImplicitAttr.isOn(op);
   }
-  return isa_and_nonnull<ReindexOp, ReshapeOp, arith::NegFOp, arith::ExtFOp>(op);
+  return isView(op) || isa_and_nonnull<arith::NegFOp, arith::ExtFOp>(op);
 }
 
 /// Whether more than one operation reads the value, or one of them twice.

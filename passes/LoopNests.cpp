@@ -1,5 +1,6 @@
 // Reverse walk that decides where each value is computed.
 #include "passes/LoopNests.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/Layouts.h"
 
@@ -33,43 +34,44 @@ bool mlir::frit::isFusible(Operation *op) {
     return false;
   }
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-         isa<ReindexOp, ReshapeOp, ConcatOp, IotaOp, RandomOp, ReduceOp, GatherOp,
-             tensor::FromElementsOp>(op);
+         isa<ElementOpInterface, tensor::FromElementsOp>(op);
+}
+
+/// Whether the value is a function of the place alone, which costs nothing to compute again.
+static bool isOfPlace(Operation *op) {
+  return isa<ElementOpInterface>(op) && op->getNumOperands() == 0;
 }
 
 unsigned mlir::frit::getWeight(Operation *op) {
+  if (auto element = dyn_cast<ElementOpInterface>(op)) {
+    return element.getElementWeight();
+  }
   if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
           math::CopySignOp, math::IsNaNOp, math::IsInfOp, math::FmaOp>(op)) {
     return 1;
   }
-  if (isa<math::SqrtOp, math::RsqrtOp, arith::DivFOp, GatherOp>(op)) {
+  if (isa<math::SqrtOp, math::RsqrtOp, arith::DivFOp>(op)) {
     return 4;
   }
   if (isa<math::MathDialect>(op->getDialect())) {
     return 12;
   }
-  if (isa<RandomOp>(op)) {
-    return 16; // ten Philox rounds for every fourth element
-  }
   if (isa<arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
     return 8;
   }
-  return isa<ConcatOp>(op) ? op->getNumOperands() : 1;
+  return 1;
 }
 
 bool mlir::frit::isStacked(Operation *op) {
-  return isa<ConcatOp>(op) && op->getNumOperands() > 1 && llvm::all_equal(op->getOperandTypes());
+  auto concat = dyn_cast<ConcatOp>(op);
+  return concat && concat.isStacked();
 }
 
 SmallVector<SizeExpr> mlir::frit::getLoopSizes(Operation *op) {
-  if (isStacked(op)) {
-    return getSizes(cast<RankedTensorType>(op->getOperand(0).getType()));
-  }
-  if (auto reduce = dyn_cast<ReduceOp>(op)) {
-    return getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
-  }
-  return getSizes(cast<RankedTensorType>(op->getResult(0).getType()));
+  auto element = dyn_cast<ElementOpInterface>(op);
+  return element ? element.getLoopSizes()
+                 : getSizes(cast<RankedTensorType>(op->getResult(0).getType()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,7 +117,7 @@ LoopNests::LoopNests(GraphOp graph, bool merge) : graph(graph), merge(merge), es
 }
 
 bool LoopNests::mayMerge(Operation *a, Operation *b) const {
-  return merge || a->getAttr("frit.operator") == b->getAttr("frit.operator");
+  return merge || kOperatorAttr.get(a) == kOperatorAttr.get(b);
 }
 
 bool LoopNests::isReadByOtherOperator(Operation *op) const {
@@ -145,7 +147,7 @@ void LoopNests::computeLayouts() {
         isFusible(&op) && cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0;
     if (isa<arith::ConstantOp, tensor::FromElementsOp>(op) && isFusible(&op)) {
       roles[&op] = NestRole::Free;
-    } else if (scalar && !isa<ReduceOp, GatherOp>(op) &&
+    } else if (scalar && !isa<ReduceOp>(op) && !readsElsewhere(&op) &&
                llvm::all_of(op.getOperands(), [&](Value operand) {
                  Operation *def = operand.getDefiningOp();
                  return def && roles.lookup(def) == NestRole::Free;
@@ -220,7 +222,7 @@ bool LoopNests::isReadAsItLies(Operation *view) {
       while (base.getDefiningOp() && isView(base.getDefiningOp())) {
         base = base.getDefiningOp()->getOperand(0);
       }
-      auto storage = graph.getResultAttrOfType<StorageAttr>(use.getOperandNumber(), "frit.storage");
+      auto storage = kResultStorageAttr.get(graph, use.getOperandNumber());
       if (storage && storage.getKind() == StorageKind::Fresh && isa<BlockArgument>(base)) {
         return false;
       }
@@ -245,22 +247,29 @@ void LoopNests::collect(OpOperand &use, Demands &out) {
     }
   };
   auto step = [&](Demand demand) {
-    if (auto view = dyn_cast<ReindexOp>(user)) {
-      demand.place = demand.place.through(view);
-      demand.path = llvm::hash_combine(demand.path, Attribute(view.getMap()).getAsOpaquePointer());
-    } else if (auto view = dyn_cast<ReshapeOp>(user)) {
-      demand.place = demand.place.through(view);
-      demand.path = llvm::hash_combine(demand.path, view.getType().getAsOpaquePointer());
-    } else if (isa<ConcatOp>(user) && !(role == NestRole::Loop && isStacked(user))) {
-      demand.place = ReadPlace::elsewhere();
+    if (role == NestRole::Loop && isStacked(user)) {
+      return push(std::move(demand));
+    }
+    demand.place = demand.place.through(use);
+    switch (getElementRead(use)) {
+    case ElementRead::Here:
+    case ElementRead::Once:
+      break;
+    case ElementRead::Mapped: {
+      auto view = dyn_cast<ReindexOp>(user);
+      demand.path =
+          llvm::hash_combine(demand.path, view ? Attribute(view.getMap()).getAsOpaquePointer()
+                                               : user->getResult(0).getType().getAsOpaquePointer());
+      break;
+    }
+    case ElementRead::Piece:
       demand.path = llvm::hash_combine(demand.path, use.getOperandNumber(), user);
       demand.evaluations *= estimate.ofElements(use.get().getType()) /
                             estimate.ofElements(user->getResult(0).getType());
-    } else if (isa<GatherOp>(user) && use.getOperandNumber() == 0) {
-      demand.place = ReadPlace::elsewhere();
+      break;
+    case ElementRead::Chosen:
       demand.path = llvm::hash_combine(demand.path, user);
-    } else if (isa<RandomOp>(user)) {
-      demand.place = demand.place.through(use);
+      break;
     }
     push(std::move(demand));
   };
@@ -326,7 +335,7 @@ void LoopNests::decide(Operation *op) {
   if (outside) {
     readOutside.insert(op);
   }
-  if (isView(op) || isa<IotaOp>(op)) {
+  if (isView(op) || isOfPlace(op)) {
     if (!outside || (isView(op) && isReadAsItLies(op))) {
       roles[op] = NestRole::Free;
       demands[op] = std::move(reads);
@@ -408,8 +417,8 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
       def = def->getOperand(0).getDefiningOp();
       shared |= def && !llvm::all_equal(def->getUsers());
     }
-    bool computed =
-        def && isFusible(def) && !isa<ReduceOp, IotaOp>(def) && roles.lookup(def) != NestRole::Free;
+    bool computed = def && isFusible(def) && !isa<ReduceOp>(def) && !isOfPlace(def) &&
+                    roles.lookup(def) != NestRole::Free;
     if (computed && shared && seen.insert(def).second) {
       bytes += estimate.ofElements(def->getResult(0).getType()) * getStoredBytes(def->getResult(0));
     }
@@ -428,7 +437,7 @@ NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
     if (def && isView(def) && def->getOperand(0).getDefiningOp()) {
       def = def->getOperand(0).getDefiningOp();
     }
-    bool free = def && (isa<IotaOp>(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
+    bool free = def && (isOfPlace(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
     bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getStoredBytes(operand);
   }
   bool cheap = weight <= 1 && bytesIn <= getStoredBytes(op->getResult(0)) &&

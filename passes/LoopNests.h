@@ -106,9 +106,7 @@ private:
 bool isFusible(Operation *op);
 /// Relative cost of one evaluation.
 unsigned getWeight(Operation *op);
-/// A concatenation of equal pieces. As a loop nest it runs over one piece and
-/// writes all of them at every point (x1, y1, x2, y2 of a box), so that nothing
-/// is computed only to be selected away.
+/// A concatenation of equal pieces (`ConcatOp::isStacked`).
 bool isStacked(Operation *op);
 /// The sizes that a loop nest of this operation runs over.
 SmallVector<SizeExpr> getLoopSizes(Operation *op);

@@ -3,6 +3,7 @@
 // hold values that would show, different ones for each tensor.
 #include "passes/Passes.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/SizeExpr.h"
 
 #include "mlir/IR/Builders.h"
@@ -46,7 +47,7 @@ struct LowerPaddingPass : frit::impl::LowerPaddingPassBase<LowerPaddingPass> {
       changed = true;
     }
     if (!written.empty()) {
-      getOperation()->setAttr("frit.padded_elements", ArrayAttr::get(&getContext(), written));
+      kPaddedElementsAttr.set(getOperation(), ArrayAttr::get(&getContext(), written));
     }
     if (changed) {
       // A pad of a view reads through the view.

@@ -4,6 +4,7 @@
 // result of a padded call has padded lanes already, elementwise operations on it run on them too,
 // and permutations and broadcasts carry them along. Whatever remains, or holds junk where zeros are
 // demanded, is filled by a `frit.pad`.
+#include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/PaddingRules.h"
@@ -64,7 +65,8 @@ public:
     // The bucket's value covers the logical size only if the size grows with its symbols.
     for (auto [coefficient, monomial] :
          llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
-      bool symbols = llvm::all_of(monomial, [](Attribute atom) { return isa<StringAttr>(atom); });
+      bool symbols =
+          llvm::all_of(monomial, [](Attribute atom) { return isa<SizeSymbolAttr>(atom); });
       if (!symbols || (coefficient < 0 && !monomial.empty())) {
         return size;
       }
@@ -88,8 +90,8 @@ private:
          llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
       int64_t term = coefficient;
       for (Attribute atom : monomial) {
-        if (auto name = dyn_cast<StringAttr>(atom)) {
-          auto known = divisors.find(name.getValue());
+        if (auto symbol = dyn_cast<SizeSymbolAttr>(atom)) {
+          auto known = divisors.find(symbol.getName());
           term *= known == divisors.end() ? 1 : known->second;
         }
       }
@@ -350,10 +352,10 @@ struct MaterializePaddingPass : frit::impl::MaterializePaddingPassBase<Materiali
     }
     Builder builder(graph.getContext());
     if (!padded.empty()) {
-      graph->setAttr("frit.padding", builder.getArrayAttr(padded));
+      kPaddingAttr.set(graph, builder.getArrayAttr(padded));
     }
     if (!refused.empty()) {
-      graph->setAttr("frit.padding_refused", builder.getArrayAttr(refused));
+      kPaddingRefusedAttr.set(graph, builder.getArrayAttr(refused));
     }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
       if (isOpTriviallyDead(&op)) {
@@ -498,7 +500,8 @@ private:
         call.getOperandDtypesAttr(), call.getResultDtypesAttr(), ArrayAttr(), ArrayAttr(),
         call.getResultStorageAttr(), call.getReasonAttr());
     made->setDiscardableAttrs(call->getDiscardableAttrDictionary());
-    made->setAttr("frit.padded", builder.getUnitAttr());
+    made.setDevicesAttr(call.getDevicesAttr());
+    made.setPadded(true);
     Value cut = UnpadOp::create(builder, call.getLoc(), type, made->getResult(0));
     call->getResult(0).replaceAllUsesWith(cut);
     call.erase();

@@ -3,13 +3,12 @@
 //
 // It runs after schedules are chosen, so the direction of each region is known. The columns find in
 // registers what the rows have read or computed.
+#include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
 #include "passes/schedule/Schedule.h"
-
-#include "kernel/RowsAndColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -26,10 +25,10 @@ using namespace mlir::frit;
 
 namespace {
 
-/// The reduction that defines a region's domain: the first one without `frit.across`.
+/// The reduction that defines a region's domain: the first one that is not `across`.
 ReduceOp firstReduce(RegionOp region) {
   for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
-    if (!reduce->hasAttr(kAcrossAttr)) {
+    if (!reduce.getAcross()) {
       return reduce;
     }
   }
@@ -66,7 +65,7 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
       }
     }
     // A region whose schedule was asked for explicitly (to measure it) keeps a kernel of its own.
-    llvm::erase_if(columns, [](RegionOp region) { return region->hasAttr(kAskedAttr); });
+    llvm::erase_if(columns, [](RegionOp region) { return region.getPinned(); });
     for (RegionOp region : columns) {
       for (RegionOp rows : partnersOf(region)) {
         if (merge(rows, region, estimate)) {
@@ -74,7 +73,7 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
         }
       }
     }
-    graph.walk([](RegionOp region) { region->removeAttr(kAskedAttr); });
+    graph.walk([](RegionOp region) { region.setPinned(false); });
   }
 
 private:
@@ -89,7 +88,7 @@ private:
             behind.contains(reduce.getOperand())) {
           return false;
         }
-      } else if (isa<GatherOp, ConcatOp>(op)) {
+      } else if (readsElsewhere(&op)) {
         return false;
       }
     }
@@ -114,8 +113,8 @@ private:
       ScheduleAttr schedule = region.getScheduleAttr();
       GpuNumbersAttr numbers = schedule.getNumbers();
       bool isShared = numbers && (numbers.getCluster() || numbers.getSplit());
-      bool isWhole = schedule.getKind() == ScheduleKind::RowReduction &&
-                     !region->hasAttr(kAskedAttr) && !isShared;
+      bool isWhole =
+          schedule.getKind() == ScheduleKind::RowReduction && !region.getPinned() && !isShared;
       if (isWhole && region.getBody().front().getOps<GatherOp>().empty() &&
           region.getBody().front().getOps<ConcatOp>().empty()) {
         found.insert(op);
@@ -309,14 +308,14 @@ private:
       }
       llvm::for_each(region.getResults(), element);
       for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
-        beside.results += region == columns || reduce->hasAttr(kAcrossAttr);
+        beside.results += region == columns || reduce.getAcross();
       }
     }
     return scheduleBothWays(summary, beside, ScheduleDevice{arch});
   }
 
   /// Builds the merged region: the union of the operands, the body of the rows, then that of the
-  /// columns, whose reductions become `frit.across`.
+  /// columns, whose reductions become `across`.
   void build(RegionOp rows, RegionOp columns, Operation *place, ScheduleAttr schedule) {
     MLIRContext *context = &getContext();
     llvm::SmallSetVector<Value, 8> operands(rows.getOperands().begin(), rows.getOperands().end());
@@ -337,7 +336,7 @@ private:
     Location loc = FusedLoc::get(context, {rows.getLoc(), columns.getLoc()});
     auto both = RegionOp::create(builder, loc, types, operands.getArrayRef(), schedule,
                                  ArrayAttr::get(context, layouts));
-    both->setAttr("frit.layouts", ArrayAttr::get(context, layouts));
+    kLayoutsAttr.set(both, ArrayAttr::get(context, layouts));
     Block &body = both.getBody().emplaceBlock();
     IRMapping outside;
     for (Value operand : operands) {
@@ -353,8 +352,8 @@ private:
       }
       for (Operation &op : region.getBody().front().without_terminator()) {
         Operation *copy = builder.clone(op, mapping);
-        if (region == columns && isa<ReduceOp>(copy)) {
-          copy->setAttr(kAcrossAttr, builder.getUnitAttr());
+        if (auto reduce = dyn_cast<ReduceOp>(copy); reduce && region == columns) {
+          reduce.setAcross(true);
         }
       }
       for (auto [result, value] : llvm::zip_equal(
@@ -395,7 +394,7 @@ private:
     auto smaller = RegionOp::create(builder, region.getLoc(), TypeRange(ValueRange(kept)),
                                     region.getOperands(), region.getScheduleAttr(),
                                     builder.getArrayAttr(keptLayouts));
-    smaller->setAttr("frit.layouts", builder.getArrayAttr(keptLayouts));
+    kLayoutsAttr.set(smaller, builder.getArrayAttr(keptLayouts));
     smaller.getBody().takeBody(region.getBody());
     smaller.getBody().front().getTerminator()->setOperands(yielded);
     for (auto [old, now] : llvm::zip_equal(kept, smaller.getResults())) {

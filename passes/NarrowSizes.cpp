@@ -1,4 +1,5 @@
 // Narrows the ranges of sizes to one bucket for all passes after the schedules are chosen.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -29,7 +30,7 @@ struct NarrowSizesPass : frit::impl::NarrowSizesPassBase<NarrowSizesPass> {
     if (!wider.empty()) {
       Builder builder(&getContext());
       graph.setSymbolsAttr(builder.getArrayAttr(symbols));
-      graph->setAttr("frit.wider_symbols", builder.getArrayAttr(wider));
+      kWiderSymbolsAttr.set(graph, builder.getArrayAttr(wider));
       numNarrowed += wider.size();
     }
   }

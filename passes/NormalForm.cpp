@@ -40,7 +40,7 @@ static bool readCounted(GatherOp gather, SizeFacts facts) {
   SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(gather.getType())), dims, values;
   for (auto [i, size] : llvm::enumerate(sizes)) {
     dims.push_back(SizeExpr::dim(context, i));
-    facts.setExtent("d" + std::to_string(i), size);
+    facts.setExtent(SizeSymbolAttr::dim(context, i), size);
   }
   for (Value index : gather.getIndices()) {
     std::optional<SizeExpr> counted = countedIndex(index);

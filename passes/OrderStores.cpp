@@ -2,7 +2,6 @@
 // storage. So nothing may read an argument after the store to it. Most graphs are in such an order
 // already. In any other, all stores move to the end, each behind the readers of what it overwrites;
 // a cycle of stores is broken by a copy of one value.
-#include "ir/InPlaceStores.h"
 #include "ir/Planted.h"
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
@@ -24,7 +23,7 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
     Block &block = getOperation().getBody().front();
     // The store of a call that writes in place stands for that write: it does not move.
     SmallVector<StoreOp> stores(llvm::make_filter_range(
-        block.getOps<StoreOp>(), [](StoreOp store) { return !isInPlace(store); }));
+        block.getOps<StoreOp>(), [](StoreOp store) { return !store.getInPlace(); }));
     readers.clear();
     copied.clear();
     bool isOrdered = true;
@@ -54,7 +53,7 @@ private:
       for (OpOperand &use : aliases.pop_back_val().getUses()) {
         Operation *user = use.getOwner();
         auto store = dyn_cast<StoreOp>(user);
-        bool isTarget = store && (use.getOperandNumber() == 1 || isInPlace(store));
+        bool isTarget = store && (use.getOperandNumber() == 1 || store.getInPlace());
         auto call = dyn_cast<AtenOp>(user);
         if (!isLook(user) && !isTarget && !isa<ReturnOp>(user)) {
           known->second.push_back(&use);

@@ -1,6 +1,6 @@
 // Turns regions into kernels in terms of their own parameters, so that equal regions, from one
 // graph or from several, are one kernel.
-#include "ir/KernelLists.h"
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
@@ -21,21 +21,16 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Index variables of maps (d0.., v0..) are not parameters.
-static bool isParameter(StringRef symbol) {
-  unsigned position;
-  return !((symbol[0] == 'd' || symbol[0] == 'v') &&
-           !symbol.drop_front().getAsInteger(10, position));
-}
-
 namespace {
 /// Symbols of a region in the order of their first occurrence.
 class ParameterCollector {
 public:
   ParameterCollector() {
     walker.addWalk([this](SizeAttr size) {
-      SizeExpr(size).forEachSymbol([this](StringRef name) {
-        if (isParameter(name) && !numbers.contains(name)) {
+      SizeExpr(size).forEachSymbol([this](SizeSymbolAttr symbol) {
+        // Index variables of maps (d0.., v0..) are not parameters.
+        StringRef name = symbol.getName();
+        if (symbol.isUniform() && !numbers.contains(name)) {
           numbers[name] = names.size();
           names.push_back(name.str());
         }
@@ -80,7 +75,7 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
            llvm::make_early_inc_range(graph.getBody().front().getOps<RegionOp>())) {
         std::optional<SizeExpr> size = flat.getSize(region);
         std::optional<List> list;
-        if (region->hasAttr(kGroupAttr)) {
+        if (region.getGroup()) {
           list = lists.lookup(FlatRegions::getFormula(region)->text);
         }
         if (size) {
@@ -103,10 +98,10 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
 
   void measureLists(GraphOp graph) {
     SizeEstimate estimate(graph);
-    llvm::MapVector<Attribute, std::pair<std::string, List>> groups;
+    llvm::MapVector<uint64_t, std::pair<std::string, List>> groups;
     for (RegionOp region : graph.getBody().front().getOps<RegionOp>()) {
-      if (Attribute group = region->getAttr(kGroupAttr)) {
-        auto &[formula, list] = groups[group];
+      if (std::optional<uint64_t> group = region.getGroup()) {
+        auto &[formula, list] = groups[*group];
         formula = FlatRegions::getFormula(region)->text;
         ++list.capacity;
         list.elements += estimate.ofElements(region.getResult(0).getType());
@@ -127,12 +122,19 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
         static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
   }
 
+  /// The groups of the regions that launches were made from.
+  llvm::DenseMap<Operation *, uint64_t> groupOf;
+
   /// Joins the launches of each group into one.
   void joinLaunches(GraphOp graph) {
     SmallVector<SmallVector<LaunchOp>> groups;
-    Attribute last;
+    std::optional<uint64_t> last;
     for (LaunchOp launch : graph.getBody().front().getOps<LaunchOp>()) {
-      Attribute group = launch->getAttr(kGroupAttr);
+      auto known = groupOf.find(launch);
+      std::optional<uint64_t> group;
+      if (known != groupOf.end()) {
+        group = known->second;
+      }
       Operation *before = launch->getPrevNode();
       bool joins = group && group == last && before == groups.back().back() &&
                    launch.getKernel() == groups.back().back().getKernel();
@@ -147,13 +149,13 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     for (ArrayRef<LaunchOp> group : groups) {
       join(group);
     }
+    groupOf.clear();
   }
 
   void join(ArrayRef<LaunchOp> group) {
     SmallVector<Type> types;
     SmallVector<Value> operands;
-    SmallVector<Attribute> sizes, layouts;
-    llvm::MapVector<StringRef, SmallVector<Attribute>> appended;
+    SmallVector<Attribute> sizes, layouts, assigned, buffers;
     for (LaunchOp launch : group) {
       llvm::append_range(types, launch.getResultTypes());
       llvm::append_range(operands, launch.getOperands());
@@ -161,10 +163,11 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       if (ArrayAttr given = launch.getResultLayoutsAttr()) {
         llvm::append_range(layouts, given);
       }
-      for (StringRef name : {"frit.layouts", "frit.buffers"}) {
-        if (auto list = launch->getAttrOfType<ArrayAttr>(name)) {
-          llvm::append_range(appended[name], list);
-        }
+      if (ArrayAttr given = kLayoutsAttr.get(launch)) {
+        llvm::append_range(assigned, given);
+      }
+      if (ArrayAttr given = launch.getBuffersAttr()) {
+        llvm::append_range(buffers, given);
       }
     }
     OpBuilder builder(group.back());
@@ -173,9 +176,12 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
                                    builder.getArrayAttr(sizes),
                                    layouts.size() == types.size() ? builder.getArrayAttr(layouts)
                                                                   : ArrayAttr());
-    joined->setAttr(kItemsAttr, builder.getI64IntegerAttr(group.size()));
-    for (const auto &[name, list] : appended) {
-      joined->setAttr(name, builder.getArrayAttr(list));
+    joined.setItems(group.size());
+    if (!assigned.empty()) {
+      kLayoutsAttr.set(joined, builder.getArrayAttr(assigned));
+    }
+    if (!buffers.empty()) {
+      joined.setBuffersAttr(builder.getArrayAttr(buffers));
     }
     unsigned next = 0;
     for (LaunchOp launch : group) {
@@ -219,20 +225,18 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
         names.push_back(name.str());
       }
     }
-    std::string stem = kernel->hasAttr(kListAttr) ? "frit_foreach" : "frit";
+    std::string stem = kernel.getList() ? "frit_foreach" : "frit";
     for (const std::string &name : ArrayRef(names).take_front(5)) {
       stem += "_" + name;
     }
     return names.empty() ? stem + "_copy" : stem;
   }
 
-  static constexpr StringLiteral kVariants = "frit.variants";
-
   /// The variants of a region for its kernel, without origins, which would make equal kernels
   /// differ. A flattened region keeps variants that assume nothing but 32-bit indices, restated for
   /// its number of elements.
   static ArrayAttr variantsOf(RegionOp region, bool isFlat) {
-    auto proposed = region->getAttrOfType<ArrayAttr>(kVariants);
+    ArrayAttr proposed = region.getVariantsAttr();
     if (!proposed) {
       return {};
     }
@@ -297,7 +301,7 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       facts[symbol.getName()] = symbol;
     }
     SmallVector<Attribute> ranges;
-    auto wider = graph->getAttrOfType<ArrayAttr>("frit.wider_symbols");
+    auto wider = kWiderSymbolsAttr.get(graph);
     for (auto symbol : wider ? wider.getAsRange<SymbolAttr>()
                              : builder.getArrayAttr({}).getAsRange<SymbolAttr>()) {
       // The kernel is made for the wider range; the narrower one is an assumption.
@@ -310,8 +314,8 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       }
     }
     for (auto [i, name] : llvm::enumerate(collector.names)) {
-      std::string parameter = "p" + std::to_string(i);
-      renaming[name] = SizeExpr::symbol(context, parameter);
+      SizeSymbolAttr parameter = SizeSymbolAttr::parameter(context, i);
+      renaming[name] = SizeExpr::symbol(parameter);
       SymbolAttr fact = facts.lookup(name);
       symbols.push_back(
           fact ? SymbolAttr::get(context, parameter, fact.getMin(), fact.getMax(), std::nullopt,
@@ -332,9 +336,10 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
     SmallVector<Attribute> inputAttrs, outputAttrs;
     auto describe = [&](Value value, SmallVectorImpl<Attribute> &attrs) {
       LayoutAttr layout = strided(value);
-      attrs.push_back(layout ? builder.getDictionaryAttr(builder.getNamedAttr(
-                                   "frit.layout", replacer.replace(Attribute(layout))))
-                             : builder.getDictionaryAttr({}));
+      attrs.push_back(layout
+                          ? builder.getDictionaryAttr(builder.getNamedAttr(
+                                kArgumentLayoutAttr.getName(), replacer.replace(Attribute(layout))))
+                          : builder.getDictionaryAttr({}));
     };
     for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), region.getOperands())) {
       inputs.push_back(replacer.replace(argument.getType()));
@@ -362,14 +367,15 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
       kernel.setScheduleAttr(cast<ScheduleAttr>(replacer.replace(Attribute(schedule))));
     }
     if (ArrayAttr variants = variantsOf(region, flat.has_value())) {
-      kernel->setAttr(kVariants, replacer.replace(Attribute(variants)));
+      kernel.setVariantsAttr(cast<ArrayAttr>(replacer.replace(Attribute(variants))));
     }
     if (list) {
-      kernel->setAttr(kListAttr, builder.getI64IntegerAttr(list->capacity));
-      kernel->setAttr(kSweepsAttr, builder.getI64IntegerAttr(getSweeps(*list)));
+      kernel.setList(list->capacity);
+      kernel.setSweeps(getSweeps(*list));
     }
     if (!ranges.empty() && !flat) {
-      kernel->setAttr("frit.ranges", replacer.replace(Attribute(builder.getArrayAttr(ranges))));
+      kernel.setRangesAttr(
+          cast<ArrayAttr>(replacer.replace(Attribute(builder.getArrayAttr(ranges)))));
     }
     auto nonEmpty = [](Attribute attr) { return !cast<DictionaryAttr>(attr).empty(); };
     if (llvm::any_of(inputAttrs, nonEmpty)) {
@@ -397,6 +403,12 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
                                    FlatSymbolRefAttr::get(known), region.getOperands(),
                                    builder.getArrayAttr(sizes), region.getResultLayoutsAttr());
     launch->setDiscardableAttrs(region->getDiscardableAttrDictionary());
+    launch.setVariantsAttr(region.getVariantsAttr());
+    launch.setBuffersAttr(region.getBuffersAttr());
+    launch.setWritesAttr(region.getWritesAttr());
+    if (std::optional<uint64_t> group = region.getGroup()) {
+      groupOf[launch] = *group;
+    }
     region->replaceAllUsesWith(launch);
     region->erase();
   }

@@ -87,7 +87,7 @@ def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::Gra
     // becomes
     %p = frit.pad %a fill 0.0 : f16 : tensor<5x6xf16> -> tensor<8x8xf16>
     %q = frit.pad %b fill 0.0 : f16 : tensor<6x8xf16> -> tensor<8x8xf16>
-    %r = frit.aten "aten.mm.default"(%p, %q) {frit.padded} : (tensor<8x8xf16>, tensor<8x8xf16>) -> tensor<8x8xf16>
+    %r = frit.aten "aten.mm.default"(%p, %q) {padded} : (tensor<8x8xf16>, tensor<8x8xf16>) -> tensor<8x8xf16>
     %y = frit.unpad %r : tensor<8x8xf16> -> tensor<5x8xf16>
     ```
   }];
@@ -353,7 +353,7 @@ def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
   let summary = "merge column reductions into row regions on a GPU";
   let description = [{
     A column region that has the domain of a row region and reads one of its operands is
-    merged into it: its reductions run `frit.across` the rows, into partial results of a
+    merged into it: its reductions run `across` the rows, into partial results of a
     fixed number of blocks (`parts`), which a second launch of the kernel combines. This
     is done only if a row of known length fits into registers beside the columns, and
     there are enough rows for the partial results to cost little (`scheduleBothWays`).
@@ -364,7 +364,7 @@ def MergeColumnsPass : Pass<"frit-merge-columns", "::mlir::frit::GraphOp"> {
     // becomes
     %dx, %dw = frit.region(%g, %x) {schedule = #frit.schedule<row_reduction, ..., <parts = 216, ...>>} {
       ...
-      %w = frit.reduce <sum> %gx dims [0] {frit.across}
+      %w = frit.reduce <sum> %gx dims [0] {across}
     ```
   }];
   let options = [
@@ -420,7 +420,7 @@ def InsertShapeGuardsPass : Pass<"frit-insert-shape-guards", "::mlir::frit::Grap
     // becomes
     frit.guard <equal, sizes [s0, 2 * floordiv(s0, 2)], origin "frit.reshape (model.py:3)">
     %y = frit.reshape %x : ...
-    %z = frit.region(%y) {frit.variants = [
+    %z = frit.region(%y) {variants = [
            #frit.variant<[<index32, sizes [2 * s0], origin "math.exp (model.py:4)">]>], schedule = ...} : ...
     ```
   }];
@@ -462,7 +462,7 @@ def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
   let summary = "group regions of one formula for horizontal fusion";
   let description = [{
     Independent regions of one formula (equal operations over tensors in order, of any
-    shapes) get a common `frit.group` and are moved next to each other; outlining makes one
+    shapes) get a common `group` and are moved next to each other; outlining makes one
     launch of them. Regions move only past other regions, views and arithmetic of scalars,
     and only if their operands and results are arguments, results or small, so that no
     large memory lives longer.
@@ -473,8 +473,8 @@ def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
     %2 = frit.region(%b) ... : tensor<7xf32> -> tensor<7xf32>
     // becomes
     %1 = frit.region(%x) ...
-    %0 = frit.region(%a) {frit.group = 0} ...
-    %2 = frit.region(%b) {frit.group = 0} ...
+    %0 = frit.region(%a) {group = 0} ...
+    %2 = frit.region(%b) {group = 0} ...
     ```
   }];
   let statistics = [
@@ -486,10 +486,10 @@ def GatherRegionsPass : Pass<"frit-gather-regions", "::mlir::frit::GraphOp"> {
 def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
   let summary = "decide to which storage every region writes";
   let description = [{
-    Writes `frit.buffers` on regions and on the graph. A buffer is an output
+    Writes `buffers` on regions and on the graph. A buffer is an output
     (storage of its own), a temporary (reused after its last reader) or a
     mutated argument's storage; in the last case the `frit.store` is marked
-    `in_place` and the region names the argument in `frit.writes`. Without `reuse`
+    `in_place` and the region names the argument in `writes`. Without `reuse`
     every result has storage of its own.
   }];
   let options = [Option<"reuse", "reuse", "bool", "true", "reuse memory and write in place">];
@@ -507,7 +507,7 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
     occurrence, and named by its operations and a hash of its text, so equal
     regions share a kernel. Regions over tensors in order with equal formulas but different
     shapes share one too: it runs over the number of elements, a parameter. The regions
-    of one `frit.group` become one launch of a kernel over lists.
+    of one `group` become one launch of a kernel over lists.
 
     ```mlir
     frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...

@@ -1,7 +1,5 @@
 // Decides which storage every region writes: its own, that of a temporary that is no longer needed,
 // or that of the argument that the program mutates.
-#include "ir/InPlaceStores.h"
-#include "ir/KernelLists.h"
 #include "ir/Planted.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -21,7 +19,7 @@ using namespace mlir::frit;
 namespace {
 struct Buffer {
   SizeExpr bytes;
-  StringRef kind;
+  BufferKind kind;
   std::optional<unsigned> argument;
 };
 
@@ -53,16 +51,10 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     SmallVector<Attribute> described;
     Builder builder(&getContext());
     for (const Buffer &buffer : buffers) {
-      SmallVector<NamedAttribute> entry{
-          builder.getNamedAttr("bytes", buffer.bytes.getAttr()),
-          builder.getNamedAttr("class", builder.getStringAttr(buffer.kind))};
-      if (buffer.argument) {
-        entry.push_back(
-            builder.getNamedAttr("argument", builder.getI64IntegerAttr(*buffer.argument)));
-      }
-      described.push_back(builder.getDictionaryAttr(entry));
+      described.push_back(
+          BufferAttr::get(&getContext(), buffer.kind, buffer.argument, buffer.bytes));
     }
-    graph->setAttr("frit.buffers", builder.getArrayAttr(described));
+    graph.setBuffersAttr(builder.getArrayAttr(described));
   }
 
   Value ownerOf(Value value) const {
@@ -74,10 +66,12 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
   /// result.
   void analyse(GraphOp graph) {
     unsigned position = 0;
-    Attribute group;
+    std::optional<uint64_t> group;
     for (Operation &op : graph.getBody().front()) {
       // Regions that share a launch run concurrently: none may overwrite what another one reads.
-      bool joins = std::exchange(group, op.getAttr(kGroupAttr)) == op.getAttr(kGroupAttr) && group;
+      auto region = dyn_cast<RegionOp>(op);
+      std::optional<uint64_t> next = region ? region.getGroup() : std::nullopt;
+      bool joins = std::exchange(group, next) == next && next;
       position += !joins;
       order[&op] = position;
       if (isLook(&op)) {
@@ -158,7 +152,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       auto target = dyn_cast<BlockArgument>(store.getTarget());
       auto result = dyn_cast<OpResult>(store.getValue());
       auto region = result ? dyn_cast<RegionOp>(result.getOwner()) : RegionOp();
-      if (isInPlace(store) || !target || !region || bufferOf.contains(result) ||
+      if (store.getInPlace() || !target || !region || bufferOf.contains(result) ||
           returned.contains(result) || result.getType() != target.getType()) {
         continue;
       }
@@ -168,15 +162,15 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         continue;
       }
       bufferOf[result] = buffers.size();
-      buffers.push_back(
-          {bytesOf(cast<RankedTensorType>(result.getType())), "argument", target.getArgNumber()});
+      buffers.push_back({bytesOf(cast<RankedTensorType>(result.getType())), BufferKind::Argument,
+                         target.getArgNumber()});
       SmallVector<int64_t> writes;
-      if (auto old = region->getAttrOfType<DenseI64ArrayAttr>("frit.writes")) {
-        writes.assign(old.asArrayRef().begin(), old.asArrayRef().end());
+      if (auto old = region.getWrites()) {
+        writes.assign(old->begin(), old->end());
       }
       writes.push_back(target.getArgNumber());
-      region->setAttr("frit.writes", DenseI64ArrayAttr::get(&getContext(), writes));
-      markInPlace(store);
+      region.setWrites(writes);
+      store.setInPlace(true);
       ++storesInPlace;
     }
   }
@@ -235,11 +229,11 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         }
         unsigned buffer = bufferOf[result];
         numbers.push_back(builder.getI64IntegerAttr(buffer));
-        if (buffers[buffer].kind == "temporary") {
+        if (buffers[buffer].kind == BufferKind::Temporary) {
           dying.insert({std::max(position, lastUse.lookup(result)), buffer});
         }
       }
-      region->setAttr("frit.buffers", builder.getArrayAttr(numbers));
+      region.setBuffersAttr(builder.getArrayAttr(numbers));
     }
   }
 
@@ -248,7 +242,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
                   std::multimap<unsigned, unsigned> &dying) {
     SizeExpr bytes = bytesOf(cast<RankedTensorType>(result.getType()));
     if (returned.contains(result)) {
-      buffers.push_back({bytes, "output", std::nullopt});
+      buffers.push_back({bytes, BufferKind::Output, std::nullopt});
       return buffers.size() - 1;
     }
     if (std::optional<unsigned> buffer = reuse ? takeOver(region, result, dying) : std::nullopt) {
@@ -260,7 +254,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       ++reused;
       return free.pop_back_val();
     }
-    buffers.push_back({bytes, "temporary", std::nullopt});
+    buffers.push_back({bytes, BufferKind::Temporary, std::nullopt});
     return buffers.size() - 1;
   }
 
@@ -281,7 +275,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     for (OpOperand &operand : region->getOpOperands()) {
       Value value = operand.get();
       auto it = bufferOf.find(value);
-      if (it == bufferOf.end() || buffers[it->second].kind != "temporary" ||
+      if (it == bufferOf.end() || buffers[it->second].kind != BufferKind::Temporary ||
           lastUse.lookup(value) != order[region] ||
           !liesAs(region, result.getResultNumber(), value) ||
           getAssignedLayout(value) != getAssignedLayout(result) ||
@@ -348,7 +342,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
 
   /// Whether a region of the same launch reads the storage of `value`.
   bool isReadBeside(RegionOp region, Value value) const {
-    return region->hasAttr(kGroupAttr) && llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return region.getGroup() && llvm::any_of(value.getUsers(), [&](Operation *user) {
              return isLook(user) ? isReadBeside(region, user->getResult(0))
                                  : user != region && order.lookup(user) == order.lookup(region);
            });

@@ -6,6 +6,7 @@
 //
 // Sizes may be symbolic: strides are size expressions, and the runtime copies what an operator
 // returns in another order because a size happens to be 1.
+#include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
@@ -39,7 +40,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
         return signalPassFailure();
       }
       auto type = cast<RankedTensorType>(graph.getArgumentTypes()[number]);
-      graph.setArgAttr(number, "frit.layout", getChannelsLastLayout(type));
+      kArgumentLayoutAttr.set(graph, number, getChannelsLastLayout(type));
     }
     if (!relay) {
       return;
@@ -86,7 +87,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
       auto type = dyn_cast<RankedTensorType>(argument.getType());
-      bool isFilter = graph.getArgAttr(number, "frit.own_bytes") && isImage(type) &&
+      bool isFilter = kArgumentOwnBytesAttr.isOn(graph, number) && isImage(type) &&
                       !argument.use_empty() &&
                       llvm::all_of(argument.getUses(), [&](OpOperand &use) {
                         auto call = dyn_cast<AtenOp>(use.getOwner());
@@ -103,13 +104,12 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
         call.setOperandLayoutsAttr(
             relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), {1}));
       }
-      graph.setArgAttr(number, "frit.layout", getChannelsLastLayout(type));
+      kArgumentLayoutAttr.set(graph, number, getChannelsLastLayout(type));
       ++relaidWeights;
       ++count;
     }
     if (count > 0) {
-      graph->setAttr("frit.relaid_weights",
-                     IntegerAttr::get(IntegerType::get(&getContext(), 64), count));
+      kRelaidWeightsAttr.set(graph, IntegerAttr::get(IntegerType::get(&getContext(), 64), count));
     }
   }
 
@@ -204,11 +204,11 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
   void keep(GraphOp graph, unsigned number) {
     auto ret = cast<ReturnOp>(graph.getBody().front().getTerminator());
     Value value = ret.getOperand(number);
-    auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+    auto storage = kResultStorageAttr.get(graph, number);
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!isImage(value.getType()) || !isa_and_nonnull<AtenOp, RegionOp>(value.getDefiningOp()) ||
         !storage || storage.getKind() != StorageKind::Fresh ||
-        graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout") != getContiguousLayout(type)) {
+        kResultLayoutAttr.get(graph, number) != getContiguousLayout(type)) {
       return;
     }
     for (OpOperand &use : value.getUses()) {
@@ -216,7 +216,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
         return;
       }
     }
-    graph.setResultAttr(number, "frit.kept", UnitAttr::get(&getContext()));
+    kResultKeptAttr.mark(graph, number);
   }
 };
 } // namespace

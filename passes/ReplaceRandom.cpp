@@ -1,5 +1,6 @@
 // Replaces random operators by formulas of random bits, which kernels compute from each element's
 // index.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 #include "passes/legalize/RewriteCall.h"
 
@@ -21,7 +22,7 @@ namespace {
 class Draws {
 public:
   explicit Draws(GraphOp graph) : graph(graph) {
-    auto device = graph->getAttrOfType<StringAttr>("frit.device");
+    auto device = kDeviceAttr.get(graph);
     deviceName = device ? device.getValue() : "cpu";
   }
   ~Draws() {
@@ -125,9 +126,9 @@ Values asResult(AtenCall &call, Tensor value) {
 /// infinities that are dropped give NaN.
 Values dropout(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
-  Tensor x = call.tensor(0);
-  double p = call.number(1);
-  if (!call.isNone(2) && !call.boolean(2)) {
+  Tensor x = call.tensor("input");
+  double p = call.number("p");
+  if (!call.isNone("train") && !call.boolean("train")) {
     return call.refuse("dropout in evaluation draws nothing");
   }
   if (call.refused() || !isFloating(x.dtype) || !isProbability(p)) {
@@ -163,7 +164,7 @@ Values rand(AtenCall &call, Draws &draws) {
 /// bernoulli(self), self holding probabilities
 Values bernoulliOfSelf(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
-  Tensor p = call.tensor(0);
+  Tensor p = call.tensor("self");
   if (!isFloating(p.dtype)) {
     return call.refuse("probabilities that are integers");
   }
@@ -174,7 +175,7 @@ Values bernoulliOfSelf(AtenCall &call, Draws &draws) {
 
 /// bernoulli(self, p)
 Values bernoulli(AtenCall &call, Draws &draws) {
-  double p = call.number(1);
+  double p = call.number("p");
   return call.refused() || !isProbability(p)
              ? call.refuse("a probability outside of [0, 1]")
              : asResult(call, isBelow(call, draws, call.resultSizes(), p));
@@ -183,7 +184,7 @@ Values bernoulli(AtenCall &call, Draws &draws) {
 /// uniform(self, from, to): a value that rounds to `to` becomes `from`, as in eager.
 Values uniformBetween(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
-  double from = call.number(1), to = call.number(2);
+  double from = call.number("from"), to = call.number("to");
   DType dtype = call.resultDtype();
   if (call.refused() || !isFloating(dtype) || !(from <= to) || !std::isfinite(to - from)) {
     return call.refuse("bounds that eager refuses");
@@ -225,7 +226,7 @@ Values randn(AtenCall &call, Draws &draws) {
 /// normal_functional(self, mean, std)
 Values normal(AtenCall &call, Draws &draws) {
   TensorBuilder &b = call.build();
-  double mean = call.number(1), deviation = call.number(2);
+  double mean = call.number("mean"), deviation = call.number("std");
   DType dtype = call.resultDtype();
   if (call.refused() || !isFloating(dtype) || !(deviation >= 0)) {
     return call.refuse("a deviation that eager refuses");
@@ -296,7 +297,7 @@ struct ReplaceRandomPass : frit::impl::ReplaceRandomPassBase<ReplaceRandomPass> 
       }
     }
     numSeeds += draws.areMade();
-    writeCounts(graph, "frit.random", counts);
+    writeCounts(graph, kRandomAttr, counts);
   }
 };
 } // namespace

@@ -2,6 +2,7 @@
 // which operators allocate and which return views. Later passes see only values: `x * 1` becomes
 // `x`, a slice of a sum is computed beside the sum, a copy in front of a view folds away. None of
 // this changes a value, but all of it would change what shares memory with what.
+#include "ir/FritAttributes.h"
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -153,7 +154,7 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     }
     if (!isa<BlockArgument>(root->root)) {
       readRoot(op, *root, /*position=*/3, place->layout.getOffset());
-      op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
+      op.setPlaced(true);
     } else if (!isa<UnitAttr>(op.getArguments()[3])) {
       // Where the caller's tensor begins in its storage is known only at the call, so the result
       // has no known place relative to it.
@@ -185,7 +186,7 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     Value viewed = op.getOperand(0), result = op.getResult(0);
     readRoot(op, *root, /*position=*/4, place->layout.getOffset());
     if (!isa<BlockArgument>(root->root)) {
-      op->setAttr(kPlacedAttr, UnitAttr::get(&getContext()));
+      op.setPlaced(true);
     }
     ++numRoots;
     if (viewed == root->root) {
@@ -212,10 +213,10 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     llvm::MapVector<Attribute, SmallVector<OpOperand *>> fresh;
     for (OpOperand &use : op->getOpOperands()) {
       unsigned number = use.getOperandNumber();
-      auto storage = graph.getResultAttrOfType<StorageAttr>(number, "frit.storage");
+      auto storage = kResultStorageAttr.get(graph, number);
       // The user cannot observe what only the backward reads. Overlapping elements still need an
       // alias, as a copy never has them.
-      auto layout = graph.getResultAttrOfType<LayoutAttr>(number, "frit.layout");
+      auto layout = kResultLayoutAttr.get(graph, number);
       bool isKept = firstKept >= 0 && number >= firstKept;
       if (!storage ||
           (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {

@@ -241,7 +241,7 @@ void GuardFacts::learn(AssumptionAttr assumption) {
   SizeExpr a = reduced(assumption.getSizes()[0]), b = reduced(assumption.getSizes()[1]);
   for (auto [symbol, size] : {std::pair(a, b), std::pair(b, a)}) {
     auto name = symbol.getSymbol();
-    if (!name || size.contains(*name)) {
+    if (!name || size.contains(SizeSymbolAttr::get(size.getContext(), *name))) {
       continue;
     }
     llvm::StringMap<SizeExpr> one;

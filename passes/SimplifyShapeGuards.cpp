@@ -88,7 +88,7 @@ private:
   }
 
   void simplifyVariants(RegionOp region, const GuardFacts &facts) {
-    auto proposed = region->getAttrOfType<ArrayAttr>("frit.variants");
+    ArrayAttr proposed = region.getVariantsAttr();
     if (!proposed) {
       return;
     }
@@ -134,11 +134,7 @@ private:
         left.push_back(VariantAttr::get(&getContext(), open));
       }
     }
-    if (left.empty()) {
-      region->removeAttr("frit.variants");
-    } else {
-      region->setAttr("frit.variants", ArrayAttr::get(&getContext(), left));
-    }
+    region.setVariantsAttr(left.empty() ? ArrayAttr() : ArrayAttr::get(&getContext(), left));
   }
 
   /// By kind.

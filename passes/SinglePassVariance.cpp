@@ -4,6 +4,7 @@
 // The pass runs before fusion, which then finds two sibling reductions of one operand over the same
 // dims. Whether a region would keep its rows in registers is decided by the function that
 // `choose-schedules` uses later.
+#include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
@@ -104,8 +105,8 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
       OpBuilder builder(reduce);
       auto once = ReduceOp::create(builder, reduce.getLoc(), reduce.getType(),
                                    ReduceKind::Deviations, x, reduce.getDims(), false);
-      if (Attribute which = reduce->getAttr("frit.operator")) {
-        once->setAttr("frit.operator", which);
+      if (IntegerAttr which = kOperatorAttr.get(reduce)) {
+        kOperatorAttr.set(once, which);
       }
       reduce.replaceAllUsesWith(once.getResult());
       // The squares are erased with their last reader; the differences may have other readers.

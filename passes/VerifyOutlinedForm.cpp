@@ -1,5 +1,6 @@
 // The contract between the passes and the plan writer: there are only kernels and graphs; every
 // tensor of a graph has a layout, every result of a launch a buffer.
+#include "ir/FritAttributes.h"
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -35,7 +36,7 @@ static LogicalResult verifyOutside(Operation &op) {
   }
   size_t tensors =
       llvm::count_if(op.getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
-  auto layouts = op.getAttrOfType<ArrayAttr>("frit.layouts");
+  auto layouts = kLayoutsAttr.get(&op);
   if ((layouts ? layouts.size() : 0) != tensors) {
     return op.emitError("makes ") << tensors << " tensors and has "
                                   << (layouts ? layouts.size() : 0)
@@ -62,8 +63,7 @@ static LogicalResult verifyDtypes(Value value) {
 }
 
 static LogicalResult verifyBuffers(GraphOp graph, LaunchOp launch) {
-  auto known = graph->getAttrOfType<ArrayAttr>("frit.buffers");
-  auto used = launch->getAttrOfType<ArrayAttr>("frit.buffers");
+  ArrayAttr known = graph.getBuffersAttr(), used = launch.getBuffersAttr();
   if (!known || !used || used.size() != launch.getNumResults()) {
     return launch.emitError("has ")
            << launch.getNumResults() << " results and " << (used ? used.size() : 0)

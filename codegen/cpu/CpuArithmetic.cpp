@@ -2,6 +2,7 @@
 // remainders, and math on doubles through the runtime's callbacks.
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -336,7 +337,7 @@ Value CpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type 
   if (isa<arith::MinimumFOp>(op)) {
     return emitMaximum(b, loc, operands[0], operands[1], true);
   }
-  if (isa<arith::DivFOp>(op) && isa<VectorType>(resultType) && !op->hasAttr("frit.ieee")) {
+  if (isa<arith::DivFOp>(op) && isa<VectorType>(resultType) && !kIeeeAttr.isOn(op)) {
     return divideByUniform(loc, operands[0], operands[1]);
   }
   bool isMath = isa<math::MathDialect>(op->getDialect());

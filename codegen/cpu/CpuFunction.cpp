@@ -366,16 +366,15 @@ Value CpuFunction::isStreaming(unsigned result) {
       continue;
     }
     unsigned elementBytes = getElementBytes(program[store.node].type);
-    llvm::StringMap<SizeExpr> start;
     for (unsigned dim = 0; dim < program.getRank(); ++dim) {
-      start["d" + std::to_string(dim)] = SizeExpr::constant(context, 0);
       if (dim != *streamingLane) {
         auto stride = program.getStride(store.address, dim);
         strides.push_back(stride ? *stride * elementBytes : SizeExpr::constant(context, 1));
       }
     }
     // Where a piece of a concatenation begins.
-    strides.push_back(store.address.substitute(start) * elementBytes);
+    SmallVector<SizeExpr> start(program.getRank(), SizeExpr::constant(context, 0));
+    strides.push_back(store.address.substituteDims(start) * elementBytes);
   }
   Value total = size(bytes);
   SmallVector<Value> outer = llvm::map_to_vector(strides, [&](SizeExpr s) { return size(s); });

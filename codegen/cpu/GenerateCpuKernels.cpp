@@ -2,6 +2,7 @@
 #include "codegen/Passes.h"
 #include "codegen/cpu/EmitCpuKernels.h"
 #include "codegen/cpu/LowerToLlvm.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -37,8 +38,8 @@ struct GenerateCpuKernelsPass : impl::GenerateCpuKernelsPassBase<GenerateCpuKern
     for (const KernelDesc &kernel : kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
         auto function = out->lookupSymbol<func::FuncOp>(launch.entry);
-        function->setAttr("frit.units", launch.units);
-        function->setAttr("frit.grain", Builder(&getContext()).getI64IntegerAttr(launch.grain));
+        kUnitsAttr.set(function, launch.units);
+        kGrainAttr.set(function, Builder(&getContext()).getI64IntegerAttr(launch.grain));
       });
     }
     numKernels += kernels.size();

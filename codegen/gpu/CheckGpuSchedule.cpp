@@ -1,6 +1,5 @@
 // Generators do what the schedule says; what does not fit the kernel is refused here.
 #include "codegen/gpu/kernels/Schedules.h"
-#include "ir/KernelLists.h"
 #include "kernel/StagedAccesses.h"
 #include "kernel/VectorAccesses.h"
 
@@ -24,14 +23,14 @@ public:
     if (!program.getReduces().empty()) {
       return refuse("is pointwise, and the kernel reduces");
     }
-    if (kernel->hasAttr(kListAttr) && as.getUnroll() != 1) {
+    if (kernel.getList() && as.getUnroll() != 1) {
       return refuse("unrolls the chunks of a list");
     }
     return vectors(*as.getLane(), as.getWidth(), 0, program.getRank());
   }
 
   LogicalResult transpose(GpuTransposeAttr as) {
-    if (!program.getReduces().empty() || kernel->hasAttr(kListAttr)) {
+    if (!program.getReduces().empty() || kernel.getList()) {
       return refuse("has tiles, and the kernel reduces or runs over a list");
     }
     auto neighbours = static_cast<unsigned>(as.getNeighbours());

@@ -3,6 +3,7 @@
 #include "codegen/Passes.h"
 #include "codegen/gpu/GpuKernels.h"
 #include "codegen/gpu/ptx/LowerToNvvm.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,12 +39,12 @@ struct GenerateGpuKernelsPass : impl::GenerateGpuKernelsPassBase<GenerateGpuKern
     for (const KernelDesc &kernel : kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
         Operation *function = module.lookupSymbol(launch.entry);
-        function->setAttr("frit.grid",
-                          builder.getArrayAttr({launch.grid[0], launch.grid[1], launch.grid[2]}));
+        kGridAttr.set(function,
+                      builder.getArrayAttr({launch.grid[0], launch.grid[1], launch.grid[2]}));
         if (launch.cluster > 1) {
-          function->setAttr("frit.cluster", builder.getI64IntegerAttr(launch.cluster));
+          kClusterAttr.set(function, builder.getI64IntegerAttr(launch.cluster));
         }
-        function->setAttr("frit.shared_bytes", builder.getI64IntegerAttr(launch.sharedBytes));
+        kSharedBytesAttr.set(function, builder.getI64IntegerAttr(launch.sharedBytes));
       });
     }
   }

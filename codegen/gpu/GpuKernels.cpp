@@ -13,6 +13,7 @@
 #include "codegen/cpu/JoinImages.h"
 #include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 #include "kernel/GpuProgram.h"
 
@@ -51,8 +52,8 @@ static LogicalResult checkLimits(KernelOp kernel, const Destination &destination
              << "; compile with fewer reductions in one kernel (fusion=False)";
     }
     gpu::GPUFuncOp function = destination.find(launch.entry);
-    int64_t bytes = getListAttr(function, kTableAttr)
-                        .value_or(8 * static_cast<int64_t>(function.getNumArguments()));
+    IntegerAttr table = kTableAttr.get(function);
+    int64_t bytes = table ? table.getInt() : 8 * static_cast<int64_t>(function.getNumArguments());
     int64_t most = launch.listItems ? kMostListBytes : mostParameterBytes;
     if (bytes > most) {
       return kernel.emitError("kernel '")
@@ -128,7 +129,7 @@ public:
       return;
     }
     auto hasSizePaths = [&](const LaunchDesc &launch) {
-      return to.find(launch.entry)->hasAttr(kSizePathsAttr);
+      return kSizePathsAttr.isOn(to.find(launch.entry));
     };
     if (llvm::any_of(ways.back().launches, hasSizePaths)) {
       for (const LaunchDesc &launch : ways.back().launches) {
@@ -178,10 +179,10 @@ private:
 /// Variants have the same schedule, so the same order of additions, and 32-bit indices. A variant
 /// whose addresses do not provably fit under its assumptions is left out.
 static void emitWays(WaysEmitter &emitter, const KernelProgram &program, const std::string &name) {
-  if (program.getKernel()->hasAttr(kListAttr)) {
+  if (program.getKernel().getList()) {
     return emitter.emit(program, name, std::nullopt);
   }
-  auto proposed = program.getKernel()->getAttrOfType<ArrayAttr>("frit.variants");
+  ArrayAttr proposed = program.getKernel().getVariantsAttr();
   if (!proposed || fitsIn32Bits(program)) {
     return emitter.emitByPointers(program, name, std::nullopt);
   }

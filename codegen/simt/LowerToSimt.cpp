@@ -1,4 +1,5 @@
 #include "codegen/simt/LowerToSimt.h"
+#include "ir/FritAttributes.h"
 
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
@@ -112,7 +113,7 @@ private:
     for (BlockArgument argument : body->getArguments()) {
       Type type = argument.getType();
       Value value;
-      if (kernel.getArgAttr(argument.getArgNumber(), "frit.workspace")) {
+      if (frit::kArgumentWorkspaceAttr.isOn(kernel, argument.getArgNumber())) {
         value = field(context, kWorkspace, type);
       } else if (isa<LLVM::LLVMPointerType>(type)) {
         value = field(pointers, 8 * numPointers++, type);

@@ -1,5 +1,6 @@
 // Reading the arguments of an operator call.
 #include "passes/legalize/AtenCall.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -13,6 +14,25 @@ std::nullopt_t AtenCall::refuse(const Twine &why) {
   return std::nullopt;
 }
 
+unsigned AtenCall::placeOf(ArgumentRef which) const {
+  if (which.getName().empty()) {
+    return which.getPlace();
+  }
+  if (!schema) {
+    schema = AtenSchema::lookup(op.getOpName());
+  }
+  size_t count = schema ? schema->arguments.size() : 0;
+  for (size_t place = 0; place < count; ++place) {
+    if (schema->arguments[place].name == which.getName()) {
+      return place;
+    }
+  }
+  if (reason.empty()) {
+    reason = "the rule reads the argument " + which.getName().str() + ", which is in no schema";
+  }
+  return count;
+}
+
 Attribute AtenCall::attribute(unsigned i) const {
   return i < getNumArguments() ? op.getArguments()[i] : Attribute();
 }
@@ -22,13 +42,13 @@ Value AtenCall::operandOf(Attribute attr) const {
   return operand ? op.getOperands()[operand.getIndex()] : Value();
 }
 
-bool AtenCall::isNone(unsigned i) const {
-  Attribute attr = attribute(i);
+bool AtenCall::isNone(ArgumentRef which) const {
+  Attribute attr = attribute(placeOf(which));
   return !attr || isa<UnitAttr>(attr);
 }
 
-bool AtenCall::isTensor(unsigned i) const {
-  Value operand = operandOf(attribute(i));
+bool AtenCall::isTensor(ArgumentRef which) const {
+  Value operand = operandOf(attribute(placeOf(which)));
   return operand && isa<RankedTensorType>(operand.getType());
 }
 
@@ -42,11 +62,17 @@ Tensor AtenCall::tensorOf(Attribute attr, unsigned i) {
   return {operand, cast<DTypeAttr>(op.getOperandDtypes()[position]).getValue()};
 }
 
-Tensor AtenCall::tensor(unsigned i) { return tensorOf(attribute(i), i); }
+Tensor AtenCall::tensor(ArgumentRef which) {
+  unsigned i = placeOf(which);
+  return tensorOf(attribute(i), i);
+}
 
-Tensor AtenCall::optionalTensor(unsigned i) { return isNone(i) ? Tensor() : tensor(i); }
+Tensor AtenCall::optionalTensor(ArgumentRef which) {
+  return isNone(which) ? Tensor() : tensor(which);
+}
 
-SmallVector<Tensor> AtenCall::tensorList(unsigned i) {
+SmallVector<Tensor> AtenCall::tensorList(ArgumentRef which) {
+  unsigned i = placeOf(which);
   SmallVector<Tensor> tensors;
   auto list = dyn_cast_or_null<ArrayAttr>(attribute(i));
   if (!list) {
@@ -80,9 +106,13 @@ Scalar AtenCall::scalarOf(Attribute attr, unsigned i) {
   return {int64_t(0)};
 }
 
-Scalar AtenCall::scalar(unsigned i) { return scalarOf(attribute(i), i); }
+Scalar AtenCall::scalar(ArgumentRef which) {
+  unsigned i = placeOf(which);
+  return scalarOf(attribute(i), i);
+}
 
-int64_t AtenCall::integer(unsigned i) {
+int64_t AtenCall::integer(ArgumentRef which) {
+  unsigned i = placeOf(which);
   SizeExpr value = size(i);
   if (value && value.getConstant()) {
     return *value.getConstant();
@@ -91,7 +121,8 @@ int64_t AtenCall::integer(unsigned i) {
   return 0;
 }
 
-double AtenCall::number(unsigned i) {
+double AtenCall::number(ArgumentRef which) {
+  unsigned i = placeOf(which);
   Scalar value = scalar(i);
   if (auto literal = value.literal()) {
     return *literal;
@@ -100,7 +131,8 @@ double AtenCall::number(unsigned i) {
   return 0;
 }
 
-bool AtenCall::boolean(unsigned i) {
+bool AtenCall::boolean(ArgumentRef which) {
+  unsigned i = placeOf(which);
   Scalar value = scalar(i);
   if (auto literal = value.literal()) {
     return *literal != 0;
@@ -109,8 +141,8 @@ bool AtenCall::boolean(unsigned i) {
   return false;
 }
 
-StringRef AtenCall::string(unsigned i) {
-  auto text = dyn_cast_or_null<StringAttr>(attribute(i));
+StringRef AtenCall::string(ArgumentRef which) {
+  auto text = dyn_cast_or_null<StringAttr>(attribute(placeOf(which)));
   return text ? text.getValue() : StringRef();
 }
 
@@ -125,8 +157,7 @@ SizeExpr mlir::frit::getSizeExpr(Value integer) {
   }
   if (auto argument = dyn_cast<BlockArgument>(integer)) {
     auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp());
-    return graph ? SizeExpr(graph.getArgAttrOfType<SizeAttr>(argument.getArgNumber(), "frit.size"))
-                 : SizeExpr();
+    return graph ? SizeExpr(kArgumentSizeAttr.get(graph, argument.getArgNumber())) : SizeExpr();
   }
   return {};
 }
@@ -145,9 +176,13 @@ SizeExpr AtenCall::sizeOf(Attribute attr, unsigned i) {
   return size;
 }
 
-SizeExpr AtenCall::size(unsigned i) { return sizeOf(attribute(i), i); }
+SizeExpr AtenCall::size(ArgumentRef which) {
+  unsigned i = placeOf(which);
+  return sizeOf(attribute(i), i);
+}
 
-SmallVector<SizeExpr> AtenCall::sizes(unsigned i) {
+SmallVector<SizeExpr> AtenCall::sizes(ArgumentRef which) {
+  unsigned i = placeOf(which);
   SmallVector<SizeExpr> sizes;
   if (auto list = dyn_cast_or_null<ArrayAttr>(attribute(i))) {
     for (Attribute attr : list) {
@@ -159,7 +194,8 @@ SmallVector<SizeExpr> AtenCall::sizes(unsigned i) {
   return sizes;
 }
 
-SmallVector<int64_t> AtenCall::integers(unsigned i) {
+SmallVector<int64_t> AtenCall::integers(ArgumentRef which) {
+  unsigned i = placeOf(which);
   SmallVector<int64_t> values;
   for (SizeExpr size : sizes(i)) {
     if (!size.getConstant()) {
@@ -171,8 +207,8 @@ SmallVector<int64_t> AtenCall::integers(unsigned i) {
   return values;
 }
 
-int64_t AtenCall::dim(unsigned i, int64_t rank) {
-  int64_t value = integer(i);
+int64_t AtenCall::dim(ArgumentRef which, int64_t rank) {
+  int64_t value = integer(which);
   int64_t extent = std::max<int64_t>(rank, 1);
   if (value < -extent || value >= extent) {
     refuse("dimension " + Twine(value) + " is out of range for rank " + Twine(rank));
@@ -181,10 +217,10 @@ int64_t AtenCall::dim(unsigned i, int64_t rank) {
   return value < 0 ? value + extent : value;
 }
 
-SmallVector<int64_t> AtenCall::dims(unsigned i, int64_t rank) {
+SmallVector<int64_t> AtenCall::dims(ArgumentRef which, int64_t rank) {
   SmallVector<int64_t> dims;
-  if (!isNone(i)) {
-    dims = integers(i);
+  if (!isNone(which)) {
+    dims = integers(which);
   }
   if (rank == 0) {
     return {};
@@ -225,8 +261,8 @@ Tensor AtenCall::finish(Tensor x, unsigned i) {
   return builder.broadcast(builder.cast(x, resultDtype(i), /*implicit=*/true), to);
 }
 
-LayoutAttr AtenCall::operandLayout(unsigned i) const {
-  auto operand = dyn_cast_or_null<OperandAttr>(attribute(i));
+LayoutAttr AtenCall::operandLayout(ArgumentRef which) const {
+  auto operand = dyn_cast_or_null<OperandAttr>(attribute(placeOf(which)));
   std::optional<ArrayAttr> layouts = op.getOperandLayouts();
   if (!operand || !layouts || operand.getIndex() >= static_cast<int64_t>(layouts->size())) {
     return {};

@@ -1,12 +1,31 @@
 #pragma once
 
+#include "ir/AtenSchemas.h"
 #include "passes/legalize/TensorBuilder.h"
 
 #include "llvm/ADT/StringMap.h"
 
+#include <concepts>
 #include <functional>
 
-/// One `frit.aten` as its rule sees it: arguments by their place in the schema, results by number.
+/// An argument: by its name in the schema, or by its place if operators of several schemas share
+/// the rule.
+class ArgumentRef {
+public:
+  template <size_t length>
+  /*implicit*/ constexpr ArgumentRef(const char (&name)[length]) : name(name, length - 1) {}
+  template <std::integral T>
+  /*implicit*/ constexpr ArgumentRef(T place) : place(static_cast<unsigned>(place)) {}
+
+  llvm::StringRef getName() const { return name; }
+  unsigned getPlace() const { return place; }
+
+private:
+  llvm::StringRef name;
+  unsigned place = 0;
+};
+
+/// One `frit.aten` as its rule sees it: arguments by their name in the schema, results by number.
 /// A rule calls `refuse(why)` if it cannot keep eager's meaning, and so does every accessor that
 /// finds another kind of argument than the rule asked for (it then returns something harmless). The
 /// pass erases what a refused rule has built and keeps the operator, with the reason.
@@ -25,26 +44,26 @@ public:
 
   //===--- arguments ------------------------------------------------------===//
   unsigned getNumArguments() const { return op.getArguments().size(); }
-  bool isNone(unsigned i) const;
-  bool isTensor(unsigned i) const;
-  Tensor tensor(unsigned i);
+  bool isNone(ArgumentRef which) const;
+  bool isTensor(ArgumentRef which) const;
+  Tensor tensor(ArgumentRef which);
   /// A null value if the argument is None.
-  Tensor optionalTensor(unsigned i);
+  Tensor optionalTensor(ArgumentRef which);
   /// None entries are null values.
-  SmallVector<Tensor> tensorList(unsigned i);
-  Scalar scalar(unsigned i);
-  int64_t integer(unsigned i);
-  double number(unsigned i);
-  bool boolean(unsigned i);
-  StringRef string(unsigned i);
-  SmallVector<int64_t> integers(unsigned i);
+  SmallVector<Tensor> tensorList(ArgumentRef which);
+  Scalar scalar(ArgumentRef which);
+  int64_t integer(ArgumentRef which);
+  double number(ArgumentRef which);
+  bool boolean(ArgumentRef which);
+  StringRef string(ArgumentRef which);
+  SmallVector<int64_t> integers(ArgumentRef which);
   /// An integer that may be symbolic.
-  SizeExpr size(unsigned i);
-  SmallVector<SizeExpr> sizes(unsigned i);
+  SizeExpr size(ArgumentRef which);
+  SmallVector<SizeExpr> sizes(ArgumentRef which);
   /// A dimension of a tensor of this rank, counted from the front.
-  int64_t dim(unsigned i, int64_t rank);
+  int64_t dim(ArgumentRef which, int64_t rank);
   /// Dimensions, sorted; all of them if the argument is None or empty.
-  SmallVector<int64_t> dims(unsigned i, int64_t rank);
+  SmallVector<int64_t> dims(ArgumentRef which, int64_t rank);
 
   //===--- results --------------------------------------------------------===//
   unsigned getNumResults() const { return op->getNumResults(); }
@@ -52,8 +71,8 @@ public:
   SmallVector<SizeExpr> resultSizes(unsigned i = 0) const;
   /// `x`, rounded or converted to the dtype of result `i` and broadcast to its sizes.
   Tensor finish(Tensor x, unsigned i = 0);
-  /// The layout that the trace saw for tensor argument `i`, or null.
-  LayoutAttr operandLayout(unsigned i) const;
+  /// The layout that the trace saw for a tensor argument, or null.
+  LayoutAttr operandLayout(ArgumentRef which) const;
   //===--- refusal --------------------------------------------------------===//
   /// Refuses the call for this reason; the first reason counts. Returns what a rule returns then.
   std::nullopt_t refuse(const Twine &why);
@@ -61,6 +80,7 @@ public:
   const std::string &getReason() const { return reason; }
 
 private:
+  unsigned placeOf(ArgumentRef which) const;
   Attribute attribute(unsigned i) const;
   Value operandOf(Attribute attr) const;
   Tensor tensorOf(Attribute attr, unsigned i);
@@ -69,9 +89,11 @@ private:
 
   // Accessors of operations are not const; the call itself never changes.
   mutable AtenOp op;
+  /// Looked up for the first argument that is given by name.
+  mutable std::optional<AtenSchema> schema;
   TensorBuilder &builder;
   bool gpu;
-  std::string reason;
+  mutable std::string reason;
 };
 
 /// The size expression a run-time integer is known to equal, or null.

@@ -29,10 +29,11 @@ static void addBackward(RuleTable &table, StringRef name,
                         std::function<Tensor(AtenCall &, TensorBuilder &, Tensor, Tensor)> rule) {
   table.addSingle({name}, [rule = std::move(rule)](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
-    if (!isPromoted(call, call.tensor(0), call.tensor(1))) {
-      return call.tensor(0);
+    if (!isPromoted(call, call.tensor("grad_output"), call.tensor(1))) {
+      return call.tensor("grad_output");
     }
-    Tensor gradient = b.cast(call.tensor(0), math), saved = b.cast(call.tensor(1), math);
+    Tensor gradient = b.cast(call.tensor("grad_output"), math),
+           saved = b.cast(call.tensor(1), math);
     b.unify(gradient, saved);
     return rule(call, b, gradient, saved);
   });
@@ -40,7 +41,7 @@ static void addBackward(RuleTable &table, StringRef name,
 
 // gelu_backward(grad, self, approximate)
 static Tensor geluBackward(AtenCall &call, TensorBuilder &b, Tensor gradient, Tensor x) {
-  if (call.string(2) == "tanh") {
+  if (call.string("approximate") == "tanh") {
     double beta = M_SQRT2 * M_2_SQRTPI * 0.5, kappa = 0.044715;
     Tensor square = b.square(x);
     Tensor inner = b.mul(b.add(x, b.mul(b.mul(square, x), kappa)), beta);
@@ -70,7 +71,7 @@ void mlir::frit::addBackwardRules(RuleTable &table) {
   addBackward(table, "aten.threshold_backward.default",
               [](AtenCall &call, TensorBuilder &b, Tensor gradient, Tensor x) {
                 Compare below = isPlanted(Mistake::GradientAtTie) ? Compare::LT : Compare::LE;
-                Tensor dead = b.compare(below, x, b.scalar(call.scalar(2), x.dtype));
+                Tensor dead = b.compare(below, x, b.scalar(call.scalar("threshold"), x.dtype));
                 return b.select(dead, b.constant(x.dtype, 0), gradient);
               });
   addBackward(table, "aten.silu_backward.default",
@@ -83,36 +84,39 @@ void mlir::frit::addBackwardRules(RuleTable &table) {
   // leaky_relu_backward(grad, self, slope, self_is_result)
   addBackward(table, "aten.leaky_relu_backward.default",
               [](AtenCall &call, TensorBuilder &b, Tensor gradient, Tensor x) {
-                Tensor scaled = b.mul(gradient, b.scalar(call.scalar(2), x.dtype));
+                Tensor scaled = b.mul(gradient, b.scalar(call.scalar("negative_slope"), x.dtype));
                 return b.select(b.compare(Compare::GT, x, 0), gradient, scaled);
               });
   // hardtanh_backward(grad, self, min, max)
   addBackward(table, "aten.hardtanh_backward.default",
               [](AtenCall &call, TensorBuilder &b, Tensor gradient, Tensor x) {
-                Tensor low = b.compare(Compare::LE, x, b.scalar(call.scalar(2), x.dtype));
-                Tensor high = b.compare(Compare::GE, x, b.scalar(call.scalar(3), x.dtype));
+                Tensor low = b.compare(Compare::LE, x, b.scalar(call.scalar("min_val"), x.dtype));
+                Tensor high = b.compare(Compare::GE, x, b.scalar(call.scalar("max_val"), x.dtype));
                 return b.select(b.bitOr(low, high), b.constant(x.dtype, 0), gradient);
               });
   // softplus_backward(grad, self, beta, threshold)
   addBackward(table, "aten.softplus_backward.default",
               [](AtenCall &call, TensorBuilder &b, Tensor gradient, Tensor x) {
-                Tensor scaled = b.mul(x, b.scalar(call.scalar(2), x.dtype));
+                Tensor scaled = b.mul(x, b.scalar(call.scalar("beta"), x.dtype));
                 Tensor z = b.math<math::ExpOp>(scaled);
                 Tensor soft = b.div(b.mul(gradient, z), b.add(z, 1));
-                Tensor linear = b.compare(Compare::GT, scaled, b.scalar(call.scalar(3), x.dtype));
+                Tensor linear =
+                    b.compare(Compare::GT, scaled, b.scalar(call.scalar("threshold"), x.dtype));
                 return b.select(linear, gradient, soft);
               });
   // elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
   table.addSingle({"aten.elu_backward.default"}, [](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
-    if (!isPromoted(call, call.tensor(0), call.tensor(5))) {
-      return call.tensor(0);
+    if (!isPromoted(call, call.tensor("grad_output"), call.tensor("self_or_result"))) {
+      return call.tensor("grad_output");
     }
-    Tensor gradient = b.cast(call.tensor(0), math), x = b.cast(call.tensor(5), math);
-    Tensor scale = b.scalar(call.scalar(2), math), inputScale = b.scalar(call.scalar(3), math);
-    Tensor alpha = b.mul(b.scalar(call.scalar(1), math), scale);
+    Tensor gradient = b.cast(call.tensor("grad_output"), math),
+           x = b.cast(call.tensor("self_or_result"), math);
+    Tensor scale = b.scalar(call.scalar("scale"), math),
+           inputScale = b.scalar(call.scalar("input_scale"), math);
+    Tensor alpha = b.mul(b.scalar(call.scalar("alpha"), math), scale);
     Tensor negative;
-    if (call.boolean(4)) {
+    if (call.boolean("is_result")) {
       negative = b.mul(b.mul(gradient, inputScale), b.add(x, alpha));
     } else {
       Tensor power = b.math<math::ExpOp>(b.mul(x, inputScale));

@@ -262,14 +262,14 @@ Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double expo
 }
 
 static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
-  if (!call.isTensor(1)) {
-    if (Scalar exponent = call.scalar(1); exponent.literal()) {
+  if (!call.isTensor("exponent")) {
+    if (Scalar exponent = call.scalar("exponent"); exponent.literal()) {
       Sides sides = Sides::get(call);
       auto rounded = dyn_cast<FloatAttr>(b.elementAttr(sides.dtype, exponent));
       return power(call, b, sides.lhs, rounded ? rounded.getValueAsDouble() : *exponent.literal());
     }
   }
-  if (!call.isTensor(0) && call.scalar(0).isLiteral(1)) {
+  if (!call.isTensor("self") && call.scalar("self").isLiteral(1)) {
     return b.constantInt(call.resultDtype(), 1);
   }
   Sides sides = Sides::get(call);
@@ -297,13 +297,14 @@ static SingleRule addition(bool subtract, bool reversed) {
     if (reversed) {
       std::swap(sides.lhs, sides.rhs);
     }
-    if (call.getNumArguments() > 2 && !call.scalar(2).isLiteral(1)) {
+    if (call.getNumArguments() > 2 && !call.scalar("alpha").isLiteral(1)) {
       // Eager converts alpha to the type of the result.
-      Tensor alpha = b.cast(b.scalar(call.scalar(2), sides.dtype), sides.rhs.dtype);
+      Tensor alpha = b.cast(b.scalar(call.scalar("alpha"), sides.dtype), sides.rhs.dtype);
       return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha)
                       : b.addProduct(sides.lhs, sides.rhs, alpha);
     }
-    if (isPlanted(Mistake::AddedZero) && !call.isTensor(1) && call.scalar(1).isLiteral(0)) {
+    if (isPlanted(Mistake::AddedZero) && !call.isTensor("other") &&
+        call.scalar("other").isLiteral(0)) {
       return sides.lhs;
     }
     return subtract ? b.sub(sides.lhs, sides.rhs) : b.add(sides.lhs, sides.rhs);
@@ -361,11 +362,11 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
     }
     b.unify(x, y);
     Tensor distance = b.abs(b.sub(x, y));
-    Tensor allowed = b.add(b.abs(b.mul(y, call.number(2))), call.number(3));
+    Tensor allowed = b.add(b.abs(b.mul(y, call.number("rtol"))), call.number("atol"));
     Tensor near = b.bitAnd(b.compare(Compare::LT, distance, INFINITY),
                            b.compare(Compare::LE, distance, allowed));
     Tensor close = b.bitOr(b.compare(Compare::EQ, x, y), near);
-    return call.boolean(4) ? b.bitOr(close, b.bitAnd(b.isNan(x), b.isNan(y))) : close;
+    return call.boolean("equal_nan") ? b.bitOr(close, b.bitAnd(b.isNan(x), b.isNan(y))) : close;
   });
   table.addSingle({"aten.atan2.default"}, [](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::getFloating(call);
@@ -385,7 +386,7 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
 
   table.addSingle({"aten.lerp.Scalar", "aten.lerp.Tensor"}, [](AtenCall &call, TensorBuilder &b) {
     DType math = getMathDtype(call.resultDtype());
-    Tensor from = b.cast(call.tensor(0), math), to = b.cast(call.tensor(1), math);
+    Tensor from = b.cast(call.tensor("self"), math), to = b.cast(call.tensor("end"), math);
     Tensor weight = Operand::get(call, 2).as(b, math);
     Tensor span = b.sub(to, from);
     Tensor low = b.addProduct(from, weight, span);
@@ -395,10 +396,10 @@ void mlir::frit::addBinaryRules(RuleTable &table) {
   auto fused = [](bool divides) -> SingleRule {
     return [=](AtenCall &call, TensorBuilder &b) {
       DType math = getMathDtype(call.resultDtype());
-      Tensor self = b.cast(call.tensor(0), math), first = b.cast(call.tensor(1), math);
-      Tensor second = b.cast(call.tensor(2), math);
-      if (!call.scalar(3).isLiteral(1)) {
-        first = b.mul(b.scalar(call.scalar(3), math), first);
+      Tensor self = b.cast(call.tensor("self"), math), first = b.cast(call.tensor("tensor1"), math);
+      Tensor second = b.cast(call.tensor("tensor2"), math);
+      if (!call.scalar("value").isLiteral(1)) {
+        first = b.mul(b.scalar(call.scalar("value"), math), first);
       }
       return divides ? b.add(self, b.div(first, second)) : b.addProduct(self, first, second);
     };

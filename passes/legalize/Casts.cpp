@@ -18,6 +18,6 @@ void mlir::frit::addCastRules(RuleTable &table) {
                   toResult);
   // copy(self, src): the value of src with self's dtype and sizes.
   table.addSingle({"aten.copy.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return b.cast(call.tensor(1), call.resultDtype());
+    return b.cast(call.tensor("src"), call.resultDtype());
   });
 }

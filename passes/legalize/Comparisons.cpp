@@ -24,7 +24,8 @@ using BitFunction = Tensor (TensorBuilder::*)(Tensor, Tensor);
 
 static void addLogical(RuleTable &table, StringRef name, BitFunction function) {
   table.addSingle({name}, [=](AtenCall &call, TensorBuilder &b) {
-    Tensor left = b.cast(call.tensor(0), DType::Bool), right = b.cast(call.tensor(1), DType::Bool);
+    Tensor left = b.cast(call.tensor("self"), DType::Bool),
+           right = b.cast(call.tensor("other"), DType::Bool);
     return (b.*function)(left, right);
   });
 }
@@ -73,7 +74,7 @@ static Tensor shift(AtenCall &call, TensorBuilder &b, bool left) {
 static Tensor where(AtenCall &call, TensorBuilder &b) {
   Operand left = Operand::get(call, 1), right = Operand::get(call, 2);
   DType dtype = promoted({left, right});
-  Tensor condition = b.cast(call.tensor(0), DType::Bool);
+  Tensor condition = b.cast(call.tensor("condition"), DType::Bool);
   return b.select(condition, left.as(b, dtype), right.as(b, dtype));
 }
 
@@ -103,8 +104,8 @@ void mlir::frit::addComparisonRules(RuleTable &table) {
       where);
   table.addSingle({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
                   [](AtenCall &call, TensorBuilder &b) {
-                    Tensor self = call.tensor(0);
+                    Tensor self = call.tensor("self");
                     Tensor value = Operand::get(call, 2).as(b, self.dtype);
-                    return b.select(b.cast(call.tensor(1), DType::Bool), value, self);
+                    return b.select(b.cast(call.tensor("mask"), DType::Bool), value, self);
                   });
 }

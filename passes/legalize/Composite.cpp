@@ -1,5 +1,6 @@
 // Operators that torch.compile decomposes or drops before frit sees them, but that an exported
 // program keeps. Each is written like torch's own decomposition.
+#include "ir/FritAttributes.h"
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"
 
@@ -12,44 +13,46 @@ using Dims = SmallVector<int64_t>;
 
 // layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
 static Tensor layerNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
-  int64_t count = call.sizes(1).size();
+  Tensor x = b.toMath(call.tensor("input"));
+  int64_t count = call.sizes("normalized_shape").size();
   Dims dims;
   for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
     dims.push_back(i);
   }
   Moments moments = Moments::get(call, x, dims);
   Tensor y =
-      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number(4))));
-  if (!call.isNone(2)) {
-    y = b.mul(y, b.toMath(call.tensor(2)));
+      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number("eps"))));
+  if (!call.isNone("weight")) {
+    y = b.mul(y, b.toMath(call.tensor("weight")));
   }
-  return call.isNone(3) ? y : b.add(y, b.toMath(call.tensor(3)));
+  return call.isNone("bias") ? y : b.add(y, b.toMath(call.tensor("bias")));
 }
 
 // rms_norm(input, normalized_shape, weight, eps)
 static Tensor rmsNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
-  int64_t count = call.sizes(1).size();
+  Tensor x = b.toMath(call.tensor("input"));
+  int64_t count = call.sizes("normalized_shape").size();
   Dims dims;
   for (int64_t i = x.rank() - count; i < x.rank(); ++i) {
     dims.push_back(i);
   }
-  if (call.isNone(3) && isHalf(call.tensor(0).dtype)) {
+  if (call.isNone("eps") && isHalf(call.tensor("input").dtype)) {
     call.refuse("the default epsilon of a half type");
     return x;
   }
-  double epsilon = !call.isNone(3) ? call.number(3) : x.dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
+  double epsilon = !call.isNone("eps")     ? call.number("eps")
+                   : x.dtype == DType::F64 ? 0x1p-52
+                                           : 0x1p-23;
   Tensor mean = meanOver(b, b.square(x), dims, /*keep=*/true);
   Tensor y = b.mul(x, b.math<math::RsqrtOp>(b.add(mean, epsilon)));
-  return call.isNone(2) ? y : b.mul(y, b.toMath(call.tensor(2)));
+  return call.isNone("weight") ? y : b.mul(y, b.toMath(call.tensor("weight")));
 }
 
 // group_norm(input, num_groups, weight, bias, eps, cudnn_enabled)
 static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
+  Tensor x = b.toMath(call.tensor("input"));
   SmallVector<SizeExpr> sizes = x.sizes();
-  SizeExpr groups = b.size(call.integer(1));
+  SizeExpr groups = b.size(call.integer("num_groups"));
   auto channels =
       groups.isConstant(0) || sizes.size() < 2 ? std::nullopt : sizes[1].divideExactly(groups);
   if (!channels) {
@@ -60,36 +63,37 @@ static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
   Tensor grouped = b.reshape(x, {sizes[0], groups, *channels, pixels});
   Moments moments = Moments::get(call, grouped, {2, 3});
   Tensor y =
-      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number(4))));
+      b.mul(moments.centered, b.math<math::RsqrtOp>(b.add(moments.variance, call.number("eps"))));
   SmallVector<SizeExpr> perChannel = {groups, *channels, b.size(1)};
-  if (!call.isNone(2)) {
-    y = b.mul(y, b.reshape(b.toMath(call.tensor(2)), perChannel));
+  if (!call.isNone("weight")) {
+    y = b.mul(y, b.reshape(b.toMath(call.tensor("weight")), perChannel));
   }
-  if (!call.isNone(3)) {
-    y = b.add(y, b.reshape(b.toMath(call.tensor(3)), perChannel));
+  if (!call.isNone("bias")) {
+    y = b.add(y, b.reshape(b.toMath(call.tensor("bias")), perChannel));
   }
   return b.reshape(y, sizes);
 }
 
 // batch_norm(input, weight, bias, mean, var, training, momentum, eps, cudnn), in eval only.
 static Tensor batchNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
-  if (call.boolean(5) || call.isNone(3) || call.isNone(4) || x.rank() < 2) {
+  Tensor x = b.toMath(call.tensor("input"));
+  if (call.boolean("training") || call.isNone("running_mean") || call.isNone("running_var") ||
+      x.rank() < 2) {
     call.refuse("batch normalisation in training outside of autograd");
     return x;
   }
   SmallVector<SizeExpr> sizes(x.rank() - 1, b.size(1));
   sizes[0] = x.sizes()[1];
-  auto channels = [&](unsigned i) { return b.reshape(b.toMath(call.tensor(i)), sizes); };
-  Tensor invstd = b.math<math::RsqrtOp>(b.add(channels(4), call.number(7)));
-  Tensor y = b.mul(b.sub(x, channels(3)), invstd);
-  y = call.isNone(1) ? y : b.mul(y, channels(1));
-  return call.isNone(2) ? y : b.add(y, channels(2));
+  auto channels = [&](ArgumentRef i) { return b.reshape(b.toMath(call.tensor(i)), sizes); };
+  Tensor invstd = b.math<math::RsqrtOp>(b.add(channels("running_var"), call.number("eps")));
+  Tensor y = b.mul(b.sub(x, channels("running_mean")), invstd);
+  y = call.isNone("weight") ? y : b.mul(y, channels("weight"));
+  return call.isNone("bias") ? y : b.add(y, channels("bias"));
 }
 
 static Tensor softmaxInto(AtenCall &call, TensorBuilder &b, bool isLog) {
-  Tensor x = b.toMath(b.cast(call.tensor(0), call.resultDtype()));
-  Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
+  Tensor x = b.toMath(b.cast(call.tensor("self"), call.resultDtype()));
+  Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim("dim", x.rank())};
   x = b.sub(x, b.reduce(ReduceKind::Max, x, dims, /*keep=*/true));
   Tensor powers = b.math<math::ExpOp>(x);
   Tensor sum = sumOver(b, powers, dims, /*keep=*/true);
@@ -113,8 +117,8 @@ static std::pair<Tensor, Tensor> lossSides(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor movedDim(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  Dims from = call.integers(1), to = call.integers(2), order(x.rank(), -1);
+  Tensor x = call.tensor("self");
+  Dims from = call.integers("source"), to = call.integers("destination"), order(x.rank(), -1);
   for (auto [source, target] : llvm::zip(from, to)) {
     int64_t place = target < 0 ? target + x.rank() : target;
     if (place < 0 || place >= x.rank()) {
@@ -135,16 +139,16 @@ static Tensor movedDim(AtenCall &call, TensorBuilder &b) {
 
 // diff(self, n, dim, prepend, append)
 static Tensor difference(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  if (call.integer(1) != 1 || x.rank() == 0) {
+  Tensor x = call.tensor("self");
+  if (call.integer("n") != 1 || x.rank() == 0) {
     call.refuse("a difference of another order than 1");
     return x;
   }
-  int64_t dim = call.dim(2, x.rank());
+  int64_t dim = call.dim("dim", x.rank());
   SmallVector<Tensor> pieces;
   SmallVector<SizeExpr> sizes = x.sizes();
   sizes[dim] = b.size(0);
-  for (Tensor piece : {call.optionalTensor(3), x, call.optionalTensor(4)}) {
+  for (Tensor piece : {call.optionalTensor("prepend"), x, call.optionalTensor("append")}) {
     if (!piece.value) {
       continue;
     }
@@ -165,9 +169,9 @@ static Tensor difference(AtenCall &call, TensorBuilder &b) {
 
 // adaptive_avg_pool2d(self, output_size): to one pixel, as at the end of networks, it is a mean.
 static Tensor averageOfAll(AtenCall &call, TensorBuilder &b, int64_t rank) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   Dims dims;
-  for (auto [i, size] : llvm::enumerate(call.sizes(1))) {
+  for (auto [i, size] : llvm::enumerate(call.sizes("output_size"))) {
     dims.push_back(x.rank() - rank + i);
     if (!size.isConstant(1) || dims.back() < 0) {
       call.refuse("a pooling: a library has the kernel");
@@ -183,8 +187,8 @@ static Tensor averageOfAll(AtenCall &call, TensorBuilder &b, int64_t rank) {
 
 // _weight_norm(v, g, dim)
 static Tensor weightNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor v = b.toMath(call.tensor(0)), g = b.toMath(call.tensor(1));
-  int64_t kept = call.integer(2);
+  Tensor v = b.toMath(call.tensor("v")), g = b.toMath(call.tensor("g"));
+  int64_t kept = call.integer("dim");
   Dims dims;
   for (int64_t i = 0; i < v.rank(); ++i) {
     if (i != kept) {
@@ -202,25 +206,25 @@ static Tensor weightNorm(AtenCall &call, TensorBuilder &b) {
 // _assert_tensor_metadata(a, size, stride, dtype, device, layout), which export puts in front of
 // each cast. What it asserts is in the types of the graph, which are checked where arguments enter.
 static Values metadata(AtenCall &call) {
-  Tensor x = call.tensor(0);
-  if (call.refused() || !call.isNone(2)) {
+  Tensor x = call.tensor("a");
+  if (call.refused() || !call.isNone("stride")) {
     return call.refuse("strides are asserted");
   }
   ArrayRef<Attribute> arguments = call.getOp().getArguments().getValue();
   auto dtype = dyn_cast<DTypeAttr>(arguments[3]);
-  bool holds = call.isNone(3) || (dtype && dtype.getValue() == x.dtype);
-  holds &= call.isNone(1) || call.sizes(1) == x.sizes();
+  bool holds = call.isNone("dtype") || (dtype && dtype.getValue() == x.dtype);
+  holds &= call.isNone("size") || call.sizes("size") == x.sizes();
   auto graph = call.getOp()->getParentOfType<GraphOp>();
-  auto device = graph->getAttrOfType<StringAttr>("frit.device");
+  auto device = kDeviceAttr.get(graph);
   if (auto argument = dyn_cast<BlockArgument>(x.value)) {
-    device = graph.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "frit.device");
-  } else if (x.value.getDefiningOp()->hasAttr("frit.devices")) {
+    device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
+  } else if (auto made = x.value.getDefiningOp<AtenOp>(); made && made.getDevicesAttr()) {
     device = {};
   }
   auto wanted = dyn_cast<TorchEnumAttr>(arguments[4]),
        layout = dyn_cast<TorchEnumAttr>(arguments[5]);
-  holds &= call.isNone(4) || (wanted && device && wanted.getText() == device.getValue());
-  holds &= call.isNone(5) || (layout && layout.getText() == "strided");
+  holds &= call.isNone("device") || (wanted && device && wanted.getText() == device.getValue());
+  holds &= call.isNone("layout") || (layout && layout.getText() == "strided");
   if (call.refused() || !holds) {
     return call.refuse("an assertion that the graph does not prove");
   }
@@ -249,8 +253,8 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   table.addSingle(
       {"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"},
       [](AtenCall &call, TensorBuilder &b) {
-        Tensor x = call.tensor(0);
-        if (call.boolean(2)) {
+        Tensor x = call.tensor("input");
+        if (call.boolean("train")) {
           call.refuse("dropout in training draws random numbers");
         }
         return x;
@@ -260,7 +264,7 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
       movedDim);
   table.addSingle({"aten.swapaxes.default", "aten.swapdims.default"},
                   [](AtenCall &call, TensorBuilder &b) {
-                    Tensor x = call.tensor(0);
+                    Tensor x = call.tensor("self");
                     int64_t first = call.dim(1, x.rank()), second = call.dim(2, x.rank());
                     Dims order;
                     for (int64_t i = 0; i < x.rank(); ++i) {
@@ -271,8 +275,8 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   // cosine_similarity(x1, x2, dim, eps)
   table.addSingle({"aten.cosine_similarity.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
-    Dims dims = {call.dim(2, x.rank())};
-    Tensor least = b.constant(x.dtype, call.number(3));
+    Dims dims = {call.dim("dim", x.rank())};
+    Tensor least = b.constant(x.dtype, call.number("eps"));
     auto unit = [&](Tensor v) {
       Tensor norm = b.math<math::SqrtOp>(sumOver(b, b.square(v), dims, /*keep=*/true));
       return b.div(v, b.maximum(norm, least));
@@ -282,17 +286,17 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   // pairwise_distance(x1, x2, p, eps, keepdim)
   table.addSingle({"aten.pairwise_distance.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
-    if (call.number(2) != 2) {
+    if (call.number("p") != 2) {
       call.refuse("a distance of another order than 2");
     }
-    Tensor difference = b.add(b.sub(x, y), call.number(3));
+    Tensor difference = b.add(b.sub(x, y), call.number("eps"));
     Dims dims = {std::max<int64_t>(x.rank() - 1, 0)};
-    return b.math<math::SqrtOp>(sumOver(b, b.square(difference), dims, call.boolean(4)));
+    return b.math<math::SqrtOp>(sumOver(b, b.square(difference), dims, call.boolean("keepdim")));
   });
   // smooth_l1_loss(self, target, reduction, beta), huber_loss(self, target, reduction, delta)
   table.addSingle({"aten.smooth_l1_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
-    double beta = call.number(3);
+    double beta = call.number("beta");
     Tensor z = b.abs(b.sub(x, y));
     if (beta == 0) {
       return reduceLoss(call, b, z, 2);
@@ -303,7 +307,7 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   });
   table.addSingle({"aten.huber_loss.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
-    double delta = call.number(3);
+    double delta = call.number("delta");
     Tensor z = b.abs(b.sub(x, y));
     Tensor near = b.mul(b.mul(z, 0.5), z), far = b.mul(b.sub(z, 0.5 * delta), delta);
     return reduceLoss(call, b, b.select(b.compare(Compare::LE, z, delta), near, far), 2);
@@ -315,14 +319,14 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
                     Tensor soft = b.math<math::Log1pOp>(b.math<math::ExpOp>(b.neg(b.abs(x))));
                     Tensor logSigmoid = b.sub(b.minimum(x, b.constant(x.dtype, 0)), soft);
                     Tensor missing = b.mul(b.sub(b.constant(x.dtype, 1), y), x);
-                    if (!call.isNone(3)) {
-                      Tensor positive = b.cast(call.tensor(3), x.dtype);
+                    if (!call.isNone("pos_weight")) {
+                      Tensor positive = b.cast(call.tensor("pos_weight"), x.dtype);
                       Tensor factor = b.add(b.mul(b.sub(positive, 1), y), 1);
                       logSigmoid = b.mul(factor, logSigmoid);
                     }
                     Tensor loss = b.sub(missing, logSigmoid);
-                    if (!call.isNone(2)) {
-                      loss = b.mul(loss, b.cast(call.tensor(2), x.dtype));
+                    if (!call.isNone("weight")) {
+                      loss = b.mul(loss, b.cast(call.tensor("weight"), x.dtype));
                     }
                     return reduceLoss(call, b, loss, 4);
                   });
@@ -330,7 +334,7 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
   table.addSingle({"aten.kl_div.default"}, [](AtenCall &call, TensorBuilder &b) {
     auto [x, y] = lossSides(call, b);
     Tensor loss;
-    if (call.boolean(3)) {
+    if (call.boolean("log_target")) {
       loss = b.mul(b.math<math::ExpOp>(y), b.sub(y, x));
     } else {
       Tensor entropy = b.mul(y, b.math<math::LogOp>(y));

@@ -3,6 +3,7 @@
 #include "passes/legalize/EagerRefusals.h"
 
 #include "ir/AtenSchemas.h"
+#include "ir/FritAttributes.h"
 #include "passes/legalize/Dtypes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -79,7 +80,7 @@ static std::optional<DType> operandDtype(AtenOp op, const AtenSchema &schema, bo
 
 std::optional<DType> mlir::frit::refusedDtype(AtenOp op) {
   auto found = refusals().find(op.getOpName());
-  auto device = op->getParentOfType<GraphOp>()->getAttrOfType<StringAttr>("frit.device");
+  auto device = kDeviceAttr.get(op->getParentOfType<GraphOp>());
   if (found == refusals().end() || (device && device.getValue() != "cpu")) {
     return {};
   }

@@ -12,7 +12,7 @@ using Compare = TensorBuilder::Compare;
 /// The operand in the dtype a floating function computes in: integers promote to
 /// the result's dtype.
 static Tensor floatingOperand(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   return isFloating(x.dtype) ? b.toMath(x) : b.cast(x, getMathDtype(call.resultDtype()));
 }
 
@@ -25,7 +25,7 @@ template <typename OpTy> static void addMath(RuleTable &table, StringRef name) {
 /// Roundings leave integers as they are.
 template <typename OpTy> static void addRounding(RuleTable &table, StringRef name) {
   table.addSingle({name}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
+    Tensor x = b.toMath(call.tensor("self"));
     return isFloating(x.dtype) ? b.math<OpTy>(x) : x;
   });
 }
@@ -68,8 +68,8 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
 
   // round(self, decimals)
   table.addSingle({"aten.round.decimals"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
-    int64_t decimals = call.integer(1);
+    Tensor x = b.toMath(call.tensor("self"));
+    int64_t decimals = call.integer("decimals");
     if (!isFloating(x.dtype) || decimals == 0) {
       return isFloating(x.dtype) ? b.math<math::RoundEvenOp>(x) : x;
     }
@@ -79,7 +79,7 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
   });
   // nan_to_num(self, nan, posinf, neginf)
   table.addSingle({"aten.nan_to_num.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     if (!isFloating(x.dtype)) {
       return x;
     }
@@ -96,50 +96,51 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
     return b.select(b.isNan(wide), given(1, 0), result);
   });
   table.addSingle({"aten.frac.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
+    Tensor x = b.toMath(call.tensor("self"));
     return isFloating(x.dtype) ? b.sub(x, b.math<math::TruncOp>(x)) : b.constantInt(x.dtype, 0);
   });
-  table.addSingle({"aten.abs.default"},
-                  [](AtenCall &call, TensorBuilder &b) { return b.abs(b.toMath(call.tensor(0))); });
+  table.addSingle({"aten.abs.default"}, [](AtenCall &call, TensorBuilder &b) {
+    return b.abs(b.toMath(call.tensor("self")));
+  });
   table.addSingle({"aten.neg.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     if (x.dtype == DType::Bool) {
       call.refuse("eager refuses to negate bool");
     }
     return b.neg(b.toMath(x));
   });
   table.addSingle({"aten.sign.default", "aten.sgn.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return sign(b, b.toMath(call.tensor(0)));
+    return sign(b, b.toMath(call.tensor("self")));
   });
   table.addSingle({"aten.reciprocal.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = floatingOperand(call, b);
     return b.div(b.constant(x.dtype, 1), x);
   });
   table.addSingle({"aten.square.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return b.square(b.toMath(call.tensor(0)));
+    return b.square(b.toMath(call.tensor("self")));
   });
   table.addSingle({"aten.sigmoid.default"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = floatingOperand(call, b);
     return b.div(b.constant(x.dtype, 1), b.add(b.math<math::ExpOp>(b.neg(x)), 1));
   });
   table.addSingle({"aten.logical_not.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return b.logicalNot(b.cast(call.tensor(0), DType::Bool));
+    return b.logicalNot(b.cast(call.tensor("self"), DType::Bool));
   });
   table.addSingle({"aten.bitwise_not.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     return b.bitXor(x, b.constantInt(x.dtype, x.dtype == DType::Bool ? 1 : -1));
   });
   table.addSingle({"aten.isnan.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
+    Tensor x = b.toMath(call.tensor("self"));
     return isFloating(x.dtype) ? b.isNan(x) : b.constantInt(DType::Bool, 0);
   });
   table.addSingle({"aten.isinf.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
+    Tensor x = b.toMath(call.tensor("self"));
     return isFloating(x.dtype) ? b.compare(Compare::EQ, b.abs(x), INFINITY)
                                : b.constantInt(DType::Bool, 0);
   });
   table.addSingle({"aten.isfinite.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = b.toMath(call.tensor(0));
+    Tensor x = b.toMath(call.tensor("self"));
     return isFloating(x.dtype) ? b.compare(Compare::LT, b.abs(x), INFINITY)
                                : b.constantInt(DType::Bool, 1);
   });

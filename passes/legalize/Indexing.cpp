@@ -7,7 +7,7 @@ using Sizes = SmallVector<SizeExpr>;
 
 static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indices,
                          ArrayRef<SizeExpr> results, ArrayRef<SizeExpr> sizes, IndexCheck check,
-                         StringRef raises = "") {
+                         std::optional<IndexError> raises = std::nullopt) {
   SmallVector<SizeAttr> attrs(results.begin(), results.end());
   SmallVector<Value> values;
   for (Tensor index : indices) {
@@ -17,9 +17,7 @@ static Tensor makeGather(TensorBuilder &b, Tensor source, ArrayRef<Tensor> indic
   RankedTensorType type = getTensorType(sizes, source.type().getElementType());
   auto gather =
       GatherOp::create(b.getBuilder(), b.getLoc(), type, source.value, values, map, check);
-  if (!raises.empty()) {
-    gather->setAttr("frit.raises", b.getBuilder().getStringAttr(raises));
-  }
+  gather.setRaises(raises);
   return {gather, source.dtype};
 }
 
@@ -34,7 +32,7 @@ static Tensor spread(TensorBuilder &b, Tensor index, unsigned at, ArrayRef<SizeE
 
 /// Replaces one dim of the source by the dims of an index tensor.
 static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t dim, Tensor index,
-                        StringRef raises) {
+                        IndexError raises) {
   Sizes sizes = call.resultSizes(), results;
   if (!isInteger(index.dtype)) {
     call.refuse("the index is not an integer");
@@ -53,24 +51,25 @@ static Tensor takeAlong(AtenCall &call, TensorBuilder &b, Tensor source, int64_t
 
 // gather(self, dim, index)
 static Tensor gather(AtenCall &call, TensorBuilder &b) {
-  Tensor source = call.tensor(0), index = b.cast(call.tensor(2), DType::I64);
+  Tensor source = call.tensor("self"), index = b.cast(call.tensor("index"), DType::I64);
   if (source.rank() == 0 || index.rank() != source.rank()) {
     call.refuse("a gather of a scalar");
     return source;
   }
-  int64_t dim = call.dim(1, source.rank());
+  int64_t dim = call.dim("dim", source.rank());
   Sizes results;
   for (int64_t i = 0; i < source.rank(); ++i) {
     results.push_back(i == dim ? SizeExpr::value(b.getContext(), 0) : b.dim(i));
   }
-  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative, "gather");
+  return makeGather(b, source, {index}, results, index.sizes(), IndexCheck::NonNegative,
+                    IndexError::Gather);
 }
 
 // index(self, indices): index tensors are broadcast together and take the place of the first of
 // them, or come first if another dim is between them.
 static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
-  Tensor source = call.tensor(0);
-  SmallVector<Tensor> indices = call.tensorList(1), present;
+  Tensor source = call.tensor("self");
+  SmallVector<Tensor> indices = call.tensorList("indices"), present;
   SmallVector<int64_t> places;
   Sizes common;
   for (auto [i, index] : llvm::enumerate(indices)) {
@@ -113,11 +112,12 @@ static Tensor indexByTensors(AtenCall &call, TensorBuilder &b) {
 void mlir::frit::addIndexingRules(RuleTable &table) {
   // embedding(weight, indices, padding_idx, ...)
   table.addSingle({"aten.embedding.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return takeAlong(call, b, call.tensor(0), 0, call.tensor(1), "embedding");
+    return takeAlong(call, b, call.tensor("weight"), 0, call.tensor("indices"),
+                     IndexError::Embedding);
   });
   // index_select(self, dim, index)
   table.addSingle({"aten.index_select.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor source = call.tensor(0), index = call.tensor(2);
+    Tensor source = call.tensor("self"), index = call.tensor("index");
     if (source.rank() == 0) {
       call.refuse("a selection from a scalar");
       return source;
@@ -126,8 +126,9 @@ void mlir::frit::addIndexingRules(RuleTable &table) {
       index = b.unsqueeze(index, 0);
     }
     // Along dimension 1 eager has a loop of its own, with an error of its own.
-    int64_t dim = call.dim(1, source.rank());
-    return takeAlong(call, b, source, dim, index, dim == 1 ? "index_select" : "embedding");
+    int64_t dim = call.dim("dim", source.rank());
+    return takeAlong(call, b, source, dim, index,
+                     dim == 1 ? IndexError::IndexSelect : IndexError::Embedding);
   });
   table.addSingle({"aten.gather.default"}, gather);
   table.addSingle({"aten.index.Tensor"}, indexByTensors);

@@ -1,5 +1,6 @@
 // Walks the graph: an operator with a rule is rewritten to the vocabulary, any other one records
 // the reason why not.
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/AtenAliases.h"
 #include "passes/Passes.h"
@@ -50,8 +51,8 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
           visit(element, facts, legalized);
         }
       }
-      writeCounts(graph, "frit.legalized", legalized);
-      writeCounts(graph, "frit.mutants", mutants);
+      writeCounts(graph, kLegalizedAttr, legalized);
+      writeCounts(graph, kMutantsAttr, mutants);
     }
   }
 

@@ -24,7 +24,7 @@ static Tensor pick(TensorBuilder &b, Tensor values, Tensor index) {
   auto type = getTensorType(index.sizes(), values.type().getElementType());
   auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, values.value, index.value, map,
                                  IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  gather.setRaises(IndexError::Target);
   return {gather, values.dtype};
 }
 
@@ -49,19 +49,19 @@ static Tensor total(TensorBuilder &b, Tensor x) {
 /// nll_loss_forward(self, target, weight, reduction, ignore_index).
 static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor scores) {
   TensorBuilder &b = call.build();
-  Tensor index = call.tensor(1);
-  int64_t reduction = call.integer(3);
+  Tensor index = call.tensor("target");
+  int64_t reduction = call.integer("reduction");
   if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
       index.rank() != scores.rank() - 1 || !isInteger(index.dtype)) {
     call.refuse("scores are not [N, C] or [C] with a target of one index a row");
     return std::nullopt;
   }
-  Tensor weights = call.optionalTensor(2);
-  if (weights.value && weights.dtype != call.tensor(0).dtype) {
+  Tensor weights = call.optionalTensor("weight");
+  if (weights.value && weights.dtype != call.tensor("self").dtype) {
     call.refuse("eager refuses weights of another type");
     return std::nullopt;
   }
-  Target target = readTarget(call, index, weights, call.scalar(4), scores.dtype);
+  Target target = readTarget(call, index, weights, call.scalar("ignore_index"), scores.dtype);
   MLIRContext *context = b.getContext();
   SmallVector<SizeAttr> at;
   if (scores.rank() == 2) {
@@ -72,7 +72,7 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
   auto type = getTensorType(index.sizes(), scores.type().getElementType());
   auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value, target.safe.value,
                                  map, IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", b.getBuilder().getStringAttr("target"));
+  gather.setRaises(IndexError::Target);
   Tensor picked{gather, scores.dtype};
   Tensor zero = b.constant(scores.dtype, 0);
   // By select, not by the weight: an ignored row of -inf must not become NaN.
@@ -86,7 +86,7 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
 }
 
 static Values nllForward(AtenCall &call) {
-  auto results = nll(call, call.build().toMath(call.tensor(0)));
+  auto results = nll(call, call.build().toMath(call.tensor("self")));
   if (!results) {
     return std::nullopt;
   }
@@ -95,15 +95,15 @@ static Values nllForward(AtenCall &call) {
 
 // nll_loss_nd(self, target, weight, reduction, ignore_index)
 static Values nllAlone(AtenCall &call) {
-  auto results = nll(call, call.build().toMath(call.tensor(0)));
+  auto results = nll(call, call.build().toMath(call.tensor("self")));
   return results ? Values(SmallVector<Tensor>{call.finish(results->first)}) : std::nullopt;
 }
 
 // cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing)
 static Values crossEntropy(AtenCall &call) {
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
-  if (call.refused() || x.rank() < 1 || call.number(5) != 0) {
+  Tensor x = b.toMath(call.tensor("self"));
+  if (call.refused() || x.rank() < 1 || call.number("label_smoothing") != 0) {
     return call.refuse("a cross entropy with smoothed labels");
   }
   SmallVector<int64_t> dim = {x.rank() == 1 ? 0 : 1};
@@ -115,20 +115,22 @@ static Values crossEntropy(AtenCall &call) {
 
 static Values nllBackward(AtenCall &call) {
   TensorBuilder &b = call.build();
-  Tensor grad = b.toMath(call.tensor(0)), scores = call.tensor(1), index = call.tensor(2);
-  int64_t reduction = call.integer(4);
+  Tensor grad = b.toMath(call.tensor("grad_output")), scores = call.tensor("self"),
+         index = call.tensor("target");
+  int64_t reduction = call.integer("reduction");
   if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
       index.rank() != scores.rank() - 1) {
     return call.refuse("scores are not [N, C] or [C] with a target of one index a row");
   }
-  Target target = readTarget(call, index, call.optionalTensor(3), call.scalar(5), grad.dtype);
+  Target target = readTarget(call, index, call.optionalTensor("weight"),
+                             call.scalar("ignore_index"), grad.dtype);
   Tensor factor = b.neg(b.mul(target.weight, grad));
   if (reduction == Reduction::Mean) {
-    factor = b.div(factor, b.toMath(call.tensor(6)));
+    factor = b.div(factor, b.toMath(call.tensor("total_weight")));
   }
   factor = b.select(target.valid, factor, b.constant(grad.dtype, 0));
   int64_t last = scores.rank() - 1;
-  target.safe = b.checkedIndex(target.safe, scores.sizes()[last], "target");
+  target.safe = b.checkedIndex(target.safe, scores.sizes()[last], IndexError::Target);
   Tensor column = b.iota(b.dim(last), scores.sizes());
   Tensor here = b.compare(TensorBuilder::Compare::EQ, column,
                           b.unsqueeze(b.broadcast(target.safe, index.sizes()), last));

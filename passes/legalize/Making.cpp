@@ -60,15 +60,15 @@ void mlir::frit::addMakingRules(RuleTable &table) {
                   zeroOfResult);
   Scalar zero{int64_t(0)}, one{int64_t(1)};
   table.addSingle({"aten.arange.start_step"}, [](AtenCall &call, TensorBuilder &b) {
-    return arange(call, b, call.scalar(0), call.scalar(2));
+    return arange(call, b, call.scalar("start"), call.scalar("step"));
   });
   table.addSingle({"aten.arange.start"}, [=](AtenCall &call, TensorBuilder &b) {
-    return arange(call, b, call.scalar(0), one);
+    return arange(call, b, call.scalar("start"), one);
   });
   table.addSingle({"aten.arange.default"},
                   [=](AtenCall &call, TensorBuilder &b) { return arange(call, b, zero, one); });
   // prims.iota(length, start, step)
   table.addSingle({"prims.iota.default"}, [](AtenCall &call, TensorBuilder &b) {
-    return arange(call, b, call.scalar(1), call.scalar(2));
+    return arange(call, b, call.scalar("start"), call.scalar("step"));
   });
 }

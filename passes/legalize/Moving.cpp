@@ -9,12 +9,12 @@ using namespace mlir::frit;
 using Sizes = SmallVector<SizeExpr>;
 
 static Tensor toResultShape(AtenCall &call, TensorBuilder &b) {
-  return b.reshape(call.tensor(0), call.resultSizes());
+  return b.reshape(call.tensor("self"), call.resultSizes());
 }
 
 static Tensor permute(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  SmallVector<int64_t> order = call.integers(1);
+  Tensor x = call.tensor("self");
+  SmallVector<int64_t> order = call.integers("dims");
   for (int64_t &dim : order) {
     dim += dim < 0 ? x.rank() : 0;
   }
@@ -57,10 +57,10 @@ static SizeExpr normalizeStart(AtenCall &call, TensorBuilder &b, unsigned place,
 
 // slice(self, dim, start, end, step)
 static Tensor slice(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  int64_t dim = call.dim(1, x.rank());
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
   SizeExpr start = normalizeStart(call, b, 2, x.sizes()[dim]);
-  int64_t step = call.integer(4);
+  int64_t step = call.integer("step");
   if (call.refused()) {
     return x;
   }
@@ -68,9 +68,9 @@ static Tensor slice(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor selectOne(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  int64_t dim = call.dim(1, x.rank());
-  SizeExpr index = call.size(2), extent = x.sizes()[dim];
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
+  SizeExpr index = call.size("index"), extent = x.sizes()[dim];
   if (b.getFacts().provablyLess(index, b.size(0))) {
     index = index + extent;
   } else if (!b.getFacts().provablyNonNegative(index)) {
@@ -96,7 +96,7 @@ static Tensor selectOne(AtenCall &call, TensorBuilder &b) {
 /// Consecutive pieces along a dim; their lengths come from the results.
 static Values split(AtenCall &call, int64_t dimPlace) {
   TensorBuilder &b = call.build();
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   int64_t dim = call.dim(dimPlace, x.rank());
   SmallVector<Tensor> pieces;
   SizeExpr start = b.size(0);
@@ -110,8 +110,8 @@ static Values split(AtenCall &call, int64_t dimPlace) {
 
 static Values unbind(AtenCall &call) {
   TensorBuilder &b = call.build();
-  Tensor x = call.tensor(0);
-  int64_t dim = call.dim(1, x.rank());
+  Tensor x = call.tensor("self");
+  int64_t dim = call.dim("dim", x.rank());
   SmallVector<Tensor> pieces;
   for (unsigned i = 0; i < call.getNumResults(); ++i) {
     Sizes results;
@@ -126,18 +126,19 @@ static Values unbind(AtenCall &call) {
 /// Any strides over an operand whose elements fill their storage; the elements are read in the
 /// order in which they lie.
 static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  Sizes sizes = call.sizes(1), strides = call.sizes(2), from = x.sizes();
-  LayoutAttr layout = call.operandLayout(0);
+  Tensor x = call.tensor("self");
+  Sizes sizes = call.sizes("size"), strides = call.sizes("stride"), from = x.sizes();
+  LayoutAttr layout = call.operandLayout("self");
   if (call.refused() || !layout) {
     call.refuse("the operand's strides are not known");
     return x;
   }
-  if (isa<BlockArgument>(x.value) && !call.getOp()->hasAttr(kPlacedAttr)) {
+  if (isa<BlockArgument>(x.value) && !call.getOp().getPlaced()) {
     call.refuse("it counts from the start of the caller's storage");
     return x;
   }
-  SizeExpr offset = call.isNone(3) ? SizeExpr(layout.getOffset()) : call.size(3);
+  SizeExpr offset =
+      call.isNone("storage_offset") ? SizeExpr(layout.getOffset()) : call.size("storage_offset");
   SizeExpr origin = layout.getOffset();
   std::optional<SmallVector<int64_t>> order = getDenseOrder(layout, x.type());
   if (!order) {
@@ -168,9 +169,9 @@ static Tensor asStrided(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor flip(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   Sizes sizes = x.sizes(), results;
-  SmallVector<int64_t> dims = call.integers(1);
+  SmallVector<int64_t> dims = call.integers("dims");
   for (int64_t i = 0; i < x.rank(); ++i) {
     bool flipped = llvm::is_contained(dims, i) || llvm::is_contained(dims, i - x.rank());
     results.push_back(flipped ? sizes[i] - 1 - b.dim(i) : b.dim(i));
@@ -199,9 +200,9 @@ static Tensor rollAlong(TensorBuilder &b, Tensor x, int64_t dim, SizeExpr shift)
 
 // roll(self, shifts, dims): without dims over the flat tensor.
 static Tensor roll(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  Sizes shifts = call.sizes(1);
-  SmallVector<int64_t> dims = call.integers(2);
+  Tensor x = call.tensor("self");
+  Sizes shifts = call.sizes("shifts");
+  SmallVector<int64_t> dims = call.integers("dims");
   if (call.refused() || x.rank() == 0) {
     return x;
   }
@@ -221,9 +222,9 @@ static Tensor roll(AtenCall &call, TensorBuilder &b) {
 
 static Tensor cat(AtenCall &call, TensorBuilder &b) {
   Sizes sizes = call.resultSizes();
-  int64_t dim = call.dim(1, sizes.size());
+  int64_t dim = call.dim("dim", sizes.size());
   SmallVector<Tensor> pieces;
-  for (Tensor piece : call.tensorList(0)) {
+  for (Tensor piece : call.tensorList("tensors")) {
     // torch skips the legacy empty tensor, whose shape is (0).
     if (piece.rank() == static_cast<int64_t>(sizes.size())) {
       pieces.push_back(b.cast(piece, call.resultDtype()));
@@ -240,9 +241,9 @@ static Tensor cat(AtenCall &call, TensorBuilder &b) {
 
 static Tensor stack(AtenCall &call, TensorBuilder &b) {
   Sizes sizes = call.resultSizes();
-  int64_t dim = call.dim(1, sizes.size());
+  int64_t dim = call.dim("dim", sizes.size());
   SmallVector<Tensor> pieces;
-  for (Tensor piece : call.tensorList(0)) {
+  for (Tensor piece : call.tensorList("tensors")) {
     pieces.push_back(b.unsqueeze(b.cast(piece, call.resultDtype()), dim));
   }
   if (pieces.empty()) {
@@ -253,7 +254,7 @@ static Tensor stack(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor repeat(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   Sizes from = x.sizes(), sizes = call.resultSizes(), results;
   size_t lead = sizes.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i) {
@@ -268,8 +269,8 @@ static Tensor repeat(AtenCall &call, TensorBuilder &b) {
 
 // constant_pad_nd(self, pad, value): pairs from the last dim on, negative ones cut.
 static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) {
-  Tensor x = call.tensor(0);
-  Sizes pad = call.sizes(1), from = x.sizes();
+  Tensor x = call.tensor("self");
+  Sizes pad = call.sizes("pad"), from = x.sizes();
   auto isNatural = [&](SizeExpr size) { return b.getFacts().provablyNonNegative(size); };
   for (size_t place = 0; place + 1 < std::min<size_t>(pad.size(), 2 * x.rank()); place += 2) {
     // Eager cuts first, at the front and then at the back. What it cuts must exist, whatever is
@@ -310,8 +311,9 @@ static Tensor constantPad(AtenCall &call, TensorBuilder &b, unsigned fillPlace) 
 
 // diagonal(self, offset, dim1, dim2): the other dims, then the diagonal.
 static Tensor diagonal(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
-  int64_t offset = call.integer(1), first = call.dim(2, x.rank()), second = call.dim(3, x.rank());
+  Tensor x = call.tensor("self");
+  int64_t offset = call.integer("offset"), first = call.dim("dim1", x.rank()),
+          second = call.dim("dim2", x.rank());
   Sizes results;
   unsigned next = 0, last = x.rank() - 2;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -328,12 +330,12 @@ static Tensor diagonal(AtenCall &call, TensorBuilder &b) {
 
 // unfold(self, dimension, size, step): windows along a dim, their elements last.
 static Tensor unfold(AtenCall &call, TensorBuilder &b) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   if (x.rank() == 0) {
     call.refuse("windows of a scalar");
     return x;
   }
-  int64_t dim = call.dim(1, x.rank()), step = call.integer(3);
+  int64_t dim = call.dim("dimension", x.rank()), step = call.integer("step");
   Sizes results;
   for (int64_t i = 0; i < x.rank(); ++i) {
     results.push_back(i == dim ? b.dim(i) * step + b.dim(x.rank()) : b.dim(i));
@@ -344,7 +346,7 @@ static Tensor unfold(AtenCall &call, TensorBuilder &b) {
 /// fliplr (dim 1) and flipud (dim 0).
 static SingleRule flipOf(int64_t dim) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     Sizes sizes = x.sizes(), results;
     for (int64_t i = 0; i < x.rank(); ++i) {
       results.push_back(i == dim ? sizes[i] - 1 - b.dim(i) : b.dim(i));
@@ -358,7 +360,7 @@ static SingleRule stackOf(bool horizontal) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sizes sizes = call.resultSizes();
     SmallVector<Tensor> pieces;
-    for (Tensor piece : call.tensorList(0)) {
+    for (Tensor piece : call.tensorList("tensors")) {
       piece = b.cast(piece, call.resultDtype());
       while (piece.rank() < (horizontal ? 1 : 2)) {
         piece = b.unsqueeze(piece, 0);
@@ -375,10 +377,10 @@ static SingleRule stackOf(bool horizontal) {
 
 static SingleRule triangle(bool lower) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     int64_t rank = x.rank();
     Tensor distance = b.iota(b.dim(rank - 1) - b.dim(rank - 2), x.sizes());
-    Tensor diagonal = b.sizeValue(call.size(1), DType::I64);
+    Tensor diagonal = b.sizeValue(call.size("diagonal"), DType::I64);
     using Compare = TensorBuilder::Compare;
     Tensor kept = b.compare(lower ? Compare::LE : Compare::GE, distance, diagonal);
     return b.select(kept, x, b.constantInt(x.dtype, 0));
@@ -394,22 +396,22 @@ void mlir::frit::addMovingRules(RuleTable &table) {
                   toResultShape);
   table.addSingle({"aten.expand.default", "aten.expand_as.default", "aten.broadcast_to.default",
                    "aten.expand_copy.default"},
-                  [](AtenCall &call, TensorBuilder &) { return call.tensor(0); });
+                  [](AtenCall &call, TensorBuilder &) { return call.tensor("self"); });
   table.addSingle({"aten.permute.default", "aten.permute_copy.default"}, permute);
   table.addSingle({"aten.transpose.int"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
-    return transpose(x, call.dim(1, x.rank()), call.dim(2, x.rank()), b);
+    Tensor x = call.tensor("self");
+    return transpose(x, call.dim("dim0", x.rank()), call.dim("dim1", x.rank()), b);
   });
   table.addSingle({"aten.t.default", "aten.numpy_T.default", "aten.mT.default"},
                   [](AtenCall &call, TensorBuilder &b) {
-                    Tensor x = call.tensor(0);
+                    Tensor x = call.tensor("self");
                     return x.rank() < 2 ? x : transpose(x, x.rank() - 2, x.rank() - 1, b);
                   });
   table.addSingle({"aten.select.int", "aten.select_copy.int"}, selectOne);
   table.addSingle({"aten.slice.Tensor", "aten.slice_copy.Tensor"}, slice);
   table.addSingle({"aten.narrow.default"}, [](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
-    int64_t dim = call.dim(1, x.rank());
+    Tensor x = call.tensor("self");
+    int64_t dim = call.dim("dim", x.rank());
     SizeExpr start = normalizeStart(call, b, 2, x.sizes()[dim]);
     return b.slice(x, dim, start, call.resultSizes()[dim]);
   });
@@ -430,7 +432,7 @@ void mlir::frit::addMovingRules(RuleTable &table) {
       return call.refuse("a view that the graph returns as a tensor of its own");
     }
     SmallVector<Tensor> results;
-    for (auto [i, x] : llvm::enumerate(call.tensorList(0))) {
+    for (auto [i, x] : llvm::enumerate(call.tensorList("tensors"))) {
       results.push_back(call.finish(x, i));
     }
     return results;
@@ -443,8 +445,8 @@ void mlir::frit::addMovingRules(RuleTable &table) {
                   [](AtenCall &call, TensorBuilder &b) { return constantPad(call, b, 2); });
   // pad(self, pad, mode, value)
   table.addSingle({"aten.pad.default"}, [](AtenCall &call, TensorBuilder &b) {
-    if (call.string(2) != "constant") {
-      call.refuse("padding by " + call.string(2));
+    if (call.string("mode") != "constant") {
+      call.refuse("padding by " + call.string("mode"));
     }
     return constantPad(call, b, 3);
   });

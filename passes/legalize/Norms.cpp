@@ -16,7 +16,7 @@ static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
 /// Whether eager accepts weight and bias, arguments `first` and the next: of the input's type, or
 /// f32 beside a half type. Refuses the call if not.
 static bool takesParameters(AtenCall &call, unsigned first) {
-  DType input = call.tensor(0).dtype;
+  DType input = call.tensor("input").dtype;
   for (unsigned i : {first, first + 1}) {
     Tensor parameter = call.optionalTensor(i);
     if (parameter.value && parameter.dtype != input &&
@@ -64,8 +64,8 @@ static Values layerNorm(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
-  int64_t normalised = call.sizes(1).size();
+  Tensor x = b.toMath(call.tensor("input"));
+  int64_t normalised = call.sizes("normalized_shape").size();
   if (call.refused() || normalised > x.rank()) {
     return call.refuse("normalized_shape has more dimensions than the input");
   }
@@ -74,17 +74,18 @@ static Values layerNorm(AtenCall &call) {
     return call.refuse("statistics over no elements");
   }
   Moments m = Moments::get(call, x, dims);
-  Tensor rstd = inverseDeviation(b, m.variance, call.number(4));
-  Tensor y = affine(b, b.mul(m.centered, rstd), call.optionalTensor(2), call.optionalTensor(3));
+  Tensor rstd = inverseDeviation(b, m.variance, call.number("eps"));
+  Tensor y = affine(b, b.mul(m.centered, rstd), call.optionalTensor("weight"),
+                    call.optionalTensor("bias"));
   return finishAll(call, {y, m.mean, rstd});
 }
 
 static Values layerNormBackward(AtenCall &call) {
   TensorBuilder &b = call.build();
-  Tensor grad = b.toMath(call.tensor(0)), x = b.toMath(call.tensor(1));
-  int64_t normalised = call.sizes(2).size();
-  Tensor mean = b.toMath(call.tensor(3)), rstd = b.toMath(call.tensor(4));
-  Tensor weight = call.optionalTensor(5);
+  Tensor grad = b.toMath(call.tensor("grad_out")), x = b.toMath(call.tensor("input"));
+  int64_t normalised = call.sizes("normalized_shape").size();
+  Tensor mean = b.toMath(call.tensor("mean")), rstd = b.toMath(call.tensor("rstd"));
+  Tensor weight = call.optionalTensor("weight");
   if (call.refused() || normalised > x.rank()) {
     return call.refuse("normalized_shape has more dimensions than the input");
   }
@@ -127,9 +128,9 @@ static Values groupNorm(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor input = call.tensor(0);
-  SizeExpr samples = call.size(3), channels = call.size(4), pixels = call.size(5);
-  SizeExpr groups = b.size(call.integer(6));
+  Tensor input = call.tensor("input");
+  SizeExpr samples = call.size("N"), channels = call.size("C"), pixels = call.size("HxW");
+  SizeExpr groups = b.size(call.integer("group"));
   if (call.refused()) {
     return std::nullopt;
   }
@@ -137,7 +138,7 @@ static Values groupNorm(AtenCall &call) {
   if (!perGroup) {
     return call.refuse("channels are not provably divisible by the groups");
   }
-  LayoutAttr layout = call.operandLayout(0);
+  LayoutAttr layout = call.operandLayout("input");
   auto lies = [&](LayoutAttr as) {
     return satisfies(layout, input.type(), {DemandKind::Exact, as});
   };
@@ -151,12 +152,12 @@ static Values groupNorm(AtenCall &call) {
   }
   Tensor x = b.reshape(b.toMath(input), {samples, groups, *perGroup, pixels});
   Moments m = Moments::get(call, x, {2, 3});
-  Tensor rstd = inverseDeviation(b, m.variance, call.number(7));
+  Tensor rstd = inverseDeviation(b, m.variance, call.number("eps"));
   auto perChannel = [&](Tensor value) {
     return value.value ? b.reshape(value, {groups, *perGroup, b.size(1)}) : value;
   };
-  Tensor y = affine(b, b.mul(m.centered, rstd), perChannel(call.optionalTensor(1)),
-                    perChannel(call.optionalTensor(2)));
+  Tensor y = affine(b, b.mul(m.centered, rstd), perChannel(call.optionalTensor("weight")),
+                    perChannel(call.optionalTensor("bias")));
   return finishAll(call, {b.reshape(y, call.resultSizes(0)), b.reshape(m.mean, call.resultSizes(1)),
                           b.reshape(rstd, call.resultSizes(2))});
 }
@@ -180,8 +181,8 @@ static Tensor asVector(TensorBuilder &b, Tensor x) { return b.reshape(x, {x.size
 static Tensor normaliseBy(AtenCall &call, Tensor x, Tensor mean, Tensor invstd) {
   TensorBuilder &b = call.build();
   Tensor y = b.mul(b.sub(x, asChannels(b, mean, x.rank())), asChannels(b, invstd, x.rank()));
-  return affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
-                asChannels(b, call.optionalTensor(2), x.rank()));
+  return affine(b, y, asChannels(b, call.optionalTensor("weight"), x.rank()),
+                asChannels(b, call.optionalTensor("bias"), x.rank()));
 }
 
 static Values batchNormInference(AtenCall &call) {
@@ -189,12 +190,13 @@ static Values batchNormInference(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
-  Tensor mean = b.toMath(call.tensor(3)), variance = b.toMath(call.tensor(4));
+  Tensor x = b.toMath(call.tensor("input"));
+  Tensor mean = b.toMath(call.tensor("running_mean")),
+         variance = b.toMath(call.tensor("running_var"));
   if (call.refused() || x.rank() < 2) {
     return call.refuse("input of batch normalisation has less than two dimensions");
   }
-  Tensor y = normaliseBy(call, x, mean, inverseDeviation(b, variance, call.number(6)));
+  Tensor y = normaliseBy(call, x, mean, inverseDeviation(b, variance, call.number("eps")));
   // Saved statistics are empty tensors: any value broadcast to no elements.
   Tensor none = b.constant(DType::F32, 0);
   return finishAll(call, {y, none, none});
@@ -205,23 +207,24 @@ static Values batchNormTraining(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
+  Tensor x = b.toMath(call.tensor("input"));
   if (call.refused() || x.rank() < 2) {
     return call.refuse("input of batch normalisation has less than two dimensions");
   }
-  if (!call.boolean(5)) {
+  if (!call.boolean("training")) {
     return call.refuse("batch normalisation by running statistics with results for training");
   }
-  double momentum = call.number(6);
+  double momentum = call.number("momentum");
   SmallVector<int64_t> dims = {0};
   llvm::append_range(dims, range(2, x.rank()));
   if (isEmptyRow(x, dims)) {
     return call.refuse("statistics over no elements");
   }
   Moments m = Moments::get(call, x, dims);
-  Tensor invstd = inverseDeviation(b, m.variance, call.number(7));
-  Tensor y = affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
-                    asChannels(b, call.optionalTensor(2), x.rank()));
+  Tensor invstd = inverseDeviation(b, m.variance, call.number("eps"));
+  Tensor y =
+      affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor("weight"), x.rank()),
+             asChannels(b, call.optionalTensor("bias"), x.rank()));
   SizeExpr count = b.extent(x, dims);
   // The running variance is the unbiased one.
   Tensor unbiased = b.mul(asVector(b, m.variance),
@@ -230,8 +233,8 @@ static Values batchNormTraining(AtenCall &call) {
     return b.add(b.mul(b.toMath(running), 1 - momentum), b.mul(fresh, momentum));
   };
   Tensor mean = asVector(b, m.mean);
-  return finishAll(call, {y, mean, asVector(b, invstd), blend(call.tensor(3), mean),
-                          blend(call.tensor(4), unbiased)});
+  return finishAll(call, {y, mean, asVector(b, invstd), blend(call.tensor("running_mean"), mean),
+                          blend(call.tensor("running_var"), unbiased)});
 }
 
 // _native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)
@@ -240,8 +243,8 @@ static Values batchNormWithoutStatistics(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
-  if (call.refused() || x.rank() < 2 || !call.boolean(3)) {
+  Tensor x = b.toMath(call.tensor("input"));
+  if (call.refused() || x.rank() < 2 || !call.boolean("training")) {
     return call.refuse("batch normalisation in eval without statistics");
   }
   SmallVector<int64_t> dims = {0};
@@ -250,9 +253,10 @@ static Values batchNormWithoutStatistics(AtenCall &call) {
     return call.refuse("statistics over no elements");
   }
   Moments m = Moments::get(call, x, dims);
-  Tensor invstd = inverseDeviation(b, m.variance, call.number(5));
-  Tensor y = affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor(1), x.rank()),
-                    asChannels(b, call.optionalTensor(2), x.rank()));
+  Tensor invstd = inverseDeviation(b, m.variance, call.number("eps"));
+  Tensor y =
+      affine(b, b.mul(m.centered, invstd), asChannels(b, call.optionalTensor("weight"), x.rank()),
+             asChannels(b, call.optionalTensor("bias"), x.rank()));
   return finishAll(call, {y, asVector(b, m.mean), asVector(b, invstd)});
 }
 
@@ -262,8 +266,9 @@ static Values instanceNorm(AtenCall &call) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
-  Tensor x = b.toMath(call.tensor(0));
-  if (call.refused() || x.rank() < 3 || !call.boolean(5) || !call.isNone(3) || !call.isNone(4)) {
+  Tensor x = b.toMath(call.tensor("input"));
+  if (call.refused() || x.rank() < 3 || !call.boolean("use_input_stats") ||
+      !call.isNone("running_mean") || !call.isNone("running_var")) {
     return call.refuse("instance normalisation with running statistics");
   }
   SmallVector<int64_t> dims = range(2, x.rank());
@@ -271,9 +276,9 @@ static Values instanceNorm(AtenCall &call) {
     return call.refuse("statistics over no elements");
   }
   Moments m = Moments::get(call, x, dims);
-  Tensor y = b.mul(m.centered, inverseDeviation(b, m.variance, call.number(7)));
-  return finishAll(call, {affine(b, y, asChannels(b, call.optionalTensor(1), x.rank()),
-                                 asChannels(b, call.optionalTensor(2), x.rank()))});
+  Tensor y = b.mul(m.centered, inverseDeviation(b, m.variance, call.number("eps")));
+  return finishAll(call, {affine(b, y, asChannels(b, call.optionalTensor("weight"), x.rank()),
+                                 asChannels(b, call.optionalTensor("bias"), x.rank()))});
 }
 
 void mlir::frit::addNormRules(RuleTable &table) {

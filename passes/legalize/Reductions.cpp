@@ -20,14 +20,14 @@ using Dims = SmallVector<int64_t>;
 /// widened to the accumulator.
 static SingleRule accumulate(ReduceKind kind, bool hasDims) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     Dims dims;
     if (kind == ReduceKind::Prod && hasDims) {
-      dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
+      dims = x.rank() == 0 ? Dims() : Dims{call.dim("dim", x.rank())};
     } else {
       dims = call.dims(hasDims ? 1 : ~0u, x.rank());
     }
-    bool keep = hasDims && call.boolean(2);
+    bool keep = hasDims && call.boolean("keepdim");
     if (!isPlanted(Mistake::NarrowSums) || isFloating(call.resultDtype())) {
       x = b.cast(x, call.resultDtype());
       x = b.cast(x, getAccumulatorDtype(x.dtype));
@@ -37,14 +37,14 @@ static SingleRule accumulate(ReduceKind kind, bool hasDims) {
 }
 
 static Tensor mean(AtenCall &call, TensorBuilder &b, bool hasDims) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   Dims dims = call.dims(hasDims ? 1 : ~0u, x.rank());
   x = b.toMath(b.cast(x, call.resultDtype()));
   if (!isFloating(x.dtype)) {
     call.refuse("a mean of integers");
     return x;
   }
-  return meanOver(b, x, dims, hasDims && call.boolean(2));
+  return meanOver(b, x, dims, hasDims && call.boolean("keepdim"));
 }
 
 /// Whether the reduced extent may be empty: eager raises an error for extremes of nothing.
@@ -60,7 +60,7 @@ static Tensor ordered(TensorBuilder &b, Tensor x) {
 
 static Tensor extreme(AtenCall &call, TensorBuilder &b, ReduceKind kind, ArrayRef<int64_t> dims,
                       bool keep) {
-  Tensor x = call.tensor(0);
+  Tensor x = call.tensor("self");
   if (mayBeEmpty(call, b, x, dims)) {
     call.refuse("the reduced extent may be empty");
     return x;
@@ -70,13 +70,14 @@ static Tensor extreme(AtenCall &call, TensorBuilder &b, ReduceKind kind, ArrayRe
 
 static SingleRule extremeOver(ReduceKind kind) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    return extreme(call, b, kind, call.dims(1, call.tensor(0).rank()), call.boolean(2));
+    return extreme(call, b, kind, call.dims("dim", call.tensor("self").rank()),
+                   call.boolean("keepdim"));
   };
 }
 
 static SingleRule extremeOfAll(ReduceKind kind) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    return extreme(call, b, kind, call.dims(~0u, call.tensor(0).rank()), false);
+    return extreme(call, b, kind, call.dims(~0u, call.tensor("self").rank()), false);
   };
 }
 
@@ -84,9 +85,9 @@ static SingleRule extremeOfAll(ReduceKind kind) {
 static Rule extremeWithIndex(ReduceKind value, ReduceKind position) {
   return [=](AtenCall &call) -> Values {
     TensorBuilder &b = call.build();
-    Tensor x = call.tensor(0);
-    Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim(1, x.rank())};
-    bool keep = call.boolean(2);
+    Tensor x = call.tensor("self");
+    Dims dims = x.rank() == 0 ? Dims() : Dims{call.dim("dim", x.rank())};
+    bool keep = call.boolean("keepdim");
     if (mayBeEmpty(call, b, x, dims)) {
       return call.refuse("the reduced extent may be empty");
     }
@@ -99,21 +100,21 @@ static Rule extremeWithIndex(ReduceKind value, ReduceKind position) {
 // argmax(self, dim, keepdim)
 static SingleRule position(ReduceKind kind) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
-    Dims dims = call.dims(1, x.rank());
+    Tensor x = call.tensor("self");
+    Dims dims = call.dims("dim", x.rank());
     if (mayBeEmpty(call, b, x, dims)) {
       call.refuse("the reduced extent may be empty");
       return x;
     }
-    return b.reduce(kind, ordered(b, x), dims, call.boolean(2));
+    return b.reduce(kind, ordered(b, x), dims, call.boolean("keepdim"));
   };
 }
 
 static SingleRule truth(ReduceKind kind, bool hasDims) {
   return [=](AtenCall &call, TensorBuilder &b) {
-    Tensor x = call.tensor(0);
+    Tensor x = call.tensor("self");
     Dims dims = call.dims(hasDims ? 1 : ~0u, x.rank());
-    return b.reduce(kind, b.cast(x, DType::Bool), dims, hasDims && call.boolean(2));
+    return b.reduce(kind, b.cast(x, DType::Bool), dims, hasDims && call.boolean("keepdim"));
   };
 }
 
@@ -166,16 +167,17 @@ static Tensor degreesOfFreedom(TensorBuilder &b, Tensor x, ArrayRef<int64_t> dim
 static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
   return [=](AtenCall &call) -> Values {
     TensorBuilder &b = call.build();
-    Tensor x = b.toMath(call.tensor(0));
-    Dims dims = call.dims(1, x.rank());
+    Tensor x = b.toMath(call.tensor("self"));
+    Dims dims = call.dims("dim", x.rank());
     double correction = 1;
     if (isUnbiasedForm) {
-      correction = call.boolean(2) ? 1 : 0;
-    } else if (!call.isNone(2)) {
-      correction = call.number(2);
+      correction = call.boolean("unbiased") ? 1 : 0;
+    } else if (!call.isNone("correction")) {
+      correction = call.number("correction");
     }
-    bool keep = call.boolean(3);
-    bool scales = x.dtype == DType::F32 && call.tensor(0).dtype != DType::F16 && !call.isForGpu();
+    bool keep = call.boolean("keepdim");
+    bool scales =
+        x.dtype == DType::F32 && call.tensor("self").dtype != DType::F16 && !call.isForGpu();
     Scale scale = scales ? Scale::get(b, x, dims) : Scale();
     Tensor mean = meanOver(b, x, dims, /*keep=*/true);
     Tensor squares = squaresAbout(b, x, mean, dims, scale.to, /*corrects=*/scales);
@@ -196,8 +198,8 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
 }
 
 static Tensor logSumExp(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.cast(call.tensor(0), getMathDtype(call.resultDtype()));
-  Dims dims = call.dims(1, x.rank());
+  Tensor x = b.cast(call.tensor("self"), getMathDtype(call.resultDtype()));
+  Dims dims = call.dims("dim", x.rank());
   Tensor top = b.reduce(ReduceKind::Max, x, dims, /*keep=*/true);
   // An infinite maximum would give inf - inf.
   top = b.select(b.compare(Compare::EQ, b.abs(top), INFINITY), b.constant(x.dtype, 0), top);
@@ -208,10 +210,10 @@ static Tensor logSumExp(AtenCall &call, TensorBuilder &b) {
 
 // linalg_vector_norm(self, ord, dim, keepdim, dtype)
 static Tensor vectorNorm(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(b.cast(call.tensor(0), call.resultDtype()));
-  double order = call.number(1);
-  Dims dims = call.dims(2, x.rank());
-  bool keep = call.boolean(3);
+  Tensor x = b.toMath(b.cast(call.tensor("self"), call.resultDtype()));
+  double order = call.number("ord");
+  Dims dims = call.dims("dim", x.rank());
+  bool keep = call.boolean("keepdim");
   if (std::isinf(order)) {
     if (mayBeEmpty(call, b, x, dims)) {
       call.refuse("the reduced extent may be empty");

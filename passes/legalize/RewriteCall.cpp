@@ -1,5 +1,6 @@
 // Runs a rule and replaces a call's results by its values, or undoes what the rule built.
 #include "passes/legalize/RewriteCall.h"
+#include "ir/FritAttributes.h"
 
 #include "passes/legalize/EagerRefusals.h"
 #include "passes/legalize/Mutants.h"
@@ -35,12 +36,13 @@ static bool crossesDevices(AtenOp op) {
     }
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
-      Attribute device = graph.getArgAttr(argument.getArgNumber(), "frit.device");
-      return device && device != graph->getAttr("frit.device");
+      Attribute device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
+      return device && device != kDeviceAttr.get(graph);
     }
-    return value.getDefiningOp()->hasAttr("frit.devices");
+    auto call = value.getDefiningOp<AtenOp>();
+    return call && call.getDevicesAttr();
   };
-  return op->hasAttr("frit.devices") || llvm::any_of(op.getOperands(), elsewhere);
+  return op.getDevicesAttr() || llvm::any_of(op.getOperands(), elsewhere);
 }
 
 /// Kernels check an index when they read with it. For tensors without elements ATen makes other
@@ -134,23 +136,23 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   }
   for (Operation *built : recorder.built) {
     if (options.number) {
-      built->setAttr("frit.operator", builder.getI64IntegerAttr(options.number));
+      kOperatorAttr.set(built, builder.getI64IntegerAttr(options.number));
     }
     if (!options.contract && isa<math::ExpOp>(built)) {
-      built->setAttr("frit.ieee",
-                     builder.getUnitAttr()); // as on quotients: no approximation may replace it
+      kIeeeAttr.mark(built); // as on quotients: no approximation may replace it
     }
   }
   return reason;
 }
 
-void mlir::frit::writeCounts(GraphOp graph, StringRef attribute, const OperatorCounts &counts) {
+void mlir::frit::writeCounts(GraphOp graph, OperationAttr<DictionaryAttr> attribute,
+                             const OperatorCounts &counts) {
   Builder builder(graph.getContext());
   SmallVector<NamedAttribute> entries;
   for (const auto &[name, number] : counts) {
     entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(number)));
   }
   if (!entries.empty()) {
-    graph->setAttr(attribute, builder.getDictionaryAttr(entries));
+    attribute.set(graph, builder.getDictionaryAttr(entries));
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ir/FritAttributes.h"
 #include "passes/legalize/AtenCall.h"
 
 #include <map>
@@ -32,6 +33,7 @@ std::string rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOptions option
 using OperatorCounts = std::map<std::string, int64_t>;
 
 /// Records the counts in an attribute of the graph, for the report; no attribute if there are none.
-void writeCounts(GraphOp graph, StringRef attribute, const OperatorCounts &counts);
+void writeCounts(GraphOp graph, OperationAttr<DictionaryAttr> attribute,
+                 const OperatorCounts &counts);
 
 } // namespace mlir::frit

@@ -59,16 +59,16 @@ static SizeExpr normalizeBound(AtenCall &call, TensorBuilder &b, unsigned place,
 
 // slice_scatter(self, src, dim, start, end, step)
 static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
-  Tensor self = call.tensor(0), source = call.tensor(1);
-  int64_t dim = call.dim(2, self.rank());
+  Tensor self = call.tensor("self"), source = call.tensor("src");
+  int64_t dim = call.dim("dim", self.rank());
   SizeExpr extent = self.sizes()[dim];
   SizeExpr start = normalizeBound(call, b, 3, extent, b.size(0));
-  SizeExpr end = call.isNone(4) ? extent : call.size(4);
+  SizeExpr end = call.isNone("end") ? extent : call.size("end");
   bool isToTheEnd = end.getConstant() == std::numeric_limits<int64_t>::max();
   // The end of the slice as given, and clamped to the tensor.
   SizeExpr asked = isToTheEnd ? extent : end,
            clamped = isToTheEnd ? extent : normalizeBound(call, b, 4, extent, extent);
-  int64_t step = call.integer(5);
+  int64_t step = call.integer("step");
   if (call.refused() || step <= 0 || source.rank() != self.rank()) {
     call.refuse("the step is not positive, or the source has another rank");
     return self;
@@ -91,9 +91,9 @@ static Tensor sliceScatter(AtenCall &call, TensorBuilder &b) {
 
 // select_scatter(self, src, dim, index)
 static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
-  Tensor self = call.tensor(0);
-  int64_t dim = call.dim(2, self.rank());
-  SizeExpr index = call.size(3), extent = self.sizes()[dim];
+  Tensor self = call.tensor("self");
+  int64_t dim = call.dim("dim", self.rank());
+  SizeExpr index = call.size("index"), extent = self.sizes()[dim];
   if (b.getFacts().provablyLess(index, b.size(0))) {
     index = index + extent;
   } else if (!b.getFacts().provablyNonNegative(index)) {
@@ -105,24 +105,24 @@ static Tensor selectScatter(AtenCall &call, TensorBuilder &b) {
   }
   Sizes others = self.sizes();
   others.erase(others.begin() + dim);
-  if (call.tensor(1).sizes() != others) {
+  if (call.tensor("src").sizes() != others) {
     call.refuse("the source is not known to have the sizes of the slice");
   }
   if (call.refused()) {
     return self;
   }
-  Tensor source = b.unsqueeze(b.cast(call.tensor(1), self.dtype), dim);
+  Tensor source = b.unsqueeze(b.cast(call.tensor("src"), self.dtype), dim);
   return replaceSlice(b, self, source, dim, index, 1);
 }
 
 // scatter(self, dim, index, value or src) with one index per row is a select.
 static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
-  Tensor self = call.tensor(0), index = call.tensor(2);
+  Tensor self = call.tensor("self"), index = call.tensor("index");
   if (self.rank() == 0 || index.rank() != self.rank()) {
     call.refuse("a scatter into a scalar");
     return self;
   }
-  int64_t dim = call.dim(1, self.rank());
+  int64_t dim = call.dim("dim", self.rank());
   Sizes sizes = self.sizes(), indexSizes = index.sizes();
   for (int64_t i = 0; i < self.rank(); ++i) {
     if (i == dim ? !indexSizes[i].isConstant(1) : indexSizes[i] != sizes[i]) {
@@ -130,7 +130,7 @@ static Tensor scatterValue(AtenCall &call, TensorBuilder &b) {
       return self;
     }
   }
-  index = b.checkedIndex(b.cast(index, DType::I64), sizes[dim], "gather", dim);
+  index = b.checkedIndex(b.cast(index, DType::I64), sizes[dim], IndexError::Gather, dim);
   Tensor hit = b.compare(Compare::EQ, b.iota(b.dim(dim), sizes), index);
   Tensor value = Operand::get(call, 3).as(b, self.dtype);
   if (value.rank() == self.rank()) {

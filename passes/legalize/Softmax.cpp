@@ -22,14 +22,14 @@ static Tensor shifted(TensorBuilder &b, Tensor x, int64_t dim) {
 }
 
 static Tensor softmax(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
+  Tensor x = b.toMath(call.tensor("self"));
   int64_t dim = getDim(call, 1, x);
   Tensor e = b.math<math::ExpOp>(shifted(b, x, dim));
   return b.div(e, along(b, ReduceKind::Sum, e, dim));
 }
 
 static Tensor logSoftmax(AtenCall &call, TensorBuilder &b) {
-  Tensor x = b.toMath(call.tensor(0));
+  Tensor x = b.toMath(call.tensor("self"));
   int64_t dim = getDim(call, 1, x);
   Tensor s = shifted(b, x, dim);
   Tensor total = along(b, ReduceKind::Sum, b.math<math::ExpOp>(s), dim);
@@ -37,14 +37,14 @@ static Tensor logSoftmax(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor softmaxBackward(AtenCall &call, TensorBuilder &b) {
-  Tensor grad = b.toMath(call.tensor(0)), y = b.toMath(call.tensor(1));
+  Tensor grad = b.toMath(call.tensor("grad_output")), y = b.toMath(call.tensor("output"));
   int64_t dim = getDim(call, 2, grad);
   Tensor product = b.mul(grad, y);
   return b.sub(product, b.mul(y, along(b, ReduceKind::Sum, product, dim)));
 }
 
 static Tensor logSoftmaxBackward(AtenCall &call, TensorBuilder &b) {
-  Tensor grad = b.toMath(call.tensor(0)), y = b.toMath(call.tensor(1));
+  Tensor grad = b.toMath(call.tensor("grad_output")), y = b.toMath(call.tensor("output"));
   int64_t dim = getDim(call, 2, grad);
   return b.sub(grad, b.mul(b.math<math::ExpOp>(y), along(b, ReduceKind::Sum, grad, dim)));
 }

@@ -1,4 +1,5 @@
 // Arithmetic, comparisons and casts on tensors of one dtype.
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/legalize/TensorBuilder.h"
 
@@ -68,7 +69,7 @@ Tensor TensorBuilder::div(Tensor a, Tensor b) {
     Tensor quotient = binary<arith::DivFOp>(a, b, a.dtype);
     if (!contract) {
       // Must round as in eager: no multiplication by a reciprocal may replace the division.
-      quotient.value.getDefiningOp()->setAttr("frit.ieee", builder.getUnitAttr());
+      kIeeeAttr.mark(quotient.value.getDefiningOp());
     }
     return quotient;
   }
@@ -220,7 +221,7 @@ Tensor TensorBuilder::cast(Tensor x, DType to, bool implicit) {
     Tensor wide = from == DType::F32 ? x : convert(x, DType::F32);
     Tensor result = convert(wide, to);
     if (implicit) {
-      result.value.getDefiningOp()->setAttr("frit.implicit", builder.getUnitAttr());
+      kImplicitAttr.mark(result.value.getDefiningOp());
     }
     return result;
   }

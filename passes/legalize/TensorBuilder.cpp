@@ -94,16 +94,16 @@ Tensor TensorBuilder::iota(SizeExpr expr, Sizes sizes) {
   return {IotaOp::create(builder, loc, typeOf(sizes, DType::I64), expr), DType::I64};
 }
 
-Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, StringRef raises,
+Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, IndexError raises,
                                    std::optional<int64_t> at) {
   Tensor counting = iota(dim(0), {extent});
   SmallVector<SizeAttr> results = {SizeExpr::value(getContext(), 0)};
   auto map = MapAttr::get(getContext(), index.rank(), 1, results, {}, {}, {});
   auto gather = GatherOp::create(builder, loc, index.value.getType(), counting.value,
                                  ValueRange{index.value}, map, IndexCheck::NonNegative);
-  gather->setAttr("frit.raises", builder.getStringAttr(raises));
+  gather.setRaises(raises);
   if (at) {
-    gather->setAttr("frit.dimension", builder.getI64IntegerAttr(*at));
+    gather.setDimension(*at);
   }
   return {gather, DType::I64};
 }

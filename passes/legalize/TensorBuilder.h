@@ -66,7 +66,7 @@ public:
   Tensor iota(SizeExpr expr, Sizes sizes);
   /// An i64 index, checked by a gather from 0, 1, 2, ..: an index outside of [0, extent) raises the
   /// error of operator `raises`, for dimension `dim` if it is given.
-  Tensor checkedIndex(Tensor index, SizeExpr extent, StringRef raises,
+  Tensor checkedIndex(Tensor index, SizeExpr extent, IndexError raises,
                       std::optional<int64_t> dim = std::nullopt);
   TypedAttr elementAttr(DType dtype, const Scalar &literal);
 

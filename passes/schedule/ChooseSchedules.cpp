@@ -1,13 +1,12 @@
 // Summarises every region for `listSchedules` and gives it the first schedule of the list, or the
 // one that the option `choices` asks for.
+#include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
 #include "passes/schedule/Schedule.h"
 #include "passes/schedule/ScheduleChoices.h"
-
-#include "kernel/RowsAndColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
@@ -207,7 +206,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       return signalPassFailure();
     }
     if (asked->areCounted()) {
-      graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
+      kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 
@@ -252,7 +251,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
         ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes), reducedRank,
                           isForGpu ? best.numbers.toAttr(context) : GpuNumbersAttr()));
     if (number > 0) {
-      region->setAttr(kAskedAttr, UnitAttr::get(context));
+      region.setPinned(true);
     }
     switch (best.kind) {
     case ScheduleKind::Pointwise:

@@ -1,7 +1,6 @@
 // Measures the program of a kernel, chooses its family and completes the numbers of its region.
 #include "passes/schedule/GpuSchedule.h"
 
-#include "ir/KernelLists.h"
 #include "kernel/KernelBudgets.h"
 #include "kernel/StagedAccesses.h"
 #include "kernel/VectorAccesses.h"
@@ -126,7 +125,7 @@ public:
     std::optional<unsigned> across = findTransposedDim(program);
     FamilyFacts facts;
     facts.reducesAcross = !program.getAcross().empty();
-    facts.isList = kernel->hasAttr(kListAttr);
+    facts.isList = kernel.getList().has_value();
     facts.transposes = across.has_value();
     facts.reduces = !program.getReduces().empty();
     facts.hasLane = lane.has_value();
@@ -175,7 +174,7 @@ private:
   }
 
   Attribute pointwise() {
-    bool isList = KernelOp(program.getKernel())->hasAttr(kListAttr);
+    bool isList = KernelOp(program.getKernel()).getList().has_value();
     int64_t threads = isList ? kThreads : powerOfTwo(numbers.getThreads(), kThreads, 32, 1024);
     if (program.getRank() == 0) {
       return GpuPointwiseAttr::get(context, std::nullopt, 1, threads, 1, 1, false);

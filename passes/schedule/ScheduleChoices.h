@@ -8,9 +8,6 @@
 /// first.
 namespace mlir::frit {
 
-/// Of a graph: how many candidates each region or kernel has, where somebody asked.
-inline constexpr llvm::StringLiteral kScheduleCandidatesAttr = "frit.schedule_candidates";
-
 class ScheduleChoices {
 public:
   /// An error at `place` where the text is no such list.

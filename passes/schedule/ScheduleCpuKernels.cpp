@@ -1,5 +1,6 @@
 // Kernels get their CPU schedules when they are outlined: a schedule depends on addresses, which
 // the flat program of a kernel knows, and equal regions are one kernel by then.
+#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 #include "passes/schedule/CpuSchedule.h"
 #include "passes/schedule/ScheduleChoices.h"
@@ -46,7 +47,7 @@ struct ScheduleCpuKernelsPass : frit::impl::ScheduleCpuKernelsPassBase<ScheduleC
     }
     if (asked->areCounted()) {
       for (auto graph : module.getOps<GraphOp>()) {
-        graph->setAttr(kScheduleCandidatesAttr, DenseI64ArrayAttr::get(&getContext(), candidates));
+        kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
       }
     }
   }

@@ -11,7 +11,7 @@ frit.kernel @bits(%x: tensor<8xi32>) -> tensor<8xi32> attributes {symbols = []} 
 
 // expected-error @below {{kernel 'long' takes 32768 bytes of parameters, a GPU allows 32760}}
 frit.kernel @long(%p: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
-    attributes {frit.list = 1024 : i64, frit.sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
+    attributes {list = 1024 : i64, sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
   %0 = arith.negf %p : tensor<?xf32, #frit.dims<[p0]>>
   frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
 }

@@ -178,8 +178,8 @@ frit.kernel @in_place(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #fri
 }
 frit.graph @g(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
     attributes {symbols = [#frit.symbol<"s0">],
-                frit.buffers = [{argument = 0 : i64, bytes = #frit.size<4 * s0>, class = "argument"}]} {
-  %0 = frit.launch @in_place [#frit.size<s0>](%x) {frit.buffers = [0], frit.writes = array<i64: 0>}
+                buffers = [#frit.buffer<argument 0, <4 * s0>>]} {
+  %0 = frit.launch @in_place [#frit.size<s0>](%x) {buffers = [0], writes = array<i64: 0>}
       : (tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
   frit.return %0 : tensor<?xf32, #frit.dims<[s0]>>
 }

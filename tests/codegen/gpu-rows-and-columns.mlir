@@ -47,6 +47,6 @@ frit.kernel @unknown(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> (tensor<?xf32
     attributes {schedule = #frit.schedule<row_reduction, <[p0, p1]>, reduced 1, <parts = 2>>,
                 symbols = [#frit.symbol<"p0", min = 0, max = 64>, #frit.symbol<"p1", min = 0, max = 64>]} {
   %r = frit.reduce <sum> %x dims [1] : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p0]>>
-  %c = frit.reduce <sum> %x dims [0] {frit.across} : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
+  %c = frit.reduce <sum> %x dims [0] {across} : tensor<?x?xf32, #frit.dims<[p0, p1]>> -> tensor<?xf32, #frit.dims<[p1]>>
   frit.yield %r, %c : tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p1]>>
 }

@@ -140,7 +140,7 @@ frit.kernel @one_way(%x: tensor<8x16xf32>) -> tensor<8xf32>
 frit.kernel @both(%x: !rows) -> (tensor<8xf32>, !columns)
     attributes {gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 4, threads = 32, block = 64, parts = 8>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
   %0 = frit.reduce <sum> %x dims [1] : !rows -> tensor<8xf32>
-  %1 = frit.reduce <sum> %x dims [0] {frit.across} : !rows -> !columns
+  %1 = frit.reduce <sum> %x dims [0] {across} : !rows -> !columns
   frit.yield %0, %1 : tensor<8xf32>, !columns
 }
 

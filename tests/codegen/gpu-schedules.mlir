@@ -276,7 +276,7 @@ frit.kernel @columns_otherwise(%x: tensor<1024x256xf32>) -> tensor<256xf32>
 frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
     attributes {gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 4, threads = 32, block = 64, parts = 100>, symbols = []} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
-  %1 = frit.reduce <sum> %x dims [0] {frit.across} : tensor<1024x256xf32> -> tensor<256xf32>
+  %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
 }
 // One row a block, whose second warp is exchanged with.
@@ -290,6 +290,6 @@ frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32
 frit.kernel @both_otherwise(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
     attributes {gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 2, threads = 64, block = 64, parts = 50, resident = 2>, symbols = []} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
-  %1 = frit.reduce <sum> %x dims [0] {frit.across} : tensor<1024x256xf32> -> tensor<256xf32>
+  %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
 }

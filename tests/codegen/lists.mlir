@@ -40,7 +40,7 @@
 // CLASSIC: .version 7.8
 // CLASSIC: .param .align 8 .b8 short_param_0[4096]
 frit.kernel @short(%p: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
-    attributes {frit.list = 128 : i64, frit.sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
+    attributes {list = 128 : i64, sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
   %0 = arith.negf %p : tensor<?xf32, #frit.dims<[p0]>>
   frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
 }

@@ -75,19 +75,19 @@ frit.graph @operands(%a: tensor<4xf32>) {
 
 // -----
 
-frit.kernel @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {frit.list = 2 : i64} { frit.yield %a : tensor<4xf32> }
+frit.kernel @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {list = 2 : i64} { frit.yield %a : tensor<4xf32> }
 frit.graph @items(%a: tensor<4xf32>) {
   // expected-error@+1 {{has 3 items for a kernel over lists of 2}}
-  %r:3 = frit.launch @k [] (%a, %a, %a) {frit.items = 3 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %r:3 = frit.launch @k [] (%a, %a, %a) {items = 3 : i64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   frit.return
 }
 
 // -----
 
-frit.kernel @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {frit.list = 2 : i64} { frit.yield %a : tensor<4xf32> }
+frit.kernel @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {list = 2 : i64} { frit.yield %a : tensor<4xf32> }
 frit.graph @shares(%a: tensor<4xf32>) {
   // expected-error@+1 {{passes 1 operands for 2 results to a kernel of 1 and 1}}
-  %r:2 = frit.launch @k [] (%a) {frit.items = 2 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %r:2 = frit.launch @k [] (%a) {items = 2 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   frit.return
 }
 

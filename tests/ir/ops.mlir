@@ -4,16 +4,22 @@
 
 // CHECK-LABEL: frit.graph @attributes
 // CHECK-SAME: attributes {symbols = [#frit.symbol<"s0", min = 2, max = 64, hint = 17, divisor = 2>, #frit.symbol<"u0", min = 0, unbacked>]}
-// CHECK: dtypes = [#frit.dtype<u8>, #frit.dtype<bf16>, #frit.dtype<f8e4m3fn>, #frit.dtype<bool>]
+// CHECK: buffers = [#frit.buffer<temporary, <4 * s0>>, #frit.buffer<argument 1, <128>>]
+// CHECK-SAME: dtypes = [#frit.dtype<u8>, #frit.dtype<bf16>, #frit.dtype<f8e4m3fn>, #frit.dtype<bool>]
+// CHECK-SAME: errors = [#frit.index_error<embedding>, #frit.index_error<index_select>]
 // CHECK-SAME: layouts = [#frit.layout<[s0, 1]>, #frit.layout<[4, 1], offset s0 * s0 + 3>]
 // CHECK-SAME: literals = [#frit.torch<"device", 0, "cuda:0">, #frit.torch<"memory_format", 2, "channels_last">]
 // CHECK-SAME: maps = [#frit.map<(d0, d1) -> (d1, d0)>, #frit.map<(d0) -> (d0 - 2) where [d0 - 2 in 0 to s0]>, #frit.map<(d0, d1)[v0] -> (v0, d1)>, #frit.map<() -> ()>]
 // CHECK-SAME: schedule = #frit.schedule<row_reduction, <[s0, 1024]>, reduced 1, <threads = 128>>
 // CHECK-SAME: sizes = [#frit.size<0>, #frit.size<-1>, #frit.size<2 * s0 * u0 - 7>, #frit.size<8 * floordiv(s0 + 7, 8)>, #frit.size<s0 - 4 * floordiv(s0, 4)>, #frit.size<max(s0, u0) + min(s0, u0)>]
 // CHECK-SAME: storage = [#frit.storage<fresh, 3>, #frit.storage<argument, 0>, #frit.storage<view_of_argument, 1>]
+// CHECK-SAME: symbols = [#frit.size_symbol<d0>, #frit.size_symbol<s0>]
 frit.graph @attributes() attributes {symbols = [
     #frit.symbol<"s0", min = 2, max = 64, hint = 17, divisor = 2>, #frit.symbol<"u0", min = 0, unbacked>]} {
   "frit.return"() {
+    buffers = [#frit.buffer<temporary, <s0 * 4>>, #frit.buffer<argument 1, <128>>],
+    errors = [#frit.index_error<embedding>, #frit.index_error<index_select>],
+    symbols = [#frit.size_symbol<d0>, #frit.size_symbol<s0>],
     sizes = [#frit.size<0>, #frit.size<-1>, #frit.size<u0 * 2 * s0 - 7>, #frit.size<floordiv(s0 + 7, 8) * 8>,
              #frit.size<mod(s0, 4)>, #frit.size<min(u0, s0) + max(u0, s0)>],
     dtypes = [#frit.dtype<u8>, #frit.dtype<bf16>, #frit.dtype<f8e4m3fn>, #frit.dtype<bool>],
@@ -112,13 +118,13 @@ frit.kernel @kernel(%a: tensor<?xf32, #frit.dims<[p0]>> {frit.layout = #frit.lay
 }
 
 // CHECK-LABEL: frit.graph @padded
-// CHECK-SAME: frit.variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
+// CHECK-SAME: variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
 // CHECK-SAME: symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">
 frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32, #frit.dims<[s1, 4]>>)
     -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
     attributes {symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>,
                            #frit.symbol<"b0", min = 2, bucket_of = "s0">, #frit.symbol<"s1", min = 2>],
-      frit.variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
+      variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]} {
   // CHECK: frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
   frit.guard <equal, sizes [s0, s1], origin "aten.add.Tensor (model.py:7)">
   // CHECK: frit.guard <range, sizes [s0, 2, 60], origin "mark_dynamic">

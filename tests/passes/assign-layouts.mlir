@@ -97,7 +97,7 @@ frit.graph @storage_classes(%x: !t) -> (!t {frit.storage = #frit.storage<argumen
 // CHECK-NEXT: frit.yield
 // CHECK: frit.aten "my.scale.default"(%[[C]])
 // CHECK: frit.aten "my.scale.default"(%arg1)
-// CHECK: frit.store %{{.*}} into %arg1 {frit.in_place
+// CHECK: frit.store %{{.*}} into %arg1 {in_place
 // CHECK: frit.return
 frit.graph @mutated(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %e = frit.region(%x) : (tensor<4xf32>) -> tensor<4xf32> {

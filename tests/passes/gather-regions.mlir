@@ -6,18 +6,18 @@
 // CHECK-LABEL: frit.graph @lists
 // CHECK-NEXT: frit.region(%arg2)
 // CHECK: math.exp
-// CHECK: %[[A:.*]] = frit.region(%arg0, %arg3) {frit.group = 0
-// CHECK: %[[B:.*]] = frit.region(%arg1, %arg4) {frit.group = 0
-// CHECK: %[[C:.*]] = frit.region(%arg2, %arg3) {frit.group = 0
+// CHECK: %[[A:.*]] = frit.region(%arg0, %arg3) {group = 0
+// CHECK: %[[B:.*]] = frit.region(%arg1, %arg4) {group = 0
+// CHECK: %[[C:.*]] = frit.region(%arg2, %arg3) {group = 0
 // CHECK: frit.region(%[[A]]) {frit.layouts
 // CHECK: math.sin
 // LAUNCH: frit.kernel @[[$EXP:frit_exp_[0-9a-f]+]](
 // LAUNCH: frit.kernel @[[$LIST:frit_foreach_mul_[0-9a-f]+]](%arg0: tensor<?xf32, #frit.dims<[p0]>>, %arg1: tensor<f32>) -> tensor<?xf32, #frit.dims<[p0]>>
-// LAUNCH-SAME: frit.list = 3 : i64, frit.sweeps = 1 : i64
+// LAUNCH-SAME: list = 3 : i64, sweeps = 1 : i64
 // LAUNCH-LABEL: frit.graph @lists
 // LAUNCH: frit.launch @[[$EXP]]
 // LAUNCH-NEXT: frit.launch @[[$LIST]] [#frit.size<32>, #frit.size<s0>, #frit.size<32>](%arg0, %arg3, %arg1, %arg4, %arg2, %arg3)
-// LAUNCH-SAME: frit.buffers = [1, 2, 3], frit.items = 3 : i64, frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[1]>, #frit.layout<[8, 1]>]
+// LAUNCH-SAME: buffers = [1, 2, 3], items = 3 : i64, frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[1]>, #frit.layout<[8, 1]>]
 // LAUNCH-NEXT: frit.launch @frit_sin
 !a = tensor<4x8xf32>
 !b = tensor<?xf32, #frit.dims<[s0]>>
@@ -57,9 +57,9 @@ frit.graph @lists(%x: !a, %y: !b, %z: !a, %c: tensor<f32>, %d: tensor<f32>) -> (
 
 // Counters of steps, a number each: a launch for all, and nothing to run over.
 // CHECK-LABEL: frit.graph @counters
-// CHECK-COUNT-2: frit.group = 0
+// CHECK-COUNT-2: group = 0
 // LAUNCH: frit.kernel @frit_foreach_add_{{.*}}(%arg0: tensor<f32>) -> tensor<f32>
-// LAUNCH: frit.launch @frit_foreach_add_{{.*}} [](%arg0, %arg1) {{.*}}frit.items = 2
+// LAUNCH: frit.launch @frit_foreach_add_{{.*}} [](%arg0, %arg1) {{.*}}items = 2
 !s = tensor<f32>
 frit.graph @counters(%x: !s, %y: !s) {
   %0 = frit.region(%x) {frit.layouts = [#frit.layout<[]>]} : (!s) -> !s {
@@ -81,7 +81,7 @@ frit.graph @counters(%x: !s, %y: !s) {
 
 // Not gathered: one that reads the other; one behind an operator call; one that reads out of order; one whose temporary would be kept.
 // CHECK-LABEL: frit.graph @apart
-// CHECK-NOT: frit.group
+// CHECK-NOT: group =
 !t = tensor<4x8xf32>
 !l = tensor<64x1024xf32>
 frit.graph @apart(%x: !t, %y: !t, %z: !t {frit.layout = #frit.layout<[1, 4]>}, %l: !l, %m: !l) -> (!t, !t, !t, !t, !t) {
@@ -125,9 +125,9 @@ frit.graph @apart(%x: !t, %y: !t, %z: !t {frit.layout = #frit.layout<[1, 4]>}, %
 // CHECK-LABEL: frit.graph @at_once
 // LAUNCH-LABEL: frit.graph @at_once
 // LAUNCH: frit.launch @frit_foreach_sub_{{.*}}(%arg0, %arg1, %arg1, %arg2)
-// LAUNCH-SAME: frit.buffers = [1, 0]
+// LAUNCH-SAME: buffers = [1, 0]
 // LAUNCH: frit.store {{.*}} into %arg1 :
-// LAUNCH: frit.store {{.*}} into %arg2 {frit.in_place}
+// LAUNCH: frit.store {{.*}} into %arg2 {in_place}
 !w = tensor<4x8xf32>
 frit.graph @at_once(%x: !w, %y: !w, %z: !w) {
   %0 = frit.region(%x, %y) {frit.layouts = [#frit.layout<[8, 1]>]} : (!w, !w) -> !w {
@@ -149,10 +149,10 @@ frit.graph @at_once(%x: !w, %y: !w, %z: !w) {
 
 // A temporary that ends in the launch is taken over by its reader alone; one that two members read by none.
 // LAUNCH-LABEL: frit.graph @taken_over
-// LAUNCH-SAME: frit.buffers = [{bytes = #frit.size<128>, class = "temporary"}, {bytes = #frit.size<128>, class = "temporary"}
-// LAUNCH: frit.launch @frit_exp_{{.*}}frit.buffers = [0]
-// LAUNCH: frit.launch @frit_sin_{{.*}}frit.buffers = [1]
-// LAUNCH: frit.launch @frit_foreach_cos_{{.*}}frit.buffers = [1, 2, 3]
+// LAUNCH-SAME: buffers = [#frit.buffer<temporary, <128>>, #frit.buffer<temporary, <128>>
+// LAUNCH: frit.launch @frit_exp_{{.*}}buffers = [0]
+// LAUNCH: frit.launch @frit_sin_{{.*}}buffers = [1]
+// LAUNCH: frit.launch @frit_foreach_cos_{{.*}}buffers = [1, 2, 3]
 !v = tensor<4x8xf32>
 frit.graph @taken_over(%x: !v) -> !v {
   %0 = frit.region(%x) {frit.layouts = [#frit.layout<[8, 1]>]} : (!v) -> !v {
@@ -193,7 +193,7 @@ frit.graph @taken_over(%x: !v) -> !v {
 
 // Random bits follow from an element's place in its tensor, which a kernel over a list does not know.
 // CHECK-LABEL: frit.graph @random
-// CHECK-NOT: frit.group
+// CHECK-NOT: group =
 // CHECK: frit.return
 !v = tensor<4x8xi32>
 frit.graph @random(%s: tensor<i64>) -> (!v, !v) {

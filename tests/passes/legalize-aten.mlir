@@ -69,9 +69,9 @@ frit.graph @slice_from_the_end(%a: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<2x
 
 // A gather says which operator's error an index out of range is.
 // CHECK-LABEL: frit.graph @errors_of_indexing
-// CHECK:         frit.gather {{.*}} check <non_negative> {frit.raises = "gather"}
-// CHECK:         frit.gather {{.*}} check <non_negative> {frit.raises = "embedding"}
-// CHECK:         frit.gather {{.*}} check <non_negative> {frit.raises = "index_select"}
+// CHECK:         frit.gather {{.*}} check <non_negative> {raises = #frit.index_error<gather>}
+// CHECK:         frit.gather {{.*}} check <non_negative> {raises = #frit.index_error<embedding>}
+// CHECK:         frit.gather {{.*}} check <non_negative> {raises = #frit.index_error<index_select>}
 frit.graph @errors_of_indexing(%a: tensor<4x5xf32>, %i: tensor<3xi64>, %j: tensor<2x5xi64>) -> (tensor<2x5xf32>, tensor<3x5xf32>, tensor<4x3xf32>) {
   %0 = frit.aten "aten.gather.default"(%a, %j) [#frit.operand<0>, 0, #frit.operand<1>, false] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x5xf32>, tensor<2x5xi64>) -> tensor<2x5xf32>
   %1 = frit.aten "aten.embedding.default"(%a, %i) [#frit.operand<0>, #frit.operand<1>, -1, false, false] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4x5xf32>, tensor<3xi64>) -> tensor<3x5xf32>

@@ -9,7 +9,7 @@
 // CHECK-SAME:    frit.padding = [{op = "aten.mm.default", padded = "8 x 8 x 8 * floordiv(s0 + 7, 8)", sizes = "6 x 8 x s0", waste = {{.*}}, why = "multiples"}]
 // CHECK-DAG:     %[[A:.+]] = frit.pad %arg0 fill 0.000000e+00 : f32 : {{.*}} -> tensor<?x8xf32, #frit.dims<[8 * floordiv(s0 + 7, 8), 8]>>
 // CHECK-DAG:     %[[B:.+]] = frit.pad %arg1 fill 0.000000e+00 : f32 : tensor<6x8xf32> -> tensor<8x8xf32>
-// CHECK:         %[[R:.+]] = frit.aten "aten.mm.default"(%[[A]], %[[B]]) {{.*}}frit.padded
+// CHECK:         %[[R:.+]] = frit.aten "aten.mm.default"(%[[A]], %[[B]]) {{.*}}padded
 // CHECK:         %[[U:.+]] = frit.unpad %[[R]]
 // CHECK:         frit.return %[[U]]
 // LOW-LABEL: frit.graph @product

@@ -1,7 +1,7 @@
 // Column regions become part of row regions that sweep the same rows.
 // RUN: frit-opt --split-input-file --frit-choose-schedules=target=gpu --frit-merge-columns %s | FileCheck %s
 // RUN: frit-opt --split-input-file --pass-pipeline='builtin.module(frit.graph(frit-choose-schedules{target=gpu arch=90},frit-merge-columns{arch=90}))' %s | FileCheck %s --check-prefix=NEW
-// RUN: frit-opt --split-input-file --pass-pipeline='builtin.module(frit.graph(frit-choose-schedules{target=gpu choices=0=1},frit-merge-columns))' %s | FileCheck %s --check-prefix=ASKED --implicit-check-not=frit.across --implicit-check-not=frit.asked
+// RUN: frit-opt --split-input-file --pass-pipeline='builtin.module(frit.graph(frit-choose-schedules{target=gpu choices=0=1},frit-merge-columns))' %s | FileCheck %s --check-prefix=ASKED --implicit-check-not={across} --implicit-check-not=pinned
 // RUN: not frit-opt --split-input-file --pass-pipeline='builtin.module(frit.graph(frit-choose-schedules{target=gpu},frit-merge-columns{arch=70}))' %s 2>&1 | FileCheck %s --check-prefix=ARCH
 // ASKED: frit.graph @both
 // ARCH: error: unknown architecture 70: expected 80, 90 or 100
@@ -10,7 +10,7 @@
 // CHECK-LABEL: frit.graph @both
 // CHECK: %[[R:.*]]:2 = frit.region(%{{.*}}, %{{.*}}) {{.*}}#frit.schedule<row_reduction, <[32768, 4096]>, reduced 1, <threads = 256, rows = 1, vector = 8, resident = 2, parts = 216>>
 // CHECK: frit.reduce <sum> %{{.*}} dims [1] :
-// CHECK: frit.reduce <sum> %{{.*}} dims [0] {frit.across} :
+// CHECK: frit.reduce <sum> %{{.*}} dims [0] {across} :
 // CHECK-NOT: frit.region
 // CHECK: frit.return %[[R]]#0, %[[R]]#1
 // NEW-LABEL: frit.graph @both
@@ -45,7 +45,7 @@ frit.graph @both (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (
 // CHECK: frit.region(%{{.*}}, %{{.*}}) {
 // CHECK: %[[DX:.*]] = arith.truncf
 // CHECK: arith.extf %[[DX]]
-// CHECK: {frit.across}
+// CHECK: {across}
 // CHECK-NOT: frit.region
 frit.graph @of_the_result (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (tensor<32768x4096xbf16>, tensor<4096xf32>) {
   %dx = frit.region(%g, %x) : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<32768x4096xbf16> {
@@ -75,7 +75,7 @@ frit.graph @of_the_result (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf
 // It is not, where the columns are read across: square tensors are no better.
 // CHECK-LABEL: frit.graph @turned
 // CHECK: frit.region
-// CHECK-NOT: frit.across
+// CHECK-NOT: {across}
 // CHECK: frit.region
 frit.graph @turned(%g: tensor<4096x4096xf32>, %x: tensor<4096x4096xf32>) -> (tensor<4096x4096xf32>, tensor<4096xf32>) {
   %dx = frit.region(%g, %x) : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
@@ -102,7 +102,7 @@ frit.graph @turned(%g: tensor<4096x4096xf32>, %x: tensor<4096x4096xf32>) -> (ten
 // The order in the graph does not matter.
 // CHECK-LABEL: frit.graph @columns_first
 // CHECK: frit.reduce <sum> %{{.*}} dims [1] :
-// CHECK: frit.reduce <sum> %{{.*}} dims [0] {frit.across} :
+// CHECK: frit.reduce <sum> %{{.*}} dims [0] {across} :
 // CHECK-NOT: frit.region
 frit.graph @columns_first (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (tensor<32768x4096xbf16>, tensor<4096xf32>) {
   %dw = frit.region(%g, %x) : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<4096xf32> {
@@ -133,7 +133,7 @@ frit.graph @columns_first (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf
 // CHECK-LABEL: frit.graph @dynamic
 // CHECK: #frit.schedule<row_reduction, <[s0, 768]>, reduced 1, <threads = 32, rows = 8, vector = 8, resident = 2, parts = 216>>
 // CHECK: frit.reduce <sum> %{{.*}} dims [1] :
-// CHECK: frit.reduce <sum> %{{.*}} dims [0] {frit.across} :
+// CHECK: frit.reduce <sum> %{{.*}} dims [0] {across} :
 // CHECK-NOT: frit.region
 frit.graph @dynamic(%g: tensor<?x768xbf16, #frit.dims<[s0, 768]>>, %x: tensor<?x768xbf16, #frit.dims<[s0, 768]>>) -> (tensor<?x768xbf16, #frit.dims<[s0, 768]>>, tensor<768xf32>) attributes {symbols = [#frit.symbol<"s0", min = 2, hint = 32768>]} {
   %dx = frit.region(%g, %x) : (tensor<?x768xbf16, #frit.dims<[s0, 768]>>, tensor<?x768xbf16, #frit.dims<[s0, 768]>>) -> tensor<?x768xbf16, #frit.dims<[s0, 768]>> {
@@ -163,7 +163,7 @@ frit.graph @dynamic(%g: tensor<?x768xbf16, #frit.dims<[s0, 768]>>, %x: tensor<?x
 // Too few rows: what the blocks leave would be a good part of it.
 // CHECK-LABEL: frit.graph @few
 // CHECK: frit.region
-// CHECK-NOT: frit.across
+// CHECK-NOT: {across}
 // CHECK: frit.region
 frit.graph @few (%g: tensor<256x4096xbf16>, %x: tensor<256x4096xbf16>) -> (tensor<256x4096xbf16>, tensor<4096xf32>) {
   %dx = frit.region(%g, %x) : (tensor<256x4096xbf16>, tensor<256x4096xbf16>) -> tensor<256x4096xbf16> {
@@ -193,7 +193,7 @@ frit.graph @few (%g: tensor<256x4096xbf16>, %x: tensor<256x4096xbf16>) -> (tenso
 // Rows too long for registers.
 // CHECK-LABEL: frit.graph @long
 // CHECK: frit.region
-// CHECK-NOT: frit.across
+// CHECK-NOT: {across}
 // CHECK: frit.region
 frit.graph @long (%g: tensor<32768x32768xbf16>, %x: tensor<32768x32768xbf16>) -> (tensor<32768x32768xbf16>, tensor<32768xf32>) {
   %dx = frit.region(%g, %x) : (tensor<32768x32768xbf16>, tensor<32768x32768xbf16>) -> tensor<32768x32768xbf16> {
@@ -223,7 +223,7 @@ frit.graph @long (%g: tensor<32768x32768xbf16>, %x: tensor<32768x32768xbf16>) ->
 // Positions are not summed up by parts.
 // CHECK-LABEL: frit.graph @positions
 // CHECK: frit.region
-// CHECK-NOT: frit.across
+// CHECK-NOT: {across}
 // CHECK: frit.region
 frit.graph @positions (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (tensor<32768x4096xbf16>, tensor<4096xi64>) {
   %dx = frit.region(%g, %x) : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<32768x4096xbf16> {
@@ -253,7 +253,7 @@ frit.graph @positions (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>)
 // The columns wait for a call that reads the rows' result, so neither can move.
 // CHECK-LABEL: frit.graph @needed_between
 // CHECK: frit.region
-// CHECK-NOT: frit.across
+// CHECK-NOT: {across}
 // CHECK: frit.region
 frit.graph @needed_between (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (tensor<32768x4096xbf16>, tensor<4096xf32>) {
   %dx = frit.region(%g, %x) : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<32768x4096xbf16> {

@@ -10,7 +10,7 @@
 
 // A kernel is made for all sizes, and told which it will see.
 // OUTLINED-LABEL: frit.kernel
-// OUTLINED-SAME:    frit.ranges = [#frit.assume<range, sizes [p0, 9, 16], origin "bucket">]
+// OUTLINED-SAME:    ranges = [#frit.assume<range, sizes [p0, 9, 16], origin "bucket">]
 // OUTLINED-SAME:    symbols = [#frit.symbol<"p0", min = 2, divisor = 2>]
 frit.graph @sizes(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?xf32, #frit.dims<[s2]>>) -> tensor<4xf32>
     attributes {symbols = [#frit.symbol<"s0", min = 2, hint = 100, divisor = 2, buckets = [16]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">,

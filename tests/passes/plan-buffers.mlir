@@ -3,12 +3,12 @@
 // The chain needs two temporaries: the third region takes over the first's. A
 // region that reads its operand only where it writes runs in place.
 // CHECK-LABEL: @reuse
-// CHECK-SAME: frit.buffers = [{bytes = #frit.size<32 * s0>, class = "temporary"}, {bytes = #frit.size<32 * s0>, class = "temporary"}, {bytes = #frit.size<32 * s0>, class = "output"}]
-// CHECK: frit.region(%arg0) {frit.buffers = [0]
-// CHECK: frit.region({{.*}}) {frit.buffers = [1]
-// CHECK: frit.region({{.*}}) {frit.buffers = [0]
-// CHECK: frit.region({{.*}}) {frit.buffers = [0]
-// CHECK: frit.region({{.*}}) {frit.buffers = [2]
+// CHECK-SAME: buffers = [#frit.buffer<temporary, <32 * s0>>, #frit.buffer<temporary, <32 * s0>>, #frit.buffer<output, <32 * s0>>]
+// CHECK: frit.region(%arg0) {buffers = [0]
+// CHECK: frit.region({{.*}}) {buffers = [1]
+// CHECK: frit.region({{.*}}) {buffers = [0]
+// CHECK: frit.region({{.*}}) {buffers = [0]
+// CHECK: frit.region({{.*}}) {buffers = [2]
 !t = tensor<?x8xf32, #frit.dims<[s0, 8]>>
 !u = tensor<8x?xf32, #frit.dims<[8, s0]>>
 frit.graph @reuse(%x: !t) -> !t attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
@@ -45,9 +45,9 @@ frit.graph @reuse(%x: !t) -> !t attributes {symbols = [#frit.symbol<"s0", min = 
 // A mutated argument is written in place when every read of it is at the place
 // that is written.
 // CHECK-LABEL: @store_in_place
-// CHECK-SAME: frit.buffers = [{argument = 0 : i64, bytes = #frit.size<128>, class = "argument"}]
-// CHECK: frit.region(%arg0, %arg1) {frit.buffers = [0], frit.layouts = [#frit.layout<[8, 1]>], frit.writes = array<i64: 0>}
-// CHECK: frit.store %{{.*}} into %arg0 {frit.in_place}
+// CHECK-SAME: buffers = [#frit.buffer<argument 0, <128>>]
+// CHECK: frit.region(%arg0, %arg1) {buffers = [0], frit.layouts = [#frit.layout<[8, 1]>], writes = array<i64: 0>}
+// CHECK: frit.store %{{.*}} into %arg0 {in_place}
 !t = tensor<4x8xf32>
 frit.graph @store_in_place(%p: !t, %g: !t) {
   %n = frit.region(%p, %g) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t, !t) -> !t {
@@ -99,9 +99,9 @@ frit.graph @no_store_in_place_later_reader(%p: !t) -> !t {
 // The first result may be written over the operand that only it reads; the
 // second region's first result may not: its second is computed from it later.
 // CHECK-LABEL: @several_results_in_place
-// CHECK: frit.region(%arg0, %arg1) {frit.buffers = [0, 1]
-// CHECK: frit.region({{.*}}) {frit.buffers = [0, 1]
-// CHECK: frit.region({{.*}}) {frit.buffers = [2, 0]
+// CHECK: frit.region(%arg0, %arg1) {buffers = [0, 1]
+// CHECK: frit.region({{.*}}) {buffers = [0, 1]
+// CHECK: frit.region({{.*}}) {buffers = [2, 0]
 !t = tensor<4x8xf32>
 frit.graph @several_results_in_place(%x: !t, %y: !t) -> !t {
   %a:2 = frit.region(%x, %y) {frit.layouts = [#frit.layout<[8, 1]>, #frit.layout<[8, 1]>]} : (!t, !t) -> (!t, !t) {
@@ -136,9 +136,9 @@ frit.graph @several_results_in_place(%x: !t, %y: !t) -> !t {
 // Rows are whole before they are written: a softmax runs in place. A sum that is
 // also a result keeps its operand from being overwritten.
 // CHECK-LABEL: @rows_in_place
-// CHECK: frit.region(%arg0) {frit.buffers = [0]
-// CHECK: frit.region({{.*}}) {frit.buffers = [0]
-// CHECK: frit.region({{.*}}) {frit.buffers = [1, 2]
+// CHECK: frit.region(%arg0) {buffers = [0]
+// CHECK: frit.region({{.*}}) {buffers = [0]
+// CHECK: frit.region({{.*}}) {buffers = [1, 2]
 !t = tensor<4x8xf32>
 !r = tensor<4xf32>
 frit.graph @rows_in_place(%x: !t) -> !r {

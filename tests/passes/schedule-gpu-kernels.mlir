@@ -133,6 +133,6 @@ frit.kernel @softmax_of_columns(%x: tensor<512x256xf32>) -> tensor<512x256xf32>
 frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
     attributes {schedule = #frit.schedule<row_reduction, <[1024, 256]>, reduced 1, <threads = 32, rows = 2, vector = 4, parts = 100>>, symbols = []} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
-  %1 = frit.reduce <sum> %x dims [0] {frit.across} : tensor<1024x256xf32> -> tensor<256xf32>
+  %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
 }

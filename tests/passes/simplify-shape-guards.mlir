@@ -41,12 +41,12 @@ frit.graph @guards(%x: tensor<?xf32, #frit.dims<[s0]>>, %y: tensor<?xf32, #frit.
 // The first variant loses what always holds, the second cannot be reached behind it, the third never runs; the next
 // region's always runs and so is no variant.
 // CHECK-LABEL: frit.graph @variants
-// CHECK: frit.region(%arg0) {frit.variants = [#frit.variant<[<divisor, sizes [s0, 8], origin "b">]>],
+// CHECK: frit.region(%arg0) {variants = [#frit.variant<[<divisor, sizes [s0, 8], origin "b">]>],
 // CHECK-SAME: schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>}
 // CHECK: frit.region(%arg0) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>}
 frit.graph @variants(%x: tensor<?xf32, #frit.dims<[s0]>>) -> (tensor<?xf32, #frit.dims<[s0]>>, tensor<?xf32, #frit.dims<[s0]>>) attributes {
     symbols = [#frit.symbol<"s0", min = 2, max = 60>]} {
-  %0 = frit.region(%x) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>, frit.variants = [
+  %0 = frit.region(%x) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>, variants = [
       #frit.variant<[<index32, sizes [s0], origin "a">, <divisor, sizes [s0, 8], origin "b">]>,
       #frit.variant<[<divisor, sizes [s0, 16], origin "c">]>,
       #frit.variant<[<range, sizes [s0, 70, 80], origin "d">]>]}
@@ -55,7 +55,7 @@ frit.graph @variants(%x: tensor<?xf32, #frit.dims<[s0]>>) -> (tensor<?xf32, #fri
     %e = math.exp %a : tensor<?xf32, #frit.dims<[s0]>>
     frit.yield %e : tensor<?xf32, #frit.dims<[s0]>>
   }
-  %1 = frit.region(%x) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>, frit.variants = [
+  %1 = frit.region(%x) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>, variants = [
       #frit.variant<[<index32, sizes [s0], origin "a">]>]}
       : (tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>> {
   ^bb0(%a: tensor<?xf32, #frit.dims<[s0]>>):

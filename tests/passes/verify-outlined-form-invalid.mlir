@@ -41,9 +41,9 @@ frit.graph @no_buffer(%x: tensor<8xf32>) -> tensor<8xf32> {
 frit.kernel @k(%a: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []} {
   frit.yield %a : tensor<8xf32>
 }
-frit.graph @unknown_buffer(%x: tensor<8xf32>) -> tensor<8xf32> attributes {frit.buffers = []} {
+frit.graph @unknown_buffer(%x: tensor<8xf32>) -> tensor<8xf32> attributes {buffers = []} {
   // expected-error @below {{writes buffer 3 of 0}}
-  %0 = frit.launch @k [](%x) {frit.buffers = [3], frit.layouts = [#frit.layout<[1]>]} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = frit.launch @k [](%x) {buffers = [3], frit.layouts = [#frit.layout<[1]>]} : (tensor<8xf32>) -> tensor<8xf32>
   frit.return %0 : tensor<8xf32>
 }
 

@@ -5,6 +5,7 @@
 // neighbouring lanes would take more registers.
 
 #include "codegen/gpu/emit/GpuFunction.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -29,8 +30,7 @@ bool mlir::frit::allowsApproximateMath(KernelOp kernel) {
   }
   // The attribute `frit.ieee` requests eager's numerics.
   auto forbids = [](Operation *op) {
-    return op->hasAttr("frit.ieee") || hasSteps(op) ? WalkResult::interrupt()
-                                                    : WalkResult::advance();
+    return kIeeeAttr.isOn(op) || hasSteps(op) ? WalkResult::interrupt() : WalkResult::advance();
   };
   return any && !kernel->walk(forbids).wasInterrupted();
 }

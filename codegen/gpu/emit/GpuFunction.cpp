@@ -2,6 +2,7 @@
 
 #include "codegen/gpu/emit/GpuFunction.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 #include "ir/Planted.h"
 
@@ -60,8 +61,7 @@ bool mlir::frit::fitsIn32Bits(const KernelProgram &program) {
       // An index that was read from memory may have any value in its range, so its address is
       // bounded by the span from the first to the last element of the tensor. That span also bounds
       // addresses with quotients.
-      bool spans = false;
-      node.expr.forEachSymbol([&](StringRef name) { spans |= name.starts_with("v"); });
+      bool spans = node.expr.anySymbol([](SizeSymbolAttr symbol) { return symbol.isValue(); });
       bool divides = false;
       forEachQuotient(node.expr, [&](SizeExpr, SizeExpr, SizeExpr) { divides = true; });
       auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[node.argument]);
@@ -123,8 +123,8 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
                       builder.getDenseI32ArrayAttr({static_cast<int32_t>(cluster), 1, 1}));
   }
   if (options.listItems) {
-    function->setAttr(
-        kTableAttr, builder.getI64IntegerAttr(static_cast<int64_t>(options.listItems * itemBytes)));
+    kTableAttr.set(function,
+                   builder.getI64IntegerAttr(static_cast<int64_t>(options.listItems * itemBytes)));
   }
   for (unsigned i = 0; i < (options.listItems ? 0 : pointers.size()); ++i) {
     function.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
@@ -133,7 +133,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
     }
   }
   if (options.hasWorkspace) {
-    function.setArgAttr(inputs.size() - 1, "frit.workspace", builder.getUnitAttr());
+    kArgumentWorkspaceAttr.mark(function, inputs.size() - 1);
   }
 
   builder.setInsertionPointToStart(&function.getBody().front());

@@ -2,6 +2,7 @@
 
 #include "codegen/Codegen.h"
 #include "codegen/Emitter.h"
+#include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -20,10 +21,6 @@
 /// item by the first block number of each item and advances the item's pointers to its chunk. The
 /// rest of the code is a kernel over one chunk, with 32-bit indices.
 namespace mlir::frit {
-
-/// Marks an entry that contains both a path with vector accesses and one without, selected by sizes
-/// at run time.
-inline constexpr llvm::StringLiteral kSizePathsAttr = "frit.size_paths";
 
 class GpuFunction : public EmitterTarget {
 public:
@@ -72,7 +69,7 @@ public:
   /// checks it.
   void assumeAligned(unsigned number, bool isResult, unsigned bytes);
   /// Marks the entry with kSizePathsAttr.
-  void noteSizePaths() { function->setAttr(kSizePathsAttr, builder.getUnitAttr()); }
+  void noteSizePaths() { kSizePathsAttr.mark(function); }
 
   /// Runs `body` where `condition` (null: always) holds.
   void when(Value condition, llvm::function_ref<void()> body);

@@ -5,9 +5,7 @@ using namespace mlir::frit;
 
 /// Whether an expression has the same value at every point of the domain.
 static bool isInvariant(SizeExpr expr) {
-  bool found = false;
-  expr.forEachSymbol([&](StringRef name) { found |= name[0] == 'd' || name[0] == 'v'; });
-  return !found;
+  return !expr.anySymbol([](SizeSymbolAttr symbol) { return !symbol.isUniform(); });
 }
 
 Odometer::Odometer(GpuFunction &function, ArrayRef<Digit> digits)
@@ -26,15 +24,10 @@ void Odometer::addCounter(SizeExpr quotient, SizeExpr left, SizeExpr divisor) {
   // Whether an expression contains neither the dims of the digits nor an index that was read from
   // memory.
   auto isOutside = [&](SizeExpr rest) {
-    bool outside = true;
-    rest.forEachSymbol([&](StringRef name) {
-      unsigned position;
-      bool isDim = name[0] == 'd' && !name.drop_front().getAsInteger(10, position);
-      outside &= name[0] != 'v' && !(isDim && llvm::any_of(digits, [&](const Digit &digit) {
-                                       return digit.dim == position;
-                                     }));
+    return !rest.anySymbol([&](SizeSymbolAttr symbol) {
+      return symbol.isValue() ||
+             llvm::any_of(digits, [&](const Digit &digit) { return symbol.isDim(digit.dim); });
     });
-    return outside;
   };
   if (isOutside(left)) {
     if (!isInvariant(left)) {

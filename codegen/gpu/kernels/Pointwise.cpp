@@ -203,13 +203,13 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
 void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
                                   GpuPointwiseAttr as, KernelDesc &desc) {
   KernelOp kernel = program.getKernel();
-  auto items = static_cast<uint32_t>(getListAttr(kernel, kListAttr).value_or(0)),
+  auto items = static_cast<uint32_t>(kernel.getList().value_or(0)),
        threads = static_cast<uint32_t>(as.getThreads());
   std::optional<ChunkSpace> space;
   GpuFunction::Options options{.threads = threads, .listItems = items};
   if (as.getLane()) {
     space.emplace(program, 0, program.getRank(), *as.getLane(), as.getWidth());
-    options.listChunk = getListAttr(kernel, kSweepsAttr).value_or(1) * threads * space->getWidth();
+    options.listChunk = kernel.getSweeps().value_or(1) * threads * space->getWidth();
   }
   GpuFunction function(module, desc.name, program, options);
   SizeExpr one = SizeExpr::constant(program.getContext(), 1);

@@ -5,6 +5,7 @@
 
 #include "codegen/gpu/ptx/LowerToNvvm.h"
 
+#include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -53,7 +54,7 @@ static void trapOnFailure(gpu::GPUModuleOp module) {
 /// attribute.
 static void passTablesByValue(gpu::GPUModuleOp module) {
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-    auto bytes = cast_or_null<IntegerAttr>(function->removeAttr(frit::kTableAttr));
+    IntegerAttr bytes = frit::kTableAttr.remove(function);
     if (!bytes) {
       continue;
     }

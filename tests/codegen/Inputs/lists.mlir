@@ -4,7 +4,7 @@
 frit.kernel @adamw(%p: tensor<?xf32, #frit.dims<[p0]>>, %g: tensor<?xf32, #frit.dims<[p0]>>, %m: tensor<?xf32, #frit.dims<[p0]>>,
                    %v: tensor<?xf32, #frit.dims<[p0]>>, %t: tensor<f32>, %lr: f64)
     -> (tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>, tensor<?xf32, #frit.dims<[p0]>>)
-    attributes {frit.list = 148 : i64, frit.sweeps = 16 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
+    attributes {list = 148 : i64, sweeps = 16 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
   %b1 = arith.constant dense<1.0e-01> : tensor<f32>
   %b2 = arith.constant dense<1.0e-03> : tensor<f32>
   %k1 = frit.reindex %b1 <(d0) -> ()> : tensor<f32> -> tensor<?xf32, #frit.dims<[p0]>>
@@ -30,13 +30,13 @@ frit.kernel @adamw(%p: tensor<?xf32, #frit.dims<[p0]>>, %g: tensor<?xf32, #frit.
 
 // A copy of the parameters in a half type: 8 elements an access; the table fits what every driver takes.
 frit.kernel @halves(%p: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xbf16, #frit.dims<[p0]>>
-    attributes {frit.list = 100 : i64, frit.sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
+    attributes {list = 100 : i64, sweeps = 1 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
   %0 = arith.truncf %p : tensor<?xf32, #frit.dims<[p0]>> to tensor<?xbf16, #frit.dims<[p0]>>
   frit.yield %0 : tensor<?xbf16, #frit.dims<[p0]>>
 }
 
 // Counters: an item is a block.
-frit.kernel @count(%t: tensor<f32>) -> tensor<f32> attributes {frit.list = 5 : i64, frit.sweeps = 1 : i64, symbols = []} {
+frit.kernel @count(%t: tensor<f32>) -> tensor<f32> attributes {list = 5 : i64, sweeps = 1 : i64, symbols = []} {
   %one = arith.constant dense<1.0> : tensor<f32>
   %0 = arith.addf %t, %one : tensor<f32>
   frit.yield %0 : tensor<f32>

@@ -28,8 +28,8 @@ frit.kernel @norm_block(%g: tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>, %x: ten
   %2 = arith.subf %0, %1 fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
   %dx = arith.mulf %2, %r fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
   %gx = arith.mulf %gf, %h fastmath<contract> : tensor<?x4096xf32, #frit.dims<[p0, 4096]>>
-  %dw = frit.reduce <sum> %gx dims [0] {frit.across} : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<4096xf32>
-  %db = frit.reduce <sum> %gf dims [0] {frit.across} : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<4096xf32>
+  %dw = frit.reduce <sum> %gx dims [0] {across} : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<4096xf32>
+  %db = frit.reduce <sum> %gf dims [0] {across} : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> -> tensor<4096xf32>
   %dxh = arith.truncf %dx : tensor<?x4096xf32, #frit.dims<[p0, 4096]>> to tensor<?x4096xbf16, #frit.dims<[p0, 4096]>>
   %dwh = arith.truncf %dw : tensor<4096xf32> to tensor<4096xbf16>
   %dbh = arith.truncf %db : tensor<4096xf32> to tensor<4096xbf16>
@@ -60,8 +60,8 @@ frit.kernel @norm_groups(%g: tensor<?x768xf32, #frit.dims<[p0, 768]>>, %x: tenso
   %2 = arith.subf %0, %1 fastmath<contract> : tensor<?x768xf32, #frit.dims<[p0, 768]>>
   %dx = arith.mulf %2, %r fastmath<contract> : tensor<?x768xf32, #frit.dims<[p0, 768]>>
   %gx = arith.mulf %g, %h fastmath<contract> : tensor<?x768xf32, #frit.dims<[p0, 768]>>
-  %dw = frit.reduce <sum> %gx dims [0] {frit.across} : tensor<?x768xf32, #frit.dims<[p0, 768]>> -> tensor<768xf32>
-  %db = frit.reduce <sum> %g dims [0] {frit.across} : tensor<?x768xf32, #frit.dims<[p0, 768]>> -> tensor<768xf32>
+  %dw = frit.reduce <sum> %gx dims [0] {across} : tensor<?x768xf32, #frit.dims<[p0, 768]>> -> tensor<768xf32>
+  %db = frit.reduce <sum> %g dims [0] {across} : tensor<?x768xf32, #frit.dims<[p0, 768]>> -> tensor<768xf32>
   frit.yield %dx, %dw, %db : tensor<?x768xf32, #frit.dims<[p0, 768]>>, tensor<768xf32>, tensor<768xf32>
 }
 
@@ -92,7 +92,7 @@ frit.kernel @norm_warps(%g: tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, %x: t
   %2 = arith.subf %0, %1 fastmath<contract> : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>>
   %dx = arith.mulf %2, %r fastmath<contract> : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>>
   %gx = arith.mulf %gf, %h fastmath<contract> : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>>
-  %dw = frit.reduce <sum> %gx dims [0, 1] {frit.across} : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>> -> tensor<40xf32>
+  %dw = frit.reduce <sum> %gx dims [0, 1] {across} : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>> -> tensor<40xf32>
   %dxh = arith.truncf %dx : tensor<?x?x40xf32, #frit.dims<[p0, p1, 40]>> to tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>
   %dwh = arith.truncf %dw : tensor<40xf32> to tensor<40xbf16>
   frit.yield %dxh, %dwh : tensor<?x?x40xbf16, #frit.dims<[p0, p1, 40]>>, tensor<40xbf16>
@@ -122,8 +122,8 @@ frit.kernel @norm_odd(%g: tensor<?x65xf32, #frit.dims<[p0, 65]>>, %x: tensor<?x6
   %2 = arith.subf %0, %1 fastmath<contract> : tensor<?x65xf32, #frit.dims<[p0, 65]>>
   %dx = arith.mulf %2, %r fastmath<contract> : tensor<?x65xf32, #frit.dims<[p0, 65]>>
   %gx = arith.mulf %g, %h fastmath<contract> : tensor<?x65xf32, #frit.dims<[p0, 65]>>
-  %dw = frit.reduce <sum> %gx dims [0] {frit.across} : tensor<?x65xf32, #frit.dims<[p0, 65]>> -> tensor<65xf32>
-  %db = frit.reduce <sum> %g dims [0] {frit.across} : tensor<?x65xf32, #frit.dims<[p0, 65]>> -> tensor<65xf32>
+  %dw = frit.reduce <sum> %gx dims [0] {across} : tensor<?x65xf32, #frit.dims<[p0, 65]>> -> tensor<65xf32>
+  %db = frit.reduce <sum> %g dims [0] {across} : tensor<?x65xf32, #frit.dims<[p0, 65]>> -> tensor<65xf32>
   frit.yield %dx, %dw, %db : tensor<?x65xf32, #frit.dims<[p0, 65]>>, tensor<65xf32>, tensor<65xf32>
 }
 
@@ -137,12 +137,12 @@ frit.kernel @softmax_columns(%x: tensor<?x96xf32, #frit.dims<[p0, 96]>>) -> (ten
   %s = frit.reduce <sum> %e dims [1] : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<?xf32, #frit.dims<[p0]>>
   %ss = frit.reindex %s <(d0, d1) -> (d0)> : tensor<?xf32, #frit.dims<[p0]>> -> tensor<?x96xf32, #frit.dims<[p0, 96]>>
   %y = arith.divf %e, %ss : tensor<?x96xf32, #frit.dims<[p0, 96]>>
-  %sum = frit.reduce <sum> %y dims [0] {frit.across} : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<96xf32>
-  %most = frit.reduce <max> %y dims [0] {frit.across} : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<96xf32>
+  %sum = frit.reduce <sum> %y dims [0] {across} : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<96xf32>
+  %most = frit.reduce <max> %y dims [0] {across} : tensor<?x96xf32, #frit.dims<[p0, 96]>> -> tensor<96xf32>
   %zero = arith.constant dense<0.0> : tensor<f32>
   %z = frit.reindex %zero <(d0, d1) -> ()> : tensor<f32> -> tensor<?x96xf32, #frit.dims<[p0, 96]>>
   %is = arith.cmpf ogt, %x, %z : tensor<?x96xf32, #frit.dims<[p0, 96]>>
   %one = arith.extui %is : tensor<?x96xi1, #frit.dims<[p0, 96]>> to tensor<?x96xi64, #frit.dims<[p0, 96]>>
-  %count = frit.reduce <sum> %one dims [0] {frit.across} : tensor<?x96xi64, #frit.dims<[p0, 96]>> -> tensor<96xi64>
+  %count = frit.reduce <sum> %one dims [0] {across} : tensor<?x96xi64, #frit.dims<[p0, 96]>> -> tensor<96xi64>
   frit.yield %y, %sum, %most, %s, %count : tensor<?x96xf32, #frit.dims<[p0, 96]>>, tensor<96xf32>, tensor<96xf32>, tensor<?xf32, #frit.dims<[p0]>>, tensor<96xi64>
 }

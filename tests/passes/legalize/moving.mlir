@@ -39,7 +39,7 @@ frit.graph @pad(%a: tensor<4xf32>) -> tensor<7xf32> {
 // CHECK:         frit.reshape %arg0
 // CHECK:         <(d0, d1) -> (2 * d0 + 4 * d1 + 1)>
 frit.graph @as_strided(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
-  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[4, 1]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
   frit.return %0 : tensor<3x2xf32>
 }
 
@@ -51,7 +51,7 @@ frit.graph @as_strided(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
 // CHECK-NEXT:    frit.reshape %[[T]]
 // CHECK-NEXT:    <(d0, d1) -> (2 * d0 + 4 * d1 + 1)>
 frit.graph @as_strided_of_permuted(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
-  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 4]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [2, 4], 1] {placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1, 4]>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
   frit.return %0 : tensor<3x2xf32>
 }
 
@@ -74,7 +74,7 @@ frit.graph @as_strided_of_argument(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
 // CHECK-NEXT:    frit.alias %arg0 <[8, 1]> seen <[8, 4], offset 1> <f32> : tensor<4x4xf32> -> tensor<3x2xf32>
 // CHECK-NEXT:    frit.return
 frit.graph @as_strided_with_gaps(%a: tensor<4x4xf32>) -> tensor<3x2xf32> {
-  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [8, 4], 1] {frit.placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[8, 4], offset 1>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
+  %0 = frit.aten "aten.as_strided.default"(%a) [#frit.operand<0>, [3, 2], [8, 4], 1] {placed, operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[8, 4], offset 1>]} : (tensor<4x4xf32>) -> tensor<3x2xf32>
   frit.return %0 : tensor<3x2xf32>
 }
 

@@ -166,16 +166,16 @@ TEST(CompiledGpuKernels, SharedStorageMakesAnotherKernel) {
   auto graph = [](StringRef buffers) {
     return kernelsText(1) +
            R"(frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
-      attributes {symbols = [#frit.symbol<"s0", min = 0>], frit.buffers = )" +
+      attributes {symbols = [#frit.symbol<"s0", min = 0>], buffers = )" +
            buffers.str() + R"(} {
-  %0 = frit.launch @k0 [#frit.size<s0>](%x) {frit.buffers = [0], frit.layouts = [#frit.layout<[1]>]}
+  %0 = frit.launch @k0 [#frit.size<s0>](%x) {buffers = [0], frit.layouts = [#frit.layout<[1]>]}
     : (tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
   frit.return %0 : tensor<?xf32, #frit.dims<[s0]>>
 }
 )";
   };
-  std::string apart = graph(R"([{bytes = #frit.size<4 * s0>, class = "output"}])"),
-              shared = graph("[{argument = 0 : i64}]");
+  std::string apart = graph(R"([#frit.buffer<output, <4 * s0>>])"),
+              shared = graph("[#frit.buffer<argument 0, <4 * s0>>]");
   forgetKernels();
   std::string of = Source(apart).compile({90}).texts[0].ptx;
   PtxImages inPlace = Source(shared).compile({90});

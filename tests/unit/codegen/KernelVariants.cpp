@@ -126,7 +126,7 @@ TEST(KernelVariants, SizesWithoutBoundHaveNarrowIndicesFirst) {
   text.replace(text.find(bound), bound.size(), "");
   text.replace(
       text.find("attributes {"), 12,
-      R"(attributes {frit.variants = [#frit.variant<[<index32, sizes [2048 * p0], origin "test">]>], )");
+      R"(attributes {variants = [#frit.variant<[<index32, sizes [2048 * p0], origin "test">]>], )");
   PtxImages images = compile(text, {90});
   const KernelDesc &kernel = images.kernels.at(0);
   ASSERT_EQ(kernel.variants.size(), 2u);

@@ -40,6 +40,23 @@ TEST_F(Sizes, EqualPolynomialsAreOneAttribute) {
   EXPECT_TRUE(parse("s0") != parse("s1"));
 }
 
+TEST_F(Sizes, SymbolsSayWhatTheyStandFor) {
+  auto kind = [&](StringRef name) { return SizeSymbolAttr::get(&context, name).getKind(); };
+  EXPECT_EQ(kind("d3"), SizeSymbolKind::Dim);
+  EXPECT_EQ(kind("p0"), SizeSymbolKind::Parameter);
+  EXPECT_EQ(kind("v12"), SizeSymbolKind::Value);
+  for (StringRef name : {"s0", "u1", "d", "dim0", "batch", "p_0", "_4"}) {
+    EXPECT_EQ(kind(name), SizeSymbolKind::Graph) << name.str();
+  }
+  EXPECT_EQ(SizeSymbolAttr::get(&context, "v12").getPosition(), 12u);
+  EXPECT_EQ(SizeSymbolAttr::dim(&context, 3), SizeSymbolAttr::get(&context, "d3"));
+  EXPECT_TRUE(SizeExpr::parameter(&context, 0) == parse("p0"));
+  EXPECT_EQ(parse("d3").getDim(), 3u);
+  EXPECT_FALSE(parse("p3").getDim());
+  EXPECT_EQ(parse("d0 * s0 + v0 + d1").substituteDims({parse("s1")}, {parse("d1")}).str(),
+            parse("s1 * s0 + 2 * d1").str());
+}
+
 TEST_F(Sizes, DivisionsThatAreExactLeave) {
   expectSame("floordiv(s0 * s1, s1)", "s0");
   expectSame("floordiv(4 * s0 + 3, 4)", "s0");
@@ -83,8 +100,8 @@ TEST_F(Sizes, FactsDecideDivisions) {
   SizeFacts facts(&context);
   facts.setRange("s0", 2, std::nullopt);
   facts.setRange("s1", 1, 100);
-  facts.setExtent("d0", parse("s1"));
-  facts.setExtent("d1", parse("s0"));
+  facts.setExtent(SizeSymbolAttr::dim(&context, 0), parse("s1"));
+  facts.setExtent(SizeSymbolAttr::dim(&context, 1), parse("s0"));
   auto simplified = [&](StringRef text) { return facts.simplify(parse(text)).str(); };
   EXPECT_EQ(simplified("floordiv(d0 * s0 + d1, s0)"), "d0");
   EXPECT_EQ(simplified("mod(d0 * s0 + d1, s0)"), "d1");
@@ -213,7 +230,7 @@ TEST_F(RandomSizes, NothingChangesValues) {
       int64_t extent = *extents[i].evaluate([&](StringRef name) { return lookup(name); });
       empty |= extent <= 0;
       assignment[names[3 + i]] = extent > 0 ? random() % extent : 0;
-      facts.setExtent(names[3 + i], extents[i]);
+      facts.setExtent(SizeSymbolAttr::get(&context, names[3 + i]), extents[i]);
       ranges += names[3 + i].str() + " < " + extents[i].str() + " ";
     }
     if (empty) {

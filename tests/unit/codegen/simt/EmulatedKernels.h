@@ -39,7 +39,7 @@ inline void makeUnbounded(ModuleOp module) {
     llvm::for_each(kernel.getBody().getArguments(), assume);
     kernel.getBody().walk([&](Operation *op) { llvm::for_each(op->getResults(), assume); });
     Attribute variant = VariantAttr::get(context, assumptions);
-    kernel->setAttr("frit.variants", ArrayAttr::get(context, variant));
+    kernel.setVariantsAttr(ArrayAttr::get(context, variant));
   }
 }
 

@@ -96,17 +96,10 @@ private:
     return linear;
   }
   int64_t evaluate(SizeExpr expr, const Index &dims, const Index &loaded = {}) {
-    return *expr.evaluate([&](StringRef name) -> std::optional<int64_t> {
-      unsigned position;
-      if (!name.drop_front().getAsInteger(10, position)) {
-        if (name[0] == 'd') {
-          return dims[position];
-        }
-        if (name[0] == 'v') {
-          return loaded[position];
-        }
-      }
-      return parameters(name);
+    return *expr.evaluate([&](SizeSymbolAttr symbol) -> std::optional<int64_t> {
+      return symbol.isDim()     ? dims[symbol.getPosition()]
+             : symbol.isValue() ? loaded[symbol.getPosition()]
+                                : parameters(symbol);
     });
   }
   static void copy(ReferenceTensor &to, int64_t at, const ReferenceTensor &from, int64_t source) {

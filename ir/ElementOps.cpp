@@ -1,0 +1,37 @@
+// What kernels need to know about the operations of the dialect that they compute.
+#include "ir/FritOps.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+#include "ir/FritInterfaces.cpp.inc"
+
+ElementRead ReindexOp::getElementRead(unsigned) { return ElementRead::Mapped; }
+bool ReindexOp::movesElements() { return true; }
+
+ElementRead ReshapeOp::getElementRead(unsigned) { return ElementRead::Mapped; }
+bool ReshapeOp::movesElements() { return true; }
+
+bool ConcatOp::isStacked() {
+  return getNumOperands() > 1 && llvm::all_equal(getOperands().getTypes());
+}
+SmallVector<SizeExpr> ConcatOp::getLoopSizes() {
+  return getSizes(cast<RankedTensorType>(isStacked() ? getOperand(0).getType() : getType()));
+}
+ElementRead ConcatOp::getElementRead(unsigned) { return ElementRead::Piece; }
+unsigned ConcatOp::getElementWeight() { return getNumOperands(); }
+bool ConcatOp::movesElements() { return true; }
+
+/// Ten Philox rounds for every fourth element.
+unsigned RandomOp::getElementWeight() { return 16; }
+ElementRead RandomOp::getElementRead(unsigned) { return ElementRead::Once; }
+
+SmallVector<SizeExpr> ReduceOp::getLoopSizes() {
+  return getSizes(cast<RankedTensorType>(getOperand().getType()));
+}
+
+ElementRead GatherOp::getElementRead(unsigned operand) {
+  return operand == 0 ? ElementRead::Chosen : ElementRead::Here;
+}
+unsigned GatherOp::getElementWeight() { return 4; }
+bool GatherOp::movesElements() { return true; }

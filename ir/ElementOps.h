@@ -1,0 +1,43 @@
+#pragma once
+
+#include "ir/SizeExpr.h"
+
+#include "mlir/IR/Operation.h"
+
+/// Operations that kernels compute element by element: what each needs from its operands.
+namespace mlir::frit {
+
+/// Where an operation reads an operand for a place of its loop nest.
+enum class ElementRead {
+  Here,   ///< at the same place
+  Mapped, ///< where a view maps the place
+  Once,   ///< one element for all places
+  Piece,  ///< in one of several operands, which the place selects
+  Chosen, ///< where other operands say
+};
+
+} // namespace mlir::frit
+
+#include "ir/FritInterfaces.h.inc"
+
+namespace mlir::frit {
+
+inline ElementRead getElementRead(OpOperand &operand) {
+  auto op = llvm::dyn_cast<ElementOpInterface>(operand.getOwner());
+  return op ? op.getElementRead(operand.getOperandNumber()) : ElementRead::Here;
+}
+
+/// Whether an operand is read at a place that is no function of the sizes alone.
+inline bool readsElsewhere(Operation *op) {
+  return llvm::any_of(op->getOpOperands(), [](OpOperand &operand) {
+    ElementRead read = getElementRead(operand);
+    return read == ElementRead::Piece || read == ElementRead::Chosen;
+  });
+}
+
+inline bool movesElements(Operation *op) {
+  auto element = llvm::dyn_cast<ElementOpInterface>(op);
+  return element && element.movesElements();
+}
+
+} // namespace mlir::frit

@@ -1,0 +1,29 @@
+// The interface of operations that kernels compute element by element.
+#ifndef FRIT_INTERFACES_TD
+#define FRIT_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Frit_ElementOpInterface : OpInterface<"ElementOpInterface"> {
+  let cppNamespace = "::mlir::frit";
+  let description = [{
+    What fusion, schedules and kernel programs ask about an operation with one tensor result. The
+    defaults describe an elementwise operation; so upstream `arith` and `math` need no model.
+  }];
+  let methods = [
+    InterfaceMethod<"The sizes that a loop nest of this operation runs over.",
+      "::llvm::SmallVector<::mlir::frit::SizeExpr>", "getLoopSizes", (ins), "", [{
+        return ::mlir::frit::getSizes(cast<RankedTensorType>($_op->getResult(0).getType()));
+      }]>,
+    InterfaceMethod<"Where an operand is read for a place of the loop nest.",
+      "::mlir::frit::ElementRead", "getElementRead", (ins "unsigned":$operand), "", [{
+        return ::mlir::frit::ElementRead::Here;
+      }]>,
+    InterfaceMethod<"The cost of one evaluation; an addition costs 1.",
+      "unsigned", "getElementWeight", (ins), "", [{ return 1; }]>,
+    InterfaceMethod<"Whether every element of the result is an element of an operand, unchanged.",
+      "bool", "movesElements", (ins), "", [{ return false; }]>
+  ];
+}
+
+#endif
