@@ -180,13 +180,13 @@ private:
       return GpuPointwiseAttr::get(context, std::nullopt, 1, threads, 1, 1, false);
     }
     // A random number takes so many instructions that loads after them would not overlap with
-    // anything.
+    // anything. Alone, each element draws a block of four, so there is one copy of that code.
     bool drawsRandom = llvm::any_of(program.getNodes(),
                                     [](const Node &node) { return node.kind == NodeKind::Random; });
     int64_t unroll = isList ? 1 : powerOfTwo(numbers.getUnroll(), 1, 1, 4);
     int64_t width = widthAlong(*lane);
     SingleAccesses single;
-    single.elements = width * unroll;
+    single.elements = drawsRandom ? 1 : width * unroll;
     for (const Node &node : program.getNodes()) {
       single.bytes += node.kind == NodeKind::Load && node.dims ? getElementBytes(node.type) : 0;
       single.heavyFunctions += isMathFunction(node);

@@ -162,6 +162,14 @@ frit.kernel @points(%x: tensor<f32>) -> tensor<f32>
 
 // -----
 
+// CHECK: error: together is 8, a thread has 4 elements
+frit.kernel @together(%x: tensor<8xf32>) -> tensor<8xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, together = 8>, symbols = []} {
+  frit.yield %x : tensor<8xf32>
+}
+
+// -----
+
 // CHECK: error: across is a dim beside the lane dim
 frit.kernel @across(%x: tensor<8x8xf32>) -> tensor<8x8xf32>
     attributes {gpu_schedule = #frit.gpu_transpose<lane = 1, across = 1, neighbours = 1>, symbols = []} {

@@ -1,7 +1,7 @@
 // RUN: frit-opt %s --frit-schedule-gpu-kernels | FileCheck %s
 
 // CHECK: frit.kernel @pointwise
-// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256>
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, together = 4>
 frit.kernel @pointwise(%x: tensor<4096xf32>) -> tensor<4096xf32> attributes {symbols = []} {
   %0 = arith.mulf %x, %x : tensor<4096xf32>
   frit.yield %0 : tensor<4096xf32>
@@ -9,7 +9,7 @@ frit.kernel @pointwise(%x: tensor<4096xf32>) -> tensor<4096xf32> attributes {sym
 
 // The numbers of the region.
 // CHECK: frit.kernel @numbers
-// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 128, unroll = 2>
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 128, unroll = 2, together = 8>
 frit.kernel @numbers(%x: tensor<4096xf32>) -> tensor<4096xf32>
     attributes {schedule = #frit.schedule<pointwise, <[4096]>, reduced 0, <threads = 128, unroll = 2>>, symbols = []} {
   %0 = arith.mulf %x, %x : tensor<4096xf32>
@@ -27,7 +27,7 @@ frit.kernel @own(%x: tensor<4096xf32>) -> tensor<4096xf32>
 
 // Random numbers come after all loads.
 // CHECK: frit.kernel @random
-// CHECK-SAME: loadsFirst = true
+// CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, loadsFirst = true>
 frit.kernel @random(%x: tensor<4096xi32>, %seed: tensor<i64>, %k: i64) -> tensor<4096xi32> attributes {symbols = []} {
   %0 = frit.random %seed, %k : tensor<i64> -> tensor<4096xi32>
   %1 = arith.addi %0, %x : tensor<4096xi32>
