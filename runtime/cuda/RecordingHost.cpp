@@ -119,7 +119,7 @@ Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &sh
   // The real host checks this again. A view beyond the graph's memory would be in another graph's.
   uint64_t bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
   RecordedStorage &storage = *from.storage;
-  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Fresh &&
+  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Allocated &&
       (data < storage.first || data + bytes > storage.first + storage.bytes)) {
     return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
                                                      std::to_string(storage.bytes) + " bytes");

@@ -402,7 +402,7 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
     if ((*loaded)->graphs) {
       // All its calls are of one bucket. There are several graphs only if parameters change or
       // sizes need separate graphs.
-      (*loaded)->graphs->mostGraphs = 4;
+      (*loaded)->graphs->setMostGraphs(4);
     }
   }
   return specialized->install(*key, std::move(*loaded));
