@@ -238,7 +238,8 @@ bool SchemaReader::symbolicArgument(Kind byName, Kind literal, Argument &out) {
 bool SchemaReader::optionalTensor(Argument &out) {
   return oneOf("an optional tensor", [&](StringRef tag) {
     if (tag != "as_tensor" && tag != "as_none") {
-      return json.fail(ErrorKind::Schema, "tag '" + tag.take_front(40) + "' of an optional tensor");
+      return json.fail(ErrorKind::Schema,
+                       "tag '" + tag.take_front(40) + "' does not belong to an optional tensor");
     }
     return argumentBody(tag, out);
   });
@@ -459,7 +460,8 @@ bool SchemaReader::inputSpec(InputSpec &out) {
                     .Default(std::nullopt);
     if (!kind) {
       return json.fail(ErrorKind::Unsupported,
-                       "input of the unknown kind '" + tag.take_front(40) + "'");
+                       "input of the unknown kind '" + tag.take_front(40) +
+                           "': export the model again with torch 2.11 to 2.13");
     }
     out.kind = *kind;
     return json.object([&](StringRef key) {
@@ -493,7 +495,8 @@ bool SchemaReader::outputSpec(OutputSpec &out) {
                     .Default(std::nullopt);
     if (!kind) {
       return json.fail(ErrorKind::Unsupported,
-                       "output of the unknown kind '" + tag.take_front(40) + "'");
+                       "output of the unknown kind '" + tag.take_front(40) +
+                           "': export the model again with torch 2.11 to 2.13");
     }
     out.kind = *kind;
     return json.object([&](StringRef key) {

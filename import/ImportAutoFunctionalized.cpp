@@ -122,7 +122,7 @@ LogicalResult GraphImporter::AutoFunctionalized::readBases() {
       return failure();
     }
     if (!(*base)->isTensor()) {
-      return fail(ErrorKind::Semantic, "a base is not a tensor");
+      return fail(ErrorKind::Semantic, "an entry of '_all_bases' is not a tensor");
     }
     bases.push_back(**base);
   }
@@ -189,8 +189,10 @@ GraphImporter::AutoFunctionalized::readSizes(const Argument *argument) {
         return success();
       }
     }
-    return fail(ErrorKind::Unsupported,
-                "the view of a mutated argument has a size that is not known");
+    return fail(
+        ErrorKind::Unsupported,
+        "the view of a mutated argument has a size that is not known; pass a tensor instead of a "
+        "view");
   };
   if (!argument) {
     return fail(ErrorKind::Semantic, "the view of a mutated argument is incomplete");
@@ -382,7 +384,8 @@ LogicalResult GraphImporter::AutoFunctionalized::writeBack(AtenOp op,
   for (auto [i, entry] : llvm::enumerate(passed)) {
     auto &[view, value] = entry;
     if (view.kind == View::Kind::Whole && writers[view.base] > 1) {
-      return fail(ErrorKind::Unsupported, "two mutated arguments are the same tensor");
+      return fail(ErrorKind::Unsupported,
+                  "two mutated arguments are the same tensor; pass a copy as one of them");
     }
     const CallResult &result = results[first + i];
     ImportedValue after{op.getResult(first + i), result.dtype,  result.layout,

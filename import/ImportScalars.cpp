@@ -14,7 +14,8 @@ FailureOr<Value> GraphImporter::emitScalar(StringRef function, ArrayRef<Value> o
     return value;
   }
   return fail(ErrorKind::Unsupported,
-              "scalar function '" + function + "' of " + Twine(operands.size()) + " operands");
+              "the scalar function '" + function + "' with " + Twine(operands.size()) +
+                  " operands has no form in the compiler; compute it outside of the program");
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,7 +138,7 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
   using Kind = Argument::Kind;
   if (node.outputs.size() != 1 || !node.outputs[0].isName() ||
       node.outputs[0].kind == Kind::Tensor) {
-    return fail(ErrorKind::Semantic, "scalar arithmetic has one named scalar as its result");
+    return fail(ErrorKind::Semantic, "scalar arithmetic must have one named scalar as its result");
   }
   const Argument &output = node.outputs[0];
   SizeExpr size;
@@ -176,7 +177,7 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
     }
   }
   if (operands.empty()) {
-    return fail(ErrorKind::Semantic, "scalar arithmetic without operands");
+    return fail(ErrorKind::Semantic, "scalar arithmetic has no operands");
   }
   FailureOr<Value> value;
   if (function == "sum") {

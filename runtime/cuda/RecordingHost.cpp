@@ -122,7 +122,8 @@ Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &sh
   if (bytes != 0 && storage.kind == RecordedStorage::Kind::Allocated &&
       (data < storage.first || data + bytes > storage.first + storage.bytes)) {
     return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
-                                                     std::to_string(storage.bytes) + " bytes");
+                                                     std::to_string(storage.bytes) +
+                                                     " bytes; compile the artifact again");
   }
   RecordedTensor *view = newTensor(storage, {data, shape.sizes.data(), shape.strides.data(),
                                              static_cast<int64_t>(shape.sizes.size()), start,

@@ -13,12 +13,12 @@ Status LaunchSection::decodeKernels() {
     const Kernel &kernel = *source.kernels()->Get(static_cast<uint32_t>(number));
     place = {"kernel", number};
     if (countOf(kernel.variants()) == 0) {
-      return wrong("no variant");
+      return wrong("it has no variant");
     }
     for (const KernelVariant *variant : *kernel.variants()) {
       for (size_t launch = 0; launch < countOf(variant->launches()); ++launch) {
         if (!variant->launches()->Get(static_cast<uint32_t>(launch))->entry()) {
-          return wrong("a launch without an entry");
+          return wrong("a launch has no entry");
         }
       }
     }
@@ -57,7 +57,7 @@ Status LaunchSection::decodeLaunch(const PlanPlace &at, const Launch &launch) {
         decodeVariant(*launch.variants()->Get(number), *kernel.variants()->Get(number), site));
   }
   if (site.items > 1 && site.variants.back().workspace != kNoRegister) {
-    return wrong("a workspace for a list of items");
+    return wrong("a list of items has a workspace, which only a single item can have");
   }
   if (site.variants.back().guard != kNoRegister || !site.variants.back().aligned.empty()) {
     return wrong("the last variant must run always");
@@ -89,12 +89,15 @@ Status LaunchSection::decodeVariant(const VariantSizes &sizes, const KernelVaria
   for (uint32_t at = 0; at < countOf(sizes.aligned()); ++at) {
     variant.aligned.push_back(*sizes.aligned()->Get(at));
     if (variant.aligned.back().tensor() >= site.tensors.size()) {
-      return wrong(name + " speaks of a tensor that is not there");
+      return wrong(name + " needs an alignment of tensor " +
+                   std::to_string(variant.aligned.back().tensor()) + ", which is not there");
     }
   }
   FRIT_RETURN_IF_ERROR(checkInt(variant.workspace, true));
   if (countOf(sizes.launches()) != site.items * countOf(kernel.launches())) {
-    return wrong("number of launches of " + name);
+    return wrong("the number of launches of " + name + " is " +
+                 std::to_string(countOf(sizes.launches())) + ", its kernel has " +
+                 std::to_string(countOf(kernel.launches())) + " for each item");
   }
   for (uint32_t at = 0; at < countOf(sizes.launches()); ++at) {
     const LaunchSizes &grid = *sizes.launches()->Get(at);

@@ -23,7 +23,8 @@ Status RegisterSection::decodeScalars() {
   place = {"registers"};
   uint32_t intCount = source.int_count(), floatCount = source.float_count();
   if (intCount > kMaxRegisters || floatCount > kMaxRegisters) {
-    return wrong("more registers than any graph needs");
+    return wrong(std::to_string(std::max(intCount, floatCount)) + " registers (limit " +
+                 std::to_string(kMaxRegisters) + ")");
   }
   plan.initialInts.resize(intCount);
   plan.initialFloats.resize(floatCount);
@@ -47,7 +48,7 @@ Status RegisterSection::decodeScalars() {
   }
   if (source.size_program() != kNoRegister) {
     if (source.size_program() >= plan.programs.size()) {
-      return wrong("size program " + std::to_string(source.size_program()));
+      return wrong("size program " + std::to_string(source.size_program()) + " is not there");
     }
     plan.sizeProgram = plan.programs[source.size_program()];
   }
@@ -75,7 +76,7 @@ Status RegisterSection::decodeTensors() {
                        registersOf(tensor.strides()),
                        false};
     if (type.dtype > Dtype::MAX || type.device > Device::MAX) {
-      return wrong("unknown dtype or device");
+      return wrong("tensor register " + std::to_string(number) + " has an unknown dtype or device");
     }
     if (type.rank < -1 || type.rank > 64 ||
         type.sizes.size() != static_cast<size_t>(std::max(type.rank, 0)) ||

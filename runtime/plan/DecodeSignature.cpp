@@ -33,7 +33,7 @@ Status SignatureSection::decodeInputs() {
       FRIT_RETURN_IF_ERROR(checkInt(input.offset(), true));
       plan.tensors[input.reg()].needsHandle = true;
       if (plan.tensors[input.reg()].rank < 0) {
-        return wrong("an input needs a rank");
+        return wrong("its tensor register has no rank");
       }
       break;
     case InputKind::ScalarTensor:
@@ -41,7 +41,8 @@ Status SignatureSection::decodeInputs() {
       FRIT_RETURN_IF_ERROR(checkScalar(input.scalar(), plan.tensors[input.reg()].dtype));
       plan.tensors[input.reg()].needsHandle = true;
       if (plan.tensors[input.reg()].rank != 0) {
-        return wrong("a host scalar has rank 0");
+        return wrong("a host scalar has rank " + std::to_string(plan.tensors[input.reg()].rank) +
+                     ", not 0");
       }
       break;
     case InputKind::Int:
@@ -77,10 +78,10 @@ Status SignatureSection::decodeSymbols() {
       return wrong("the input that binds it has no such size");
     }
     if (symbol.divisor() < 1) {
-      return wrong("divisor " + std::to_string(symbol.divisor()));
+      return wrong("divisor " + std::to_string(symbol.divisor()) + " is less than 1");
     }
     if (symbol.scale() < 1) {
-      return wrong("scale " + std::to_string(symbol.scale()));
+      return wrong("scale " + std::to_string(symbol.scale()) + " is less than 1");
     }
   }
   return Status::ok();
@@ -101,7 +102,8 @@ Status SignatureSection::checkBucket(const Bucket &bucket) const {
     isSymbol |= source.symbols()->Get(static_cast<uint32_t>(number))->reg() == bucket.symbol();
   }
   if (!isSymbol || bucket.dst() == bucket.symbol()) {
-    return wrong("it is of no symbol");
+    return wrong("int register " + std::to_string(bucket.symbol()) +
+                 " is no symbol that it can round up");
   }
   if (countOf(bucket.sizes()) == 0 ||
       !std::is_sorted(bucket.sizes()->begin(), bucket.sizes()->end())) {

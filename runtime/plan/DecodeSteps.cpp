@@ -78,7 +78,7 @@ Status StepSection::decodeStep(const Step &step) {
   case Action::Check:
     return decodeCheck(*step.action_as_Check());
   default:
-    return wrong("unknown step");
+    return wrong("this version does not know such a step");
   }
 }
 
@@ -95,11 +95,11 @@ Status StepSection::decodeAlloc(const Alloc &alloc) {
   FRIT_RETURN_IF_ERROR(checkInt(alloc.arena_offset(), true));
   FRIT_RETURN_IF_ERROR(checkInt(alloc.offset(), true));
   if (alloc.offset() != kNoRegister && alloc.storage() == StorageClass::Temporary) {
-    return wrong("only a result can begin inside of its storage");
+    return wrong("a temporary begins inside of its storage, which only a result can");
   }
   FRIT_RETURN_IF_ERROR(checkInt(alloc.capacity(), true));
   if (alloc.capacity() != kNoRegister && alloc.storage() != StorageClass::Temporary) {
-    return wrong("only a temporary is larger than it has to be");
+    return wrong("a result has a capacity, which only a temporary can have");
   }
   TensorType &tensor = plan.tensors[alloc.tensor()];
   tensor.offset = alloc.offset();
@@ -107,7 +107,7 @@ Status StepSection::decodeAlloc(const Alloc &alloc) {
   if (alloc.storage() != StorageClass::Temporary) {
     tensor.needsHandle = true;
     if (alloc.arena_offset() != kNoRegister) {
-      return wrong("what the user sees cannot lie in the arena");
+      return wrong("a result lies in the arena, where only temporaries can");
     }
   }
   if (alloc.arena_offset() != kNoRegister && plan.arenaBytes == kNoRegister) {
@@ -145,7 +145,7 @@ Status StepSection::decodeLaunch(const Launch &launch) {
 Status StepSection::decodeCall(const Aten &call) {
   decoded = {StepKind::Aten, 0, static_cast<uint32_t>(plan.atenCalls.size())};
   if (!call.name()) {
-    return wrong("a call without a name");
+    return wrong("the call has no name");
   }
   for (size_t at = 0; at < countOf(call.arguments()); ++at) {
     FRIT_RETURN_IF_ERROR(checkValue(*call.arguments()->Get(static_cast<uint32_t>(at)), false));

@@ -153,7 +153,8 @@ public:
   /// Makes a tensor with the values, sizes and strides of `source` and without lazy bits. Not
   /// called for hosts without such tensors.
   virtual Status resolveTensor(const TensorSlot &, TensorSlot &) {
-    return Status::error(ErrorKind::Unsupported, "a tensor that is conjugated or negated lazily");
+    return Status::error(ErrorKind::Unsupported, "a tensor is conjugated or negated lazily; "
+                                                 "call resolve_conj() or resolve_neg() on it");
   }
   /// Drop or add a reference to a tensor.
   virtual void releaseTensor(void *handle) = 0;

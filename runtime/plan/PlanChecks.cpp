@@ -193,7 +193,8 @@ private:
       FRIT_RETURN_IF_ERROR(spendOn(bucket.sizes()));
       FRIT_RETURN_IF_ERROR(writeInt(bucket.dst()));
       if (countOf(bucket.sizes()) != 0 && bucket.sizes()->Get(0) < 0) {
-        return wrong("a size of " + std::to_string(bucket.sizes()->Get(0)));
+        return wrong("it has the size " + std::to_string(bucket.sizes()->Get(0)) +
+                     ", which is negative");
       }
       sizes += std::max<uint64_t>(countOf(bucket.sizes()), 1);
       if (sizes > kMaxBucketSizes) {
@@ -290,8 +291,9 @@ private:
       return wrong("a cluster of " + std::to_string(cluster) +
                    " blocks, which no device takes (1, 2, 4 or 8)");
     }
-    return launch.grain() >= 1 ? Status::ok()
-                               : wrong("a grain of " + std::to_string(launch.grain()) + " units");
+    return launch.grain() >= 1
+               ? Status::ok()
+               : wrong("a grain of " + std::to_string(launch.grain()) + " units, less than 1");
   }
 
   Status checkValues(const flatbuffers::Vector<flatbuffers::Offset<Value>> *values) {

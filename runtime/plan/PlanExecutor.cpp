@@ -297,16 +297,20 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   const TensorType &type = decoded->tensors[step.a];
   int64_t signedBytes = state.ints[step.b];
   if (signedBytes < 0) {
-    return Status::error(ErrorKind::Runtime,
-                         "a buffer of " + std::to_string(signedBytes) +
-                             " bytes was asked for: a size in this call is negative");
+    return Status::error(ErrorKind::Runtime, "graph '" +
+                                                 std::string(decoded->artifact->graphName()) +
+                                                 "' would allocate " + std::to_string(signedBytes) +
+                                                 " bytes: a size in this call is negative");
   }
   auto bytes = static_cast<uint64_t>(signedBytes);
   if (step.c != kNoRegister && !type.needsHandle && !host.separateBuffers()) {
     int64_t offset = state.ints[step.c];
     if (offset < 0 || static_cast<uint64_t>(offset) > state.arenaBytes ||
         bytes > state.arenaBytes - static_cast<uint64_t>(offset)) {
-      return Status::error(ErrorKind::BadArtifact, "a temporary lies outside of the arena");
+      return Status::error(ErrorKind::BadArtifact,
+                           "graph '" + std::string(decoded->artifact->graphName()) +
+                               "': tensor register " + std::to_string(step.a) +
+                               " lies outside of the arena; compile the artifact again");
     }
     slot.data = static_cast<char *>(state.arena) + offset;
     return Status::ok();
@@ -329,7 +333,10 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     shape.capacity = capacity;
     shape.offset = type.offset == kNoRegister ? 0 : state.ints[type.offset];
     if (shape.offset < 0) {
-      return Status::error(ErrorKind::BadArtifact, "a result begins before its storage");
+      return Status::error(ErrorKind::BadArtifact,
+                           "graph '" + std::string(decoded->artifact->graphName()) +
+                               "': tensor register " + std::to_string(step.a) +
+                               " begins before its storage; compile the artifact again");
     }
     FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, slot));
     slot.owner = TensorSlot::Owner::Handle;

@@ -244,7 +244,10 @@ Status PlanExecutor::prepareArena(RunState &state) {
   int64_t bytes = state.ints[decoded->arenaBytes];
   if (bytes <= 0) {
     return bytes == 0 ? Status::ok()
-                      : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
+                      : Status::error(ErrorKind::BadArtifact,
+                                      "graph '" + std::string(decoded->artifact->graphName()) +
+                                          "': the arena has " + std::to_string(bytes) +
+                                          " bytes; compile the artifact again");
   }
   state.arena = host.takeBlock(planDevice, static_cast<uint64_t>(bytes));
   if (!state.arena) {

@@ -5,20 +5,21 @@ namespace frit {
 Status PlanSection::checkInt(uint32_t number, bool optional) const {
   return number < source.int_count() || (optional && number == kNoRegister)
              ? Status::ok()
-             : wrong("int register " + std::to_string(number) + " of " +
+             : wrong("int register " + std::to_string(number) + " is not one of the plan's " +
                      std::to_string(source.int_count()));
 }
 
 Status PlanSection::checkFloat(uint32_t number) const {
-  return number < source.float_count() ? Status::ok()
-                                       : wrong("float register " + std::to_string(number) + " of " +
-                                               std::to_string(source.float_count()));
+  return number < source.float_count()
+             ? Status::ok()
+             : wrong("float register " + std::to_string(number) + " is not one of the plan's " +
+                     std::to_string(source.float_count()));
 }
 
 Status PlanSection::checkTensor(uint32_t number) const {
   return number < countOf(source.tensors())
              ? Status::ok()
-             : wrong("tensor register " + std::to_string(number) + " of " +
+             : wrong("tensor register " + std::to_string(number) + " is not one of the plan's " +
                      std::to_string(countOf(source.tensors())));
 }
 

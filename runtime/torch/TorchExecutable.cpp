@@ -395,7 +395,7 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
     return signature.substr(0, signature.find("\"symbols\""));
   };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
-    return bad("they take or give something else");
+    return bad("their signature is another one than the graph's");
   }
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);

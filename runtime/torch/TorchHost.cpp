@@ -49,7 +49,8 @@ Status inWords(Status status) {
   } catch (const std::exception &error) {
     return Status::error(ErrorKind::Runtime, firstLine(error.what()));
   } catch (...) {
-    return Status::error(ErrorKind::Runtime, "an operator failed");
+    return Status::error(ErrorKind::Runtime,
+                         "an operator failed with an exception that is not a std::exception");
   }
 }
 
@@ -179,7 +180,7 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     if (!liesInside(shape, start, from->storage().nbytes(), static_cast<uint64_t>(itemBytes))) {
       return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
                                                        std::to_string(from->storage().nbytes()) +
-                                                       " bytes");
+                                                       " bytes; compile the artifact again");
     }
     auto impl =
         c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()),
@@ -190,7 +191,8 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain &&
         from->dtype() != impl->dtype()) {
       return Status::error(ErrorKind::BadArtifact,
-                           "a view reads a tensor that is conjugated lazily as another type");
+                           "a view reads a tensor that is conjugated lazily as another type; "
+                           "compile the artifact again");
     }
     setLazyBits(*impl, shape.lazy);
     if (!from->is_inference() && !impl->is_inference()) {
