@@ -126,8 +126,8 @@ Compilation::Next Compilation::fuse() {
 Compilation::Next Compilation::compileTargets() {
   targets = targetsOf(options);
   for (const PlanTarget &target : targets) {
-    Family family = familyOf(target);
-    if (!outlined.count(family) && outline(family) == Next::End) {
+    TargetKind kind = kindOf(target);
+    if (!outlined.count(kind) && outline(kind) == Next::End) {
       return Next::End;
     }
     if (generate(target) == Next::End) {
@@ -164,7 +164,7 @@ Compilation::Next Compilation::packFile() {
   time("artifact", [&] {
     artifact->weights = std::move(weights.entries);
     artifact->report =
-        writeReport(*artifact, *outlined[familyOf(targets.front())], relaxation.history);
+        writeReport(*artifact, *outlined[kindOf(targets.front())], relaxation.history);
     // The report in a file is the same for every run of the compiler, so it has no times.
     result.report = addPhases(artifact->report, result.phases);
     bool apart = options.weights == "external" && !weights.bytes.empty();

@@ -52,7 +52,7 @@ private:
   Next packFile();
 
   // CompilationTargets.cpp: the parts of compileTargets.
-  Next outline(Family family);
+  Next outline(TargetKind kind);
   Next checkCalls(mlir::ModuleOp form);
   Next generate(const PlanTarget &target);
   LayoutOptions layoutOptions() const;
@@ -91,19 +91,19 @@ private:
   /// Null when compiling without an archive.
   Archive *archive = nullptr;
   Weights weights;
-  /// The module until it is outlined for the last family of targets.
+  /// The module until it is outlined for the last kind of target.
   mlir::OwningOpRef<mlir::ModuleOp> module;
   /// The input has kernels, so it is in the outlined form already.
   bool isOutlined = false;
   std::vector<PlanTarget> targets;
-  std::map<Family, mlir::OwningOpRef<mlir::ModuleOp>> outlined;
+  std::map<TargetKind, mlir::OwningOpRef<mlir::ModuleOp>> outlined;
   std::vector<TargetCode> code;
   std::unique_ptr<format::ArtifactT> artifact;
   /// The graph of each plan of the artifact.
   std::vector<mlir::frit::GraphOp> graphs;
 };
 
-/// The family that a target is scheduled with.
-Family familyOf(const PlanTarget &target);
+/// CPUs and GPUs are scheduled apart; the emulation runs what a GPU would.
+TargetKind kindOf(const PlanTarget &target);
 
 } // namespace frit

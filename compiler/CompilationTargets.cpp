@@ -1,12 +1,13 @@
-// The stages that depend on the target: one outlined module per family, code for each target.
+// The stages that depend on the target: one outlined module per kind of target, code for each
+// target.
 
 #include "compiler/Compilation.h"
 
 namespace frit {
 using namespace mlir;
 
-Family familyOf(const PlanTarget &target) {
-  return target.target == format::Target::Cpu ? Family::Cpu : Family::Gpu;
+TargetKind kindOf(const PlanTarget &target) {
+  return target.target == format::Target::Cpu ? TargetKind::Cpu : TargetKind::Gpu;
 }
 
 LayoutOptions Compilation::layoutOptions() const {
@@ -24,17 +25,17 @@ LayoutOptions Compilation::layoutOptions() const {
           .reuse = options.reuse};
 }
 
-/// Makes the outlined module of a family, at its first target.
-Compilation::Next Compilation::outline(Family family) {
-  OwningOpRef<ModuleOp> &form = outlined[family];
-  bool isLast = llvm::all_of(
-      targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
+/// Makes the outlined module of a kind of target, at the first of them.
+Compilation::Next Compilation::outline(TargetKind kind) {
+  OwningOpRef<ModuleOp> &form = outlined[kind];
+  bool isLast =
+      llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(kindOf(other)); });
   form = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
   const LayoutOptions layouts = layoutOptions();
   if (!runPasses(*form, [&](OpPassManager &passes) {
         if (!isOutlined) {
-          buildTargetPipeline(passes, family, layouts);
-        } else if (family == Family::Cpu) {
+          buildTargetPipeline(passes, kind, layouts);
+        } else if (kind == TargetKind::Cpu) {
           buildCpuSchedulePipeline(passes, layouts);
         }
       })) {
@@ -97,7 +98,7 @@ void Compilation::failKernels(ModuleOp form) {
 
 /// Generates the code of one target.
 Compilation::Next Compilation::generate(const PlanTarget &target) {
-  ModuleOp form = *outlined[familyOf(target)];
+  ModuleOp form = *outlined[kindOf(target)];
   FailureOr<TargetCode> generated = failure();
   time("codegen", [&] { generated = generateCode(form, options, target); });
   if (failed(generated)) {

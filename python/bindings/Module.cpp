@@ -11,7 +11,7 @@
 #endif
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactDifference.h"
-#include "runtime/torch/BlockStock.h"
+#include "runtime/torch/BlockCache.h"
 #include "runtime/torch/TorchExecutable.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -297,7 +297,7 @@ PyObject *open(PyObject *, PyObject *arguments) {
 }
 
 PyObject *releaseMemory(PyObject *, PyObject *) {
-  BlockStock::ofProcess().clear();
+  BlockCache::ofProcess().clear();
 #ifdef FRIT_HAS_COMPILER
   forgetKernels();
 #endif
@@ -305,11 +305,11 @@ PyObject *releaseMemory(PyObject *, PyObject *) {
 }
 
 PyObject *memoryStats(PyObject *, PyObject *) {
-  BlockStock &stock = BlockStock::ofProcess();
+  BlockCache &cache = BlockCache::ofProcess();
   return Py_BuildValue("{s:K,s:K,s:K}", "kept_bytes",
-                       static_cast<unsigned long long>(stock.keptBytes()), "blocks_reused",
-                       static_cast<unsigned long long>(stock.reused()), "blocks_made",
-                       static_cast<unsigned long long>(stock.made()));
+                       static_cast<unsigned long long>(cache.keptBytes()), "blocks_reused",
+                       static_cast<unsigned long long>(cache.reused()), "blocks_made",
+                       static_cast<unsigned long long>(cache.made()));
 }
 
 PyMethodDef functions[] = {

@@ -17,11 +17,11 @@ Status CudaGraphs::run(std::span<InputValue> inputs, std::span<OutputValue> outp
   }
   Status status;
   switch (tryGraph(call, inputs, outputs, status, why)) {
-  case Way::Launched:
+  case Outcome::Launched:
     return status;
-  case Way::Plain:
+  case Outcome::Plain:
     return runPlain(inputs, outputs, why);
-  case Way::PlainThenCapture:
+  case Outcome::PlainThenCapture:
     return runAndCapture(call, inputs, outputs);
   }
   return status;
@@ -62,12 +62,12 @@ Status CudaGraphs::runPlain(std::span<InputValue> inputs, std::span<OutputValue>
 
 /// Launches the graph of a call, if it has one or can get one now. `status` is that of the launch,
 /// `why` the reason for running without a graph; empty if that does not count.
-CudaGraphs::Way CudaGraphs::tryGraph(const GraphCall &call, std::span<InputValue> inputs,
-                                     std::span<OutputValue> outputs, Status &status,
-                                     std::string &why) {
+CudaGraphs::Outcome CudaGraphs::tryGraph(const GraphCall &call, std::span<InputValue> inputs,
+                                         std::span<OutputValue> outputs, Status &status,
+                                         std::string &why) {
   ForkSafeGuard guard(lock);
   if (!guard.held) {
-    return Way::Plain;
+    return Outcome::Plain;
   }
   auto [entry, isNew] = cache.use(call.key);
   if (isNew) {
@@ -75,19 +75,19 @@ CudaGraphs::Way CudaGraphs::tryGraph(const GraphCall &call, std::span<InputValue
   }
   bool isEarly = ++entry.calls <= kCallsBeforeCopies && plan.waitsForForward(inputs, entry.fixed);
   if (isNew || isEarly) {
-    return Way::Plain;
+    return Outcome::Plain;
   }
   if (plan.callsOperators() && !entry.isCaptured() && entry.refused.empty()) {
-    return Way::PlainThenCapture;
+    return Outcome::PlainThenCapture;
   }
   why = prepare(entry, call, inputs);
-  return why.empty() ? launch(entry, call.stream, inputs, outputs, status, why) : Way::Plain;
+  return why.empty() ? launch(entry, call.stream, inputs, outputs, status, why) : Outcome::Plain;
 }
 
 /// Launches a graph that is ready, unless somebody holds results that it would overwrite.
-CudaGraphs::Way CudaGraphs::launch(GraphEntry &entry, DriverStream stream,
-                                   std::span<InputValue> inputs, std::span<OutputValue> outputs,
-                                   Status &status, std::string &why) {
+CudaGraphs::Outcome CudaGraphs::launch(GraphEntry &entry, DriverStream stream,
+                                       std::span<InputValue> inputs, std::span<OutputValue> outputs,
+                                       Status &status, std::string &why) {
   std::shared_ptr<GraphLane> lane = entry.lane;
   ForkSafeGuard ofLane(lane->lock);
   // Kept results lie in memory that only torch's captures allocate from.
@@ -95,10 +95,10 @@ CudaGraphs::Way CudaGraphs::launch(GraphEntry &entry, DriverStream stream,
                                    : KeptResults::Conflict::None) {
   case KeptResults::Conflict::Own:
     why = "its backward, or somebody else, still has what it kept in an earlier call";
-    return Way::Plain;
+    return Outcome::Plain;
   case KeptResults::Conflict::OfLater:
     cache.drop(entry);
-    return Way::PlainThenCapture;
+    return Outcome::PlainThenCapture;
   case KeptResults::Conflict::None:
     break;
   }
@@ -106,13 +106,13 @@ CudaGraphs::Way CudaGraphs::launch(GraphEntry &entry, DriverStream stream,
   if (!replay.allocate(entry, storages).isOk()) {
     why = "there was no memory for its results beside that of its graphs, which were dropped";
     cache.dropAll();
-    return Way::Plain;
+    return Outcome::Plain;
   }
   status = replay.run(entry, stream, inputs, storages, outputs);
   if (status.isOk()) {
     counts.update([](GraphCounters &counters) { ++counters.replays; });
   }
-  return Way::Launched;
+  return Outcome::Launched;
 }
 
 /// Runs the call without a graph, then captures the graph for later calls.

@@ -45,7 +45,7 @@ public:
 
 private:
   /// What becomes of a call.
-  enum class Way : uint8_t {
+  enum class Outcome : uint8_t {
     /// Its graph was launched.
     Launched,
     /// It runs without a graph.
@@ -55,10 +55,10 @@ private:
   };
 
   bool describe(std::span<const InputValue> inputs, GraphCall &call, std::string &why);
-  Way tryGraph(const GraphCall &call, std::span<InputValue> inputs, std::span<OutputValue> outputs,
-               Status &status, std::string &why);
-  Way launch(GraphEntry &entry, DriverStream stream, std::span<InputValue> inputs,
-             std::span<OutputValue> outputs, Status &status, std::string &why);
+  Outcome tryGraph(const GraphCall &call, std::span<InputValue> inputs,
+                   std::span<OutputValue> outputs, Status &status, std::string &why);
+  Outcome launch(GraphEntry &entry, DriverStream stream, std::span<InputValue> inputs,
+                 std::span<OutputValue> outputs, Status &status, std::string &why);
   Status runPlain(std::span<InputValue> inputs, std::span<OutputValue> outputs,
                   const std::string &why);
   Status runAndCapture(const GraphCall &call, std::span<InputValue> inputs,

@@ -6,7 +6,7 @@ namespace {
 
 constexpr DriverCode kOutOfMemory = 2;
 
-std::string wordGraph(const std::string &kernels) { return "CUDA graph of " + kernels; }
+std::string describeGraph(const std::string &kernels) { return "CUDA graph of " + kernels; }
 
 } // namespace
 
@@ -40,7 +40,7 @@ Status GraphReplay::launch(const GraphEntry &entry, DriverStream stream) const {
   if (code == kOutOfMemory && plan.backend.freedMemory(stream, plan.host)) {
     code = call.cuGraphLaunch(entry.graph, stream);
   }
-  return code ? plan.backend.failed(code, wordGraph(entry.kernels)) : Status::ok();
+  return code ? plan.backend.failed(code, describeGraph(entry.kernels)) : Status::ok();
 }
 
 Status GraphReplay::run(const GraphEntry &entry, DriverStream stream, std::span<InputValue> inputs,
@@ -51,12 +51,12 @@ Status GraphReplay::run(const GraphEntry &entry, DriverStream stream, std::span<
   auto copy = [&](const void *to, const void *from, uint64_t bytes) {
     DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to),
                                              reinterpret_cast<uintptr_t>(from), bytes, stream);
-    return code ? plan.backend.failed(code, "copying for the " + wordGraph(entry.kernels))
+    return code ? plan.backend.failed(code, "copying for the " + describeGraph(entry.kernels))
                 : Status::ok();
   };
   for (size_t at = 0; at < entry.copies.size() && status.isOk(); ++at) {
     const ArgumentCopy &one = entry.copies[at];
-    status = copy(one.to, host.look(inputs[one.input].handle).data, one.bytes);
+    status = copy(one.to, host.viewOf(inputs[one.input].handle).data, one.bytes);
   }
   if (status.isOk()) {
     status = launch(entry, stream);
@@ -129,7 +129,7 @@ Status GraphReplay::makeResults(const GraphEntry &entry, std::span<InputValue> i
     } else {
       source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle
                                                                      : result.original;
-      source.data = host.look(source.handle).data;
+      source.data = host.viewOf(source.handle).data;
     }
     if (result.isWhole) {
       host.retainTensor(source.handle);

@@ -159,7 +159,7 @@ bool GraphedPlan::findKeys(std::span<const InputValue> inputs, GraphCall &call,
       exact.push_back(std::bit_cast<int64_t>(input.real));
       continue;
     }
-    TensorView view = host.look(input.handle);
+    TensorView view = host.viewOf(input.handle);
     if (view.lazy != kPlain) {
       why = "input " + std::to_string(number) + " is conjugated or negated lazily";
       return false;

@@ -18,8 +18,8 @@ DriverCode KernelNodes::launch(const DriverKernelNode &launch, DriverStream stre
   const DriverTable &call = backend.call();
   if (mode == Mode::Update) {
     // With more launches than nodes the graph does not fit, which `fits` reports at the end.
-    return met++ < known.size()
-               ? call.cuGraphExecKernelNodeSetParams(graph, known[met - 1], &launch)
+    return visited++ < known.size()
+               ? call.cuGraphExecKernelNodeSetParams(graph, known[visited - 1], &launch)
                : 0;
   }
   DriverCode code = call.cuLaunchKernel(launch.function, launch.gridX, launch.gridY, launch.gridZ,
@@ -56,7 +56,7 @@ void KernelNodes::update(DriverGraphExec made, std::span<const DriverGraphNode> 
   mode = Mode::Update;
   graph = made;
   known = ofIt;
-  met = 0;
+  visited = 0;
 }
 
 } // namespace frit

@@ -22,8 +22,8 @@ public:
   void count();
   void capture();
   void update(DriverGraphExec graph, std::span<const DriverGraphNode> nodes);
-  /// Whether an update met exactly the existing nodes.
-  bool fits() const { return met == known.size(); }
+  /// Whether an update visited exactly the existing nodes.
+  bool fits() const { return visited == known.size(); }
 
   /// Of the last count: the launches, and the names of the kernels.
   uint64_t launches = 0;
@@ -38,7 +38,7 @@ private:
   enum class Mode : uint8_t { Count, Capture, Update } mode = Mode::Count;
   DriverGraphExec graph = nullptr;
   std::span<const DriverGraphNode> known;
-  size_t met = 0;
+  size_t visited = 0;
 };
 
 } // namespace frit

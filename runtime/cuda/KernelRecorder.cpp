@@ -91,7 +91,7 @@ Status KernelRecorder::walk(std::span<const InputValue> inputs, GraphMemory &mem
                             DriverStream stream, GraphEntry &entry) {
   recording.begin(memory, stream);
   entry.copies.clear();
-  std::vector<InputValue> stand(inputs.begin(), inputs.end());
+  std::vector<InputValue> standIns(inputs.begin(), inputs.end());
   for (uint32_t number = 0; number < inputs.size(); ++number) {
     if (!inputs[number].handle) {
       continue;
@@ -103,13 +103,13 @@ Status KernelRecorder::walk(std::span<const InputValue> inputs, GraphMemory &mem
       return Status::error(ErrorKind::OutOfMemory,
                            "there is no memory for a copy of input " + std::to_string(number));
     }
-    stand[number].handle = tensor;
+    standIns[number].handle = tensor;
     if (isPrivate && tensor->storage->bytes != 0) {
       entry.copies.push_back({number, tensor->data, tensor->storage->bytes});
     }
   }
   std::vector<OutputValue> outputs(plan.executor.outputCount());
-  FRIT_RETURN_IF_ERROR(executor.run(stand, outputs));
+  FRIT_RETURN_IF_ERROR(executor.run(standIns, outputs));
   entry.bumps = recording.bumped();
   return readResults(outputs, entry);
 }

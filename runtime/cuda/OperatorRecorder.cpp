@@ -110,7 +110,7 @@ Status OperatorRecorder::repairCapture(DriverStream stream, Status status) const
 Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputValue> inputs) {
   TensorHost &host = plan.host;
   entry.copies.clear();
-  std::vector<InputValue> stand(inputs.begin(), inputs.end());
+  std::vector<InputValue> standIns(inputs.begin(), inputs.end());
   std::vector<Origin> origins;
   // Held until the results are read: freed memory might become that of a result.
   std::vector<void *> held;
@@ -121,7 +121,7 @@ Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputVal
     }
     const format::Input &input = *plan.decoded->source->inputs()->Get(number);
     if (status.isOk() && !entry.fixed[number] && input.kind() == format::InputKind::Tensor) {
-      TensorView view = host.look(inputs[number].handle);
+      TensorView view = host.viewOf(inputs[number].handle);
       auto rank = static_cast<size_t>(view.rank);
       TensorSlot slot;
       status = host.allocateTensor({{view.sizes, rank},
@@ -130,29 +130,29 @@ Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputVal
                                     view.device,
                                     input.offset() == kNoRegister ? 0 : view.offset},
                                    slot);
-      stand[number].handle = slot.handle;
+      standIns[number].handle = slot.handle;
       if (uint64_t bytes = status.isOk() ? spanBytes(view) : 0) {
         entry.copies.push_back({number, static_cast<char *>(slot.data), bytes});
       }
     } else if (status.isOk()) {
       host.retainTensor(inputs[number].handle);
     } else {
-      stand[number].handle = nullptr;
+      standIns[number].handle = nullptr;
     }
-    if (void *handle = stand[number].handle) {
+    if (void *handle = standIns[number].handle) {
       host.retainTensor(handle);
       held.push_back(handle);
-      origins.push_back({host.look(handle), RecordedStorage::Kind::Input, number, handle});
+      origins.push_back({host.viewOf(handle), RecordedStorage::Kind::Input, number, handle});
     }
   }
   uint32_t number = 0;
   for (const auto &[reg, slot] : executor.constants()) {
     origins.push_back(
-        {host.look(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
+        {host.viewOf(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
   }
   std::vector<OutputValue> outputs(plan.executor.outputCount());
   if (status.isOk()) {
-    status = executor.run(stand, outputs);
+    status = executor.run(standIns, outputs);
   }
   if (status.isOk()) {
     status = readResults(outputs, origins, entry);
@@ -162,7 +162,7 @@ Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputVal
       held.push_back(output.handle);
     }
   }
-  for (InputValue &input : stand) {
+  for (InputValue &input : standIns) {
     if (input.handle) {
       held.push_back(input.handle);
     }
@@ -194,7 +194,7 @@ Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
       continue;
     }
     GraphResult &result = *added;
-    TensorView view = plan.host.look(output.handle);
+    TensorView view = plan.host.viewOf(output.handle);
     if (view.lazy != kPlain) {
       return Status::error(ErrorKind::Unsupported,
                            "result " + std::to_string(number) + " is conjugated or negated lazily");

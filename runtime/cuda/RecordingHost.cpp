@@ -51,7 +51,7 @@ RecordedTensor *RecordingHost::newTensor(RecordedStorage &storage, const TensorV
 
 RecordedTensor *RecordingHost::real(RecordedStorage::Kind kind, uint32_t number, void *original,
                                     std::deque<RecordedStorage> &list) {
-  TensorView view = inner.look(original);
+  TensorView view = inner.viewOf(original);
   auto rank = static_cast<size_t>(view.rank);
   RecordedStorage &storage = list.emplace_back();
   storage.kind = kind;
@@ -143,7 +143,7 @@ void RecordingHost::releaseTensor(void *handle) {
 
 void RecordingHost::retainTensor(void *handle) { ++tensorOf(handle).references; }
 
-TensorView RecordingHost::look(void *handle) {
+TensorView RecordingHost::viewOf(void *handle) {
   const RecordedTensor &tensor = tensorOf(handle);
   return {tensor.data,           tensor.sizes.data(),
           tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),

@@ -44,7 +44,7 @@ Status LaunchSection::decodeLaunch(const PlanPlace &at, const Launch &launch) {
                      {},
                      firstCount[launch.kernel()],
                      launch.items()};
-  if (std::string fault = takeRoom(site, kernel, source.target()); !fault.empty()) {
+  if (std::string fault = setTableItems(site, kernel, source.target()); !fault.empty()) {
     return wrong(fault);
   }
   FRIT_RETURN_IF_ERROR(checkRegisters(site));

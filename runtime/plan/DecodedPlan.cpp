@@ -17,7 +17,7 @@ DecodedPlan::decode(std::shared_ptr<const ::frit::Artifact> artifact, const Plan
   FRIT_RETURN_IF_ERROR(decodeRegisters(plan, *decoded));
   FRIT_RETURN_IF_ERROR(decodeSignature(plan, *decoded));
   FRIT_RETURN_IF_ERROR(decodeSteps(plan, *decoded));
-  FRIT_RETURN_IF_ERROR(playThrough(*decoded));
+  FRIT_RETURN_IF_ERROR(checkLiveness(*decoded));
   if (plan.target() == Target::Gpu) {
     FRIT_RETURN_IF_ERROR(checkGpuCode(*decoded));
   }

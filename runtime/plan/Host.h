@@ -160,7 +160,7 @@ public:
   virtual void releaseTensor(void *handle) = 0;
   virtual void retainTensor(void *handle) = 0;
   /// The metadata of a tensor; its pointers are valid while the tensor is unchanged.
-  virtual TensorView look(void *handle) = 0;
+  virtual TensorView viewOf(void *handle) = 0;
   /// A holder that may outlive this object; null if the host cannot tell who else holds a tensor.
   virtual std::shared_ptr<KeptTensor> keepTensor(void *) { return nullptr; }
   /// Whether others than autograd currently see the tensors saved for a backward.

@@ -93,7 +93,7 @@ PlanExecutor::~PlanExecutor() {
 
 Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
   const format::Constant &constant = *decoded->source->constants()->Get(number);
-  TensorView view = host.look(handle);
+  TensorView view = host.viewOf(handle);
   FRIT_RETURN_IF_ERROR(fitsConstant(*decoded, number, view));
   if (view.device == format::Device::Cuda) {
     if (gpuOfConstants >= 0 && gpuOfConstants != view.deviceIndex) {
@@ -241,7 +241,7 @@ Status PlanExecutor::walk(RunState &state) {
       host.bumpVersion(state.tensors[step.a]);
       break;
     case StepKind::Dim: {
-      TensorView tensor = host.look(state.tensors[step.a].handle);
+      TensorView tensor = host.viewOf(state.tensors[step.a].handle);
       if (step.b >= tensor.rank) {
         return Status::error(ErrorKind::Runtime, "a call returned a tensor of " +
                                                      std::to_string(tensor.rank) +

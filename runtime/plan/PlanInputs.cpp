@@ -109,7 +109,7 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
       return badInput(number, "a tensor is needed");
     }
     TensorView &view = state.views[number];
-    view = host.look(input.handle);
+    view = host.viewOf(input.handle);
     const TensorType &type = decoded->tensors[spec.reg];
     if (view.dtype != type.dtype) {
       return badInput(number, std::string("its dtype is ") + nameOf(view.dtype) +

@@ -156,7 +156,7 @@ void StandaloneHost::releaseTensor(void *handle) {
 
 void StandaloneHost::retainTensor(void *handle) { ++tensorOf(handle)->references; }
 
-TensorView StandaloneHost::look(void *handle) {
+TensorView StandaloneHost::viewOf(void *handle) {
   HostTensor &tensor = *tensorOf(handle);
   return {tensor.data,           tensor.sizes.data(),
           tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
