@@ -50,6 +50,11 @@ private:
     out.kind = kind;
     return json.integer(out.integer);
   }
+  bool unknownKind(StringRef what, StringRef tag) {
+    return json.fail(ErrorKind::Unsupported,
+                     what + " of the unknown kind '" + tag.take_front(40) +
+                         "': export the model again with torch 2.11 to 2.13");
+  }
   /// An object with exactly one member.
   bool oneOf(StringRef what, llvm::function_ref<bool(StringRef tag)> body);
   template <typename T> bool grow(std::vector<T> &items) {
@@ -459,9 +464,7 @@ bool SchemaReader::inputSpec(InputSpec &out) {
                     .Case("constant_input", SpecKind::ConstantInput)
                     .Default(std::nullopt);
     if (!kind) {
-      return json.fail(ErrorKind::Unsupported,
-                       "input of the unknown kind '" + tag.take_front(40) +
-                           "': export the model again with torch 2.11 to 2.13");
+      return unknownKind("input", tag);
     }
     out.kind = *kind;
     return json.object([&](StringRef key) {
@@ -494,9 +497,7 @@ bool SchemaReader::outputSpec(OutputSpec &out) {
                     .Case("parameter_mutation", SpecKind::ParameterMutation)
                     .Default(std::nullopt);
     if (!kind) {
-      return json.fail(ErrorKind::Unsupported,
-                       "output of the unknown kind '" + tag.take_front(40) +
-                           "': export the model again with torch 2.11 to 2.13");
+      return unknownKind("output", tag);
     }
     out.kind = *kind;
     return json.object([&](StringRef key) {
