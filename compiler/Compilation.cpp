@@ -72,8 +72,8 @@ Compilation::Next Compilation::bindArchive() {
 
 /// Keeps the imported form for those who asked for it.
 Compilation::Next Compilation::keepImported() {
-  if (options.keptIr) {
-    llvm::raw_string_ostream stream(*options.keptIr);
+  if (options.importedIr) {
+    llvm::raw_string_ostream stream(*options.importedIr);
     module->print(stream);
   }
   if (!dumpPhase(*module, "imported")) {
@@ -105,13 +105,13 @@ Compilation::Next Compilation::canonicalize() {
 
 /// Asks the caller whether an equivalent graph has been compiled.
 Compilation::Next Compilation::searchCache() {
-  if (isOutlined || !options.isKept) {
+  if (isOutlined || !options.isCached) {
     return Next::Stage;
   }
   CanonicalForm form;
   time("key", [&] { form = canonicalForm(*module, options.buckets); });
-  result.isKept = options.isKept(form);
-  return result.isKept ? Next::End : Next::Stage;
+  result.isCached = options.isCached(form);
+  return result.isCached ? Next::End : Next::Stage;
 }
 
 Compilation::Next Compilation::fuse() {
@@ -235,7 +235,7 @@ void Compilation::time(const char *phase, llvm::function_ref<void()> body) {
 
 CompileResult Compilation::finish() {
   if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty() &&
-      !result.isKept) {
+      !result.isCached) {
     report(DiagnosticKind::Internal, "compilation stopped without saying why");
   }
   return std::move(result);

@@ -102,7 +102,7 @@ CompileResult compileWithRetries(
   }
   const std::string why = first.result.diagnostics.front().message;
   CompileOptions asked = options;
-  asked.isKept = nullptr; // it has already returned false
+  asked.isCached = nullptr; // it has already returned false
   Relaxation relaxation;
   if (first.isPlanRefused) {
     asked.reuse = false;

@@ -44,8 +44,8 @@ PyObject *raise(const char *name, const std::string &message) {
 }
 
 #ifdef FRIT_HAS_COMPILER
-/// Calls isKept(digest, symbols) and returns its truth value; false with an exception set.
-bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
+/// Calls isCached(digest, symbols) and returns its truth value; false with an exception set.
+bool askIfCached(PyObject *isCached, const CanonicalForm &form) {
   PyObject *symbols = PyTuple_New(static_cast<Py_ssize_t>(form.symbols.size()));
   for (size_t at = 0; symbols && at != form.symbols.size(); ++at) {
     PyObject *name =
@@ -58,7 +58,7 @@ bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
     PyTuple_SET_ITEM(symbols, static_cast<Py_ssize_t>(at), name);
   }
   PyObject *answer =
-      symbols ? PyObject_CallFunction(isKept, "sO", form.digest.c_str(), symbols) : nullptr;
+      symbols ? PyObject_CallFunction(isCached, "sO", form.digest.c_str(), symbols) : nullptr;
   Py_XDECREF(symbols);
   bool truth = answer && PyObject_IsTrue(answer) == 1;
   Py_XDECREF(answer);
@@ -69,9 +69,9 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *json = nullptr, *options = nullptr;
   Py_ssize_t jsonSize = 0, optionsSize = 0;
-  PyObject *isKept = Py_None;
+  PyObject *isCached = Py_None;
   if (!PyArg_ParseTuple(arguments, "s#s#|O:compile", &json, &jsonSize, &options, &optionsSize,
-                        &isKept)) {
+                        &isCached)) {
     return nullptr;
   }
   CompileOptions settings;
@@ -80,10 +80,10 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
     return raise("OptionError", wrong);
   }
   bool hasRaised = false;
-  if (isKept != Py_None) {
-    settings.isKept = [isKept, &hasRaised](const CanonicalForm &form) {
+  if (isCached != Py_None) {
+    settings.isCached = [isCached, &hasRaised](const CanonicalForm &form) {
       PyGILState_STATE held = PyGILState_Ensure();
-      bool answer = askIfKept(isKept, form);
+      bool answer = askIfCached(isCached, form);
       hasRaised = PyErr_Occurred() != nullptr;
       PyGILState_Release(held);
       return answer || hasRaised;
