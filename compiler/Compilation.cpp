@@ -95,12 +95,11 @@ Compilation::Next Compilation::relaxOperators() {
 }
 
 Compilation::Next Compilation::canonicalize() {
-  return isOutlined || runPasses(*module,
-                                 [&](OpPassManager &passes) {
-                                   buildCanonicalPipeline(passes, fusionOptions());
-                                 })
-             ? Next::Stage
-             : Next::End;
+  if (isOutlined) {
+    return Next::Stage;
+  }
+  return runPasses(*module,
+                   [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusionOptions()); });
 }
 
 /// Asks the caller whether an equivalent graph has been compiled.
@@ -115,12 +114,11 @@ Compilation::Next Compilation::searchCache() {
 }
 
 Compilation::Next Compilation::fuse() {
-  return isOutlined || runPasses(*module,
-                                 [&](OpPassManager &passes) {
-                                   buildFusionPipeline(passes, fusionOptions());
-                                 })
-             ? Next::Stage
-             : Next::End;
+  if (isOutlined) {
+    return Next::Stage;
+  }
+  return runPasses(*module,
+                   [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
 }
 
 Compilation::Next Compilation::compileTargets() {

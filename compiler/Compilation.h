@@ -68,8 +68,8 @@ private:
   /// Blames the operators of kernels that codegen failed at, so that the next try leaves them to
   /// ATen.
   void blameKernels(mlir::ModuleOp form);
-  /// Runs passes; returns false after an error.
-  bool runPasses(mlir::ModuleOp module, llvm::function_ref<void(mlir::OpPassManager &)> build);
+  /// Runs the passes that `build` adds.
+  Next runPasses(mlir::ModuleOp form, llvm::function_ref<void(mlir::OpPassManager &)> build);
 
   FusionOptions fusionOptions() const;
   /// Returns the IR of a module as the result.

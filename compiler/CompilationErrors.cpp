@@ -37,7 +37,8 @@ struct FailureWatch : PassInstrumentation {
 };
 } // namespace
 
-bool Compilation::runPasses(ModuleOp on, llvm::function_ref<void(OpPassManager &)> build) {
+Compilation::Next Compilation::runPasses(ModuleOp form,
+                                         llvm::function_ref<void(OpPassManager &)> build) {
   bool passed = false;
   time("passes", [&] {
     PassManager passes(&context);
@@ -54,13 +55,13 @@ bool Compilation::runPasses(ModuleOp on, llvm::function_ref<void(OpPassManager &
     }
     build(passes);
     // A pass that emits an error has failed, whatever it returns.
-    passed = succeeded(passes.run(on)) && result.diagnostics.empty();
+    passed = succeeded(passes.run(form)) && result.diagnostics.empty();
     attempt.isRead &= !watched.inFront && !watched.badRequest;
     if (!passed && watched.ownContract) {
       setKind(DiagnosticKind::Internal);
     }
   });
-  return passed;
+  return passed ? Next::Stage : Next::End;
 }
 
 LogicalResult Compilation::take(mlir::Diagnostic &diagnostic) {

@@ -32,13 +32,14 @@ Compilation::Next Compilation::outline(TargetKind kind) {
       llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(kindOf(other)); });
   form = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
   const LayoutOptions layouts = layoutOptions();
-  if (!runPasses(*form, [&](OpPassManager &passes) {
-        if (!isOutlined) {
-          buildTargetPipeline(passes, kind, layouts);
-        } else if (kind == TargetKind::Cpu) {
-          buildCpuSchedulePipeline(passes, layouts);
-        }
-      })) {
+  Next next = runPasses(*form, [&](OpPassManager &passes) {
+    if (!isOutlined) {
+      buildTargetPipeline(passes, kind, layouts);
+    } else if (kind == TargetKind::Cpu) {
+      buildCpuSchedulePipeline(passes, layouts);
+    }
+  });
+  if (next == Next::End) {
     return Next::End;
   }
   relayWeights(*form, weights);
