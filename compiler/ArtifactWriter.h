@@ -11,7 +11,7 @@
 
 namespace frit {
 
-/// The code for one family of targets, with descriptors of its kernels.
+/// The code for one target, with descriptors of its kernels.
 struct TargetCode {
   format::Target target;
   /// The outlined form that the code was made from; its graph becomes the plan.

@@ -287,7 +287,7 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
 static Outcome run(const CommandLine &line, int argc, char **argv) {
   std::string error, imported;
   CompileOptions options = line.options;
-  options.keptIr = &imported;
+  options.importedIr = &imported;
   CompileResult result;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext guarded;

@@ -87,12 +87,12 @@ struct CompileOptions {
   /// A folder for the IR after each pass.
   std::string dumpFolder;
   /// Receives the imported IR before anything else happens, so that it is available after a crash.
-  std::string *keptIr = nullptr;
+  std::string *importedIr = nullptr;
   /// Crash in this phase, to test crash handling.
   std::string crashIn;
   /// Called with the canonical form, after a fifth of the compilation. If it returns true because
-  /// an equivalent graph is in a cache, compilation stops and `CompileResult::isKept` is set.
-  std::function<bool(const CanonicalForm &)> isKept;
+  /// an equivalent graph is in a cache, compilation stops and `CompileResult::isCached` is set.
+  std::function<bool(const CanonicalForm &)> isCached;
   /// The model of an archive with several; empty: the only one.
   std::string model;
   /// Make failures of frit itself errors. Otherwise they become calls of ATen, and the report's
@@ -149,8 +149,8 @@ struct CompileResult {
   /// Kernels that were compiled, kernels reused from this process's cache, and older kernels
   /// evicted from it. A kernel counts once per target.
   unsigned kernelsCompiled = 0, kernelsReused = 0, kernelsForgotten = 0;
-  /// `CompileOptions::isKept` returned true; there is no artifact.
-  bool isKept = false;
+  /// `CompileOptions::isCached` returned true; there is no artifact.
+  bool isCached = false;
   /// The operators left to ATen and how often each is called, in order. An artifact with any needs
   /// libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;

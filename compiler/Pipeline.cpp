@@ -56,9 +56,10 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   passes.addNestedPass<GraphOp>(createSeparateDtypesPass());
 }
 
-void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const LayoutOptions &options) {
+void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
+                         const LayoutOptions &options) {
   // Decides layouts, schedules and buffers.
-  if (family == Family::Cpu) {
+  if (kind == TargetKind::Cpu) {
     PreferChannelsLastPassOptions order;
     order.relay = options.relay;
     order.weights = options.relayWeights;
@@ -69,13 +70,13 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createAssignLayoutsPass({.inPlace = options.reuse}));
   passes.addNestedPass<GraphOp>(createOrderStoresPass());
   ChooseSchedulesPassOptions schedules;
-  schedules.target = family == Family::Gpu ? "gpu" : "cpu";
+  schedules.target = kind == TargetKind::Gpu ? "gpu" : "cpu";
   schedules.arch = options.arch;
-  if (family == Family::Gpu) {
+  if (kind == TargetKind::Gpu) {
     schedules.choices = options.schedules;
   }
   passes.addNestedPass<GraphOp>(createChooseSchedulesPass(schedules));
-  if (family == Family::Gpu) {
+  if (kind == TargetKind::Gpu) {
     passes.addNestedPass<GraphOp>(createMergeColumnsPass({.arch = options.arch}));
   }
   if (!options.ranges.empty()) {
@@ -87,7 +88,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, Family family, const Layou
   passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
 
   passes.addPass(createOutlineRegionsPass());
-  if (family == Family::Cpu) {
+  if (kind == TargetKind::Cpu) {
     buildCpuSchedulePipeline(passes, options);
   } else {
     passes.addPass(createScheduleGpuKernelsPass());
@@ -135,7 +136,7 @@ void registerPipelines() {
                                       .bucketPolicy = options.bucketPolicy};
         buildCanonicalPipeline(passes, fusion);
         buildFusionPipeline(passes, fusion);
-        buildTargetPipeline(passes, options.target == "gpu" ? Family::Gpu : Family::Cpu,
+        buildTargetPipeline(passes, options.target == "gpu" ? TargetKind::Gpu : TargetKind::Cpu,
                             {.relay = !options.eagerNumerics, .arch = options.arch});
       });
 }

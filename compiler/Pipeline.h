@@ -12,8 +12,8 @@ class OpPassManager;
 
 namespace frit {
 
-/// The family of targets that a module is scheduled for. The emulation runs what a GPU would.
-enum class Family { Cpu, Gpu };
+/// The kind of target that a module is scheduled for. The emulation runs what a GPU would.
+enum class TargetKind { Cpu, Gpu };
 
 /// The compile options that affect fused regions.
 struct FusionOptions {
@@ -70,8 +70,9 @@ struct LayoutOptions {
   bool reuse = true;
 };
 
-/// From fused regions to outlined form: layouts, schedules, buffers and kernels of one family.
-void buildTargetPipeline(mlir::OpPassManager &passes, Family family,
+/// From fused regions to outlined form: layouts, schedules, buffers and kernels for one kind of
+/// target.
+void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
                          const LayoutOptions &options = {});
 
 /// Schedules of kernels that are outlined already; part of the target pipeline.

@@ -86,8 +86,8 @@ LogicalResult PlanWriter::writeGuards() {
       int64_t bytes = *SizeExpr(assumption.getSizes()[0]).getConstant();
       if (kArgumentConstantAttr.isOn(graph, argument) ||
           !llvm::isPowerOf2_64(static_cast<uint64_t>(bytes)) || bytes > 4096) {
-        return error(*op) << "an address can be asked to be a multiple of a power of two up to "
-                             "4096 bytes, and only that of an argument";
+        return error(*op) << "an address must be a multiple of " << bytes
+                          << " bytes; a plan can check powers of two up to 4096, of arguments";
       }
       guard->input = inputNumber(argument);
       guard->bytes = bytes;

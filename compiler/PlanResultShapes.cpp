@@ -31,7 +31,7 @@ void PlanWriter::checkKnownShapes() {
       return false;
     }
     TensorValue call = tensors.find(result)->second;
-    writeLook(result, result, dtypes.lookup(result), call.layout);
+    addView(result, result, dtypes.lookup(result), call.layout);
     builder.plan.steps.back()->action.AsView()->checks = true;
     if (!returned.contains(call.root)) {
       // From here on the view is the value; the register of the call is freed together with it.

@@ -197,14 +197,14 @@ Value PlanWriter::rootOf(Value value) {
   return known == tensors.end() ? value : known->second.root;
 }
 
-uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout) {
-  return writeLook(value, source, dtype, layout,
-                   SizeExpr(layout.getOffset()) -
-                       SizeExpr(tensors.find(source)->second.layout.getOffset()));
+uint32_t PlanWriter::addView(Value value, Value source, format::Dtype dtype, LayoutAttr layout) {
+  return addView(value, source, dtype, layout,
+                 SizeExpr(layout.getOffset()) -
+                     SizeExpr(tensors.find(source)->second.layout.getOffset()));
 }
 
-uint32_t PlanWriter::writeLook(Value value, Value source, format::Dtype dtype, LayoutAttr layout,
-                               SizeExpr offset) {
+uint32_t PlanWriter::addView(Value value, Value source, format::Dtype dtype, LayoutAttr layout,
+                             SizeExpr offset) {
   TensorValue from = tensors.find(source)->second;
   uint32_t reg = newTensor(value, dtype, layout, from.root);
   uint32_t offsetRegister = offset.isConstant(0) ? kNoRegister : sizeRegister(offset);
@@ -296,9 +296,9 @@ uint32_t PlanWriter::placeResult(LaunchOp op, unsigned number) {
   format::Dtype dtype = dtypeOf(getTorchDtype(result).getValue());
   if (Value operand = writtenOver(result)) {
     // A view, because the launch still reads the operand.
-    return writeLook(result, operand, dtype,
-                     LayoutAttr::get(op.getContext(), layout.getStrides(),
-                                     tensors.find(operand)->second.layout.getOffset()));
+    return addView(result, operand, dtype,
+                   LayoutAttr::get(op.getContext(), layout.getStrides(),
+                                   tensors.find(operand)->second.layout.getOffset()));
   }
   uint32_t reg = newTensor(result, dtype, layout, result);
   auto held = heldBuffers.find(choice.number);

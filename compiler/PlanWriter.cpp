@@ -211,8 +211,8 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
         // A base with another element type begins its storage.
         bool sameElements =
             getStoredBytes(alias.getBase().getType()) == getStoredBytes(alias.getType());
-        writeLook(alias, alias.getBase(), dtypeOf(alias.getDtype()),
-                  withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
+        addView(alias, alias.getBase(), dtypeOf(alias.getDtype()),
+                withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
         return success();
       })
       .Case([&](NoneOp) { return success(); })
@@ -263,7 +263,7 @@ LogicalResult PlanWriter::writeView(Operation &op) {
   if (!layout) {
     return error(op) << "the view's elements are not evenly spaced in the storage of its operand";
   }
-  writeLook(op.getResult(0), source, dtypes.lookup(source), *layout);
+  addView(op.getResult(0), source, dtypes.lookup(source), *layout);
   return success();
 }
 

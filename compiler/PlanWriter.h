@@ -129,11 +129,11 @@ private:
                 mlir::frit::SizeAttr start, format::StorageClass storage);
   /// Copies `value` to a storage of its own with the given layout.
   uint32_t writeOwnCopy(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);
-  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
-                     mlir::frit::LayoutAttr layout);
+  uint32_t addView(mlir::Value value, mlir::Value source, format::Dtype dtype,
+                   mlir::frit::LayoutAttr layout);
   /// `offset` is relative to the first element of `source`, in elements of `dtype`.
-  uint32_t writeLook(mlir::Value value, mlir::Value source, format::Dtype dtype,
-                     mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
+  uint32_t addView(mlir::Value value, mlir::Value source, format::Dtype dtype,
+                   mlir::frit::LayoutAttr layout, mlir::frit::SizeExpr offset);
   // PlanResultShapes.cpp: results whose shapes only their calls know.
   /// Whether all symbols of its sizes are bound so far.
   bool areSizesKnown(mlir::Value tensor) const;

@@ -74,7 +74,7 @@ std::vector<std::set<unsigned>> placesOfRefusedKernels(ModuleOp outlined) {
 }
 
 /// The options without everything that only serves speed.
-static CompileOptions plainly(CompileOptions options) {
+static CompileOptions withoutOptimizations(CompileOptions options) {
   options.fusion = false;
   options.reuse = false;
   options.padding = "off";
@@ -103,7 +103,7 @@ CompileResult compileWithRetries(
   }
   const std::string why = first.result.diagnostics.front().message;
   CompileOptions asked = options;
-  asked.isKept = nullptr; // it has already returned false
+  asked.isCached = nullptr; // it has already returned false
   Relaxation relaxation;
   if (first.isPlanRefused) {
     asked.reuse = false;
@@ -114,9 +114,9 @@ CompileResult compileWithRetries(
     }
   }
   relaxation.marks = true;
-  for (bool isPlain : {false, true}) {
-    if (isPlain) {
-      asked = plainly(asked);
+  for (bool isOptimized : {true, false}) {
+    if (!isOptimized) {
+      asked = withoutOptimizations(asked);
       relaxation.history.emplace_back("no fusion, padding or layouts", why);
     }
     for (unsigned round = 0; round != kRounds; ++round) {

@@ -76,14 +76,17 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       bool isGiven = given && !archive.isConstant(target.str());
       const std::string *storage = archive.storage(target.str());
       if (!storage && !isGiven) {
-        return graph.emitError() << "the archive has no data for '" << target.getValue() << "'";
+        return graph.emitError() << "the archive has no data for '" << target.getValue()
+                                 << "'; export the model again";
       }
       SmallVector<SizeExpr> strideSizes(layout.getStrides().begin(), layout.getStrides().end());
       auto sizes = constants(getSizes(type)), strides = constants(strideSizes);
       auto offset = SizeExpr(layout.getOffset()).getConstant();
       if (!sizes || !strides || !offset || *offset < 0) {
-        return graph.emitError() << "'" << target.getValue()
-                                 << "' has sizes, strides or an offset that are not constant";
+        return graph.emitError()
+               << "'" << target.getValue()
+               << "' has sizes, strides or an offset that are not constant; export "
+                  "it with static sizes";
       }
       auto weight = std::make_unique<format::WeightT>();
       weight->name = target.str();
@@ -112,7 +115,7 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       overflow |= __builtin_mul_overflow(empty ? 0 : last + 1, element, &span);
       if (overflow || start > storage->size() || span > storage->size() - start) {
         return graph.emitError() << "'" << target.getValue() << "' reaches beyond its storage of "
-                                 << storage->size() << " bytes";
+                                 << storage->size() << " bytes; export the model again";
       }
       auto [place, isNew] = placed.try_emplace(storage, 0);
       if (isNew) {

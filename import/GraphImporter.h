@@ -161,7 +161,7 @@ private:
 
   // Scalars (ImportScalars.cpp)
   LogicalResult importScalar(const Node &node, StringRef function);
-  FailureOr<Value> emitScalar(StringRef function, SmallVectorImpl<Value> &operands);
+  FailureOr<Value> emitScalar(StringRef function, ArrayRef<Value> operands);
   /// Null if a symbol in the expression has no value yet.
   Value emitHostExpression(const HostExpression &expression);
   Value emitHostCall(const HostExpression &expression);
@@ -171,15 +171,9 @@ private:
   // Higher-order operators (ImportHigherOrder.cpp)
   LogicalResult importHigherOrder(const Node &node, StringRef name);
   LogicalResult importCall(const Node &node, size_t graphAt, size_t firstOperand);
+  // ImportAutoFunctionalized.cpp
+  class AutoFunctionalized;
   LogicalResult importAutoFunctionalized(const Node &node, bool views);
-  struct View;
-  LogicalResult readView(StringRef prefix, const llvm::StringMap<const Argument *> &fields,
-                         ArrayRef<ImportedValue> bases, View &view);
-  FailureOr<SmallVector<SizeExpr>> sizeList(const Argument *argument);
-  ImportedValue emitView(const View &view, const ImportedValue &base);
-  ImportedValue emitScatter(const View &view, const ImportedValue &base,
-                            const ImportedValue &source);
-  Attribute sizeArgument(SizeExpr size, CallArguments &call);
 
   LogicalResult fail(ErrorKind kind, const Twine &message);
   /// The user's line of the current node.

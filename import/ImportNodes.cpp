@@ -59,8 +59,8 @@ FailureOr<Attribute> GraphImporter::literal(const Argument &value, const AtenArg
     if (auto dtype = dtypeFromExport(value.integer)) {
       return Attribute(DTypeAttr::get(context, *dtype));
     }
-    return fail(ErrorKind::Unsupported,
-                "dtype code " + Twine(value.integer) + " has no counterpart");
+    return fail(ErrorKind::Unsupported, "dtype code " + Twine(value.integer) +
+                                            " is of no dtype that frit compiles; cast before");
   case Kind::MemoryFormat:
     if (Attribute format = memoryFormat(context, value.integer)) {
       return format;
@@ -80,8 +80,10 @@ FailureOr<Attribute> GraphImporter::literal(const Argument &value, const AtenArg
     return Attribute(TorchEnumAttr::get(context, "device", 0, text));
   }
   default:
-    return fail(ErrorKind::Unsupported,
-                "an argument is a graph or a custom object, which no operator call can hold");
+    return fail(
+        ErrorKind::Unsupported,
+        "an argument is a graph or a custom object, which no operator call can hold; export the "
+        "program without it");
   }
 }
 
@@ -218,7 +220,9 @@ FailureOr<Attribute> GraphImporter::defaultLiteral(const AtenArgument &argument)
     bool alone = argument.isList() && !isa<UnitAttr>(value);
     return alone ? Attribute(builder.getArrayAttr({value})) : value;
   }
-  return fail(ErrorKind::Unsupported, "argument '" + argument.name + "' has the default " + text);
+  return fail(ErrorKind::Unsupported, "argument '" + argument.name +
+                                          "' is missing and its default " + text +
+                                          " cannot be read; pass it");
 }
 
 LogicalResult GraphImporter::addArguments(const Node &node, const AtenSchema *schema,

@@ -1,301 +1,21 @@
 // Arithmetic on Python scalars: i64, f64 and i1 values computed on the host. An integer that torch
 // knows as a size is that size; its node disappears.
 #include "import/GraphImporter.h"
+#include "import/ScalarBuilder.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 using namespace mlir::frit::exported;
 
-namespace {
-/// Builds scalar operations with Python's promotion: bool to int to float.
-class ScalarBuilder {
-public:
-  ScalarBuilder(OpBuilder &builder, Location location) : b(builder), loc(location) {}
-
-  bool isFloat(Value v) const { return v.getType().isF64(); }
-  Value toFloat(Value v) {
-    if (isFloat(v)) {
-      return v;
-    }
-    return v.getType().isInteger(1)
-               ? arith::UIToFPOp::create(b, loc, b.getF64Type(), v).getResult()
-               : arith::SIToFPOp::create(b, loc, b.getF64Type(), v).getResult();
-  }
-  Value toInt(Value v) {
-    if (v.getType().isInteger(1)) {
-      return arith::ExtUIOp::create(b, loc, b.getI64Type(), v);
-    }
-    return isFloat(v) ? arith::FPToSIOp::create(b, loc, b.getI64Type(), v).getResult() : v;
-  }
-  Value toBool(Value v) {
-    if (v.getType().isInteger(1)) {
-      return v;
-    }
-    if (isFloat(v)) {
-      Value zero = arith::ConstantOp::create(b, loc, b.getF64FloatAttr(0));
-      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, v, zero);
-    }
-    Value zero = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, v, zero);
-  }
-  Value to(Type type, Value v) {
-    return type.isF64() ? toFloat(v) : type.isInteger(1) ? toBool(v) : toInt(v);
-  }
-  template <typename IntOp, typename FloatOp> Value arithmetic(Value x, Value y) {
-    if (isFloat(x) || isFloat(y)) {
-      return FloatOp::create(b, loc, toFloat(x), toFloat(y));
-    }
-    return IntOp::create(b, loc, toInt(x), toInt(y));
-  }
-  template <typename FloatOp> Value function(Value x) {
-    return FloatOp::create(b, loc, toFloat(x));
-  }
-  Value compare(arith::CmpIPredicate integers, arith::CmpFPredicate floats, Value x, Value y) {
-    if (isFloat(x) || isFloat(y)) {
-      return arith::CmpFOp::create(b, loc, floats, toFloat(x), toFloat(y));
-    }
-    return arith::CmpIOp::create(b, loc, integers, toInt(x), toInt(y));
-  }
-  Value floorDivide(Value x, Value y) {
-    if (isFloat(x) || isFloat(y)) {
-      return math::FloorOp::create(
-          b, loc, arith::DivFOp::create(b, loc, toFloat(x), toFloat(y)).getResult());
-    }
-    return arith::FloorDivSIOp::create(b, loc, toInt(x), toInt(y));
-  }
-  /// x - y * floor(x / y): the remainder has the divisor's sign.
-  Value modulo(Value x, Value y) {
-    Value quotient = floorDivide(x, y);
-    Value product = arithmetic<arith::MulIOp, arith::MulFOp>(quotient, y);
-    return arithmetic<arith::SubIOp, arith::SubFOp>(x, product);
-  }
-
-  OpBuilder &b;
-  Location loc;
-};
-} // namespace
-
-FailureOr<Value> GraphImporter::emitScalar(StringRef function, SmallVectorImpl<Value> &operands) {
-  ScalarBuilder s(builder, here());
-  using IP = arith::CmpIPredicate;
-  using FP = arith::CmpFPredicate;
-  Value x = operands[0], y = operands.size() > 1 ? operands[1] : Value();
-  if (operands.size() == 3 && function == "ite") {
-    bool real = s.isFloat(y) || s.isFloat(operands[2]);
-    bool truth = y.getType().isInteger(1) && operands[2].getType().isInteger(1);
-    Type type = real    ? Type(builder.getF64Type())
-                : truth ? Type(builder.getI1Type())
-                        : Type(builder.getI64Type());
-    return Value(arith::SelectOp::create(builder, here(), s.toBool(x), s.to(type, y),
-                                         s.to(type, operands[2])));
-  }
-  if (operands.size() == 2) {
-    enum Two {
-      None,
-      Add,
-      Sub,
-      Mul,
-      Div,
-      FloorDiv,
-      Mod,
-      Pow,
-      Eq,
-      Ne,
-      Lt,
-      Le,
-      Gt,
-      Ge,
-      Max,
-      Min,
-      And,
-      Or,
-      Shl,
-      Shr
-    };
-    switch (llvm::StringSwitch<Two>(function)
-                .Case("add", Add)
-                .Case("sub", Sub)
-                .Case("mul", Mul)
-                .Case("truediv", Div)
-                .Case("floordiv", FloorDiv)
-                .Case("mod", Mod)
-                .Case("pow", Pow)
-                .Case("eq", Eq)
-                .Case("ne", Ne)
-                .Case("lt", Lt)
-                .Case("le", Le)
-                .Case("gt", Gt)
-                .Case("ge", Ge)
-                .Case("max", Max)
-                .Case("min", Min)
-                .Case("and_", And)
-                .Case("or_", Or)
-                .Case("lshift", Shl)
-                .Case("rshift", Shr)
-                .Default(None)) {
-    case Add:
-      return s.arithmetic<arith::AddIOp, arith::AddFOp>(x, y);
-    case Sub:
-      return s.arithmetic<arith::SubIOp, arith::SubFOp>(x, y);
-    case Mul:
-      return s.arithmetic<arith::MulIOp, arith::MulFOp>(x, y);
-    case Div:
-      return Value(arith::DivFOp::create(builder, here(), s.toFloat(x), s.toFloat(y)));
-    case FloorDiv:
-      return s.floorDivide(x, y);
-    case Mod:
-      return s.modulo(x, y);
-    case Pow:
-      return s.arithmetic<math::IPowIOp, math::PowFOp>(x, y);
-    case Eq:
-      return s.compare(IP::eq, FP::OEQ, x, y);
-    case Ne:
-      return s.compare(IP::ne, FP::UNE, x, y);
-    case Lt:
-      return s.compare(IP::slt, FP::OLT, x, y);
-    case Le:
-      return s.compare(IP::sle, FP::OLE, x, y);
-    case Gt:
-      return s.compare(IP::sgt, FP::OGT, x, y);
-    case Ge:
-      return s.compare(IP::sge, FP::OGE, x, y);
-    case Max:
-      return s.arithmetic<arith::MaxSIOp, arith::MaximumFOp>(x, y);
-    case Min:
-      return s.arithmetic<arith::MinSIOp, arith::MinimumFOp>(x, y);
-    case And:
-    case Or: {
-      bool truth = x.getType().isInteger(1) && y.getType().isInteger(1);
-      x = truth ? x : s.toInt(x);
-      y = truth ? y : s.toInt(y);
-      return function == "and_" ? Value(arith::AndIOp::create(builder, here(), x, y))
-                                : Value(arith::OrIOp::create(builder, here(), x, y));
-    }
-    case Shl:
-      return Value(arith::ShLIOp::create(builder, here(), s.toInt(x), s.toInt(y)));
-    case Shr:
-      return Value(arith::ShRSIOp::create(builder, here(), s.toInt(x), s.toInt(y)));
-    case None:
-      break;
-    }
-  }
-  if (operands.size() == 1) {
-    enum One {
-      None,
-      Neg,
-      Pos,
-      Not,
-      Int,
-      Float,
-      Trunc,
-      Floor,
-      Ceil,
-      Round,
-      Abs,
-      Sqrt,
-      Cos,
-      Cosh,
-      Sin,
-      Sinh,
-      Tan,
-      Tanh,
-      Asin,
-      Acos,
-      Atan,
-      Exp,
-      Log,
-      Log2
-    };
-    One one = llvm::StringSwitch<One>(function)
-                  .Case("neg", Neg)
-                  .Case("pos", Pos)
-                  .Case("not", Not)
-                  .Case("int", Int)
-                  .Case("float", Float)
-                  .Case("trunc", Trunc)
-                  .Case("floor", Floor)
-                  .Case("ceil", Ceil)
-                  .Case("round", Round)
-                  .Case("abs", Abs)
-                  .Case("sqrt", Sqrt)
-                  .Case("cos", Cos)
-                  .Case("cosh", Cosh)
-                  .Case("sin", Sin)
-                  .Case("sinh", Sinh)
-                  .Case("tan", Tan)
-                  .Case("tanh", Tanh)
-                  .Case("asin", Asin)
-                  .Case("acos", Acos)
-                  .Case("atan", Atan)
-                  .Case("exp", Exp)
-                  .Case("log", Log)
-                  .Case("log2", Log2)
-                  .Default(None);
-    bool rounds = one == Trunc || one == Floor || one == Ceil || one == Round || one == Int;
-    if (rounds && !s.isFloat(x)) {
-      return s.toInt(x);
-    }
-    switch (one) {
-    case Neg:
-      if (s.isFloat(x)) {
-        return Value(arith::NegFOp::create(builder, here(), x));
-      }
-      return s.arithmetic<arith::SubIOp, arith::SubFOp>(constant(builder.getI64IntegerAttr(0)), x);
-    case Pos:
-      return x;
-    case Not:
-      return Value(
-          arith::XOrIOp::create(builder, here(), s.toBool(x), constant(builder.getBoolAttr(true))));
-    case Float:
-      return s.toFloat(x);
-    case Int:
-    case Trunc:
-      return s.toInt(x);
-    case Floor:
-      return s.toInt(s.function<math::FloorOp>(x));
-    case Ceil:
-      return s.toInt(s.function<math::CeilOp>(x));
-    case Round:
-      return s.toInt(s.function<math::RoundEvenOp>(x));
-    case Abs:
-      return s.isFloat(x) ? s.function<math::AbsFOp>(x)
-                          : Value(math::AbsIOp::create(builder, here(), s.toInt(x)));
-    case Sqrt:
-      return s.function<math::SqrtOp>(x);
-    case Cos:
-      return s.function<math::CosOp>(x);
-    case Cosh:
-      return s.function<math::CoshOp>(x);
-    case Sin:
-      return s.function<math::SinOp>(x);
-    case Sinh:
-      return s.function<math::SinhOp>(x);
-    case Tan:
-      return s.function<math::TanOp>(x);
-    case Tanh:
-      return s.function<math::TanhOp>(x);
-    case Asin:
-      return s.function<math::AsinOp>(x);
-    case Acos:
-      return s.function<math::AcosOp>(x);
-    case Atan:
-      return s.function<math::AtanOp>(x);
-    case Exp:
-      return s.function<math::ExpOp>(x);
-    case Log:
-      return s.function<math::LogOp>(x);
-    case Log2:
-      return s.function<math::Log2Op>(x);
-    case None:
-      break;
-    }
+FailureOr<Value> GraphImporter::emitScalar(StringRef function, ArrayRef<Value> operands) {
+  if (Value value = ScalarBuilder(builder, here()).call(function, operands)) {
+    return value;
   }
   return fail(ErrorKind::Unsupported,
-              "scalar function '" + function + "' of " + Twine(operands.size()) + " operands");
+              "the scalar function '" + function + "' with " + Twine(operands.size()) +
+                  " operands has no form in the compiler; compute it outside of the program");
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,8 +39,7 @@ Value GraphImporter::emitHostCall(const HostExpression &call) {
     }
   }
   auto apply = [&](StringRef function, ArrayRef<Value> arguments) -> Value {
-    SmallVector<Value> copied(arguments);
-    FailureOr<Value> value = emitScalar(function, copied);
+    FailureOr<Value> value = emitScalar(function, arguments);
     return succeeded(value) ? *value : Value();
   };
   StringRef name = call.name;
@@ -419,7 +138,7 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
   using Kind = Argument::Kind;
   if (node.outputs.size() != 1 || !node.outputs[0].isName() ||
       node.outputs[0].kind == Kind::Tensor) {
-    return fail(ErrorKind::Semantic, "scalar arithmetic has one named scalar as its result");
+    return fail(ErrorKind::Semantic, "scalar arithmetic must have one named scalar as its result");
   }
   const Argument &output = node.outputs[0];
   SizeExpr size;
@@ -458,14 +177,13 @@ LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) 
     }
   }
   if (operands.empty()) {
-    return fail(ErrorKind::Semantic, "scalar arithmetic without operands");
+    return fail(ErrorKind::Semantic, "scalar arithmetic has no operands");
   }
   FailureOr<Value> value;
   if (function == "sum") {
     value = operands[0];
     for (Value term : ArrayRef(operands).drop_front()) {
-      SmallVector<Value> pair{*value, term};
-      value = emitScalar("add", pair);
+      value = emitScalar("add", {*value, term});
     }
   } else {
     value = emitScalar(function, operands);

@@ -145,7 +145,7 @@ FailureOr<TensorInfo> GraphImporter::tensor(StringRef name, const TensorMeta &me
   if (!dtype) {
     return fail(ErrorKind::Unsupported, "tensor '" + name + "' has dtype code " +
                                             Twine(meta.dtype) +
-                                            ", which has no counterpart: cast it before");
+                                            ", which frit does not compile: cast it before");
   }
   if (meta.layout != 7) {
     return fail(ErrorKind::Unsupported, "tensor '" + name + "' has layout code " +

@@ -197,7 +197,8 @@ FailureOr<GraphOp> ProgramImporter::subgraph(const Argument &argument, Location 
     return known;
   }
   if (subgraphDepth >= 8) {
-    return fail(ErrorKind::Limit, "graphs call graphs deeper than 8", location);
+    return fail(ErrorKind::Limit, "graphs call graphs more than 8 deep; nest fewer of them",
+                location);
   }
   std::string name = argument.text.str();
   for (unsigned i = 1; module->lookupSymbol(name) || name == options.graphName; ++i) {
@@ -287,7 +288,8 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
   unsigned position = types.size();
   if (spec) {
     if (spec->kind == InputSpec::Kind::Token || spec->kind == InputSpec::Kind::CustomObject) {
-      return fail(ErrorKind::Unsupported, "it is a custom object or an effect token");
+      return fail(ErrorKind::Unsupported, "it is a custom object or an effect token; export the "
+                                          "program without it");
     }
     bool constant = spec->kind == InputSpec::Kind::ConstantInput;
     if (!constant && spec->value.isName() && spec->value.text != input.text) {
@@ -372,7 +374,8 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     kArgumentLiteralAttr.add(attrs, builder.getStringAttr(input.text));
     break;
   default:
-    return fail(ErrorKind::Unsupported, "it is neither a tensor nor a scalar");
+    return fail(ErrorKind::Unsupported,
+                "it is neither a tensor nor a scalar; pass its parts one by one");
   }
   if (input.isName()) {
     kArgumentNameAttr.add(attrs, builder.getStringAttr(input.text));
@@ -419,7 +422,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
       kResultBaseDtypeAttr.add(attrs, (*value)->base);
     }
   } else if (output.kind == Kind::String) {
-    return fail(ErrorKind::Unsupported, "it is a string");
+    return fail(ErrorKind::Unsupported, "it is a string; return tensors and numbers");
   } else {
     auto value = scalar(output);
     if (failed(value)) {
@@ -472,7 +475,7 @@ LogicalResult GraphImporter::addOutputs(GraphOp op) {
     place = "output " + std::to_string(i) + ": ";
     using Kind = OutputSpec::Kind;
     if (spec && spec->kind == Kind::Token) {
-      return fail(ErrorKind::Unsupported, "it is an effect token");
+      return fail(ErrorKind::Unsupported, "it is an effect token; export the program without it");
     }
     if (spec && spec->value.isName() && spec->value.text != output.text) {
       return fail(ErrorKind::Semantic, "it is '" + output.text + "' in the graph and '" +

@@ -43,7 +43,8 @@ struct InlineCallsPass : frit::impl::InlineCallsPassBase<InlineCallsPass> {
         for (CallOp call : calls) {
           auto callee = table.lookup<GraphOp>(call.getCallee());
           if (callee == graph) {
-            call.emitError("graph '") << graph.getName() << "' calls itself";
+            call.emitError("graph '")
+                << graph.getName() << "' calls itself, so it cannot be inlined";
             return signalPassFailure();
           }
           inlineCall(call, callee);

@@ -354,13 +354,13 @@ void LoopNests::decide(Operation *op) {
     loopOps[op] = 1;
     return;
   }
-  NestRole role = decideElementwise(op, reads);
-  roles[op] = role;
-  if (role == NestRole::Inlined) {
-    demands[op] = std::move(reads);
-  } else {
-    loopOps[op] = 1;
+  Readers readers = measureReaders(op, reads);
+  if (isWorthInlining(op, reads, readers)) {
+    inlineInto(op, std::move(reads), readers);
+    return;
   }
+  roles[op] = NestRole::Loop;
+  loopOps[op] = 1;
 }
 
 /// True if the consumers end in different kernels but together evaluate each element about once:
@@ -426,12 +426,21 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   return bytes <= repeatedShare * count * getStoredBytes(op->getResult(0));
 }
 
-NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
-  if (reads.empty()) {
-    return NestRole::Inlined;
+LoopNests::Readers LoopNests::measureReaders(Operation *op, const Demands &reads) const {
+  Readers readers;
+  for (const Demand &demand : reads) {
+    readers.evaluations += evaluationsOf(demand);
+    readers.budget = std::min(readers.budget, demand.budget);
+    readers.roots.insert(demand.root);
   }
-  double count = estimate.ofElements(op->getResult(0).getType());
-  unsigned weight = getWeight(op), bytesIn = 0;
+  readers.repeatWork =
+      readers.evaluations > repeatedShare * estimate.ofElements(op->getResult(0).getType());
+  return readers;
+}
+
+/// True for casts, comparisons, masks and the like, which read no more bytes than they produce.
+bool LoopNests::isCheap(Operation *op) const {
+  unsigned bytesIn = 0;
   for (Value operand : op->getOperands()) {
     Operation *def = operand.getDefiningOp();
     if (def && isView(def) && def->getOperand(0).getDefiningOp()) {
@@ -440,44 +449,49 @@ NestRole LoopNests::decideElementwise(Operation *op, const Demands &reads) {
     bool free = def && (isOfPlace(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
     bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getStoredBytes(operand);
   }
-  bool cheap = weight <= 1 && bytesIn <= getStoredBytes(op->getResult(0)) &&
-               cheapDepth.lookup(op) <= maxCheapDepth;
-  double total = 0;
-  int budget = broadcastBudget;
-  llvm::SmallPtrSet<Operation *, 4> roots;
-  for (const Demand &demand : reads) {
-    total += evaluationsOf(demand);
-    budget = std::min(budget, demand.budget);
-    roots.insert(demand.root);
+  return getWeight(op) <= 1 && bytesIn <= getStoredBytes(op->getResult(0)) &&
+         cheapDepth.lookup(op) <= maxCheapDepth;
+}
+
+/// Whether an elementwise operation is computed in its readers; the rules are those at the top of
+/// LoopNests.h.
+bool LoopNests::isWorthInlining(Operation *op, const Demands &reads, const Readers &readers) const {
+  if (llvm::any_of(readers.roots,
+                   [&](Operation *root) { return loopOps.lookup(root) >= maxInlinedOps; })) {
+    return false;
   }
-  for (Operation *root : roots) {
-    if (loopOps[root] >= maxInlinedOps) {
-      return NestRole::Loop;
-    }
+  bool hasOneRoot = readers.roots.size() == 1;
+  if (reads.empty() || (hasOneRoot && !readers.repeatWork)) {
+    return true;
   }
-  bool inlined = false, repeats = total > repeatedShare * count;
-  if (!repeats && roots.size() == 1) {
-    inlined = true;
-  } else if (roots.size() > 1 && isReadOnceByKernels(op, reads)) {
-    inlined = true;
-  } else if (reads.size() <= maxDemands && (total - count) * weight <= launchWork) {
-    inlined = cheap || total * weight <= launchWork || roots.size() == 1;
-  } else if (cheap) {
-    inlined = true;
-  } else if (roots.size() == 1 && reads.size() <= 4) {
-    inlined = static_cast<int>(weight) <= budget;
+  if (!hasOneRoot && isReadOnceByKernels(op, reads)) {
+    return true;
   }
-  if (!inlined) {
-    return NestRole::Loop;
+  unsigned weight = getWeight(op);
+  double count = estimate.ofElements(op->getResult(0).getType());
+  bool repeatsLittle =
+      reads.size() <= maxDemands && (readers.evaluations - count) * weight <= launchWork;
+  if (repeatsLittle && (hasOneRoot || readers.evaluations * weight <= launchWork)) {
+    return true;
   }
-  for (Operation *root : roots) {
+  if (isCheap(op)) {
+    return true;
+  }
+  return hasOneRoot && reads.size() <= 4 && static_cast<int>(weight) <= readers.budget;
+}
+
+/// Computes an operation in its readers, at the expense of their loop nests and, if that repeats
+/// work, of what else may be repeated there.
+void LoopNests::inlineInto(Operation *op, Demands reads, const Readers &readers) {
+  for (Operation *root : readers.roots) {
     ++loopOps[root];
   }
-  repeated += roots.size() > 1;
-  if (repeats && !cheap) {
-    for (Demand &demand : const_cast<Demands &>(reads)) {
-      demand.budget -= weight;
+  repeated += readers.roots.size() > 1;
+  if (readers.repeatWork && !isCheap(op)) {
+    for (Demand &demand : reads) {
+      demand.budget -= getWeight(op);
     }
   }
-  return NestRole::Inlined;
+  roles[op] = NestRole::Inlined;
+  demands[op] = std::move(reads);
 }

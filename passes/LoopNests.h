@@ -4,8 +4,9 @@
 #include "passes/Layouts.h"
 
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
-#include <map>
+#include <limits>
 
 /// Which operations get a loop nest of their own, and which are computed where
 /// they are read.
@@ -75,10 +76,23 @@ private:
     int budget;
   };
   using Demands = SmallVector<Demand, 2>;
+  /// What all readers of an operation demand together.
+  struct Readers {
+    double evaluations = 0;
+    /// More evaluations than the operation has elements.
+    bool repeatWork = false;
+    /// The weight that may still be repeated in all of them.
+    int budget = std::numeric_limits<int>::max();
+    /// The loop nests they end up in.
+    llvm::SmallPtrSet<Operation *, 4> roots;
+  };
 
   void computeLayouts();
   void decide(Operation *op);
-  NestRole decideElementwise(Operation *op, const Demands &demands);
+  Readers measureReaders(Operation *op, const Demands &reads) const;
+  bool isCheap(Operation *op) const;
+  bool isWorthInlining(Operation *op, const Demands &reads, const Readers &readers) const;
+  void inlineInto(Operation *op, Demands reads, const Readers &readers);
   LayoutAttr layoutOfView(Operation *view);
   bool isReadAsItLies(Operation *view);
   void collect(OpOperand &use, Demands &demands);

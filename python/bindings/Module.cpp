@@ -11,7 +11,7 @@
 #endif
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactDifference.h"
-#include "runtime/torch/BlockStock.h"
+#include "runtime/torch/BlockCache.h"
 #include "runtime/torch/TorchExecutable.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -44,8 +44,8 @@ PyObject *raise(const char *name, const std::string &message) {
 }
 
 #ifdef FRIT_HAS_COMPILER
-/// Calls isKept(digest, symbols) and returns its truth value; false with an exception set.
-bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
+/// Calls isCached(digest, symbols) and returns its truth value; false with an exception set.
+bool askIfCached(PyObject *isCached, const CanonicalForm &form) {
   PyObject *symbols = PyTuple_New(static_cast<Py_ssize_t>(form.symbols.size()));
   for (size_t at = 0; symbols && at != form.symbols.size(); ++at) {
     PyObject *name =
@@ -58,7 +58,7 @@ bool askIfKept(PyObject *isKept, const CanonicalForm &form) {
     PyTuple_SET_ITEM(symbols, static_cast<Py_ssize_t>(at), name);
   }
   PyObject *answer =
-      symbols ? PyObject_CallFunction(isKept, "sO", form.digest.c_str(), symbols) : nullptr;
+      symbols ? PyObject_CallFunction(isCached, "sO", form.digest.c_str(), symbols) : nullptr;
   Py_XDECREF(symbols);
   bool truth = answer && PyObject_IsTrue(answer) == 1;
   Py_XDECREF(answer);
@@ -69,9 +69,9 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   const char *json = nullptr, *options = nullptr;
   Py_ssize_t jsonSize = 0, optionsSize = 0;
-  PyObject *isKept = Py_None;
+  PyObject *isCached = Py_None;
   if (!PyArg_ParseTuple(arguments, "s#s#|O:compile", &json, &jsonSize, &options, &optionsSize,
-                        &isKept)) {
+                        &isCached)) {
     return nullptr;
   }
   CompileOptions settings;
@@ -80,10 +80,10 @@ PyObject *compileGraph(PyObject *, PyObject *arguments) {
     return raise("OptionError", wrong);
   }
   bool hasRaised = false;
-  if (isKept != Py_None) {
-    settings.isKept = [isKept, &hasRaised](const CanonicalForm &form) {
+  if (isCached != Py_None) {
+    settings.isCached = [isCached, &hasRaised](const CanonicalForm &form) {
       PyGILState_STATE held = PyGILState_Ensure();
-      bool answer = askIfKept(isKept, form);
+      bool answer = askIfCached(isCached, form);
       hasRaised = PyErr_Occurred() != nullptr;
       PyGILState_Release(held);
       return answer || hasRaised;
@@ -297,7 +297,7 @@ PyObject *open(PyObject *, PyObject *arguments) {
 }
 
 PyObject *releaseMemory(PyObject *, PyObject *) {
-  BlockStock::ofProcess().clear();
+  BlockCache::ofProcess().clear();
 #ifdef FRIT_HAS_COMPILER
   forgetKernels();
 #endif
@@ -305,11 +305,11 @@ PyObject *releaseMemory(PyObject *, PyObject *) {
 }
 
 PyObject *memoryStats(PyObject *, PyObject *) {
-  BlockStock &stock = BlockStock::ofProcess();
+  BlockCache &cache = BlockCache::ofProcess();
   return Py_BuildValue("{s:K,s:K,s:K}", "kept_bytes",
-                       static_cast<unsigned long long>(stock.keptBytes()), "blocks_reused",
-                       static_cast<unsigned long long>(stock.reused()), "blocks_made",
-                       static_cast<unsigned long long>(stock.made()));
+                       static_cast<unsigned long long>(cache.keptBytes()), "blocks_reused",
+                       static_cast<unsigned long long>(cache.reused()), "blocks_made",
+                       static_cast<unsigned long long>(cache.made()));
 }
 
 PyMethodDef functions[] = {

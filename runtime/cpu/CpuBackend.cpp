@@ -143,8 +143,9 @@ Status kernelError(const ErrorRecord &record) {
   case KernelError::None:
     break;
   }
-  return Status::error(ErrorKind::Runtime,
-                       "a kernel stopped with the unknown code " + std::to_string(record.code));
+  return Status::error(ErrorKind::Runtime, "a kernel stopped with the unknown code " +
+                                               std::to_string(record.code) +
+                                               "; compile the artifact again");
 }
 
 } // namespace frit

@@ -60,8 +60,8 @@ std::string CudaBackend::kernelName(uint32_t number) const {
 }
 
 /// "kernel frit_add_..., grid (40, 1, 1), block (128, 1, 1), from model.py:6 in f: ..."
-std::string CudaBackend::wordLaunch(const CudaModules::Launch &launch,
-                                    const int64_t (&grid)[3]) const {
+std::string CudaBackend::describeLaunch(const CudaModules::Launch &launch,
+                                        const int64_t (&grid)[3]) const {
   const format::Kernel &kernel = *launch.kernel;
   const format::KernelLaunch &source = *launch.source;
   std::string what = "kernel " + (kernel.name() ? kernel.name()->str() : source.entry()->str()) +
@@ -136,7 +136,7 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
   if (!loaded.isOk()) {
     return loaded.status();
   }
-  if (site.room != 0) {
+  if (site.tableItems != 0) {
     return launchList(sink, arguments, **loaded, stream, host);
   }
   std::vector<void *> parameters;
@@ -178,13 +178,13 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
   const format::KernelLaunch &source = *launched.source;
   for (int dim = 0; dim < 3; ++dim) {
     if (grid[dim] > kGridLimits[dim]) {
-      return Status::error(ErrorKind::Runtime,
-                           wordLaunch(launched, grid) + ": the grid is larger than a device takes");
+      return Status::error(ErrorKind::Runtime, describeLaunch(launched, grid) +
+                                                   ": the grid is larger than a device takes");
     }
   }
   // The size of a cluster is part of the code.
   if (grid[0] % source.cluster_x() != 0) {
-    return Status::error(ErrorKind::Runtime, wordLaunch(launched, grid) +
+    return Status::error(ErrorKind::Runtime, describeLaunch(launched, grid) +
                                                  ": the grid is no multiple of a cluster of " +
                                                  std::to_string(source.cluster_x()) + " blocks");
   }
@@ -211,10 +211,11 @@ Status CudaBackend::start(LaunchSink *sink, const CudaModules::Launch &launched,
     code = launch();
   }
   if (code != 0) {
-    return failed(code, wordLaunch(launched, grid));
+    return failed(code, describeLaunch(launched, grid));
   }
-  return synchronous && !driver->isCapturing(stream) ? waitFor(stream, wordLaunch(launched, grid))
-                                                     : Status::ok();
+  return synchronous && !driver->isCapturing(stream)
+             ? waitFor(stream, describeLaunch(launched, grid))
+             : Status::ok();
 }
 
 /// Launches a list: the items that have blocks fill the table, which the driver copies (also into a
@@ -224,7 +225,7 @@ Status CudaBackend::launchList(LaunchSink *sink, const KernelArguments &argument
                                TensorHost &host) const {
   uint32_t number = modules.firstLaunch(arguments.site->kernel, arguments.variantIndex);
   const CudaModules::Launch &launched = modules.launches()[number];
-  ListTable table(arguments, arguments.site->room, arguments.pointers);
+  ListTable table(arguments, arguments.site->tableItems, arguments.pointers);
   if (table.blocks() == 0) {
     return Status::ok();
   }

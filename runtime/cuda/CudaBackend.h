@@ -62,7 +62,7 @@ private:
                const int64_t (&grid)[3], void **parameters, DriverStream stream,
                TensorHost &host) const;
   Status waitFor(DriverStream stream, const std::string &what) const;
-  std::string wordLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const;
+  std::string describeLaunch(const CudaModules::Launch &launch, const int64_t (&grid)[3]) const;
 
   std::shared_ptr<const DecodedPlan> plan;
   std::shared_ptr<Driver> driver;

@@ -1,6 +1,4 @@
-// Runs a call that has a graph: copies arguments in, launches once, copies results out.
-
-#include "runtime/cuda/CudaGraphs.h"
+#include "runtime/cuda/GraphReplay.h"
 
 namespace frit {
 
@@ -8,24 +6,23 @@ namespace {
 
 constexpr DriverCode kOutOfMemory = 2;
 
-std::string wordGraph(const std::string &kernels) { return "CUDA graph of " + kernels; }
+std::string describeGraph(const std::string &kernels) { return "CUDA graph of " + kernels; }
 
 } // namespace
 
-/// Allocates the tensors that a call returns. Nothing else has happened before they exist; all are
-/// freed if one cannot be allocated.
-Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
-  for (size_t at = 0; at < fresh.size(); ++at) {
-    const Fresh &one = entry.fresh[at];
+Status GraphReplay::allocate(const GraphEntry &entry, std::span<TensorSlot> storages) const {
+  TensorHost &host = plan.host;
+  for (size_t at = 0; at < storages.size(); ++at) {
+    const ResultStorage &one = entry.storages[at];
     if (one.kept) {
-      fresh[at].handle = one.kept->handle();
-      host.retainTensor(fresh[at].handle);
+      storages[at].handle = one.kept->handle();
+      host.retainTensor(storages[at].handle);
       continue;
     }
-    Status status =
-        host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset}, fresh[at]);
+    Status status = host.allocateTensor({one.sizes, one.strides, one.dtype, one.device, one.offset},
+                                        storages[at]);
     if (!status.isOk()) {
-      for (TensorSlot &made : fresh.first(at)) {
+      for (TensorSlot &made : storages.first(at)) {
         host.releaseTensor(made.handle);
       }
       return status;
@@ -34,38 +31,39 @@ Status CudaGraphs::makeFresh(const Entry &entry, std::span<TensorSlot> fresh) {
   return Status::ok();
 }
 
-Status CudaGraphs::launch(const Entry &entry, DriverStream stream) {
+Status GraphReplay::launch(const GraphEntry &entry, DriverStream stream) const {
   if (!entry.graph) {
-    return operators->replay(entry.ofOperators);
+    return plan.operators->replay(entry.ofOperators);
   }
-  const DriverTable &call = driver->call();
+  const DriverTable &call = plan.driver->call();
   DriverCode code = call.cuGraphLaunch(entry.graph, stream);
-  if (code == kOutOfMemory && backend.freedMemory(stream, host)) {
+  if (code == kOutOfMemory && plan.backend.freedMemory(stream, plan.host)) {
     code = call.cuGraphLaunch(entry.graph, stream);
   }
-  return code ? backend.failed(code, wordGraph(entry.kernels)) : Status::ok();
+  return code ? plan.backend.failed(code, describeGraph(entry.kernels)) : Status::ok();
 }
 
-Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValue> inputs,
-                          std::span<TensorSlot> fresh, std::span<OutputValue> outputs) {
+Status GraphReplay::run(const GraphEntry &entry, DriverStream stream, std::span<InputValue> inputs,
+                        std::span<TensorSlot> storages, std::span<OutputValue> outputs) const {
+  TensorHost &host = plan.host;
   Status status;
-  const DriverTable &call = driver->call();
+  const DriverTable &call = plan.driver->call();
   auto copy = [&](const void *to, const void *from, uint64_t bytes) {
     DriverCode code = call.cuMemcpyDtoDAsync(reinterpret_cast<uintptr_t>(to),
                                              reinterpret_cast<uintptr_t>(from), bytes, stream);
-    return code ? backend.failed(code, "copying for the " + wordGraph(entry.kernels))
+    return code ? plan.backend.failed(code, "copying for the " + describeGraph(entry.kernels))
                 : Status::ok();
   };
   for (size_t at = 0; at < entry.copies.size() && status.isOk(); ++at) {
-    const CopyIn &one = entry.copies[at];
-    status = copy(one.to, host.look(inputs[one.input].handle).data, one.bytes);
+    const ArgumentCopy &one = entry.copies[at];
+    status = copy(one.to, host.viewOf(inputs[one.input].handle).data, one.bytes);
   }
   if (status.isOk()) {
     status = launch(entry, stream);
   }
-  for (size_t at = 0; at < fresh.size() && status.isOk(); ++at) {
-    if (entry.fresh[at].bytes != 0 && !entry.fresh[at].kept) {
-      status = copy(fresh[at].data, entry.fresh[at].from, entry.fresh[at].bytes);
+  for (size_t at = 0; at < storages.size() && status.isOk(); ++at) {
+    if (entry.storages[at].bytes != 0 && !entry.storages[at].kept) {
+      status = copy(storages[at].data, entry.storages[at].from, entry.storages[at].bytes);
     }
   }
   if (status.isOk()) {
@@ -74,9 +72,9 @@ Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValu
       slot.handle = inputs[number].handle;
       host.bumpVersion(slot);
     }
-    status = makeResults(entry, inputs, fresh, outputs);
+    status = makeResults(entry, inputs, storages, outputs);
   }
-  for (TensorSlot &slot : fresh) {
+  for (TensorSlot &slot : storages) {
     host.releaseTensor(slot.handle);
   }
   for (InputValue &input : inputs) {
@@ -85,8 +83,6 @@ Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValu
     }
   }
   if (status.isOk()) {
-    ForkSafeGuard guard(countLock);
-    ++counts.replays;
     return status;
   }
   for (OutputValue &output : outputs) {
@@ -98,10 +94,12 @@ Status CudaGraphs::replay(Entry &entry, DriverStream stream, std::span<InputValu
   return status;
 }
 
-Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
-                               std::span<TensorSlot> fresh, std::span<OutputValue> outputs) {
+Status GraphReplay::makeResults(const GraphEntry &entry, std::span<InputValue> inputs,
+                                std::span<TensorSlot> storages,
+                                std::span<OutputValue> outputs) const {
+  TensorHost &host = plan.host;
   for (size_t number = 0; number < outputs.size(); ++number) {
-    const Result &result = entry.results[number];
+    const GraphResult &result = entry.results[number];
     OutputValue &output = outputs[number];
     output.kind = result.kind;
     output.integer = result.integer;
@@ -126,12 +124,12 @@ Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
       output.handle = slot.handle;
       continue;
     }
-    if (result.storage == RecordedStorage::Kind::Fresh) {
-      source = fresh[result.number];
+    if (result.storage == RecordedStorage::Kind::Allocated) {
+      source = storages[result.number];
     } else {
       source.handle = result.storage == RecordedStorage::Kind::Input ? inputs[result.number].handle
                                                                      : result.original;
-      source.data = host.look(source.handle).data;
+      source.data = host.viewOf(source.handle).data;
     }
     if (result.isWhole) {
       host.retainTensor(source.handle);
@@ -140,7 +138,7 @@ Status CudaGraphs::makeResults(const Entry &entry, std::span<InputValue> inputs,
     }
     FRIT_RETURN_IF_ERROR(host.viewTensor(
         source, {result.sizes, result.strides, result.dtype, result.device, result.offset},
-        result.lookOffset, slot));
+        result.viewOffset, slot));
     output.handle = slot.handle;
   }
   return Status::ok();

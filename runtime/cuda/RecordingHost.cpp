@@ -51,7 +51,7 @@ RecordedTensor *RecordingHost::newTensor(RecordedStorage &storage, const TensorV
 
 RecordedTensor *RecordingHost::real(RecordedStorage::Kind kind, uint32_t number, void *original,
                                     std::deque<RecordedStorage> &list) {
-  TensorView view = inner.look(original);
+  TensorView view = inner.viewOf(original);
   auto rank = static_cast<size_t>(view.rank);
   RecordedStorage &storage = list.emplace_back();
   storage.kind = kind;
@@ -119,10 +119,11 @@ Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &sh
   // The real host checks this again. A view beyond the graph's memory would be in another graph's.
   uint64_t bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
   RecordedStorage &storage = *from.storage;
-  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Fresh &&
+  if (bytes != 0 && storage.kind == RecordedStorage::Kind::Allocated &&
       (data < storage.first || data + bytes > storage.first + storage.bytes)) {
     return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
-                                                     std::to_string(storage.bytes) + " bytes");
+                                                     std::to_string(storage.bytes) +
+                                                     " bytes; compile the artifact again");
   }
   RecordedTensor *view = newTensor(storage, {data, shape.sizes.data(), shape.strides.data(),
                                              static_cast<int64_t>(shape.sizes.size()), start,
@@ -142,7 +143,7 @@ void RecordingHost::releaseTensor(void *handle) {
 
 void RecordingHost::retainTensor(void *handle) { ++tensorOf(handle).references; }
 
-TensorView RecordingHost::look(void *handle) {
+TensorView RecordingHost::viewOf(void *handle) {
   const RecordedTensor &tensor = tensorOf(handle);
   return {tensor.data,           tensor.sizes.data(),
           tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),

@@ -13,9 +13,9 @@ namespace frit {
 
 /// Memory that tensors of a recorded call lie in.
 struct RecordedStorage {
-  /// Fresh: allocated by the plan. Input, Constant: argument or constant `number`. Scalar: a 0-d
+  /// Allocated: by the plan. Input, Constant: argument or constant `number`. Scalar: a 0-d
   /// CPU tensor with the value `integer` or `real`.
-  enum class Kind : uint8_t { Fresh, Input, Constant, Scalar } kind = Kind::Fresh;
+  enum class Kind : uint8_t { Allocated, Input, Constant, Scalar } kind = Kind::Allocated;
   uint32_t number = 0;
   /// The requested shape.
   std::vector<int64_t> sizes, strides;
@@ -70,7 +70,7 @@ public:
                     TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
-  TensorView look(void *handle) override;
+  TensorView viewOf(void *handle) override;
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
   void bumpVersion(const TensorSlot &tensor) override;
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;

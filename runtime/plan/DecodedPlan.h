@@ -84,8 +84,8 @@ struct LaunchSite {
   uint32_t counts = 0;
   /// Items of a list, which run at once; each has an equal share of the registers.
   uint32_t items = 1;
-  /// Items that fit in the table of a GPU entry; 0: its parameters are plain.
-  uint32_t room = 0;
+  /// The items that the table of a GPU entry holds; 0: it has no table.
+  uint32_t tableItems = 0;
 
   /// The number of launches for the driver or a thread pool: a list is one launch.
   size_t launchesOf(const DecodedVariant &variant) const { return variant.launches.size() / items; }

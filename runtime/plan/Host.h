@@ -153,13 +153,14 @@ public:
   /// Makes a tensor with the values, sizes and strides of `source` and without lazy bits. Not
   /// called for hosts without such tensors.
   virtual Status resolveTensor(const TensorSlot &, TensorSlot &) {
-    return Status::error(ErrorKind::Unsupported, "a tensor that is conjugated or negated lazily");
+    return Status::error(ErrorKind::Unsupported, "a tensor is conjugated or negated lazily; "
+                                                 "call resolve_conj() or resolve_neg() on it");
   }
   /// Drop or add a reference to a tensor.
   virtual void releaseTensor(void *handle) = 0;
   virtual void retainTensor(void *handle) = 0;
   /// The metadata of a tensor; its pointers are valid while the tensor is unchanged.
-  virtual TensorView look(void *handle) = 0;
+  virtual TensorView viewOf(void *handle) = 0;
   /// A holder that may outlive this object; null if the host cannot tell who else holds a tensor.
   virtual std::shared_ptr<KeptTensor> keepTensor(void *) { return nullptr; }
   /// Whether others than autograd currently see the tensors saved for a backward.

@@ -15,13 +15,13 @@ namespace frit {
 
 class ListTable {
 public:
-  /// `room`: the most items that fit; `pointers`: the addresses that the kernel should use.
-  ListTable(const KernelArguments &arguments, uint32_t room, void *const *pointers) {
+  /// `items`: the most items that fit; `pointers`: the addresses that the kernel should use.
+  ListTable(const KernelArguments &arguments, uint32_t items, void *const *pointers) {
     const LaunchSite &site = *arguments.site;
     size_t tensors = site.tensors.size() / site.items, ints = site.ints.size() / site.items,
            floats = site.floats.size() / site.items;
     size_t words = 1 + tensors + ints + floats;
-    table.reserve(room * words);
+    table.reserve(items * words);
     for (size_t item = 0; item < site.items; ++item) {
       int64_t blocks = arguments.registers[arguments.variant->launches[item][0]];
       if (blocks <= 0 || total > kNoBlock) {
@@ -37,7 +37,7 @@ public:
       }
       total = blocks > kNoBlock - total ? kNoBlock + 1 : total + blocks;
     }
-    for (size_t at = table.size(); at < room * words; ++at) {
+    for (size_t at = table.size(); at < items * words; ++at) {
       table.push_back(at % words == 0 ? kNoBlock : 0);
     }
   }

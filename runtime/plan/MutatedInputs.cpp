@@ -103,9 +103,9 @@ Status PlanExecutor::writeBack(RunState &state) {
 
 /// Turns a result that is a view of a copy into the same view of the original argument.
 Status PlanExecutor::ontoOriginal(RunState &state, TensorSlot &result) {
-  TensorView view = host.look(result.handle);
+  TensorView view = host.viewOf(result.handle);
   for (const InputCopy &copy : state.copies) {
-    ByteRange range = rangeOf(host.look(copy.copy.handle));
+    ByteRange range = rangeOf(host.viewOf(copy.copy.handle));
     auto first = reinterpret_cast<uintptr_t>(view.data);
     if (first < range.begin || first >= range.end) {
       continue;

@@ -58,7 +58,7 @@ std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol,
   if (input.kind != InputValue::Kind::Tensor) {
     return std::nullopt;
   }
-  TensorView view = host.look(input.handle);
+  TensorView view = host.viewOf(input.handle);
   return symbol.dim < view.rank ? symbol.solve(view.sizes[symbol.dim]) : std::nullopt;
 }
 

@@ -193,7 +193,8 @@ private:
       FRIT_RETURN_IF_ERROR(spendOn(bucket.sizes()));
       FRIT_RETURN_IF_ERROR(writeInt(bucket.dst()));
       if (countOf(bucket.sizes()) != 0 && bucket.sizes()->Get(0) < 0) {
-        return wrong("a size of " + std::to_string(bucket.sizes()->Get(0)));
+        return wrong("it has the size " + std::to_string(bucket.sizes()->Get(0)) +
+                     ", which is negative");
       }
       sizes += std::max<uint64_t>(countOf(bucket.sizes()), 1);
       if (sizes > kMaxBucketSizes) {
@@ -290,8 +291,9 @@ private:
       return wrong("a cluster of " + std::to_string(cluster) +
                    " blocks, which no device takes (1, 2, 4 or 8)");
     }
-    return launch.grain() >= 1 ? Status::ok()
-                               : wrong("a grain of " + std::to_string(launch.grain()) + " units");
+    return launch.grain() >= 1
+               ? Status::ok()
+               : wrong("a grain of " + std::to_string(launch.grain()) + " units, less than 1");
   }
 
   Status checkValues(const flatbuffers::Vector<flatbuffers::Offset<Value>> *values) {
@@ -352,29 +354,30 @@ Status checkPlan(const ::frit::Artifact &artifact, const Plan &plan) {
   return PlanCheck(artifact, plan).run();
 }
 
-std::string takeRoom(LaunchSite &site, const Kernel &kernel, Target target) {
+std::string setTableItems(LaunchSite &site, const Kernel &kernel, Target target) {
   // The most 8-byte words that every GPU accepts as parameters.
   constexpr size_t kMostTableWords = 4095;
   for (const KernelVariant *variant : *kernel.variants()) {
     for (uint32_t at = 0; at < countOf(variant->launches()); ++at) {
-      site.room = std::max(site.room, variant->launches()->Get(at)->list_items());
+      site.tableItems = std::max(site.tableItems, variant->launches()->Get(at)->list_items());
     }
   }
-  if (site.items == 1 && site.room == 0) {
+  if (site.items == 1 && site.tableItems == 0) {
     return "";
   }
   std::string items = std::to_string(site.items) + " items";
-  if (site.items == 0 || (target != Target::Cpu && site.items > site.room)) {
-    return items + " for a kernel that takes " + std::to_string(site.room);
+  if (site.items == 0 || (target != Target::Cpu && site.items > site.tableItems)) {
+    return items + " for a kernel that takes " + std::to_string(site.tableItems);
   }
   if (site.tensors.size() % site.items != 0 || site.ints.size() % site.items != 0 ||
       site.floats.size() % site.items != 0) {
     return items + ", which do not share the registers of a launch evenly";
   }
   size_t words = 1 + (site.tensors.size() + site.ints.size() + site.floats.size()) / site.items;
-  if (site.room > kMostTableWords / words) {
-    return "a table of " + std::to_string(site.room) + " items of " + std::to_string(8 * words) +
-           " bytes (limit " + std::to_string(8 * kMostTableWords) + " bytes)";
+  if (site.tableItems > kMostTableWords / words) {
+    return "a table of " + std::to_string(site.tableItems) + " items of " +
+           std::to_string(8 * words) + " bytes (limit " + std::to_string(8 * kMostTableWords) +
+           " bytes)";
   }
   if (countOf(kernel.variants()) != 1 || countOf(kernel.variants()->Get(0)->launches()) != 1) {
     return items + " for a kernel of several launches";
@@ -426,8 +429,8 @@ Status checkGpuCode(const DecodedPlan &plan) {
     std::string passed = std::string(site.tensors.size() + site.ints.size(), 'i') +
                          std::string(site.floats.size(), 'f');
     uint64_t tableBytes = 0;
-    if (site.room != 0) {
-      tableBytes = 8 * uint64_t(site.room) * (1 + passed.size() / site.items);
+    if (site.tableItems != 0) {
+      tableBytes = 8 * uint64_t(site.tableItems) * (1 + passed.size() / site.items);
       passed = "t";
     }
     const auto &variants = *plan.source->kernels()->Get(site.kernel)->variants();

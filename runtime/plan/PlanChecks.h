@@ -13,9 +13,9 @@ namespace frit {
 /// Ok, or the first rule that the plan breaks.
 Status checkPlan(const Artifact &artifact, const format::Plan &plan);
 
-/// Sets the room of a kernel over a list. Returns an error if a use of several items or of such a
-/// kernel is wrong, else an empty string.
-std::string takeRoom(LaunchSite &site, const format::Kernel &kernel, format::Target target);
+/// Sets how many items the table of a kernel over a list holds. Returns an error if a use of
+/// several items or of such a kernel is wrong, else an empty string.
+std::string setTableItems(LaunchSite &site, const format::Kernel &kernel, format::Target target);
 
 /// Compares the launches of a decoded GPU plan with the declarations in the artifact's GPU code:
 /// parameters and threads of a block.

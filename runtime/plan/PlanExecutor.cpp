@@ -93,7 +93,7 @@ PlanExecutor::~PlanExecutor() {
 
 Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
   const format::Constant &constant = *decoded->source->constants()->Get(number);
-  TensorView view = host.look(handle);
+  TensorView view = host.viewOf(handle);
   FRIT_RETURN_IF_ERROR(fitsConstant(*decoded, number, view));
   if (view.device == format::Device::Cuda) {
     if (gpuOfConstants >= 0 && gpuOfConstants != view.deviceIndex) {
@@ -241,7 +241,7 @@ Status PlanExecutor::walk(RunState &state) {
       host.bumpVersion(state.tensors[step.a]);
       break;
     case StepKind::Dim: {
-      TensorView tensor = host.look(state.tensors[step.a].handle);
+      TensorView tensor = host.viewOf(state.tensors[step.a].handle);
       if (step.b >= tensor.rank) {
         return Status::error(ErrorKind::Runtime, "a call returned a tensor of " +
                                                      std::to_string(tensor.rank) +
@@ -297,16 +297,20 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
   const TensorType &type = decoded->tensors[step.a];
   int64_t signedBytes = state.ints[step.b];
   if (signedBytes < 0) {
-    return Status::error(ErrorKind::Runtime,
-                         "a buffer of " + std::to_string(signedBytes) +
-                             " bytes was asked for: a size in this call is negative");
+    return Status::error(ErrorKind::Runtime, "graph '" +
+                                                 std::string(decoded->artifact->graphName()) +
+                                                 "' would allocate " + std::to_string(signedBytes) +
+                                                 " bytes: a size in this call is negative");
   }
   auto bytes = static_cast<uint64_t>(signedBytes);
   if (step.c != kNoRegister && !type.needsHandle && !host.separateBuffers()) {
     int64_t offset = state.ints[step.c];
     if (offset < 0 || static_cast<uint64_t>(offset) > state.arenaBytes ||
         bytes > state.arenaBytes - static_cast<uint64_t>(offset)) {
-      return Status::error(ErrorKind::BadArtifact, "a temporary lies outside of the arena");
+      return Status::error(ErrorKind::BadArtifact,
+                           "graph '" + std::string(decoded->artifact->graphName()) +
+                               "': tensor register " + std::to_string(step.a) +
+                               " lies outside of the arena; compile the artifact again");
     }
     slot.data = static_cast<char *>(state.arena) + offset;
     return Status::ok();
@@ -329,7 +333,10 @@ Status PlanExecutor::allocate(RunState &state, const DecodedStep &step) {
     shape.capacity = capacity;
     shape.offset = type.offset == kNoRegister ? 0 : state.ints[type.offset];
     if (shape.offset < 0) {
-      return Status::error(ErrorKind::BadArtifact, "a result begins before its storage");
+      return Status::error(ErrorKind::BadArtifact,
+                           "graph '" + std::string(decoded->artifact->graphName()) +
+                               "': tensor register " + std::to_string(step.a) +
+                               " begins before its storage; compile the artifact again");
     }
     FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, slot));
     slot.owner = TensorSlot::Owner::Handle;

@@ -109,7 +109,7 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
       return badInput(number, "a tensor is needed");
     }
     TensorView &view = state.views[number];
-    view = host.look(input.handle);
+    view = host.viewOf(input.handle);
     const TensorType &type = decoded->tensors[spec.reg];
     if (view.dtype != type.dtype) {
       return badInput(number, std::string("its dtype is ") + nameOf(view.dtype) +
@@ -244,7 +244,10 @@ Status PlanExecutor::prepareArena(RunState &state) {
   int64_t bytes = state.ints[decoded->arenaBytes];
   if (bytes <= 0) {
     return bytes == 0 ? Status::ok()
-                      : Status::error(ErrorKind::BadArtifact, "the arena has a negative size");
+                      : Status::error(ErrorKind::BadArtifact,
+                                      "graph '" + std::string(decoded->artifact->graphName()) +
+                                          "': the arena has " + std::to_string(bytes) +
+                                          " bytes; compile the artifact again");
   }
   state.arena = host.takeBlock(planDevice, static_cast<uint64_t>(bytes));
   if (!state.arena) {

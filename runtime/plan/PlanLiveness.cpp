@@ -23,7 +23,7 @@ public:
 
   Status run() {
     findUses();
-    return playThrough();
+    return checkLiveness();
   }
 
 private:
@@ -123,7 +123,7 @@ private:
   /// Walks forwards: checks that every read finds a tensor, and that no bare view outlives its
   /// storage. A view of a host tensor that is freed early becomes a host tensor too, which keeps
   /// the storage alive.
-  Status playThrough() {
+  Status checkLiveness() {
     std::vector<bool> live(plan.tensors.size(), false), written(plan.tensors.size(), false);
     std::vector<uint32_t> root(plan.tensors.size());
     for (uint32_t tensor = 0; tensor < root.size(); ++tensor) {
@@ -193,6 +193,6 @@ private:
 
 } // namespace
 
-Status playThrough(DecodedPlan &plan) { return Liveness(plan).run(); }
+Status checkLiveness(DecodedPlan &plan) { return Liveness(plan).run(); }
 
 } // namespace frit

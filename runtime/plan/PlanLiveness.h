@@ -11,6 +11,6 @@
 namespace frit {
 
 /// Completes `needsHandle` of the tensor registers, whose direct needs are already set.
-Status playThrough(DecodedPlan &plan);
+Status checkLiveness(DecodedPlan &plan);
 
 } // namespace frit

@@ -19,7 +19,7 @@ struct PlanPlace {
     return Status::error(ErrorKind::BadArtifact, std::string("the plan is malformed at ") + what +
                                                      (number ? " " + std::to_string(*number) : "") +
                                                      (kind ? std::string(" (") + kind + ")" : "") +
-                                                     ": " + why);
+                                                     ": " + why + "; compile it again");
   }
 };
 

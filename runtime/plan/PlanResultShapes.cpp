@@ -27,7 +27,7 @@ static std::string nameOfCall(const DecodedPlan &plan, uint32_t reg) {
 }
 
 Status PlanExecutor::checkShape(const RunState &state, uint32_t shaped, uint32_t result) const {
-  TensorView found = host.look(state.tensors[result].handle);
+  TensorView found = host.viewOf(state.tensors[result].handle);
   const TensorType &type = decoded->tensors[shaped];
   size_t rank = type.sizes.size();
   bool hasSizes = found.dtype == type.dtype && static_cast<size_t>(found.rank) == rank;

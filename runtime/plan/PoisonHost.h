@@ -42,7 +42,7 @@ public:
     return inner.resolveTensor(source, slot);
   }
   void retainTensor(void *handle) override { inner.retainTensor(handle); }
-  TensorView look(void *handle) override { return inner.look(handle); }
+  TensorView viewOf(void *handle) override { return inner.viewOf(handle); }
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override {
     return inner.copyInto(destination, source);
   }

@@ -79,7 +79,7 @@ SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments
   // The plan does not know the sizes of a result with a data-dependent shape; they are read from
   // its tensor.
   bool isAsked = type.rank < 0 && slot.handle;
-  TensorView seen = isAsked ? host.look(slot.handle) : TensorView{};
+  TensorView seen = isAsked ? host.viewOf(slot.handle) : TensorView{};
   size_t rank = isAsked ? static_cast<size_t>(seen.rank) : type.sizes.size();
   int64_t last = 0, elements = 1;
   for (size_t dim = 0; dim < rank; ++dim) {
@@ -126,13 +126,13 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
   simt.callbacks = &mathCallbacks();
   std::vector<SimtLaunch> launches;
   const auto &prepared = kernels[site.kernel][arguments.variantIndex];
-  if (site.room != 0) {
+  if (site.tableItems != 0) {
     simt.makeTable = [&](void *const *places) {
-      ListTable table(arguments, site.room, places);
+      ListTable table(arguments, site.tableItems, places);
       return std::vector<int64_t>(table.words(), table.words() + table.size());
     };
     SimtLaunch launch = prepared.front();
-    int64_t blocks = ListTable(arguments, site.room, arguments.pointers).blocks();
+    int64_t blocks = ListTable(arguments, site.tableItems, arguments.pointers).blocks();
     if (blocks > std::numeric_limits<int32_t>::max()) {
       return Status::error(ErrorKind::Runtime,
                            launch.kernel + ": a grid of 2^31 blocks or more is too large");
@@ -142,7 +142,7 @@ Status SimtBackend::launch(const KernelArguments &arguments, TensorHost &host) {
       launches.push_back(launch);
     }
   }
-  for (size_t at = 0; site.room == 0 && at < prepared.size(); ++at) {
+  for (size_t at = 0; site.tableItems == 0 && at < prepared.size(); ++at) {
     SimtLaunch launch = prepared[at];
     bool empty = false;
     for (int dim = 0; dim < 3; ++dim) {

@@ -144,8 +144,8 @@ std::shared_ptr<char> CudaHost::own(format::Device where, char *memory) {
   return std::shared_ptr<char>(memory, [kept = device](char *gone) { kept->free(gone); });
 }
 
-TensorView CudaHost::look(void *handle) {
-  TensorView view = StandaloneHost::look(handle);
+TensorView CudaHost::viewOf(void *handle) {
+  TensorView view = StandaloneHost::viewOf(handle);
   view.deviceIndex = view.device == format::Device::Cuda ? device->getIndex() : 0;
   return view;
 }

@@ -70,7 +70,7 @@ public:
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
-  TensorView look(void *handle) override;
+  TensorView viewOf(void *handle) override;
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
 

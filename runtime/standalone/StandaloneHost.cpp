@@ -131,7 +131,8 @@ Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &s
   if (__builtin_add_overflow(offset, before / itemBytes, &offset) ||
       !liesInside(shape, offset, from.storageBytes, static_cast<uint64_t>(itemBytes))) {
     return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
-                                                     std::to_string(from.storageBytes) + " bytes");
+                                                     std::to_string(from.storageBytes) +
+                                                     " bytes; compile the artifact again");
   }
   bool empty = std::find(shape.sizes.begin(), shape.sizes.end(), 0) != shape.sizes.end();
   auto *tensor =
@@ -155,7 +156,7 @@ void StandaloneHost::releaseTensor(void *handle) {
 
 void StandaloneHost::retainTensor(void *handle) { ++tensorOf(handle)->references; }
 
-TensorView StandaloneHost::look(void *handle) {
+TensorView StandaloneHost::viewOf(void *handle) {
   HostTensor &tensor = *tensorOf(handle);
   return {tensor.data,           tensor.sizes.data(),
           tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
@@ -202,7 +203,8 @@ Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double
   for (int64_t size : tensorOf(slot.handle)->sizes) {
     if (size != 1) {
       return Status::error(ErrorKind::Runtime,
-                           "a number is read from a tensor that has not one element");
+                           "a number is read from a tensor with " + std::to_string(size) +
+                               " elements along a dimension; it must have one element");
     }
   }
   switch (tensorOf(slot.handle)->dtype) {

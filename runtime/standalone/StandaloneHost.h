@@ -43,7 +43,7 @@ public:
                     TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
-  TensorView look(void *handle) override;
+  TensorView viewOf(void *handle) override;
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;
   void bumpVersion(const TensorSlot &) override {}
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;

@@ -123,7 +123,8 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
     for (uint32_t at = 0; at < count; ++at) {
       const format::Value &item = *value.items()->Get(at);
       TORCH_CHECK(item.kind() == ValueKind::String,
-                  "frit: the plan is malformed: a list of strings holds something else");
+                  "frit: the plan is malformed: a list of strings holds something else; "
+                  "compile it again");
       list.push_back(flatbuffers::GetString(item.string()));
     }
     return IValue(list);

@@ -395,14 +395,14 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
     return signature.substr(0, signature.find("\"symbols\""));
   };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
-    return bad("they take or give something else");
+    return bad("their signature is another one than the graph's");
   }
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);
     if ((*loaded)->graphs) {
       // All its calls are of one bucket. There are several graphs only if parameters change or
       // sizes need separate graphs.
-      (*loaded)->graphs->mostGraphs = 4;
+      (*loaded)->graphs->setMostGraphs(4);
     }
   }
   return specialized->install(*key, std::move(*loaded));

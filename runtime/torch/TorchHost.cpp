@@ -2,7 +2,7 @@
 
 #include "runtime/cuda/GraphPool.h"
 #include "runtime/plan/StorageSpan.h"
-#include "runtime/torch/BlockStock.h"
+#include "runtime/torch/BlockCache.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
 
@@ -49,7 +49,8 @@ Status inWords(Status status) {
   } catch (const std::exception &error) {
     return Status::error(ErrorKind::Runtime, firstLine(error.what()));
   } catch (...) {
-    return Status::error(ErrorKind::Runtime, "an operator failed");
+    return Status::error(ErrorKind::Runtime,
+                         "an operator failed with an exception that is not a std::exception");
   }
 }
 
@@ -101,13 +102,13 @@ void TorchHost::freeRaw(format::Device device, void *memory) {
 }
 
 void *TorchHost::takeBlock(format::Device device, uint64_t capacity) {
-  return device == format::Device::Cpu ? BlockStock::ofProcess().take(capacity)
+  return device == format::Device::Cpu ? BlockCache::ofProcess().take(capacity)
                                        : allocateRaw(device, capacity);
 }
 
 void TorchHost::giveBlock(format::Device device, void *memory) {
   if (device == format::Device::Cpu) {
-    BlockStock::ofProcess().give(memory);
+    BlockCache::ofProcess().give(memory);
   } else {
     freeRaw(device, memory);
   }
@@ -116,7 +117,7 @@ void TorchHost::giveBlock(format::Device device, void *memory) {
 /// A tensor at the beginning of a block that is larger than itself.
 static at::TensorBase tensorInBlock(at::IntArrayRef sizes, at::IntArrayRef strides,
                                     c10::ScalarType type, uint64_t capacity) {
-  c10::DataPtr memory = BlockStock::ofProcess().takeStorage(capacity);
+  c10::DataPtr memory = BlockCache::ofProcess().takeStorage(capacity);
   TORCH_CHECK_WITH(OutOfMemoryError, memory.get(), "out of memory: cannot allocate ", capacity,
                    " bytes");
   size_t bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(type));
@@ -179,7 +180,7 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     if (!liesInside(shape, start, from->storage().nbytes(), static_cast<uint64_t>(itemBytes))) {
       return Status::error(ErrorKind::BadArtifact, "a view lies outside of its storage of " +
                                                        std::to_string(from->storage().nbytes()) +
-                                                       " bytes");
+                                                       " bytes; compile the artifact again");
     }
     auto impl =
         c10::make_intrusive<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(from->storage()),
@@ -190,7 +191,8 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
     if (((lazyBitsOf(*from) | shape.lazy) & kConjugated) != 0 && shape.lazy != kPlain &&
         from->dtype() != impl->dtype()) {
       return Status::error(ErrorKind::BadArtifact,
-                           "a view reads a tensor that is conjugated lazily as another type");
+                           "a view reads a tensor that is conjugated lazily as another type; "
+                           "compile the artifact again");
     }
     setLazyBits(*impl, shape.lazy);
     if (!from->is_inference() && !impl->is_inference()) {
@@ -230,7 +232,7 @@ void TorchHost::releaseTensor(void *handle) { takeTensor(handle); }
 
 void TorchHost::retainTensor(void *handle) { tensorOf(handle).unsafeReleaseTensorImpl(); }
 
-TensorView TorchHost::look(void *handle) {
+TensorView TorchHost::viewOf(void *handle) {
   c10::TensorImpl *impl = implOf(handle);
   return {dataOf(impl),
           impl->sizes().data(),

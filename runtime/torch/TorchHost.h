@@ -30,7 +30,7 @@ public:
   Status resolveTensor(const TensorSlot &source, TensorSlot &slot) override;
   void releaseTensor(void *handle) override;
   void retainTensor(void *handle) override;
-  TensorView look(void *handle) override;
+  TensorView viewOf(void *handle) override;
   std::shared_ptr<KeptTensor> keepTensor(void *handle) override;
   bool showsKeptTensors() const override;
   Status copyInto(const TensorSlot &destination, const TensorSlot &source) override;

@@ -1,5 +1,5 @@
 """CUDA graphs of calls that contain torch operators. torch captures them: `torch.cuda.CUDAGraph` handles its allocator, its random numbers and its
-libraries. The runtime decides what is captured and when (`runtime/cuda/OperatorGraphs.cpp`). The binding calls only `open`, `capture` and
+libraries. The runtime decides what is captured and when (`runtime/cuda/CudaGraphs.h`). The binding calls only `open`, `capture` and
 `replay`, so it builds against a torch without CUDA, and tests can replace this module.
 
 A call is captured after it has run on this thread, so modules are loaded and libraries have their handles. Nothing here waits for the GPU."""

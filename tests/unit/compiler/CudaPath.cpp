@@ -228,8 +228,8 @@ public:
   }
   void releaseTensor(void *handle) override { inner->releaseTensor(handle); }
   void retainTensor(void *handle) override { inner->retainTensor(handle); }
-  TensorView look(void *handle) override {
-    TensorView view = inner->look(handle);
+  TensorView viewOf(void *handle) override {
+    TensorView view = inner->viewOf(handle);
     view.device = view.rank == 0 ? format::Device::Cpu : format::Device::Cuda;
     return view;
   }

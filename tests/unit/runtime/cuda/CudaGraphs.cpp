@@ -99,7 +99,7 @@ TEST_F(CudaGraphsTest, ArgumentsThatAreNotStaticAreCopied) {
 
 TEST_F(CudaGraphsTest, EverySizeHasItsGraphAndTheirNumberIsBounded) {
   Graphs session(chainOf(5));
-  session.graphs->mostGraphs = 2;
+  session.graphs->setMostGraphs(2);
   std::map<size_t, HostTensor *> weights;
   for (size_t size : {1, 2, 3, 300}) {
     weights[size] = session.weight(Values(size, 1));

@@ -88,8 +88,8 @@ public:
   bool showsKeptTensors() const override { return showsKept; }
   void releaseTensor(void *handle) override { --held, inner->releaseTensor(handle); }
   void retainTensor(void *handle) override { ++held, inner->retainTensor(handle); }
-  TensorView look(void *handle) override {
-    TensorView view = inner->look(handle);
+  TensorView viewOf(void *handle) override {
+    TensorView view = inner->viewOf(handle);
     view.device = view.rank == 0 ? format::Device::Cpu : format::Device::Cuda;
     auto placed = places.find(handle);
     view.deviceIndex = placed == places.end() ? 0 : placed->second;
@@ -100,7 +100,7 @@ public:
     if (!isCaptured(stream)) {
       return inner->copyInto(to, from);
     }
-    TensorView view = look(to.handle);
+    TensorView view = viewOf(to.handle);
     EXPECT_EQ(view.strides[0], 1);
     fake.recorded.push_back([to = to.data, from = from.data,
                              bytes = static_cast<size_t>(view.sizes[0]) * bytesOf(view.dtype)] {

@@ -219,7 +219,7 @@ TEST_F(GraphBucketsTest, StickyErrorsOfNodesAreNeverRetried) {
   session.run(16, 2);
   fake.nodeCode = 700;
   HostTensor *w = session.weight(Values(15, 1));
-  session.graphs->mostGraphs = 16;
+  session.graphs->setMostGraphs(16);
   // The same address as the static argument of the graph, and another size.
   reinterpret_cast<HostTensor *>(w)->data = session.all->data;
   auto failed = session.call(Values(15, 1), w);

@@ -65,7 +65,7 @@ TEST_F(OperatorGraphsTest, OperatorsStaticArgumentsAreReadWhereTheyLie) {
 TEST_F(OperatorGraphsTest, EverySizeHasItsGraphTheirNumberIsBoundedAndTheirMemoryShared) {
   auto pool = std::make_shared<GraphPool>(blocks());
   Operators session(withOperators(), {}, pool), other(withOperators(), {}, pool);
-  session.graphs->mostGraphs = 2;
+  session.graphs->setMostGraphs(2);
   for (int round = 0; round < 2; ++round) {
     for (size_t size : {1, 2, 3}) {
       HostTensor *w = session.weight(Values(size, 1));

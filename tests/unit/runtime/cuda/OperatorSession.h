@@ -127,7 +127,7 @@ inline std::string withOperators(const char *name = "aten::mm") {
 /// y = 2 * x by way of a workspace.
 inline Status twice(DeviceHost &host, const DecodedPlan &plan, uint32_t number, RunState &state) {
   const format::Aten &call = *plan.atenCalls[number];
-  TensorView x = host.look(state.tensors[call.arguments()->Get(0)->reg()].handle);
+  TensorView x = host.viewOf(state.tensors[call.arguments()->Get(0)->reg()].handle);
   uint64_t count = static_cast<uint64_t>(x.sizes[0]);
   void *workspace = host.allocateRaw(format::Device::Cuda, count * 4);
   if (!workspace) {

@@ -32,9 +32,12 @@ TEST(ArtifactConstraint, A15_APlanSaysNoMoreThanItsBytesHold) {
 }
 
 TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
-  expectRefused("tensor register 9 of 4", [](Small &s) { s.step<format::AllocT>(0).tensor = 9; });
-  expectRefused("int register 99 of", [](Small &s) { s.step<format::AllocT>(0).bytes = 99; });
-  expectRefused("float register 7 of 1", [](Small &s) { s.step<format::LaunchT>(1).floats = {7}; });
+  expectRefused("tensor register 9 is not one of the plan's 4",
+                [](Small &s) { s.step<format::AllocT>(0).tensor = 9; });
+  expectRefused("int register 99 is not one of",
+                [](Small &s) { s.step<format::AllocT>(0).bytes = 99; });
+  expectRefused("float register 7 is not one of the plan's 1",
+                [](Small &s) { s.step<format::LaunchT>(1).floats = {7}; });
   expectRefused("outside of its file", [](Small &s) {
     s.plan().programs[0]->code[0] = {format::Op::Mul, s.holds, 99, s.four, 0};
   });
@@ -138,18 +141,18 @@ TEST(ArtifactConstraint, A20_NoLookOutlivesItsMemory) {
 }
 
 TEST(ArtifactConstraint, A21_ResultsHaveStorageOfTheirOwn) {
-  expectRefused("cannot lie in the arena", [](Small &s) {
+  expectRefused("a result lies in the arena", [](Small &s) {
     s.plan().arena_bytes = s.four, s.step<format::AllocT>(0).arena_offset = s.one;
   });
   expectRefused("has no arena", [](Small &s) {
     auto &alloc = s.step<format::AllocT>(0);
     alloc.storage = format::StorageClass::Temporary, alloc.arena_offset = s.one;
   });
-  expectRefused("only a result can begin inside", [](Small &s) {
+  expectRefused("begins inside of its storage", [](Small &s) {
     auto &alloc = s.step<format::AllocT>(0);
     alloc.storage = format::StorageClass::Temporary, alloc.offset = s.one;
   });
-  expectRefused("only a temporary is larger",
+  expectRefused("a result has a capacity",
                 [](Small &s) { s.step<format::AllocT>(0).capacity = s.four; });
 }
 
@@ -167,9 +170,9 @@ TEST(ArtifactConstraint, A22_BucketsAscendAndAreFew) {
   EXPECT_TRUE(use(good.pack()).isOk());
   expectRefused("do not ascend", bucket({8, 4}));
   expectRefused("do not ascend", bucket({}));
-  expectRefused("a size of -1", bucket({-1, 4}));
+  expectRefused("the size -1", bucket({-1, 4}));
   expectRefused("more than 64 sizes", bucket({1, 2, 3, 4}, 17));
-  expectRefused("is of no symbol",
+  expectRefused("is no symbol that it can round up",
                 [&](Small &s) { bucket({4})(s), s.plan().buckets[0]->symbol = s.holds; });
 }
 
@@ -213,7 +216,7 @@ TEST(ArtifactConstraint, A24_LaunchesAreSuchAsDevicesTake) {
   expectRefused("a grain of 0 units",
                 [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->grain = 0; });
   expectRefused("no variant", [](Small &s) { s.plan().kernels[0]->variants.clear(); });
-  expectRefused("a launch without an entry",
+  expectRefused("a launch has no entry",
                 [](Small &s) { s.plan().kernels[0]->variants[0]->launches[0]->entry.clear(); });
   expectRefused("1 variants, its use 0",
                 [](Small &s) { s.step<format::LaunchT>(1).variants.clear(); });
@@ -260,7 +263,7 @@ TEST(ArtifactConstraint, A24_LaunchesAreSuchAsDevicesTake) {
                 list([](Small &s, auto &use, auto &) { use.ints.push_back(s.s0); }));
   expectRefused("number of launches",
                 list([](Small &, auto &use, auto &) { use.variants[0]->launches.pop_back(); }));
-  expectRefused("a workspace for a list",
+  expectRefused("a list of items has a workspace",
                 list([](Small &s, auto &use, auto &) { use.variants[0]->workspace = s.s0; }));
   expectRefused("items for a kernel of several launches", list([](Small &s, auto &, auto &) {
                   auto &launches = s.plan().kernels[0]->variants[0]->launches;

@@ -75,7 +75,7 @@ public:
     ++counting.out;
     inner.retainTensor(handle);
   }
-  TensorView look(void *handle) override { return inner.look(handle); }
+  TensorView viewOf(void *handle) override { return inner.viewOf(handle); }
   Status copyInto(const TensorSlot &to, const TensorSlot &from) override {
     return inner.copyInto(to, from);
   }

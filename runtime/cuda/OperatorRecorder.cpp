@@ -1,16 +1,10 @@
-// CUDA graphs of calls with operators of torch. The call itself runs first, on the caller's stream,
-// which initialises libraries and modules on this thread. Then the plan runs again on copies of its
-// arguments while torch captures; nothing is executed, so a failure has no effects. The locations
-// of results are read from the tensors that this returned.
+#include "runtime/cuda/OperatorRecorder.h"
 
-#include "runtime/cuda/CudaGraphs.h"
 #include "runtime/plan/StorageSpan.h"
 
 #include <algorithm>
 
 namespace frit {
-
-using format::OutputKind;
 
 namespace {
 
@@ -30,147 +24,70 @@ char *baseOf(const TensorView &view) {
 
 } // namespace
 
-/// Results that share a storage of the graph.
-struct CudaGraphs::Group {
-  struct Member {
-    uint32_t number;
-    TensorView view;
-    void *handle;
-  };
-  char *base, *first, *end;
-  std::vector<Member> members;
-};
+OperatorRecorder::OperatorRecorder(const GraphedPlan &plan, const GraphCache &cache,
+                                   GraphCounts &counts)
+    : GraphRecorder(plan, cache), counts(counts), executor(plan.decoded, plan.host, plan.backend) {}
 
-/// Why calls of these operators are never captured; empty if they may be.
-std::string CudaGraphs::whyNotOperators() const {
-  if (!operators) {
-    size_t others = plan->atenCalls.size() - 1;
-    return "it calls " + plan->atenCalls.front()->name()->str() +
-           (others ? " and " + std::to_string(others) + " other operators" : "") +
-           ", which take memory of their own";
-  }
-  for (uint32_t number = 0; number < plan->atenCalls.size(); ++number) {
-    std::string why = host.traitsOf(number).uncapturable;
-    if (!why.empty()) {
-      return why;
-    }
-    const format::Aten &call = *plan->atenCalls[number];
-    for (uint32_t at = 0; call.results() && at < call.results()->size(); ++at) {
-      const format::Value &value = *call.results()->Get(at);
-      if (value.kind() == format::ValueKind::Tensor &&
-          plan->tensors[value.reg()].device == format::Device::Cpu) {
-        return "it calls " + call.name()->str() + " on the CPU";
-      }
-    }
-  }
-  for (const DecodedStep &step : plan->steps) {
-    if (step.kind == StepKind::Dim) {
-      return "a size of a result is known only when it is there";
-    }
-  }
-  return "";
+Status OperatorRecorder::bindConstant(uint32_t number, void *handle) {
+  return executor.bindConstant(number, handle);
 }
 
-/// The graph's name in messages.
-std::string CudaGraphs::stepNames() const {
-  constexpr size_t kLongestNames = 120;
-  std::string names;
-  for (const DecodedStep &step : plan->steps) {
-    bool isKernel = step.kind == StepKind::Launch;
-    if ((isKernel || step.kind == StepKind::Aten) && names.size() < kLongestNames) {
-      names +=
-          (names.empty() ? "" : ", ") + (isKernel ? backend.kernelName(plan->sites[step.a].kernel)
-                                                  : plan->atenCalls[step.a]->name()->str());
-    }
-  }
-  return names;
-}
-
-/// Runs the call without a graph, then captures the graph for later calls.
-Status CudaGraphs::runAndCapture(const Key &key, const Key &exact, DriverContext context,
-                                 DriverStream stream, std::span<InputValue> inputs,
-                                 std::span<OutputValue> outputs) {
-  std::vector<InputValue> kept(inputs.begin(), inputs.end());
-  for (InputValue &input : kept) {
-    if (input.handle) {
-      host.retainTensor(input.handle);
-    }
-  }
-  Status status = executor.run(inputs, outputs);
-  if (status.isOk()) {
-    ForkSafeGuard guard(lock);
-    auto found = guard.held ? entries.find(key) : entries.end();
-    // Another thread may have captured it, or the entry may be gone again.
-    if (found != entries.end()) {
-      if (std::string why = prepare(found->second, exact, kept, context, stream); !why.empty()) {
-        count(why);
-      }
-    }
-  }
-  for (InputValue &input : kept) {
-    if (input.handle) {
-      host.releaseTensor(input.handle);
-    }
-  }
-  return status;
-}
-
-Status CudaGraphs::captureOperators(Entry &entry, std::span<const InputValue> inputs) {
+Status OperatorRecorder::capture(GraphEntry &entry, std::span<const InputValue> inputs) {
   std::shared_ptr<void> &shared = entry.lane->operators;
   if (!shared) {
-    auto opened = operators->open();
+    auto opened = plan.operators->open();
     FRIT_RETURN_IF_ERROR(opened.status());
     shared = std::move(*opened);
   }
   auto make = [&] {
-    return operators->capture(shared, [&] {
-      DriverStream stream = host.currentStream();
-      if (!backend.isCapturing(stream)) {
+    return plan.operators->capture(shared, [&] {
+      DriverStream stream = plan.host.currentStream();
+      if (!plan.backend.isCapturing(stream)) {
         return Status::error(ErrorKind::Runtime, "torch does not capture its current stream");
       }
-      return mended(stream, runCaptured(entry, inputs));
+      return repairCapture(stream, runCaptured(entry, inputs));
     });
   };
   auto made = make();
-  if (made.status().kind() == ErrorKind::OutOfMemory && anyKeptResults &&
-      backend.freedMemory(host.currentStream(), host)) {
+  if (made.status().kind() == ErrorKind::OutOfMemory && plan.anyKeptResults &&
+      plan.backend.freedMemory(plan.host.currentStream(), plan.host)) {
     // The call that ran before has left as much memory in torch's cache as its graph keeps.
     made = make();
   }
   Status status = made.status();
-  if (std::string why = status.isOk() ? notWorth(entry, mostLaunches()) : ""; !why.empty()) {
+  if (std::string why = status.isOk() ? whyNotWorth(entry, plan.mostLaunches()) : "";
+      !why.empty()) {
     status = Status::error(ErrorKind::Unsupported, why);
   }
   if (!status.isOk()) {
-    entry.fresh.clear();
+    entry.storages.clear();
     return status;
   }
   keepResults(entry);
-  entry.kernels = stepNames();
+  entry.kernels = plan.stepNames();
   entry.ofOperators = std::move(*made);
-  entry.graph = isRandom ? nullptr : entry.ofOperators.exec;
+  entry.graph = plan.isRandom ? nullptr : entry.ofOperators.exec;
   return Status::ok();
 }
 
 /// Registers the graph's kept results, whose memory is no longer shared from now on.
-void CudaGraphs::keepResults(Entry &entry) {
+void OperatorRecorder::keepResults(GraphEntry &entry) {
   std::vector<std::shared_ptr<KeptTensor>> kept;
-  for (const Fresh &fresh : entry.fresh) {
-    if (fresh.kept) {
-      kept.push_back(fresh.kept);
-      entry.keptBytes += fresh.bytes;
+  for (const ResultStorage &storage : entry.storages) {
+    if (storage.kept) {
+      kept.push_back(storage.kept);
+      entry.keptBytes += storage.bytes;
     }
   }
-  entry.order = entry.lane->kept.add(&entry, std::move(kept), entry.steady);
-  ForkSafeGuard guard(countLock);
-  counts.keptBytes += entry.keptBytes;
+  entry.order = entry.lane->kept.add(&entry, std::move(kept), entry.keptInParameters);
+  counts.update([&](GraphCounters &counters) { counters.keptBytes += entry.keptBytes; });
 }
 
 /// Ends a capture that an operator broke. Torch cannot end it without an error that leaves its
 /// allocator believing that the capture goes on. So it is ended here, and torch ends a new, empty
 /// one.
-Status CudaGraphs::mended(DriverStream stream, Status status) const {
-  const DriverTable &call = driver->call();
+Status OperatorRecorder::repairCapture(DriverStream stream, Status status) const {
+  const DriverTable &call = plan.driver->call();
   int state = 0;
   if (call.cuStreamIsCapturing(stream, &state) != 0 || state != kInvalidated) {
     return status;
@@ -182,7 +99,7 @@ Status CudaGraphs::mended(DriverStream stream, Status status) const {
   }
   DriverCode code = beginCapture(stream);
   if (code != 0) {
-    return backend.failed(code, "beginning a capture");
+    return plan.backend.failed(code, "beginning a capture");
   }
   return status.isOk()
              ? Status::error(ErrorKind::Runtime, "an operator did what cannot be captured")
@@ -190,9 +107,10 @@ Status CudaGraphs::mended(DriverStream stream, Status status) const {
 }
 
 /// Captures a run of the plan on copies of the arguments. All tensors are released at the end.
-Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs) {
+Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputValue> inputs) {
+  TensorHost &host = plan.host;
   entry.copies.clear();
-  std::vector<InputValue> stand(inputs.begin(), inputs.end());
+  std::vector<InputValue> standIns(inputs.begin(), inputs.end());
   std::vector<Origin> origins;
   // Held until the results are read: freed memory might become that of a result.
   std::vector<void *> held;
@@ -201,9 +119,9 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
     if (!inputs[number].handle) {
       continue;
     }
-    const format::Input &input = *plan->source->inputs()->Get(number);
+    const format::Input &input = *plan.decoded->source->inputs()->Get(number);
     if (status.isOk() && !entry.fixed[number] && input.kind() == format::InputKind::Tensor) {
-      TensorView view = host.look(inputs[number].handle);
+      TensorView view = host.viewOf(inputs[number].handle);
       auto rank = static_cast<size_t>(view.rank);
       TensorSlot slot;
       status = host.allocateTensor({{view.sizes, rank},
@@ -212,29 +130,29 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
                                     view.device,
                                     input.offset() == kNoRegister ? 0 : view.offset},
                                    slot);
-      stand[number].handle = slot.handle;
+      standIns[number].handle = slot.handle;
       if (uint64_t bytes = status.isOk() ? spanBytes(view) : 0) {
         entry.copies.push_back({number, static_cast<char *>(slot.data), bytes});
       }
     } else if (status.isOk()) {
       host.retainTensor(inputs[number].handle);
     } else {
-      stand[number].handle = nullptr;
+      standIns[number].handle = nullptr;
     }
-    if (void *handle = stand[number].handle) {
+    if (void *handle = standIns[number].handle) {
       host.retainTensor(handle);
       held.push_back(handle);
-      origins.push_back({host.look(handle), RecordedStorage::Kind::Input, number, handle});
+      origins.push_back({host.viewOf(handle), RecordedStorage::Kind::Input, number, handle});
     }
   }
   uint32_t number = 0;
-  for (const auto &[reg, slot] : recorder->constants()) {
+  for (const auto &[reg, slot] : executor.constants()) {
     origins.push_back(
-        {host.look(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
+        {host.viewOf(slot.handle), RecordedStorage::Kind::Constant, number++, slot.handle});
   }
-  std::vector<OutputValue> outputs(executor.outputCount());
+  std::vector<OutputValue> outputs(plan.executor.outputCount());
   if (status.isOk()) {
-    status = recorder->run(stand, outputs);
+    status = executor.run(standIns, outputs);
   }
   if (status.isOk()) {
     status = readResults(outputs, origins, entry);
@@ -244,7 +162,7 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
       held.push_back(output.handle);
     }
   }
-  for (InputValue &input : stand) {
+  for (InputValue &input : standIns) {
     if (input.handle) {
       held.push_back(input.handle);
     }
@@ -254,7 +172,7 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
   }
   entry.bumps.clear();
   for (uint32_t at = 0; at < inputs.size(); ++at) {
-    if (plan->source->inputs()->Get(at)->mutated()) {
+    if (plan.decoded->source->inputs()->Get(at)->mutated()) {
       entry.bumps.push_back(at);
     }
   }
@@ -263,20 +181,20 @@ Status CudaGraphs::runCaptured(Entry &entry, std::span<const InputValue> inputs)
 
 /// Finds where the results of a captured run lie: in arguments, constants, or memory of the graph,
 /// from which each launch copies them.
-Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
-                               std::span<const Origin> origins, Entry &entry) const {
-  entry.fresh.clear();
+Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
+                                     std::span<const Origin> origins, GraphEntry &entry) const {
+  entry.storages.clear();
   entry.results.clear();
-  entry.steady.clear();
+  entry.keptInParameters.clear();
   std::vector<Group> groups;
   for (uint32_t number = 0; number < outputs.size(); ++number) {
     const OutputValue &output = outputs[number];
-    Result *added = addResult(output, entry);
+    GraphResult *added = addResult(output, entry);
     if (!added) {
       continue;
     }
-    Result &result = *added;
-    TensorView view = host.look(output.handle);
+    GraphResult &result = *added;
+    TensorView view = plan.host.viewOf(output.handle);
     if (view.lazy != kPlain) {
       return Status::error(ErrorKind::Unsupported,
                            "result " + std::to_string(number) + " is conjugated or negated lazily");
@@ -303,11 +221,11 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
       result.number = origin->number;
       result.original = origin->handle;
       result.isWhole = origin->handle == output.handle;
-      if (keptResults[number] &&
-          (origin->kind == RecordedStorage::Kind::Constant || statics[origin->number])) {
-        entry.steady.push_back(view.data);
+      if (plan.keptResults[number] &&
+          (origin->kind == RecordedStorage::Kind::Constant || plan.statics[origin->number])) {
+        entry.keptInParameters.push_back(view.data);
       }
-      result.lookOffset =
+      result.viewOffset =
           (firstOf(view) - firstOf(origin->view)) / static_cast<int64_t>(bytesOf(view.dtype));
       continue;
     }
@@ -321,10 +239,10 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
       slot.data = view.data;
       slot.handle = output.handle;
       result.storage = RecordedStorage::Kind::Scalar;
-      FRIT_RETURN_IF_ERROR(host.readItem(slot, &result.integer, &result.real));
+      FRIT_RETURN_IF_ERROR(plan.host.readItem(slot, &result.integer, &result.real));
       continue;
     }
-    result.storage = RecordedStorage::Kind::Fresh;
+    result.storage = RecordedStorage::Kind::Allocated;
     char *base = baseOf(view), *first = firstOf(view);
     auto known = std::find_if(groups.begin(), groups.end(), [&](const Group &one) {
       return bytes != 0 && one.base == base && one.end != one.first;
@@ -337,59 +255,59 @@ Status CudaGraphs::readResults(std::span<const OutputValue> outputs,
     known->members.push_back({number, view, output.handle});
   }
   for (const Group &group : groups) {
-    addFresh(group, entry);
+    addStorage(group, entry);
   }
   return Status::ok();
 }
 
 /// Adds one storage for these results. It is allocated like the first result that covers all of
-/// them or, if there is none, as plain bytes that all are views of. If only the backward sees them
-/// they are views of the graph's memory instead.
-void CudaGraphs::addFresh(const Group &group, Entry &entry) const {
+/// them or, if there is none, as plain bytes that all are views of. If only the backward sees
+/// them they are views of the graph's memory instead.
+void OperatorRecorder::addStorage(const Group &group, GraphEntry &entry) const {
   auto bytes = static_cast<uint64_t>(group.end - group.first);
   bool isKept =
       bytes != 0 && std::all_of(group.members.begin(), group.members.end(), [&](const auto &one) {
-        return keptResults[one.number] && one.view.dtype == group.members.front().view.dtype;
+        return plan.keptResults[one.number] && one.view.dtype == group.members.front().view.dtype;
       });
   if (std::shared_ptr<KeptTensor> kept =
-          isKept ? host.keepTensor(group.members.front().handle) : nullptr) {
+          isKept ? plan.host.keepTensor(group.members.front().handle) : nullptr) {
     const TensorView &seen = group.members.front().view;
     for (const Group::Member &one : group.members) {
-      Result &result = entry.results[one.number];
-      result.number = static_cast<uint32_t>(entry.fresh.size());
+      GraphResult &result = entry.results[one.number];
+      result.number = static_cast<uint32_t>(entry.storages.size());
       result.isWhole = false;
-      result.lookOffset =
+      result.viewOffset =
           (firstOf(one.view) - firstOf(seen)) / static_cast<int64_t>(bytesOf(one.view.dtype));
     }
-    entry.fresh.push_back(
+    entry.storages.push_back(
         {{}, {}, 0, seen.dtype, seen.device, nullptr, kept->bytes(), std::move(kept)});
     return;
   }
   auto whole = std::find_if(group.members.begin(), group.members.end(), [&](const auto &one) {
     return firstOf(one.view) == group.first && spanBytes(one.view) == bytes;
   });
-  auto number = static_cast<uint32_t>(entry.fresh.size());
+  auto number = static_cast<uint32_t>(entry.storages.size());
   bool hasWhole = whole != group.members.end();
   char *start = hasWhole ? group.first : group.base;
   if (hasWhole) {
-    const Result &result = entry.results[whole->number];
-    entry.fresh.push_back({result.sizes, result.strides, result.offset, result.dtype, result.device,
-                           start, bytes, nullptr});
+    const GraphResult &result = entry.results[whole->number];
+    entry.storages.push_back({result.sizes, result.strides, result.offset, result.dtype,
+                              result.device, start, bytes, nullptr});
   } else {
-    entry.fresh.push_back({{group.end - start},
-                           {1},
-                           0,
-                           format::Dtype::U8,
-                           format::Device::Cuda,
-                           start,
-                           static_cast<uint64_t>(group.end - start),
-                           nullptr});
+    entry.storages.push_back({{group.end - start},
+                              {1},
+                              0,
+                              format::Dtype::U8,
+                              format::Device::Cuda,
+                              start,
+                              static_cast<uint64_t>(group.end - start),
+                              nullptr});
   }
   for (const Group::Member &one : group.members) {
-    Result &result = entry.results[one.number];
+    GraphResult &result = entry.results[one.number];
     result.number = number;
     result.isWhole = hasWhole && one.handle == whole->handle;
-    result.lookOffset = (firstOf(one.view) - start) / static_cast<int64_t>(bytesOf(one.view.dtype));
+    result.viewOffset = (firstOf(one.view) - start) / static_cast<int64_t>(bytesOf(one.view.dtype));
   }
 }
 

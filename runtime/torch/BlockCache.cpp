@@ -1,4 +1,4 @@
-#include "runtime/torch/BlockStock.h"
+#include "runtime/torch/BlockCache.h"
 
 #include <c10/core/CPUAllocator.h>
 
@@ -47,18 +47,18 @@ void offerPages(void *block, uint64_t bytes) {
 
 } // namespace
 
-BlockStock &BlockStock::ofProcess() {
-  static auto *stock = new BlockStock();
-  return *stock;
+BlockCache &BlockCache::ofProcess() {
+  static auto *cache = new BlockCache();
+  return *cache;
 }
 
-void BlockStock::drop(size_t number) {
+void BlockCache::drop(size_t number) {
   keptSum -= kept[number].bytes;
   c10::GetCPUAllocator()->raw_deallocate(static_cast<char *>(kept[number].start) - kHeader);
   kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(number));
 }
 
-void *BlockStock::take(uint64_t capacity) {
+void *BlockCache::take(uint64_t capacity) {
   std::lock_guard<std::mutex> guard(lock);
   // The smallest block that fits, unless it is far larger; then it is left to others.
   size_t best = kept.size();
@@ -92,7 +92,7 @@ void *BlockStock::take(uint64_t capacity) {
   return block;
 }
 
-void BlockStock::give(void *block) {
+void BlockCache::give(void *block) {
   uint64_t bytes = sizeOf(block);
   std::lock_guard<std::mutex> guard(lock);
   used -= bytes;
@@ -104,7 +104,7 @@ void BlockStock::give(void *block) {
   keptSum += bytes;
 }
 
-c10::DataPtr BlockStock::takeStorage(uint64_t capacity) {
+c10::DataPtr BlockCache::takeStorage(uint64_t capacity) {
   void *block = take(capacity);
   return {block, block,
           [](void *memory) {
@@ -115,7 +115,7 @@ c10::DataPtr BlockStock::takeStorage(uint64_t capacity) {
           c10::Device(c10::DeviceType::CPU)};
 }
 
-void BlockStock::clear() {
+void BlockCache::clear() {
   std::lock_guard<std::mutex> guard(lock);
   while (!kept.empty()) {
     drop(kept.size() - 1);
@@ -123,7 +123,7 @@ void BlockStock::clear() {
   most = used;
 }
 
-uint64_t BlockStock::keptBytes() {
+uint64_t BlockCache::keptBytes() {
   std::lock_guard<std::mutex> guard(lock);
   return keptSum;
 }

@@ -16,10 +16,10 @@
 
 namespace frit {
 
-class BlockStock {
+class BlockCache {
 public:
-  /// The stock of this process.
-  static BlockStock &ofProcess();
+  /// The cache of this process.
+  static BlockCache &ofProcess();
 
   /// A block of at least `capacity` bytes, 64-byte aligned; null if there is no memory left.
   void *take(uint64_t capacity);

@@ -1,0 +1,242 @@
+#include "compiler/Compilation.h"
+
+#include "compiler/CanonicalKey.h"
+#include "compiler/PlanValidator.h"
+#include "import/Importer.h"
+#include "mlir/Parser/Parser.h"
+
+#include <chrono>
+
+namespace frit {
+using namespace mlir;
+
+Compilation::Compilation(MLIRContext &context, const CompileOptions &options,
+                         const Relaxation &relaxation)
+    : options(options), relaxation(relaxation), context(context),
+      handler(&context, [this](mlir::Diagnostic &diagnostic) { return take(diagnostic); }),
+      dump(options.dumpFolder) {}
+
+Attempt Compilation::fromJson(llvm::StringRef json, Archive *ofProgram, llvm::StringRef file) {
+  archive = ofProgram;
+  time("import", [&] {
+    mlir::frit::ImportOptions importing;
+    importing.graphName = options.name;
+    importing.fileName = file.str();
+    mlir::frit::exported::Error error;
+    module = mlir::frit::importExportedProgram(&context, json, importing, &error);
+    if (!module && !result.diagnostics.empty()) {
+      bool unsupported = error.kind == mlir::frit::exported::ErrorKind::Unsupported;
+      result.diagnostics.front().kind =
+          unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
+    }
+  });
+  attempt.result = module ? run() : finish();
+  return std::move(attempt);
+}
+
+CompileResult Compilation::fromIr(llvm::StringRef text) {
+  time("parse", [&] { module = parseSourceString<ModuleOp>(text, &context); });
+  if (!module) {
+    setKind(DiagnosticKind::BadInput);
+  }
+  return module ? run() : finish();
+}
+
+CompileResult Compilation::run() {
+  using Stage = Next (Compilation::*)();
+  constexpr Stage kStages[] = {
+      &Compilation::bindArchive,    &Compilation::keepImported, &Compilation::relaxOperators,
+      &Compilation::canonicalize,   &Compilation::searchCache,  &Compilation::fuse,
+      &Compilation::compileTargets, &Compilation::writePlans,   &Compilation::validatePlans,
+      &Compilation::packFile,
+  };
+  for (Stage stage : kStages) {
+    if ((this->*stage)() == Next::End) {
+      break;
+    }
+  }
+  return finish();
+}
+
+Compilation::Next Compilation::bindArchive() {
+  if (!archive) {
+    return Next::Stage;
+  }
+  if (failed(bindWeights(*module, *archive, options.weights == "none", weights))) {
+    setKind(DiagnosticKind::BadInput);
+    return Next::End;
+  }
+  archive->forgetStorages();
+  return Next::Stage;
+}
+
+/// Keeps the imported form for those who asked for it.
+Compilation::Next Compilation::keepImported() {
+  if (options.importedIr) {
+    llvm::raw_string_ostream stream(*options.importedIr);
+    module->print(stream);
+  }
+  if (!dumpPhase(*module, "imported")) {
+    return Next::End;
+  }
+  return options.stopAfter == "imported" ? print(*module) : Next::Stage;
+}
+
+/// Leaves the operators to ATen that earlier tries failed at.
+Compilation::Next Compilation::relaxOperators() {
+  relax(*module, relaxation);
+  attempt.isRead = true;
+  if (options.failAt == "always") {
+    module->emitError("compilation fails, as was asked");
+    return Next::End;
+  }
+  isOutlined = !module->getOps<mlir::frit::KernelOp>().empty();
+  return Next::Stage;
+}
+
+Compilation::Next Compilation::canonicalize() {
+  if (isOutlined) {
+    return Next::Stage;
+  }
+  return runPasses(*module,
+                   [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusionOptions()); });
+}
+
+/// Asks the caller whether an equivalent graph has been compiled.
+Compilation::Next Compilation::searchCache() {
+  if (isOutlined || !options.isCached) {
+    return Next::Stage;
+  }
+  CanonicalForm form;
+  time("key", [&] { form = canonicalForm(*module, options.buckets); });
+  result.isCached = options.isCached(form);
+  return result.isCached ? Next::End : Next::Stage;
+}
+
+Compilation::Next Compilation::fuse() {
+  if (isOutlined) {
+    return Next::Stage;
+  }
+  return runPasses(*module,
+                   [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
+}
+
+Compilation::Next Compilation::compileTargets() {
+  targets = targetsOf(options);
+  for (const PlanTarget &target : targets) {
+    TargetKind kind = kindOf(target);
+    if (!outlined.count(kind) && outline(kind) == Next::End) {
+      return Next::End;
+    }
+    if (generate(target) == Next::End) {
+      return Next::End;
+    }
+  }
+  return Next::Stage;
+}
+
+Compilation::Next Compilation::writePlans() {
+  if (options.failAt == "plan" && relaxation.keptAll.empty()) {
+    code.front().module->emitError("the plan fails, as was asked");
+    return Next::End;
+  }
+  time("artifact", [&] { artifact = writeArtifact(std::move(code), options.firstKept, graphs); });
+  return artifact ? Next::Stage : Next::End;
+}
+
+Compilation::Next Compilation::validatePlans() {
+  time("validation", [&] {
+    for (auto [plan, graph] : llvm::zip(artifact->plans, graphs)) {
+      if (std::optional<std::string> wrong = validatePlan(graph, *plan, options.firstKept)) {
+        attempt.isPlanRefused = true;
+        report(DiagnosticKind::Internal,
+               "the plan of graph '" + options.name + "' is wrong: " + *wrong);
+        return;
+      }
+    }
+  });
+  return attempt.isPlanRefused ? Next::End : Next::Stage;
+}
+
+Compilation::Next Compilation::packFile() {
+  time("artifact", [&] {
+    artifact->weights = std::move(weights.entries);
+    artifact->report =
+        writeReport(*artifact, *outlined[kindOf(targets.front())], relaxation.history);
+    // The report in a file is the same for every run of the compiler, so it has no times.
+    result.report = addPhases(artifact->report, result.phases);
+    bool apart = options.weights == "external" && !weights.bytes.empty();
+    if (apart) {
+      Digest digest =
+          sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()), weights.bytes.size()});
+      artifact->weights_file = std::make_unique<format::WeightsFileT>();
+      artifact->weights_file->bytes = weights.bytes.size();
+      artifact->weights_file->sha256.assign(digest.begin(), digest.end());
+      result.weightsName = weightsFileName(digest);
+    }
+    result.artifact = packArtifact(*artifact, apart ? std::string_view() : weights.bytes);
+    if (apart) {
+      result.weights = std::move(weights.bytes);
+    }
+  });
+  return Next::End;
+}
+
+/// Whether kernels generate their random numbers. A file for several targets has the same operator
+/// calls in all plans, and on CPUs the numbers must be eager's.
+static bool makesRandomNumbers(const CompileOptions &options) {
+  bool onlyGpus = llvm::all_of(options.targets,
+                               [](llvm::StringRef target) { return target.starts_with("sm_"); });
+  return options.random == "philox" || (options.random == "auto" && onlyGpus);
+}
+
+FusionOptions Compilation::fusionOptions() const {
+  return {.eagerNumerics = options.numerics == "eager",
+          .merge = options.fusion,
+          .philox = makesRandomNumbers(options),
+          .padding = options.padding,
+          .gpu = llvm::none_of(options.targets,
+                               [](llvm::StringRef target) { return target.starts_with("cpu"); }),
+          .arch = oldestArchitecture(options),
+          .poison = options.poison,
+          .mutant = options.mutant,
+          .firstKept = options.firstKept,
+          .buckets = options.buckets,
+          .bucketPolicy = options.bucketPolicy};
+}
+
+Compilation::Next Compilation::print(ModuleOp ir) {
+  llvm::raw_string_ostream stream(result.ir);
+  ir->print(stream);
+  return Next::End;
+}
+
+bool Compilation::dumpPhase(ModuleOp ir, const char *name) {
+  return !dump.isOn() || succeeded(dump.write(ir, name));
+}
+
+void Compilation::time(const char *phase, llvm::function_ref<void()> body) {
+  if (options.crashIn == phase) {
+    __builtin_trap();
+  }
+  auto start = std::chrono::steady_clock::now();
+  body();
+  std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  for (auto &[name, milliseconds] : result.phases) {
+    if (name == phase) {
+      milliseconds += spent.count();
+      return;
+    }
+  }
+  result.phases.emplace_back(phase, spent.count());
+}
+
+CompileResult Compilation::finish() {
+  if (result.artifact.empty() && result.ir.empty() && result.diagnostics.empty() &&
+      !result.isCached) {
+    report(DiagnosticKind::Internal, "compilation stopped without saying why");
+  }
+  return std::move(result);
+}
+
+} // namespace frit
