@@ -6,10 +6,11 @@
 #include "compiler/Archive.h"
 #include "compiler/ArtifactWriter.h"
 #include "compiler/CanonicalKey.h"
-#include "compiler/PhaseDump.h"
 #include "compiler/Pipeline.h"
+#include "compiler/PlanText.h"
 #include "compiler/Registration.h"
 #include "compiler/Retry.h"
+#include "compiler/StageDump.h"
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 #include "import/Importer.h"
@@ -88,7 +89,7 @@ public:
   Compilation(const CompileOptions &options, const Relaxation &relaxation)
       : options(options), relaxation(relaxation), context(threadContext()),
         handler(&context, [this](mlir::Diagnostic &diagnostic) { return take(diagnostic); }),
-        dump(options.dumpFolder) {}
+        dump(options.dumpFolder, options.name) {}
 
   Attempt fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file) {
     OwningOpRef<ModuleOp> module;
@@ -104,7 +105,9 @@ public:
             unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
       }
     });
-    attempt.result = module ? run(std::move(module), archive) : finish();
+    bool isReady =
+        module && (!dump.isOn() || succeeded(dump.write(*module, "captured", "json", json)));
+    attempt.result = isReady ? run(std::move(module), archive) : finish();
     return std::move(attempt);
   }
 
@@ -213,8 +216,44 @@ private:
     });
   }
 
-  bool keepPhase(ModuleOp module, const char *name) {
+  bool dumpStage(ModuleOp module, const char *name) {
     return !dump.isOn() || succeeded(dump.write(module, name));
+  }
+
+  bool dumpKernelPrograms(ModuleOp module) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    return !dump.isOn() || (succeeded(mlir::frit::printKernelPrograms(module, stream)) &&
+                            succeeded(dump.write(module, "kernel-programs", "txt", text)));
+  }
+
+  bool dumpCode(const TargetCode &code) {
+    for (const auto &[name, text] : code.llvmIr) {
+      if (failed(dump.write(code.module, name, "ll", text))) {
+        return false;
+      }
+    }
+    std::set<uint32_t> seen;
+    for (const auto &gpu : code.modules) {
+      // The second module of an architecture has the launches that hardly ever run.
+      std::string name =
+          "sm_" + std::to_string(gpu->arch) + (seen.insert(gpu->arch).second ? "" : "-cold");
+      llvm::StringRef text(reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size());
+      if (dump.isOn() && failed(dump.write(code.module, name, "ptx", text))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// The artifact with its plans and report as text.
+  void dumpArtifact(ModuleOp module, const format::ArtifactT &artifact) {
+    if (dump.isOn()) {
+      dump.setFamily("");
+      (void)(succeeded(dump.write(module, "plan", "txt", printPlans(artifact))) &&
+             succeeded(dump.write(module, "report", "json", result.report + "\n")) &&
+             succeeded(dump.write(module, "artifact", "frit", result.artifact)));
+    }
   }
 
   CompileResult run(OwningOpRef<ModuleOp> module, Archive *archive) {
@@ -230,7 +269,7 @@ private:
       llvm::raw_string_ostream stream(*options.keptIr);
       module->print(stream);
     }
-    if (!keepPhase(*module, "imported")) {
+    if (!dumpStage(*module, "imported")) {
       return finish();
     }
     if (options.stopAfter == "imported") {
@@ -262,6 +301,9 @@ private:
         })) {
       return finish();
     }
+    if (!isOutlined && !dumpStage(*module, "legalized")) {
+      return finish();
+    }
     if (!isOutlined && options.isKept) {
       CanonicalForm form;
       time("key", [&] { form = canonicalForm(*module, options.buckets); });
@@ -272,6 +314,9 @@ private:
     }
     if (!isOutlined &&
         !runPasses(*module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusion); })) {
+      return finish();
+    }
+    if (!isOutlined && !dumpStage(*module, "fused")) {
       return finish();
     }
     std::vector<TargetCode> code;
@@ -288,6 +333,7 @@ private:
       Family family = familyOf(target);
       auto [form, isNew] = outlined.try_emplace(family);
       if (isNew) {
+        dump.setFamily(family == Family::Cpu ? "cpu" : "gpu");
         bool isLast = llvm::all_of(
             targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
@@ -307,6 +353,9 @@ private:
                 buildCpuSchedulePipeline(passes, layouts);
               }
             })) {
+          return finish();
+        }
+        if (!dumpStage(*form->second, "outlined") || !dumpKernelPrograms(*form->second)) {
           return finish();
         }
         relayWeights(*form->second, weights);
@@ -340,13 +389,8 @@ private:
         blameKernels(*form->second);
         return finish();
       }
-      for (const auto &gpu : one->modules) {
-        if (dump.isOn() &&
-            failed(dump.write(
-                one->module, ("sm_" + llvm::Twine(gpu->arch)).str(), "ptx",
-                {reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size()}))) {
-          return finish();
-        }
+      if (!dumpCode(*one)) {
+        return finish();
       }
       result.kernelsCompiled += one->counts.compiled;
       result.kernelsReused += one->counts.reused;
@@ -386,6 +430,7 @@ private:
         if (apart) {
           result.weights = std::move(weights.bytes);
         }
+        dumpArtifact(*outlined[familyOf(targets.front())], *artifact);
       }
     });
     return finish();
@@ -417,7 +462,7 @@ private:
       const FailureWatch &watched = *watch;
       passes.addInstrumentation(std::move(watch));
       if (dump.isOn()) {
-        passes.addInstrumentation(dump.afterPasses());
+        passes.addInstrumentation(dump.ofPasses());
       }
       build(passes);
       // A pass that emits an error has failed, whatever it returns.
@@ -451,7 +496,7 @@ private:
   MLIRContext &context;
   CompileResult result;
   ScopedDiagnosticHandler handler;
-  PhaseDump dump;
+  StageDump dump;
 };
 } // namespace
 
