@@ -8,6 +8,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-fuse-regions"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -346,6 +349,8 @@ void LoopNests::decide(Operation *op) {
     return;
   }
   NestRole role = decideElementwise(op, reads);
+  LDBG() << *op << (role == NestRole::Inlined ? " is computed by its " : " is stored for its ")
+         << reads.size() << " readers";
   roles[op] = role;
   if (role == NestRole::Inlined) {
     demands[op] = std::move(reads);

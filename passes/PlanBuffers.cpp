@@ -9,6 +9,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-plan-buffers"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_PLANBUFFERSPASS
@@ -177,6 +180,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       writes.push_back(target.getArgNumber());
       region->setAttr("frit.writes", DenseI64ArrayAttr::get(&getContext(), writes));
       markInPlace(store);
+      LDBG() << region.getLoc() << " writes result " << result.getResultNumber()
+             << " into argument " << target.getArgNumber();
       ++storesInPlace;
     }
   }
@@ -232,6 +237,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       for (OpResult result : region.getResults()) {
         if (!bufferOf.contains(result)) {
           bufferOf[result] = choose(region, result, freeBySize, dying);
+          LDBG() << region.getLoc() << " writes result " << result.getResultNumber()
+                 << " into buffer " << bufferOf[result] << ", " << buffers[bufferOf[result]].kind;
         }
         unsigned buffer = bufferOf[result];
         numbers.push_back(builder.getI64IntegerAttr(buffer));
@@ -252,11 +259,13 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       return buffers.size() - 1;
     }
     if (std::optional<unsigned> buffer = reuse ? takeOver(region, result, dying) : std::nullopt) {
+      LDBG() << "buffer " << *buffer << " is taken over from an operand that dies here";
       ++inPlace;
       return *buffer;
     }
     SmallVector<unsigned> &free = freeBySize[bytes.getAttr()];
     if (reuse && !free.empty()) {
+      LDBG() << "buffer " << free.back() << " is free and has " << bytes.str() << " bytes too";
       ++reused;
       return free.pop_back_val();
     }

@@ -11,6 +11,9 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-prefer-channels-last"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_PREFERCHANNELSLASTPASS
@@ -53,6 +56,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       }
     }
     if (!worth) {
+      LDBG() << calls.size() << " calls keep their order: none of them reads a filter";
       return;
     }
     if (weights) {
@@ -64,6 +68,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
           relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), images.operands));
       call.setResultLayoutsAttr(
           relaid(call.getResultLayoutsAttr(), call.getResultTypes(), images.results));
+      LDBG() << call.getOpName() << " runs channels-last";
       ++relaidCalls;
     }
     if (firstKept >= 0) {
@@ -104,6 +109,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
             relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), {1}));
       }
       graph.setArgAttr(number, "frit.layout", getChannelsLastLayout(type));
+      LDBG() << "argument " << number << " is stored channels-last: only convolutions read it";
       ++relaidWeights;
       ++count;
     }
