@@ -5,7 +5,9 @@ build:
 test:
 	@FRIT_MEANWHILE='scripts/fuzz --build' scripts/bootstrap
 	@scripts/run-tests
-demo: build
+# What the package needs and nothing else: no tests, no tools.
+demo:
+	@scripts/bootstrap frit_python
 	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
 bench: build
 	@scripts/in-tree-python -m benchmarks.run $(ARGS)

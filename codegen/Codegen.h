@@ -115,11 +115,15 @@ struct CpuImage {
   std::string bytes;
   std::vector<KernelDesc> kernels;
   KernelCounts counts;
+  /// LLVM's IR of the kernels after LLVM's passes, if it is wanted.
+  std::string llvmIr;
 };
 
 /// Compiles every frit.kernel of the module, which is not changed. Fails with a diagnostic per
-/// kernel, and sets `kRefusedAttr` on it; a kernel that already has the attribute fails too.
-LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image);
+/// kernel, and sets `kRefusedAttr` on it; a kernel that already has the attribute fails too. Here
+/// and below `keepsLlvmIr` asks for LLVM's IR too.
+LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image,
+                               bool keepsLlvmIr = false);
 
 /// Clears the process's cache of compiled kernels.
 void forgetKernels();
@@ -131,6 +135,7 @@ struct PtxImages {
     std::string ptx;
     /// The cold code: a driver need not load it before one of its launches runs.
     bool isSeldom = false;
+    std::string llvmIr;
   };
   /// The hot code for each architecture, then the cold code where there is any.
   std::vector<Text> texts;
@@ -140,9 +145,13 @@ struct PtxImages {
 
 /// Compiles all kernels to PTX, for each architecture (80, 90, 100). Fails with a diagnostic.
 LogicalResult generatePtx(ModuleOp module, llvm::ArrayRef<unsigned> architectures,
-                          PtxImages &images);
+                          PtxImages &images, bool keepsLlvmIr = false);
 
 /// Compiles the same GPU kernels to host code for the emulator of runtime/simt.
-LogicalResult generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image);
+LogicalResult generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image,
+                                bool keepsLlvmIr = false);
+
+/// Prints the kernel program of every frit.kernel of the module, and counts them.
+FailureOr<unsigned> printKernelPrograms(ModuleOp module, llvm::raw_ostream &os);
 
 } // namespace mlir::frit

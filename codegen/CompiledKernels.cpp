@@ -53,7 +53,8 @@ void mlir::frit::forgetKernels() { CompiledKernels::ofProcess().clear(); }
 LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
                                   std::shared_ptr<const KernelCode> &code,
                                   llvm::function_ref<LogicalResult(KernelCode &)> compile) {
-  std::string key = target.str() + " ";
+  // Code with its IR is an entry of its own, so a compilation that wants the IR never lacks it.
+  std::string key = (keepsLlvmIr ? "ir " : "") + target.str() + " ";
   llvm::raw_string_ostream stream(key);
   kernel->print(stream, OpPrintingFlags().useLocalScope());
   if ((code = CompiledKernels::ofProcess().find(key))) {
@@ -61,6 +62,9 @@ LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
     return success();
   }
   auto made = std::make_shared<KernelCode>();
+  if (keepsLlvmIr) {
+    made->llvmIr.emplace();
+  }
   if (failed(compile(*made))) {
     return failure();
   }

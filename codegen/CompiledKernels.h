@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace mlir::frit {
 
@@ -23,6 +24,8 @@ struct KernelCode {
   std::string seldom;
   /// Machine code: byte offsets of its public functions.
   llvm::StringMap<uint64_t> entries;
+  /// LLVM's IR that the code was made from, if it is wanted.
+  std::optional<std::string> llvmIr;
 };
 
 /// An LRU cache from keys to code. Thread-safe.
@@ -45,7 +48,10 @@ private:
   struct Entry {
     std::string key;
     std::shared_ptr<const KernelCode> code;
-    size_t size() const { return key.size() + code->bytes.size() + code->seldom.size(); }
+    size_t size() const {
+      return key.size() + code->bytes.size() + code->seldom.size() +
+             (code->llvmIr ? code->llvmIr->size() : 0);
+    }
   };
   const size_t mostBytes;
   std::mutex mutex;
@@ -59,6 +65,9 @@ private:
 /// Requests for the code of one graph's kernels, with counts of their outcomes. Thread-safe.
 class KernelRequests {
 public:
+  /// `keepsLlvmIr`: the code comes with LLVM's IR.
+  explicit KernelRequests(bool keepsLlvmIr) : keepsLlvmIr(keepsLlvmIr) {}
+
   /// The code of a kernel for a target, from the cache or by `compile`. The key is `target`, which
   /// names everything that the code depends on beside the kernel, and the kernel's text with its
   /// name and facts. Fails if `compile` does.
@@ -67,6 +76,7 @@ public:
   KernelCounts counts() const { return {compiled, reused, forgotten}; }
 
 private:
+  const bool keepsLlvmIr;
   std::atomic<unsigned> compiled = 0, reused = 0, forgotten = 0;
 };
 

@@ -1,4 +1,5 @@
 // Prints kernel programs, the input of the code generators, as text.
+#include "codegen/Codegen.h"
 #include "codegen/Passes.h"
 
 #include "kernel/KernelProgram.h"
@@ -8,6 +9,20 @@
 #include "llvm/Support/ToolOutputFile.h"
 
 namespace mlir::frit {
+
+FailureOr<unsigned> printKernelPrograms(ModuleOp module, llvm::raw_ostream &os) {
+  unsigned count = 0;
+  for (auto kernel : module.getOps<KernelOp>()) {
+    FailureOr<KernelProgram> program = KernelProgram::build(kernel);
+    if (failed(program)) {
+      return failure();
+    }
+    os << "kernel " << kernel.getSymName() << "\n";
+    program->print(os);
+    ++count;
+  }
+  return count;
+}
 
 #define GEN_PASS_DEF_PRINTKERNELPROGRAMSPASS
 #include "codegen/Passes.h.inc"
@@ -24,15 +39,11 @@ struct PrintKernelProgramsPass : impl::PrintKernelProgramsPassBase<PrintKernelPr
       getOperation().emitError(error);
       return signalPassFailure();
     }
-    for (auto kernel : getOperation().getOps<KernelOp>()) {
-      FailureOr<KernelProgram> program = KernelProgram::build(kernel);
-      if (failed(program)) {
-        return signalPassFailure();
-      }
-      file->os() << "kernel " << kernel.getSymName() << "\n";
-      program->print(file->os());
-      ++numKernels;
+    FailureOr<unsigned> count = printKernelPrograms(getOperation(), file->os());
+    if (failed(count)) {
+      return signalPassFailure();
     }
+    numKernels += *count;
     file->keep();
     markAllAnalysesPreserved();
   }

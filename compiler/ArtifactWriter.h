@@ -20,6 +20,8 @@ struct TargetCode {
   std::vector<std::unique_ptr<format::CodeImageT>> images;
   std::vector<std::unique_ptr<format::GpuModuleT>> modules;
   mlir::frit::KernelCounts counts;
+  /// LLVM's IR by what it was made for ("sm_90"), if it is wanted.
+  std::vector<std::pair<std::string, std::string>> llvmIr;
 };
 
 /// Writes a plan for each target of the graph that no other graph calls. `graphs` receives the

@@ -14,7 +14,7 @@ Compilation::Compilation(MLIRContext &context, const CompileOptions &options,
                          const Relaxation &relaxation)
     : options(options), relaxation(relaxation), context(context),
       handler(&context, [this](mlir::Diagnostic &diagnostic) { return take(diagnostic); }),
-      dump(options.dumpFolder) {}
+      dump(options.dumpFolder, options.name) {}
 
 Attempt Compilation::fromJson(llvm::StringRef json, Archive *ofProgram, llvm::StringRef file) {
   archive = ofProgram;
@@ -30,7 +30,7 @@ Attempt Compilation::fromJson(llvm::StringRef json, Archive *ofProgram, llvm::St
           unsupported ? DiagnosticKind::Unsupported : DiagnosticKind::BadInput;
     }
   });
-  attempt.result = module ? run() : finish();
+  attempt.result = module && dumpCaptured(json) ? run() : finish();
   return std::move(attempt);
 }
 
@@ -76,7 +76,7 @@ Compilation::Next Compilation::keepImported() {
     llvm::raw_string_ostream stream(*options.importedIr);
     module->print(stream);
   }
-  if (!dumpPhase(*module, "imported")) {
+  if (!dumpStage(*module, "imported")) {
     return Next::End;
   }
   return options.stopAfter == "imported" ? print(*module) : Next::Stage;
@@ -98,8 +98,9 @@ Compilation::Next Compilation::canonicalize() {
   if (isOutlined) {
     return Next::Stage;
   }
-  return runPasses(*module,
-                   [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusionOptions()); });
+  Next next = runPasses(
+      *module, [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusionOptions()); });
+  return dumpStage(*module, "legalized") ? next : Next::End;
 }
 
 /// Asks the caller whether an equivalent graph has been compiled.
@@ -117,8 +118,9 @@ Compilation::Next Compilation::fuse() {
   if (isOutlined) {
     return Next::Stage;
   }
-  return runPasses(*module,
-                   [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
+  Next next = runPasses(
+      *module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
+  return dumpStage(*module, "fused") ? next : Next::End;
 }
 
 Compilation::Next Compilation::compileTargets() {
@@ -178,6 +180,7 @@ Compilation::Next Compilation::packFile() {
     if (apart) {
       result.weights = std::move(weights.bytes);
     }
+    dumpArtifact(*outlined[kindOf(targets.front())]);
   });
   return Next::End;
 }
@@ -209,10 +212,6 @@ Compilation::Next Compilation::print(ModuleOp ir) {
   llvm::raw_string_ostream stream(result.ir);
   ir->print(stream);
   return Next::End;
-}
-
-bool Compilation::dumpPhase(ModuleOp ir, const char *name) {
-  return !dump.isOn() || succeeded(dump.write(ir, name));
 }
 
 void Compilation::time(const char *phase, llvm::function_ref<void()> body) {

@@ -1,14 +1,15 @@
 // One try at compiling one module. The stages and their order are in Compilation.cpp, the stages
-// that depend on a target in CompilationTargets.cpp, and what becomes of errors in
-// CompilationErrors.cpp. The object holds what the stages pass on to each other.
+// that depend on a target in CompilationTargets.cpp, what becomes of errors in
+// CompilationErrors.cpp, and dumps of stages in CompilationDumps.cpp. The object holds what the
+// stages pass on to each other.
 
 #pragma once
 
 #include "compiler/Archive.h"
 #include "compiler/ArtifactWriter.h"
-#include "compiler/PhaseDump.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Retry.h"
+#include "compiler/StageDump.h"
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 
@@ -74,8 +75,13 @@ private:
   FusionOptions fusionOptions() const;
   /// Returns the IR of a module as the result.
   Next print(mlir::ModuleOp module);
-  /// Writes a file for the option dumpFolder. Returns false after an error.
-  bool dumpPhase(mlir::ModuleOp module, const char *name);
+  // CompilationDumps.cpp: files for the option dumpFolder. All return false after an error.
+  bool dumpCaptured(llvm::StringRef json);
+  bool dumpStage(mlir::ModuleOp module, const char *name);
+  bool dumpKernelPrograms(mlir::ModuleOp module);
+  bool dumpCode(const TargetCode &code);
+  /// The artifact with its plans and report as text.
+  void dumpArtifact(mlir::ModuleOp module);
   /// Measures a phase; the times of several targets are added up.
   void time(const char *phase, llvm::function_ref<void()> body);
   CompileResult finish();
@@ -86,7 +92,7 @@ private:
   Attempt attempt;
   CompileResult result;
   mlir::ScopedDiagnosticHandler handler;
-  PhaseDump dump;
+  StageDump dump;
 
   /// Null when compiling without an archive.
   Archive *archive = nullptr;

@@ -51,7 +51,7 @@ Compilation::Next Compilation::runPasses(ModuleOp form,
     const FailureWatch &watched = *watch;
     passes.addInstrumentation(std::move(watch));
     if (dump.isOn()) {
-      passes.addInstrumentation(dump.afterPasses());
+      passes.addInstrumentation(dump.ofPasses());
     }
     build(passes);
     // A pass that emits an error has failed, whatever it returns.

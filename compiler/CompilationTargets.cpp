@@ -28,6 +28,7 @@ LayoutOptions Compilation::layoutOptions() const {
 
 /// Makes the outlined module of a kind of target, at the first of them.
 Compilation::Next Compilation::outline(TargetKind kind) {
+  dump.setFamily(kind == TargetKind::Cpu ? "cpu" : "gpu");
   OwningOpRef<ModuleOp> &form = outlined[kind];
   bool isLast =
       llvm::all_of(targets, [&](const PlanTarget &other) { return outlined.count(kindOf(other)); });
@@ -36,11 +37,11 @@ Compilation::Next Compilation::outline(TargetKind kind) {
   Next next = runPasses(*form, [&](OpPassManager &passes) {
     if (!isOutlined) {
       buildTargetPipeline(passes, kind, layouts);
-    } else if (kind == TargetKind::Cpu) {
-      buildCpuSchedulePipeline(passes, layouts);
+    } else {
+      buildSchedulePipeline(passes, kind, layouts);
     }
   });
-  if (next == Next::End) {
+  if (next == Next::End || !dumpStage(*form, "outlined") || !dumpKernelPrograms(*form)) {
     return Next::End;
   }
   relayWeights(*form, weights);
@@ -108,13 +109,8 @@ Compilation::Next Compilation::generate(const PlanTarget &target) {
     blameKernels(form);
     return Next::End;
   }
-  for (const auto &gpu : generated->modules) {
-    if (dump.isOn() &&
-        failed(
-            dump.write(generated->module, ("sm_" + llvm::Twine(gpu->arch)).str(), "ptx",
-                       {reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size()}))) {
-      return Next::End;
-    }
+  if (!dumpCode(*generated)) {
+    return Next::End;
   }
   result.kernelsCompiled += generated->counts.compiled;
   result.kernelsReused += generated->counts.reused;

@@ -16,6 +16,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
+
 namespace frit {
 
 static constexpr const char *kUsage =
@@ -50,7 +52,8 @@ how:
 
 what it shows:
   --report[=FILE]         the report, always as JSON, on standard output or in a file
-  --dump-phases-to=DIR    the IR after each pass, in numbered files, and the PTX
+  --dump=DIR              every stage in a folder inside of DIR, in numbered files: IR, kernel programs, LLVM IR, PTX, the plan;
+                          FRIT_DUMP=DIR does the same
   --emit=imported|outlined  print this stage instead of an artifact
   --version
 
@@ -110,7 +113,7 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
         std::pair("--numerics", &options.numerics), std::pair("--fallback", &options.fallback),
         std::pair("--random", &options.random), std::pair("--weights", &options.weights),
         std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
-        std::pair("--dump-phases-to", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
+        std::pair("--dump", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
         std::pair("--crash-in", &options.crashIn)}) {
     if (flag == name) {
       *field = value.str();
@@ -143,11 +146,10 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
 }
 
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
-  constexpr llvm::StringRef valued[] = {"-o",         "--model",        "--target",
-                                        "--cpu",      "--fallback",     "--weights",
-                                        "--numerics", "--buckets",      "--bucket-policy",
-                                        "--sizes",    "--bucket-count", "--dump-phases-to",
-                                        "--emit",     "--crash-in",     "--random"};
+  constexpr llvm::StringRef valued[] = {
+      "-o",         "--model",    "--target",        "--cpu",   "--fallback",     "--weights",
+      "--numerics", "--buckets",  "--bucket-policy", "--sizes", "--bucket-count", "--dump",
+      "--emit",     "--crash-in", "--random"};
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef word = argv[i];
     auto [flag, value] = word.split('=');
@@ -287,6 +289,9 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
 static Outcome run(const CommandLine &line, int argc, char **argv) {
   std::string error, imported;
   CompileOptions options = line.options;
+  if (const char *folder = std::getenv("FRIT_DUMP"); folder && options.dumpFolder.empty()) {
+    options.dumpFolder = folder;
+  }
   options.importedIr = &imported;
   CompileResult result;
   llvm::CrashRecoveryContext::Enable();

@@ -73,7 +73,7 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
         std::pair("symbol_ranges", &options.symbolRanges),
         std::pair("schedule_choices", &options.scheduleChoices),
         std::pair("stop_after", &options.stopAfter), std::pair("fail_at", &options.failAt),
-        std::pair("mutant", &options.mutant)}) {
+        std::pair("mutant", &options.mutant), std::pair("dump_dir", &options.dumpFolder)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto text = value->getAsString();
       if (!text) {

@@ -84,7 +84,8 @@ struct CompileOptions {
   bool reuse = true;
   /// Fail if the artifact would need libtorch.
   bool requireStandalone = false;
-  /// A folder for the IR after each pass.
+  /// A folder for every stage: the compilation makes a folder of its own in it, with a file for
+  /// each (StageDump.h).
   std::string dumpFolder;
   /// Receives the imported IR before anything else happens, so that it is available after a crash.
   std::string *importedIr = nullptr;
@@ -111,7 +112,7 @@ struct CompileOptions {
 };
 
 /// Reads options from a JSON object of strings, booleans and lists, as Python's option registry
-/// writes it. Names that only Python uses ("mode", "dump_dir" ...) are ignored. Returns an empty
+/// writes it. Names that only Python uses ("mode", "cache" ...) are ignored. Returns an empty
 /// string or an error.
 FRIT_EXPORT std::string readOptions(std::string_view json, CompileOptions &options);
 

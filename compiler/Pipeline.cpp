@@ -88,17 +88,18 @@ void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
   passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
 
   passes.addPass(createOutlineRegionsPass());
-  if (kind == TargetKind::Cpu) {
-    buildCpuSchedulePipeline(passes, options);
-  } else {
-    passes.addPass(createScheduleGpuKernelsPass());
-  }
+  buildSchedulePipeline(passes, kind, options);
   passes.addPass(createVerifyOutlinedFormPass());
 }
 
-void buildCpuSchedulePipeline(mlir::OpPassManager &passes, const LayoutOptions &options) {
-  passes.addPass(
-      createScheduleCpuKernelsPass({.level = options.cpuLevel, .choices = options.schedules}));
+void buildSchedulePipeline(mlir::OpPassManager &passes, TargetKind kind,
+                           const LayoutOptions &options) {
+  if (kind == TargetKind::Cpu) {
+    passes.addPass(
+        createScheduleCpuKernelsPass({.level = options.cpuLevel, .choices = options.schedules}));
+  } else {
+    passes.addPass(createScheduleGpuKernelsPass());
+  }
 }
 
 namespace {

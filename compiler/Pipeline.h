@@ -76,7 +76,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
                          const LayoutOptions &options = {});
 
 /// Schedules of kernels that are outlined already; part of the target pipeline.
-void buildCpuSchedulePipeline(mlir::OpPassManager &passes, const LayoutOptions &options);
+void buildSchedulePipeline(mlir::OpPassManager &passes, TargetKind kind,
+                           const LayoutOptions &options);
 
 /// `--frit-graph-pipeline[=target=gpu eager-numerics fusion=false]` for frit-opt: both.
 void registerPipelines();

@@ -66,11 +66,15 @@ std::string lowestCpuLevel(const CompileOptions &options) {
 
 /// Host code: kernels for the CPU itself, or GPU kernels for the emulator.
 static LogicalResult addHostCode(ModuleOp module, const CpuTarget &target, format::ImageKind kind,
-                                 TargetCode &code) {
+                                 bool keepsLlvmIr, TargetCode &code) {
   CpuImage image;
-  if (failed(kind == format::ImageKind::Simt ? generateSimtImage(module, target.level, image)
-                                             : generateCpuImage(module, target, image))) {
+  bool isSimt = kind == format::ImageKind::Simt;
+  if (failed(isSimt ? generateSimtImage(module, target.level, image, keepsLlvmIr)
+                    : generateCpuImage(module, target, image, keepsLlvmIr))) {
     return failure();
+  }
+  if (keepsLlvmIr) {
+    code.llvmIr.emplace_back(isSimt ? "simt" : target.text(), std::move(image.llvmIr));
   }
   auto entry = std::make_unique<format::CodeImageT>();
   entry->kind = kind;
@@ -119,10 +123,14 @@ unsigned oldestArchitecture(const CompileOptions &options) {
 static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, TargetCode &code) {
   std::vector<unsigned> architectures = architecturesOf(options);
   PtxImages images;
-  if (failed(generatePtx(module, architectures, images))) {
+  bool keepsLlvmIr = !options.dumpFolder.empty();
+  if (failed(generatePtx(module, architectures, images, keepsLlvmIr))) {
     return failure();
   }
   for (PtxImages::Text &text : images.texts) {
+    if (keepsLlvmIr && !text.isSeldom) {
+      code.llvmIr.emplace_back("sm_" + std::to_string(text.arch), std::move(text.llvmIr));
+    }
     auto one = std::make_unique<format::GpuModuleT>();
     one->kind = format::GpuCodeKind::Ptx;
     one->arch = text.arch;
@@ -182,7 +190,7 @@ FailureOr<TargetCode> generateCode(ModuleOp module, const CompileOptions &option
           : addHostCode(module, target.cpu,
                         target.target == format::Target::Cpu ? format::ImageKind::Cpu
                                                              : format::ImageKind::Simt,
-                        code);
+                        !options.dumpFolder.empty(), code);
   if (failed(made)) {
     return failure();
   }

@@ -8,6 +8,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-assign-buckets"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_ASSIGNBUCKETSPASS
@@ -217,6 +220,8 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
       auto *choice =
           llvm::find_if(choices, [&](const Choice &other) { return other.symbol == symbol; });
       if (choice == choices.end() || choice->sizes.empty()) {
+        LDBG() << symbol.getName() << " has no buckets: "
+               << (choice == choices.end() ? "no argument binds it" : "policy " + choice->policy);
         symbols.push_back(symbol);
         continue;
       }
@@ -224,6 +229,9 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
                                         symbol.getHint(), symbol.getDivisor(), symbol.getUnbacked(),
                                         choice->sizes, ""));
       std::string bucket = nameOf(symbol.getName());
+      LDBG() << symbol.getName() << " (" << llvm::join(choice->names, ", ") << ") has "
+             << choice->sizes.size() << " buckets: policy " << choice->policy
+             << (choice->isAsked ? ", asked for" : "");
       std::optional<int64_t> hint = symbol.getHint();
       if (hint) {
         const int64_t *above = llvm::lower_bound(choice->sizes, *hint);

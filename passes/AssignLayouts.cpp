@@ -7,6 +7,9 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-assign-layouts"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
@@ -458,6 +461,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       return known;
     }
     OpBuilder builder(before);
+    LDBG() << value.getLoc() << " is copied to " << layout << " for " << before->getName();
     Value made = createCopy(builder, value, layout);
     setLayout(made, layout, made);
     ++copies;
@@ -471,6 +475,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   /// Replaces a view that strides cannot express by a region that copies.
   void materialise(Operation *view) {
     OpBuilder builder(view);
+    LDBG() << *view << " becomes a copy: no strides express it";
     Value operand = view->getOperand(0);
     auto region = RegionOp::create(builder, view->getLoc(), view->getResultTypes(),
                                    ValueRange{operand}, ScheduleAttr(), ArrayAttr());

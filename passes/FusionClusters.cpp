@@ -6,6 +6,9 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-fuse-regions"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -194,8 +197,17 @@ bool FusionClusters::fits(const Unit &a, const Unit &b, FusionRefusal &refusal) 
   return true;
 }
 
+bool FusionClusters::refuse(FusionRefusal refusal, unsigned kernel, unsigned other) {
+  LDBG() << "kernel " << kernel << " (" << *units[kernel].loops.front() << ") without " << other
+         << " (" << *units[other].loops.front() << "): " << stringify(refusal);
+  ++refusals[static_cast<size_t>(refusal)];
+  return false;
+}
+
 void FusionClusters::absorb(unsigned into, unsigned from, LoopShape shape) {
   Unit &target = units[into], &source = units[from];
+  LDBG() << "kernel " << into << " (" << *target.loops.front() << ") takes " << from << " ("
+         << *source.loops.front() << ")";
   for (Operation *loop : source.loops) {
     target.inputs.erase(loop->getResult(0));
   }
@@ -267,7 +279,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
     }
     FusionRefusal refusal;
     if (!fits(units[kernel], unit, refusal)) {
-      refuse(refusal);
+      refuse(refusal, kernel, number);
       continue;
     }
     SmallVector<LinkedRead> linked;
@@ -279,7 +291,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
     }
     FusionVerdict verdict = rules.join(units[kernel].shape, unit.shape, linked);
     if (!verdict) {
-      refuse(verdict.refusal);
+      refuse(verdict.refusal, kernel, number);
       continue;
     }
     bool cycle = llvm::any_of(unit.predecessors, [&](unsigned predecessor) {
@@ -287,7 +299,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
       return other != kernel && (units[other].last > units[kernel].first) && depends(other, kernel);
     });
     if (cycle) {
-      refuse(FusionRefusal::WouldMakeCycle);
+      refuse(FusionRefusal::WouldMakeCycle, kernel, number);
       continue;
     }
     levels[op] = verdict.level;
@@ -325,19 +337,19 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
   }
   FusionVerdict verdict = rules.merge(units[into].shape, units[from].shape);
   if (!verdict) {
-    return refuse(verdict.refusal);
+    return refuse(verdict.refusal, into, from);
   }
   FusionRefusal refusal;
   if (!fits(units[into], units[from], refusal)) {
-    return refuse(refusal);
+    return refuse(refusal, into, from);
   }
   for (auto [reader, writer] : {std::pair(into, from), std::pair(from, into)}) {
     if (refusal = checkLinks(reader, writer, verdict.shape); refusal != FusionRefusal::None) {
-      return refuse(refusal);
+      return refuse(refusal, into, from);
     }
   }
   if (depends(into, from, /*directly=*/false) || depends(from, into, /*directly=*/false)) {
-    return refuse(FusionRefusal::WouldMakeCycle);
+    return refuse(FusionRefusal::WouldMakeCycle, into, from);
   }
   absorb(into, from, std::move(verdict.shape));
   return true;

@@ -65,10 +65,8 @@ private:
   void mergeSiblings();
   unsigned pointersOf(const Unit &unit) const { return unit.inputs.size() + unit.loops.size(); }
   bool fits(const Unit &a, const Unit &b, FusionRefusal &refusal) const;
-  bool refuse(FusionRefusal refusal) {
-    ++refusals[static_cast<size_t>(refusal)];
-    return false;
-  }
+  /// Counts a refusal to fuse two units; false.
+  bool refuse(FusionRefusal refusal, unsigned kernel, unsigned other);
 
   GraphOp graph;
   const LoopNests &nests;

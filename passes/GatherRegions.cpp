@@ -15,8 +15,11 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/DebugLog.h"
 
 #include <queue>
+
+#define DEBUG_TYPE "frit-gather-regions"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_GATHERREGIONSPASS
@@ -211,6 +214,8 @@ struct GatherRegionsPass : frit::impl::GatherRegionsPassBase<GatherRegionsPass> 
       for (Operation *op : group) {
         cast<RegionOp>(op).setGroup(number);
       }
+      LDBG() << group.size() << " regions of one formula share launch " << number << ", from "
+             << group.front()->getLoc();
       ++number;
       ++groups;
       gathered += group.size();

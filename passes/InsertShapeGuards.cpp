@@ -7,6 +7,9 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-insert-shape-guards"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_INSERTSHAPEGUARDSPASS
@@ -61,7 +64,9 @@ private:
 
   void guard(Location loc, GuardKind kind, ArrayRef<int64_t> operands, ArrayRef<SizeAttr> sizes,
              StringRef origin) {
-    GuardOp::create(*builder, loc, AssumptionAttr::get(context, kind, operands, sizes, origin));
+    auto assumption = AssumptionAttr::get(context, kind, operands, sizes, origin);
+    LDBG() << "the graph is guarded by " << assumption;
+    GuardOp::create(*builder, loc, assumption);
     ++guards;
   }
 
@@ -288,6 +293,8 @@ private:
       }
     }
     if (!assumptions.empty()) {
+      LDBG() << region.getLoc() << " has a variant with 32-bit indices under " << assumptions.size()
+             << " assumptions";
       region.setVariantsAttr(builder->getArrayAttr({VariantAttr::get(context, assumptions)}));
       ++variants;
     }

@@ -9,6 +9,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-fuse-regions"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -356,9 +359,11 @@ void LoopNests::decide(Operation *op) {
   }
   Readers readers = measureReaders(op, reads);
   if (isWorthInlining(op, reads, readers)) {
+    LDBG() << *op << " is computed by its " << reads.size() << " readers";
     inlineInto(op, std::move(reads), readers);
     return;
   }
+  LDBG() << *op << " is stored for its " << reads.size() << " readers";
   roles[op] = NestRole::Loop;
   loopOps[op] = 1;
 }

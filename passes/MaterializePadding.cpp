@@ -13,8 +13,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/DebugLog.h"
 
 #include <numeric>
+
+#define DEBUG_TYPE "frit-materialize-padding"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_MATERIALIZEPADDINGPASS
@@ -400,6 +403,7 @@ private:
     }
     Builder builder(call.getContext());
     if (!rule) {
+      LDBG() << call.getOpName() << " is not padded: " << whyNot;
       ++numRefused;
       refused.push_back(
           builder.getDictionaryAttr({builder.getNamedAttr("op", call.getOpNameAttr()),
@@ -407,6 +411,7 @@ private:
       return;
     }
     padded.push_back(describe(call, *rule, wanted, sizes));
+    LDBG() << call.getOpName() << " is padded: " << padded.back();
     replace(call, *rule, wanted, values);
     ++numPadded;
   }

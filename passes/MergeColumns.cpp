@@ -14,6 +14,9 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-merge-columns"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_MERGECOLUMNSPASS
@@ -221,7 +224,7 @@ private:
     auto domain = domainOf(rows.getScheduleAttr(), columns.getScheduleAttr());
     if (!place || failed(domain) || !readsInPlace(columns, rows, along)) {
       ++elsewhere;
-      return false;
+      return refuse(rows, columns, "they read each other's values elsewhere");
     }
     BothWays both = measure(rows, columns, *domain, along, estimate);
     switch (both.refusal) {
@@ -229,20 +232,26 @@ private:
       break;
     case BothWays::Refusal::UnknownLength:
       ++unknownLength;
-      return false;
+      return refuse(rows, columns, "the length of a row is not known");
     case BothWays::Refusal::TooManyRegisters:
       ++tooManyRegisters;
-      return false;
+      return refuse(rows, columns, "a thread would need too many registers");
     case BothWays::Refusal::TooFewRows:
       ++tooFewRows;
-      return false;
+      return refuse(rows, columns, "there are too few rows");
     }
     auto schedule = ScheduleAttr::get(context, ScheduleKind::RowReduction,
                                       DimsAttr::get(context, domain->first), domain->second,
                                       both.numbers.toAttr(context));
+    LDBG() << rows.getLoc() << " reduces columns for " << columns.getLoc() << " too: " << schedule;
     build(rows, columns, place, schedule);
     ++merged;
     return true;
+  }
+
+  static bool refuse(RegionOp rows, RegionOp columns, StringRef why) {
+    LDBG() << rows.getLoc() << " and " << columns.getLoc() << " stay apart: " << why;
+    return false;
   }
 
   /// The common refinement of both domains, and how many of its dims are reduced along a row.

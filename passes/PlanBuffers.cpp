@@ -7,6 +7,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-plan-buffers"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_PLANBUFFERSPASS
@@ -171,6 +174,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       writes.push_back(target.getArgNumber());
       region.setWrites(writes);
       store.setInPlace(true);
+      LDBG() << region.getLoc() << " writes result " << result.getResultNumber()
+             << " into argument " << target.getArgNumber();
       ++storesInPlace;
     }
   }
@@ -226,6 +231,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       for (OpResult result : region.getResults()) {
         if (!bufferOf.contains(result)) {
           bufferOf[result] = choose(region, result, freeBySize, dying);
+          LDBG() << region.getLoc() << " writes result " << result.getResultNumber()
+                 << " into buffer " << bufferOf[result] << ", " << buffers[bufferOf[result]].kind;
         }
         unsigned buffer = bufferOf[result];
         numbers.push_back(builder.getI64IntegerAttr(buffer));
@@ -246,11 +253,13 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
       return buffers.size() - 1;
     }
     if (std::optional<unsigned> buffer = reuse ? takeOver(region, result, dying) : std::nullopt) {
+      LDBG() << "buffer " << *buffer << " is taken over from an operand that dies here";
       ++inPlace;
       return *buffer;
     }
     SmallVector<unsigned> &free = freeBySize[bytes.getAttr()];
     if (reuse && !free.empty()) {
+      LDBG() << "buffer " << free.back() << " is free and has " << bytes.str() << " bytes too";
       ++reused;
       return free.pop_back_val();
     }

@@ -12,6 +12,9 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "frit-prefer-channels-last"
 
 namespace mlir::frit {
 #define GEN_PASS_DEF_PREFERCHANNELSLASTPASS
@@ -54,6 +57,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       }
     }
     if (!worth) {
+      LDBG() << calls.size() << " calls keep their order: none of them reads a filter";
       return;
     }
     if (weights) {
@@ -65,6 +69,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
           relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), images.operands));
       call.setResultLayoutsAttr(
           relaid(call.getResultLayoutsAttr(), call.getResultTypes(), images.results));
+      LDBG() << call.getOpName() << " runs channels-last";
       ++relaidCalls;
     }
     if (firstKept >= 0) {
@@ -105,6 +110,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
             relaid(call.getOperandLayoutsAttr(), call.getOperandTypes(), {1}));
       }
       kArgumentLayoutAttr.set(graph, number, getChannelsLastLayout(type));
+      LDBG() << "argument " << number << " is stored channels-last: only convolutions read it";
       ++relaidWeights;
       ++count;
     }

@@ -29,6 +29,8 @@ config.substitutions.append(("%no_shuffle", "--implicit-check-not=shfl"))
 config.substitutions.append(("%no_barrier", "--implicit-check-not=bar.sync"))
 config.substitutions.append(("%no_atomics", "'--implicit-check-not={{atom[.]|red[.]global}}'"))
 config.substitutions.append(("%read_only", "'--implicit-check-not={{ld[.]global[.][vbsuf][0-9]}}'"))
+# The debug lines of passes exist only in such a build.
+config.available_features.add("asserts" if config.has_asserts else "no-asserts")
 if config.have_torch:
     config.available_features.add("torch")
 if config.ptxas and not config.ptxas.endswith("NOTFOUND"):

@@ -71,11 +71,11 @@ LogicalResult mlir::frit::emitCpuKernels(ModuleOp module, const CpuTarget &targe
 }
 
 LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &target,
-                                           CpuImage &image) {
+                                           CpuImage &image, bool keepsLlvmIr) {
   SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
   std::vector<std::shared_ptr<const KernelCode>> codes(kernels.size());
   image.kernels.resize(kernels.size());
-  KernelRequests requests;
+  KernelRequests requests(keepsLlvmIr);
   std::string text = target.text();
   auto compile = [&](size_t number) -> LogicalResult {
     // Descriptors belong to the context, so they are made again.

@@ -12,6 +12,7 @@ LogicalResult mlir::frit::joinImages(ModuleOp module,
     uint64_t base = llvm::alignTo(image.bytes.size(), kImageAlignment);
     image.bytes.resize(base, '\0');
     image.bytes += code->bytes;
+    image.llvmIr += code->llvmIr.value_or("");
     std::string missing;
     kernel.forEachLaunch([&, &code = code](LaunchDesc &launch) {
       auto entry = code->entries.find(launch.entry);

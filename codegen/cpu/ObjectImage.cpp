@@ -285,6 +285,10 @@ LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &targe
   if (failed(optimise(*code, machine))) {
     return module.emitError("the pass list of the CPU target does not parse");
   }
+  if (image.llvmIr) {
+    llvm::raw_string_ostream stream(*image.llvmIr);
+    stream << *code;
+  }
   llvm::SmallVector<char, 0> object;
   {
     llvm::raw_svector_ostream stream(object);

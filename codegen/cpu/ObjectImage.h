@@ -14,7 +14,7 @@ namespace mlir::frit {
 inline constexpr uint64_t kImageAlignment = 64;
 
 /// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
-/// body. Diagnoses at the module.
+/// body. Sets LLVM's IR too where `image` has room for it. Diagnoses at the module.
 LogicalResult compileToImage(ModuleOp module, const CpuTarget &target, KernelCode &image);
 
 } // namespace mlir::frit

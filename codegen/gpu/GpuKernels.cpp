@@ -286,28 +286,30 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
 }
 
 LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> architectures,
-                                      PtxImages &images) {
+                                      PtxImages &images, bool keepsLlvmIr) {
   auto numKernels = llvm::range_size(module.getOps<KernelOp>());
   using Codes = std::vector<std::shared_ptr<const KernelCode>>;
   std::vector<Codes> codes(architectures.size(), Codes(numKernels));
-  KernelRequests requests;
+  KernelRequests requests(keepsLlvmIr);
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     bool isLowered = false;
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
         // The hot and the cold module are compiled in parallel, which matters for a graph of one
         // kernel.
-        std::pair<gpu::GPUModuleOp, std::string *> ways[] = {
-            {emitted.modules.usual, &made.bytes}, {emitted.modules.seldom, &made.seldom}};
+        std::string seldomIr;
+        std::tuple<gpu::GPUModuleOp, std::string *, std::string *> ways[] = {
+            {emitted.modules.usual, &made.bytes, made.llvmIr ? &*made.llvmIr : nullptr},
+            {emitted.modules.seldom, &made.seldom, made.llvmIr ? &seldomIr : nullptr}};
         auto compileWay = [&](auto &way) -> LogicalResult {
-          auto [module, to] = way;
+          auto [module, to, llvmIr] = way;
           if (module.getBody()->empty()) {
             return success(); // there is no cold variant
           }
           if (!isLowered && failed(lowerToNvvm(module))) {
             return failure();
           }
-          auto text = emitPtx(module, arch);
+          auto text = emitPtx(module, arch, llvmIr);
           if (failed(text)) {
             return failure();
           }
@@ -316,6 +318,9 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
         };
         if (failed(failableParallelForEach(module.getContext(), ways, compileWay))) {
           return failure();
+        }
+        if (made.llvmIr) {
+          *made.llvmIr += seldomIr;
         }
         isLowered = true;
         return success();
@@ -346,16 +351,22 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
       if (std::string problem = joinPtx(texts, text.ptx); !problem.empty()) {
         return module.emitError(problem);
       }
+      if (!isSeldom) {
+        for (const auto &code : ofArch) {
+          text.llvmIr += code->llvmIr.value_or("");
+        }
+      }
     }
   }
   images.counts = requests.counts();
   return success();
 }
 
-LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image) {
+LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, CpuImage &image,
+                                            bool keepsLlvmIr) {
   CpuTarget target{level};
   std::vector<std::shared_ptr<const KernelCode>> codes(llvm::range_size(module.getOps<KernelOp>()));
-  KernelRequests requests;
+  KernelRequests requests(keepsLlvmIr);
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number],
                         [&](KernelCode &made) {

@@ -58,6 +58,9 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
   addMath<math::AsinOp>(table, "aten.asin.default");
   addMath<math::AcosOp>(table, "aten.acos.default");
   addMath<math::AtanOp>(table, "aten.atan.default");
+  addMath<math::AsinhOp>(table, "aten.asinh.default");
+  addMath<math::AcoshOp>(table, "aten.acosh.default");
+  addMath<math::AtanhOp>(table, "aten.atanh.default");
   addMath<math::ErfOp>(table, "aten.erf.default");
   addMath<math::ErfcOp>(table, "aten.erfc.default");
   addRounding<math::FloorOp>(table, "aten.floor.default");

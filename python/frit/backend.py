@@ -9,7 +9,6 @@ first compilation loads the C++ libraries.
 import functools
 import json
 import logging
-import os
 import sys
 import time
 import weakref
@@ -226,8 +225,6 @@ def build(captured, settings, name, match=None):
     for retry in report.get("retries", ()):
         counters["frit"]["retries"] += 1
         log.warning("%s: compiled with %s, because of a mistake of frit's own, please report it: %s", name, retry["without"], retry["because"])
-    if settings["dump_dir"]:
-        _dump(settings["dump_dir"], name, captured.json, result.artifact, report)
     captured.artifact = result.artifact
     return library.load(result.artifact, captured.constants, settings["poison"]), report
 
@@ -285,17 +282,6 @@ def _count(name, stage, captured, report, short):
         tally[f"callback:{step.name}"] += 1
         log.info("%s: %s runs in Python: %s", name, step.name, step.why)
         artifact("fallbacks").debug("%s: python %s: %s", name, step.name, step.why)
-
-
-def _dump(directory, name, json_text, artifact_bytes, report):
-    os.makedirs(directory, exist_ok=True)
-    shown = json.dumps(report, indent=1).encode()
-    for suffix, content in (("json", json_text.encode()), ("frit", artifact_bytes), ("report.json", shown)):
-        path = os.path.join(directory, f"{name}.{suffix}")
-        with open(f"{path}.partial", "wb") as file:
-            file.write(content)
-        # Renamed when complete, so other processes never see a partial file.
-        os.replace(f"{path}.partial", path)
 
 
 def _fenced(executable):

@@ -80,7 +80,14 @@ REGISTRY = {
             "everywhere, and specialised kernels for recurring buckets, compiled in the background; 'off': none",
             ("auto", "ramp", "specialize", "off"),
         ),
-        Option("dump_dir", str, "", "write each graph's JSON, artifact and report into this directory"),
+        Option(
+            "dump_dir",
+            str,
+            "",
+            "write every stage of each graph into a folder of its own inside of this one: the captured graph, IR, kernel programs, LLVM IR, PTX, "
+            "the plan, the report and the artifact; no cached graph is used, so that all are there",
+            environment="FRIT_DUMP",
+        ),
         Option(
             "padding",
             str,

@@ -60,6 +60,30 @@ def test_a_name_that_cannot_be_told_is_an_error():
         SCRIPT["Counters"](ast.parse('counters["frit"][made] += 1'))
 
 
+LOGGING = '''
+log.warning("%s: entry %d is of no use: %.1f", name, 1, 2)
+log.info(text)
+environment.warn(f"{name}={text!r} is ignored")
+artifact("graph").debug("%s", x)
+for what, entries in (("kernels", 1), ("guards", 2)):
+    artifact(what).debug("%s", entries)
+print("no message")
+'''
+
+
+def test_log_lines_are_found_however_they_are_written():
+    found = SCRIPT["LogLines"](ast.parse(LOGGING))
+    assert found.lines == {("warning", "...: entry ... is of no use: ..."), ("info", "..."), ("warning", "...=... is ignored")}
+    assert found.artifacts == {"graph", "kernels", "guards"}
+
+
+def test_the_page_of_errors_has_every_class_with_its_advice():
+    raised, text = SCRIPT["raised_classes"](), SCRIPT["errors_page"]()
+    assert "python/bindings/Module.cpp" in raised["ArtifactError"] and "python/frit/options.py" in raised["OptionError"]
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `frit.")}
+    assert len(rows) >= 6 and all(len(line.split(" | ")) == 5 and "|  |" not in line for line in rows.values())
+
+
 def test_every_page_is_linked():
     for text in ((ROOT / "README.md").read_text(), (ROOT / "CONTRIBUTING.md").read_text()):
         assert "docs/generated/" in text

@@ -232,7 +232,7 @@ std::string withoutCallNumbers(StringRef text) {
 
 } // namespace
 
-FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
+FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch, std::string *llvmIr) {
   const Architecture *known = llvm::find_if(
       kArchitectures, [&](const Architecture &candidate) { return candidate.number == arch; });
   if (known == std::end(kArchitectures)) {
@@ -282,6 +282,10 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch) {
   }
   frit::keepArraysInRegisters(*translated, *machine);
   nameAfterModule(*translated, module.getName());
+  if (llvmIr) {
+    llvm::raw_string_ostream stream(*llvmIr);
+    stream << *translated;
+  }
 
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);

@@ -10,6 +10,7 @@ A graph with Python steps cannot be saved, because they belong to the process th
 import contextlib
 import hashlib
 import json
+import uuid
 
 import torch
 from torch._inductor.output_code import OutputCode
@@ -63,7 +64,9 @@ def wrapping(compile_graph, poison):
 @contextlib.contextmanager
 def key_of_torch(settings, identity):
     """Adds frit's build and options to torch's key of a graph, through the user's tag for keys; torch's key covers neither."""
-    text = json.dumps({"frit": identity, "options": settings}, sort_keys=True, default=str)
+    # A dump needs a compilation, so it finds nothing.
+    once = uuid.uuid4().hex if settings["dump_dir"] else ""
+    text = json.dumps({"frit": identity, "options": settings, "once": once}, sort_keys=True, default=str)
     tag = torch.compiler.config.cache_key_tag + hashlib.sha256(text.encode()).hexdigest()
     with torch.compiler.config.patch(cache_key_tag=tag):
         yield

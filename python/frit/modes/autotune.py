@@ -32,7 +32,7 @@ def choose(gm, settings, targets_of, native, name):
     if settings["target"] == "simt":
         return "", "the emulation says nothing about times", False
     device = _device(gm)
-    key = compiled_graphs.key_of(gm, {**buckets.for_compiler(settings), "schedule_choices": "list"})
+    key = compiled_graphs.key_of(gm, {**buckets.for_compiler(settings), "schedule_choices": "list", "dump_dir": ""})
     key = key and hashlib.sha256(f"{key} schedules on {_describe(device)}".encode()).hexdigest()
     known = key and _read(key)
     if known is not None:

@@ -24,6 +24,23 @@ frit.graph @sqrt_of_integers(%a: tensor<4xi32>) -> tensor<4xf32> {
 
 // -----
 
+// The inverse hyperbolic functions are one operation each, in f32 for a half.
+// CHECK-LABEL: frit.graph @inverse_hyperbolic
+// CHECK:         %[[S:.+]] = math.asinh %arg0 : tensor<4xf32>
+// CHECK:         %[[C:.+]] = math.acosh %arg0 : tensor<4xf32>
+// CHECK:         %[[W:.+]] = arith.extf %arg1
+// CHECK:         %[[T:.+]] = math.atanh %[[W]] : tensor<4xf32>
+// CHECK:         %[[N:.+]] = arith.truncf %[[T]] {frit.implicit}
+// CHECK:         frit.return %[[S]], %[[C]], %[[N]]
+frit.graph @inverse_hyperbolic(%a: tensor<4xf32>, %h: tensor<4xf16>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf16>) {
+  %0 = frit.aten "aten.asinh.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = frit.aten "aten.acosh.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = frit.aten "aten.atanh.default"(%h) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f16>], result_dtypes = [#frit.dtype<f16>]} : (tensor<4xf16>) -> tensor<4xf16>
+  frit.return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf16>
+}
+
+// -----
+
 // CHECK-LABEL: frit.graph @floor_of_integers
 // CHECK-NEXT:    frit.return %arg0
 frit.graph @floor_of_integers(%a: tensor<4xi32>) -> tensor<4xi32> {

@@ -188,9 +188,38 @@ def test_reset_forgets_and_is_called_by_torchs(executables):
     assert len(executables) == 2 and counters["frit"]["graphs"] == 1
 
 
-def test_dump_dir_receives_json_artifact_and_report(tmp_path):
-    torch.compile(lambda x: x.sin() + 1, backend="frit", options={"dump_dir": str(tmp_path)})(torch.ones(3))
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".frit", ".json", ".json"]
+def test_every_stage_is_dumped_even_of_a_cached_graph(folder, tmp_path, monkeypatch):
+    """A dump compiles again, so that it is complete, and leaves the cache as it was."""
+
+    def run():
+        torch.compiler.reset()
+        torch.compile(lambda x: x.sin() + 1, backend="frit")(torch.ones(3))
+        return [counters["frit"][name] for name in ("cache_stores", "cache_hits", "kernels_compiled", "kernels_reused")]
+
+    dump = tmp_path / "dump"
+    assert run() == [1, 0, 1, 0]
+    entries = sorted(folder.rglob("*"))
+    monkeypatch.setenv("FRIT_DUMP", str(dump))
+    assert run() == [0, 0, 1, 0]
+    assert sorted(folder.rglob("*")) == entries
+    monkeypatch.delenv("FRIT_DUMP")
+    assert run() == [0, 1, 0, 0]
+    (stages,) = dump.iterdir()
+    names = sorted(path.name for path in stages.iterdir() if path.is_file())
+    kinds = [name.partition("-")[2].replace("cpu-x86-64-v4", "cpu-x86-64-v3") for name in names]
+    assert stages.name == "graph0_inference" and [name[:2] for name in names] == [f"{number:02}" for number in range(1, len(names) + 1)]
+    assert kinds == [
+        "captured.json", "imported.mlir", "legalized.mlir", "fused.mlir", "cpu-scheduled.mlir", "cpu-outlined.mlir", "cpu-kernel-programs.txt",
+        "cpu-x86-64-v3.ll", "plan.txt", "report.json", "artifact.frit",
+    ]  # fmt: skip
+    assert "frit_sin_add" in (stages / names[7]).read_text()
+
+
+def test_a_dump_of_a_graph_that_is_compiled_twice_keeps_both(tmp_path):
+    for _ in range(2):
+        torch.compiler.reset()
+        torch.compile(lambda x: x.sin() + 1, backend="frit", options={"dump_dir": str(tmp_path)})(torch.ones(3))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph0_inference", "graph0_inference-2"]
 
 
 def test_fallback_error_refuses_aten_calls():

@@ -12,12 +12,13 @@ TEST(CompileOptions, ReadsWhatPythonWrites) {
   EXPECT_EQ(
       readOptions(
           R"({"name": "g", "numerics": "eager", "fusion": false, "targets": ["cpu", "sm_90"], "mode": "default",
-                            "dump_dir": ""})",
+                            "dump_dir": "stages", "cache": true})",
           options),
       "");
   EXPECT_EQ(options.name, "g");
   EXPECT_EQ(options.numerics, "eager");
   EXPECT_FALSE(options.fusion);
+  EXPECT_EQ(options.dumpFolder, "stages");
   EXPECT_EQ(options.targets, (std::vector<std::string>{"cpu", "sm_90"}));
 }
 

@@ -1,0 +1,97 @@
+"""The pages in docs/Contribute walk through real commits: the files are those of the commit, their number is its, and each line of a block was added by it."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs/Contribute").glob("*.md"))}
+#: A path, and the one it has today.
+NAMED = r"`([\w.-]+(?:/[\w.-]+)+)`(?:\s+\(today\s+`([\w./-]+)`\))?"
+
+
+def git(*arguments):
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def subject_of(page):
+    return re.search(r"^This page walks through the commit `(.+?)`", page, re.M)[1]
+
+
+def parts(page):
+    """(the path at the time, the path today, the blocks) of each numbered section."""
+    found = []
+    for title, body in re.findall(r"^## \d+\. ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
+        then, today = re.search(NAMED, title).groups()
+        found.append((then, today or then, re.findall(r"^```\n(.*?)^```$", body, re.M | re.S)))
+    return found
+
+
+def named(page):
+    """Path at the time -> path today, of everything that the page says the commit touched."""
+    body = page.split("\n## 1. ", 1)[1]
+    return {then: today or then for then, today in re.findall(NAMED, re.sub(r"^```\n.*?^```$", "", body, flags=re.M | re.S))}
+
+
+def missing_line(block, added):
+    """The first line of a block that is not among the added lines, after the one before it."""
+    lines = iter(added)
+    for wanted in filter(None, map(str.strip, block.splitlines())):
+        if wanted != "..." and not any(wanted == line.strip() for line in lines):
+            return wanted
+    return None
+
+
+def commit_of(page):
+    """The commit with the subject that the page names; a test is skipped where there is no history to look in."""
+    if git("rev-parse", "--is-shallow-repository") != "false\n":
+        pytest.skip("the history is not here")
+    subject = subject_of(page)
+    for line in git("log", "--format=%H %s", "--fixed-strings", f"--grep={subject}").splitlines():
+        commit, _, found = line.partition(" ")
+        if found == subject:
+            return commit
+    pytest.fail(f"no commit has the subject {subject!r}")
+
+
+def test_there_is_a_page_for_each_thing_to_add():
+    assert set(PAGES) == {"Operator", "Pass", "Schedule", "RuntimeStep"}
+
+
+def test_a_line_that_was_not_added_is_noticed():
+    assert missing_line("a\n...\n  c\n", ["a", "b", "c"]) is None
+    assert missing_line("a\nd\n", ["a", "b", "c"]) == "d"
+    assert missing_line("c\na\n", ["a", "b", "c"]) == "a"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_files_are_those_of_the_commit(name):
+    page = PAGES[name]
+    changed = git("show", "--format=", "--name-only", "--no-renames", commit_of(page)).split()
+    said = named(page)
+    assert set(changed) <= set(said), f"not on the page: {sorted(set(changed) - set(said))}"
+    assert int(re.search(r"touches (\d+) files", page)[1]) == len(changed)
+    assert {then for then, _, _ in parts(page)} <= set(changed)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_files_are_still_there(name):
+    assert not [today for today in named(PAGES[name]).values() if not (ROOT / today).exists()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_lines_are_those_of_the_commit(name):
+    page = PAGES[name]
+    commit = commit_of(page)
+    assert all(blocks for _, _, blocks in parts(page))
+    for path, _, blocks in parts(page):
+        added = [line[1:] for line in git("show", "--format=", "--no-renames", commit, "--", path).splitlines() if line.startswith("+")]
+        for block in blocks:
+            assert missing_line(block, added) is None, path
+
+
+def test_the_operator_takes_three_files():
+    assert re.search(r"touches 3 files", PAGES["Operator"])
