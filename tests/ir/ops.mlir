@@ -118,8 +118,8 @@ frit.kernel @kernel(%a: tensor<?xf32, #frit.dims<[p0]>> {frit.layout = #frit.lay
 }
 
 // CHECK-LABEL: frit.graph @padded
-// CHECK-SAME: variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
 // CHECK-SAME: symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>, #frit.symbol<"b0", min = 2, bucket_of = "s0">
+// CHECK-SAME: variants = [#frit.variant<[<divisor, sizes [s0, 4], origin "rows">, <disjoint, operands [0, 1], origin "aten.add_.Tensor">]>]
 frit.graph @padded(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?x4xf32, #frit.dims<[s1, 4]>>)
     -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
     attributes {symbols = [#frit.symbol<"s0", min = 2, max = 60, buckets = [8, 16, 60]>,

@@ -51,7 +51,7 @@ frit.graph @write(%x: !x, %y: !x, %z: tensor<?xf32, #frit.dims<[s1]>>) -> tensor
 
 // Nothing is known of s0, so a GPU kernel has a variant for what 32 bits can count; a bounded size needs none.
 // GPU-LABEL: frit.graph @variants
-// GPU: frit.region(%arg0) {variants = [#frit.variant<[<index32, sizes [8 * s0], origin "math.exp ({{.*}})">]>], schedule = #frit.schedule<pointwise, <[s0, 4]>, reduced 0, <vector = 4>>}
+// GPU: frit.region(%arg0) {schedule = #frit.schedule<pointwise, <[s0, 4]>, reduced 0, <vector = 4>>, variants = [#frit.variant<[<index32, sizes [8 * s0], origin "math.exp ({{.*}})">]>]}
 // GPU: frit.region(%arg1) {schedule
 frit.graph @variants(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?xf32, #frit.dims<[s1]>>)
     -> (tensor<?x4xf32, #frit.dims<[s0, 4]>>, tensor<?xf32, #frit.dims<[s1]>>)
@@ -73,7 +73,7 @@ frit.graph @variants(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>, %y: tensor<?xf32,
 
 // The linear index of random bits reaches farther than what is read of them.
 // GPU-LABEL: frit.graph @random
-// GPU: frit.region(%arg0, %{{.*}}) {variants = [#frit.variant<[<index32, sizes [2 * s0], origin {{.*}}, <index32, sizes [8192 * s0], origin
+// GPU: frit.region(%arg0, %{{.*}}) {{{.*}}variants = [#frit.variant<[<index32, sizes [2 * s0], origin {{.*}}, <index32, sizes [8192 * s0], origin
 frit.graph @random(%seed: tensor<i64>) -> tensor<?xi32, #frit.dims<[s0]>> attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
   %k = arith.constant 0 : i64
   %0 = frit.region(%seed, %k) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0>} : (tensor<i64>, i64) -> tensor<?xi32, #frit.dims<[s0]>> {

@@ -63,7 +63,7 @@ frit.graph @store_in_place(%p: !t, %g: !t) {
 
 // A flip reads what another element overwrites: through a temporary.
 // CHECK-LABEL: @no_store_in_place_flip
-// CHECK-SAME: class = "temporary"
+// CHECK-SAME: buffers = [#frit.buffer<temporary, <128>>]
 // CHECK: frit.store
 !t = tensor<4x8xf32>
 frit.graph @no_store_in_place_flip(%p: !t) {

@@ -50,7 +50,7 @@ frit.graph @view_of_argument(%a: tensor<6x4xf32> {frit.dtype = #frit.dtype<f32>,
 // as_strided counts from the start of the storage, whatever it is called on.
 // CHECK-LABEL: @strided_twice
 // CHECK: %[[V:.*]] = frit.aten "aten.exp.default"
-// CHECK: frit.aten "aten.as_strided.default"(%[[V]]) [#frit.operand<0>, [2, 2], [6, 2], 7] {placed, operand_dtypes = {{.*}}, operand_layouts = [#frit.layout<[6, 1]>]
+// CHECK: frit.aten "aten.as_strided.default"(%[[V]]) [#frit.operand<0>, [2, 2], [6, 2], 7] {operand_dtypes = {{.*}}, operand_layouts = [#frit.layout<[6, 1]>], placed
 frit.graph @strided_twice(%a: tensor<4x6xf32> {frit.dtype = #frit.dtype<f32>}) -> (tensor<2x2xf32>) {
   %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4x6xf32>) -> tensor<4x6xf32>
   %s = frit.aten "aten.as_strided.default"(%v) [#frit.operand<0>, [3, 3], [6, 1], 1] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[6, 1]>], result_layouts = [#frit.layout<[6, 1], offset 1>], result_storage = [unit]} : (tensor<4x6xf32>) -> tensor<3x3xf32>

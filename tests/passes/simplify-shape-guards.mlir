@@ -41,8 +41,8 @@ frit.graph @guards(%x: tensor<?xf32, #frit.dims<[s0]>>, %y: tensor<?xf32, #frit.
 // The first variant loses what always holds, the second cannot be reached behind it, the third never runs; the next
 // region's always runs and so is no variant.
 // CHECK-LABEL: frit.graph @variants
-// CHECK: frit.region(%arg0) {variants = [#frit.variant<[<divisor, sizes [s0, 8], origin "b">]>],
-// CHECK-SAME: schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>}
+// CHECK: frit.region(%arg0) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>,
+// CHECK-SAME: variants = [#frit.variant<[<divisor, sizes [s0, 8], origin "b">]>]}
 // CHECK: frit.region(%arg0) {schedule = #frit.schedule<pointwise, <[s0]>, reduced 0, <vector = 1>>}
 frit.graph @variants(%x: tensor<?xf32, #frit.dims<[s0]>>) -> (tensor<?xf32, #frit.dims<[s0]>>, tensor<?xf32, #frit.dims<[s0]>>) attributes {
     symbols = [#frit.symbol<"s0", min = 2, max = 60>]} {
