@@ -351,8 +351,7 @@ bool GraphImporter::isBound(SizeExpr size) {
   return all;
 }
 
-LogicalResult GraphImporter::bindSymbols(ArrayRef<CallResult> results,
-                                         ValueRange resultValues) {
+LogicalResult GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultValues) {
   Location location = here();
   auto bind = [&](SizeExpr size, Value source, std::optional<int64_t> dim) {
     auto symbol = size.getSymbol();
