@@ -30,7 +30,7 @@ def operators():
         library.impl("positives", positives, "CPU")
         library.impl("halves", lambda x: x[::2].clone(), "CPU")
         library.impl("sometimes", lambda x: x.clone() if x[0] > 0 else x[::2].clone(), "CPU")
-        library.impl("count_", lambda y: y.add_(1) and None, "CPU")
+        library.impl("count_", lambda y: (y.add_(1), None)[1], "CPU")
         torch.library.register_fake("frit_disagree::count_", lambda y: None, lib=library)
         torch.library.register_fake("frit_disagree::sometimes", lambda x: torch.empty_like(x), lib=library)
         torch.library.register_fake("frit_disagree::positives", fake_positives, lib=library)
