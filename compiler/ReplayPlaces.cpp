@@ -274,10 +274,15 @@ bool PlanReplay::sameThrough(ArrayRef<Operation *> views, const Place &base, con
         linear = linear * size + at;
       }
       source = sizesOf(view->getOperand(0));
-      for (int64_t &at : llvm::reverse(source)) {
-        int64_t size = at;
-        at = size == 0 ? 0 : linear % size;
-        linear = size == 0 ? 0 : linear / size;
+      // The outermost dim takes all that is left: the sizes of a sample need not have as many
+      // elements where only the program knows that they have (`x.view(a, b)` with numbers from
+      // data).
+      size_t outermost =
+          llvm::find_if(source, [](int64_t size) { return size != 1; }) - source.begin();
+      for (size_t dim = source.size(); dim-- > 0;) {
+        int64_t size = source[dim];
+        source[dim] = size == 0 ? 0 : dim == outermost ? linear : linear % size;
+        linear = size == 0 || dim == outermost ? 0 : linear / size;
       }
       return source;
     };

@@ -124,8 +124,9 @@ private:
   Value constant(TypedAttr value);
   void noteSymbols(SizeExpr size);
   /// Defines the symbols that first occur in these results.
-  void bindSymbols(ArrayRef<CallResult> results, ValueRange values);
-  void bindOffset(const CallResult &result, Value value);
+  LogicalResult bindSymbols(ArrayRef<CallResult> results, ValueRange values);
+  LogicalResult bindOffset(LayoutAttr layout, DTypeAttr dtype, Value value);
+  LogicalResult bindOffsetsOfArguments();
   bool isBound(SizeExpr size);
   /// Symbols that arguments have only inside `c * s + d` (export's derived dims): the plan reads
   /// them from there.

@@ -443,14 +443,16 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
   if (otherDevice) {
     op.setDevicesAttr(builder.getArrayAttr(devices));
   }
-  if (!current->whole.empty()) {
+  if (current && !current->whole.empty()) {
     op.setReason(current->whole);
   }
   return op;
 }
 
 LogicalResult GraphImporter::defineResults(ArrayRef<CallResult> results, ValueRange resultValues) {
-  bindSymbols(results, resultValues);
+  if (failed(bindSymbols(results, resultValues))) {
+    return failure();
+  }
   for (auto [result, value] : llvm::zip(results, resultValues)) {
     if (result.name.empty()) {
       continue;

@@ -351,7 +351,7 @@ bool GraphImporter::isBound(SizeExpr size) {
   return all;
 }
 
-void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultValues) {
+LogicalResult GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultValues) {
   Location location = here();
   auto bind = [&](SizeExpr size, Value source, std::optional<int64_t> dim) {
     auto symbol = size.getSymbol();
@@ -371,30 +371,65 @@ void GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRange resultV
       for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
         bind(size, value, dim);
       }
-      bindOffset(result, value);
+      if (failed(bindOffset(result.layout, result.dtype, value))) {
+        return failure();
+      }
     }
   }
+  return success();
 }
 
-/// Binds the symbol of a view's offset that depends on the value of another tensor, and so is known
-/// only after the operator has run.
-void GraphImporter::bindOffset(const CallResult &result, Value value) {
-  auto symbol = result.layout ? SizeExpr(result.layout.getOffset()).getSymbol() : std::nullopt;
-  if (!symbol || bound.contains(builder.getStringAttr(*symbol))) {
-    return;
+/// Binds the symbol of a storage offset that nothing else binds: where a view begins that was taken
+/// at the value of another tensor. Only the tensor itself knows it.
+LogicalResult GraphImporter::bindOffset(LayoutAttr layout, DTypeAttr dtype, Value value) {
+  SizeExpr offset = layout ? SizeExpr(layout.getOffset()) : SizeExpr::constant(context, 0);
+  llvm::SmallSetVector<StringAttr, 2> unknown;
+  offset.forEachSymbol([&](StringRef name) {
+    if (StringAttr symbol = builder.getStringAttr(name); !bound.contains(symbol)) {
+      unknown.insert(symbol);
+    }
+  });
+  auto split = unknown.size() == 1 ? offset.splitLinear(unknown.front()) : std::nullopt;
+  auto scale = split ? split->first.getConstant() : std::nullopt;
+  if (!scale || *scale < 1) {
+    return success();
   }
   CallArguments call;
   call.operands.push_back(value);
   call.names.push_back(builder.getStringAttr("self"));
   call.arguments.push_back(OperandAttr::get(context, 0));
-  call.dtypes.push_back(result.dtype);
-  call.layouts.push_back(result.layout);
-  CallResult offset;
-  offset.type = builder.getI64Type();
-  offset.dtype = DTypeAttr::get(context, DType::I64);
-  AtenOp op = emitCall("aten.sym_storage_offset.default", call, offset);
-  bound.insert(builder.getStringAttr(*symbol));
-  BindOp::create(builder, here(), *symbol, op.getResult(0), IntegerAttr());
+  call.dtypes.push_back(dtype);
+  call.layouts.push_back(layout);
+  CallResult read;
+  read.type = builder.getI64Type();
+  read.dtype = DTypeAttr::get(context, DType::I64);
+  Value number = emitCall("aten.sym_storage_offset.default", call, read).getResult(0);
+  auto apply = [&](StringRef function, Value other) -> LogicalResult {
+    SmallVector<Value> operands{number, other};
+    auto result = emitScalar(function, operands);
+    number = succeeded(result) ? *result : number;
+    return result;
+  };
+  if (!split->second.isConstant(0) && failed(apply("sub", sizeValue(split->second)))) {
+    return failure();
+  }
+  if (*scale != 1 && failed(apply("floordiv", constant(builder.getI64IntegerAttr(*scale))))) {
+    return failure();
+  }
+  bound.insert(unknown.front());
+  BindOp::create(builder, here(), unknown.front(), number, IntegerAttr());
+  return success();
+}
+
+LogicalResult GraphImporter::bindOffsetsOfArguments() {
+  for (const Argument &input : graph.inputs) {
+    auto found = input.isName() ? values.find(input.text) : values.end();
+    if (found != values.end() && found->second.isTensor() &&
+        failed(bindOffset(found->second.layout, found->second.dtype, found->second.value))) {
+      return failure();
+    }
+  }
+  return success();
 }
 
 void GraphImporter::bindDerivedSymbols() {

@@ -544,6 +544,9 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
   for (const auto &symbol : llvm::to_vector(llvm::make_first_range(symbols))) {
     computeSymbol(symbol.getValue());
   }
+  if (isMain && failed(bindOffsetsOfArguments())) {
+    return failure();
+  }
   for (auto [i, node] : llvm::enumerate(graph.nodes)) {
     currentIndex = i;
     current = &node;

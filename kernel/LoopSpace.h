@@ -44,7 +44,9 @@ public:
   static ReadPlace elsewhere() { return ReadPlace(); }
 
   bool isElsewhere() const { return !known; }
-  ArrayRef<Digit> getDigits() const { return digits; }
+  ArrayRef<Digit> getDigits() const & { return digits; }
+  /// The digits of a temporary would not outlive it.
+  ArrayRef<Digit> getDigits() const && = delete;
   Signature getSignature() const { return mergeDigits(digits); }
 
   /// The place where the operand of a view is read if its result is read here.

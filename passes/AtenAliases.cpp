@@ -90,6 +90,11 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
   return Sharing::Always;
 }
 
+bool mlir::frit::isLazyView(AtenOp op) {
+  return (op.getOpName().contains("conj") && !isPlanted(Mistake::ConjugateBit)) ||
+         op.getOpName().contains("_neg_view");
+}
+
 TracedPlaces::TracedPlaces(GraphOp graph) {
   for (BlockArgument argument : graph.getBody().getArguments()) {
     auto dtype = kArgumentDtypeAttr.get(graph, argument.getArgNumber());
@@ -105,11 +110,8 @@ void TracedPlaces::add(AtenOp op) {
     return;
   }
   Access access = getAccess(op);
-  // A conjugate or negative view has a bit that its memory does not show.
-  bool isLazy = (op.getOpName().contains("conj") && !isPlanted(Mistake::ConjugateBit)) ||
-                op.getOpName().contains("_neg_view");
   std::optional<Place> viewed = access.views ? find(op.getOperand(*access.views)) : std::nullopt;
-  bool isView = viewed && access.writes.empty() && !isLazy &&
+  bool isView = viewed && access.writes.empty() && !isLazyView(op) &&
                 getSharing(op, *access.views) == Sharing::Always;
   for (OpResult result : op->getResults()) {
     unsigned number = result.getResultNumber();

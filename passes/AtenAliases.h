@@ -27,6 +27,10 @@ enum class Sharing { Always, Never, Unknown };
 /// layout and dtype.
 Sharing getSharing(AtenOp op, unsigned viewed);
 
+/// Whether the operator sets or clears a lazy conjugate or negative bit, which the memory of its
+/// result does not show.
+bool isLazyView(AtenOp op);
+
 /// Where a value lies according to the trace: in the storage of `root`, which is not a view.
 struct Place {
   Value root;

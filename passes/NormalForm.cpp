@@ -117,7 +117,8 @@ static bool permuteBehind(ReshapeOp reshape) {
   }
   // Nothing to gain where the strides of x express the reshape already.
   SmallVector<Digit> digits(rank);
-  for (auto [dim, digit] : llvm::enumerate(ReadPlace::rowMajor(base, context).getDigits())) {
+  ReadPlace place = ReadPlace::rowMajor(base, context);
+  for (auto [dim, digit] : llvm::enumerate(place.getDigits())) {
     digits[(*permutation)[dim]] = digit;
   }
   if (succeeded(splitDigits(digits, to, context))) {

@@ -144,6 +144,25 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     }
   }
 
+  /// A conjugate or negative bit belongs to the tensor, not to its value. So ATen makes the views
+  /// that lead to a result with such a bit: an equal value without one must not replace them.
+  static void keepLazyViews(Value value) {
+    SmallVector<AtenOp> views;
+    bool isLazy = false;
+    while (auto op = value.getDefiningOp<AtenOp>()) {
+      Access access = getAccess(op);
+      if (!access.views || !access.writes.empty()) {
+        break;
+      }
+      isLazy |= isLazyView(op);
+      views.push_back(op);
+      value = op.getOperand(*access.views);
+    }
+    for (AtenOp view : isLazy ? ArrayRef(views) : ArrayRef<AtenOp>()) {
+      view.setReason("its result has a lazy conjugate or negative bit");
+    }
+  }
+
   /// `as_strided` counts from the start of the storage, whatever view it is called on.
   void resolveStrided(AtenOp op, TracedPlaces &places) {
     std::optional<Place> root = rootOf(op, places), place = places.find(op.getResult(0));
@@ -218,6 +237,7 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       // alias, as a copy never has them.
       auto layout = kResultLayoutAttr.get(graph, number);
       bool isKept = firstKept >= 0 && number >= firstKept;
+      keepLazyViews(use.get());
       if (!storage ||
           (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {
         continue;

@@ -6,11 +6,24 @@ import os
 
 import torch
 
+from . import environment
+
 MISTAKES = {
     15: "Casts to fp8 saturate.",
     35: "The results of a graph always lie in the same memory.",
 }
-NUMBER = int(os.environ.get("FRIT_PLANT") or 0)
+
+
+def _number():
+    text = os.environ.get("FRIT_PLANT", "").strip()
+    if text and not text.isdecimal():
+        environment.warn(f"FRIT_PLANT={text!r} is no number and is ignored; give the number of a class of silent errors")
+        del os.environ["FRIT_PLANT"]  # the compiler reads it too
+        return 0
+    return int(text or 0)
+
+
+NUMBER = _number()
 
 
 def warn(log):

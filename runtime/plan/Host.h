@@ -99,12 +99,22 @@ struct BucketCounters {
 
 struct RunState;
 
-/// Properties of an operator that matter for CUDA graphs.
+/// Properties of an operator that matter for CUDA graphs and for calls that start again.
 struct CallTraits {
   /// Why calls of it cannot be captured; empty if they can, or if only a try can tell.
   std::string uncapturable;
   /// It draws random numbers, or may.
   bool isRandom = false;
+  /// It writes to arguments of its own.
+  bool isMutable = false;
+  /// Its fake kernel is not torch's, so it may promise another result than the operator returns.
+  bool isUnproven = false;
+};
+
+/// The state of random generators at one moment.
+class SavedRandom {
+public:
+  virtual ~SavedRandom() = default;
 };
 
 /// Holds a tensor whose memory is reused when nobody else holds it.
@@ -178,6 +188,9 @@ public:
   /// Runs the prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;
   virtual CallTraits traitsOf(uint32_t) const { return {}; }
+  /// The state of the generators of the CPU and of a GPU (-1: none); null if it cannot be read.
+  virtual std::shared_ptr<SavedRandom> saveRandom(int32_t) { return nullptr; }
+  virtual void restoreRandom(const SavedRandom &) {}
 
   /// The stream for kernel launches, as a handle of the driver.
   virtual void *currentStream() { return nullptr; }

@@ -1,7 +1,8 @@
 // Arguments that a plan writes to and that share memory with other arguments of the call. The plan
 // was compiled for disjoint arguments. So such an argument is copied when the call begins, the
 // steps work on the copy, and its values are written back after the last step. Every argument is
-// then read as it was at entry, in whatever order the kernels run.
+// then read as it was at entry, in whatever order the kernels run. Arguments of a call that may
+// have to start again are copied for the same reason.
 
 #include "runtime/plan/InputOverlap.h"
 #include "runtime/plan/PlanExecutor.h"
@@ -19,16 +20,20 @@ Status PlanExecutor::separateMutated(RunState &state) {
                            "location. Please clone() the tensor before performing the operation.");
     }
   }
-  if (!rangesMeet(state)) {
+  bool copiesAll = state.keepsArguments && promises.afterWrites;
+  bool meetAny = rangesMeet(state);
+  if (!meetAny && !copiesAll) {
     return Status::ok();
   }
   for (uint32_t number : mutatedInputs) {
     bool meets =
+        meetAny &&
         std::any_of(state.ranges.begin(), state.ranges.end(), [&](const ArgumentRange &other) {
           return other.input != number &&
                  mayShareMemory(state.views[number], state.views[other.input]);
         });
-    if (meets) {
+    counts.overlapCopies.fetch_add(meets, std::memory_order_relaxed);
+    if (meets || copiesAll) {
       FRIT_RETURN_IF_ERROR(replaceByCopy(state, number));
     }
   }
@@ -86,7 +91,6 @@ Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
   // The plan may drop the register's reference; this one lasts until the values are written back.
   host.retainTensor(copy.handle);
   state.copies.push_back({number, slot, copy});
-  counts.overlapCopies.fetch_add(1, std::memory_order_relaxed);
   ByteRange range = rangeOf(view);
   state.held.add(range.end - range.begin);
   state.heldTemporaries.add(range.end - range.begin);

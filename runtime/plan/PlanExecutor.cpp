@@ -68,6 +68,7 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
     }
   }
   variantTotals = std::make_unique<std::atomic<uint64_t>[]>(decoded->variantCounts);
+  findPromises();
 }
 
 std::vector<VariantCounts> PlanExecutor::variantCounts() const {
@@ -151,7 +152,7 @@ void PlanExecutor::returnState(std::unique_ptr<RunState> state) {
 }
 
 Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  Status status = tryRun(inputs, outputs);
+  Status status = runOnce(inputs, outputs, /*mayRestart=*/false);
   releaseArguments(inputs);
   return status;
 }
@@ -165,7 +166,13 @@ void PlanExecutor::releaseArguments(std::span<InputValue> inputs) {
 }
 
 Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  return runOnce(inputs, outputs, /*mayRestart=*/true);
+}
+
+Status PlanExecutor::runOnce(std::span<InputValue> inputs, std::span<OutputValue> outputs,
+                             bool mayRestart) {
   std::unique_ptr<RunState> state = takeState();
+  state->mayRestart = mayRestart;
   Status status = enter(*state, inputs);
   bool isRefused = !status.isOk() && status.kind() == ErrorKind::BadInput;
   if (isRefused) {
@@ -173,11 +180,13 @@ Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue>
   }
   if (status.isOk()) {
     status = walk(*state);
-    if (status.kind() == ErrorKind::Disagreement && !state->wroteInput && state->copies.empty()) {
+    if (status.kind() == ErrorKind::Disagreement && canRestart(*state)) {
       // Nothing visible has happened yet, so the caller may run the graph as traced.
       status = Status::error(ErrorKind::BadInput, status.message());
       isRefused = true;
-      giveBack(*state, inputs);
+      restart(*state, inputs);
+    } else if (status.isOk() && state->keepsArguments) {
+      promises.kept.store(true, std::memory_order_relaxed);
     }
   }
   if (status.isOk() && !state->copies.empty()) {
@@ -561,6 +570,7 @@ void PlanExecutor::leave(RunState &state) {
   }
   dropCopies(state);
   dropResolved(state);
+  dropKept(state);
   if (state.arena) {
     host.giveBlock(planDevice, std::exchange(state.arena, nullptr));
     state.arenaBytes = 0;

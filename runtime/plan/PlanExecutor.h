@@ -80,6 +80,11 @@ struct RunState {
   /// For a plan that writes to arguments: all tensor arguments, by address.
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
+  /// The call may start again as traced. Then it keeps all arguments, if it has to, with their
+  /// numbers, and the state of the generators.
+  bool mayRestart = false, keepsArguments = false;
+  std::vector<std::pair<uint32_t, void *>> kept;
+  std::shared_ptr<SavedRandom> random;
   /// For one launch.
   std::vector<ResolvedTensor> resolved;
   HeldBytes held, heldTemporaries;
@@ -173,11 +178,11 @@ private:
     format::Dtype dtype;
   };
 
+  Status runOnce(std::span<InputValue> inputs, std::span<OutputValue> outputs, bool mayRestart);
   std::unique_ptr<RunState> takeState();
   void returnState(std::unique_ptr<RunState> state);
   Status enter(RunState &state, std::span<InputValue> inputs);
   Status takeInput(RunState &state, size_t number, InputValue &input, bool &changed);
-  void giveBack(RunState &state, std::span<InputValue> inputs) const;
   void releaseArguments(std::span<InputValue> inputs);
   Status bindSymbols(RunState &state, std::span<const InputValue> inputs, bool &changed);
   void chooseBuckets(RunState &state, bool changed);
@@ -200,6 +205,13 @@ private:
   Status writeBack(RunState &state);
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
+  // Restart.cpp: calls whose operators do not keep the promises of their fake kernels.
+  void findPromises();
+  void keepArguments(RunState &state);
+  bool canRestart(const RunState &state) const;
+  void restart(RunState &state, std::span<InputValue> inputs);
+  void giveBack(RunState &state, std::span<InputValue> inputs);
+  void dropKept(RunState &state);
   // LazyTensors.cpp: tensors with lazy bits.
   Status resolve(RunState &state, const LaunchSite &site);
   Status writeResolved(RunState &state);
@@ -224,6 +236,12 @@ private:
   std::vector<InputSpec> inputSpecs;
   /// Numbers of the inputs that the plan writes to.
   std::vector<uint32_t> mutatedInputs;
+  /// Whether the plan has an operator that may break its fake kernel's promise, what the steps
+  /// before the last such operator do, and whether all promises were kept in a call.
+  struct {
+    bool any = false, afterWrites = false, afterDraws = false;
+    std::atomic<bool> kept{false};
+  } promises;
   std::vector<SymbolSpec> symbolSpecs;
   std::vector<BucketSpec> bucketSpecs;
   std::unique_ptr<BucketCounters[]> bucketCounts;

@@ -76,22 +76,13 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
                              " constants, load() was given " +
                              std::to_string(constantSlots.size()));
   }
+  if (state.mayRestart) {
+    keepArguments(state);
+  }
   if (!mutatedInputs.empty()) {
     FRIT_RETURN_IF_ERROR(separateMutated(state));
   }
   return prepareArena(state);
-}
-
-/// Returns the arguments from their registers to the caller.
-void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) const {
-  for (size_t number = 0; number < std::min(inputs.size(), inputSpecs.size()); ++number) {
-    InputValue &input = inputs[number];
-    const InputSpec &spec = inputSpecs[number];
-    bool isTensor = spec.kind == InputKind::Tensor || spec.kind == InputKind::ScalarTensor;
-    if (isTensor && input.kind == InputValue::Kind::Tensor && !input.handle) {
-      input.handle = std::exchange(state.tensors[spec.reg], TensorSlot()).handle;
-    }
-  }
 }
 
 /// Moves an argument into its register.

@@ -53,6 +53,9 @@ public:
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override {
     return inner.wrapScalar(dtype, integer, real, slot);
   }
+  CallTraits traitsOf(uint32_t number) const override { return inner.traitsOf(number); }
+  std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override { return inner.saveRandom(gpu); }
+  void restoreRandom(const SavedRandom &saved) override { inner.restoreRandom(saved); }
   void *currentStream() override { return inner.currentStream(); }
   bool releaseCachedMemory() override { return inner.releaseCachedMemory(); }
   void *beginKernel(const char *name) override { return inner.beginKernel(name); }

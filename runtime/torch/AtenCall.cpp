@@ -374,6 +374,9 @@ CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
   std::string space = name.substr(0, name.find("::"));
   CallTraits traits;
   traits.isRandom = handle.hasTag(at::Tag::nondeterministic_seeded);
+  traits.isMutable = handle.schema().is_mutable();
+  bool isOfTorch = space == "aten" || space == "prims" || space.find("c10d") != std::string::npos;
+  traits.isUnproven = !isOfTorch && !handle.schema().returns().empty();
   if (space == "frit_callback") {
     traits.uncapturable = "it has a Python step, " + name;
   } else if (space.find("c10d") != std::string::npos || space == "symm_mem") {

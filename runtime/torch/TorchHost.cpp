@@ -6,6 +6,7 @@
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
 
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/Tensor.h>
@@ -348,6 +349,37 @@ Status TorchHost::callAten(uint32_t number, RunState &state) {
     return Status::error(ErrorKind::Disagreement, error.what());
   } catch (...) {
     return keepException();
+  }
+}
+
+namespace {
+struct SavedGenerators : SavedRandom {
+  std::vector<std::pair<at::Generator, at::Tensor>> states;
+};
+} // namespace
+
+std::shared_ptr<SavedRandom> TorchHost::saveRandom(int32_t gpu) {
+  auto saved = std::make_shared<SavedGenerators>();
+  auto save = [&](c10::Device device) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    std::lock_guard<std::mutex> guard(generator.mutex());
+    saved->states.emplace_back(generator, generator.get_state());
+  };
+  try {
+    save(c10::Device(c10::DeviceType::CPU));
+    if (gpu >= 0) {
+      save(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)));
+    }
+  } catch (const std::exception &) {
+    // While torch captures a CUDA graph a generator has no state that could be read.
+  }
+  return saved;
+}
+
+void TorchHost::restoreRandom(const SavedRandom &saved) {
+  for (auto [generator, state] : static_cast<const SavedGenerators &>(saved).states) {
+    std::lock_guard<std::mutex> guard(generator.mutex());
+    generator.set_state(state);
   }
 }
 

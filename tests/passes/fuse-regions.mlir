@@ -515,3 +515,17 @@ frit.graph @no_two_written_for_one(%x: !t, %z: !t) -> (!s, !s, !c, !c) {
   %t = math.tanh %l : !c
   frit.return %s, %u, %m, %t : !s, !s, !c, !c
 }
+
+// -----
+
+// A permutation of more than four dims in front of a reshape that its strides express.
+// CHECK-LABEL: @many_dims
+// CHECK: frit.region
+// CHECK: frit.return
+frit.graph @many_dims(%x: tensor<1x2x10x10xf32>) -> tensor<2x5x5xf32> {
+  %0 = frit.reshape %x : tensor<1x2x10x10xf32> -> tensor<1x2x5x2x5x2xf32>
+  %1 = frit.reindex %0 <(d0, d1, d2, d3, d4, d5) -> (d0, d1, d4, d2, d5, d3)> : tensor<1x2x5x2x5x2xf32> -> tensor<1x2x2x2x5x5xf32>
+  %2 = frit.reshape %1 : tensor<1x2x2x2x5x5xf32> -> tensor<1x4x2x5x5xf32>
+  %3 = frit.reduce <sum> %2 dims [0, 1] : tensor<1x4x2x5x5xf32> -> tensor<2x5x5xf32>
+  frit.return %3 : tensor<2x5x5xf32>
+}

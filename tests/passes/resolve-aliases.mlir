@@ -102,3 +102,21 @@ frit.graph @shared_places(%a: tensor<6xf32> {frit.dtype = #frit.dtype<f32>}, %b:
   %c1 = frit.aten "aten.select_scatter.default"(%s1, %b) [#frit.operand<0>, #frit.operand<1>, 0, 0] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[2, 1], offset 1>, #frit.layout<[1]>], result_layouts = [#frit.layout<[2, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
   frit.return %c0, %c1 : tensor<2x2xf32>, tensor<2x2xf32>
 }
+
+// -----
+
+// ATen makes the views that lead to a result with a lazy bit, wherever in the chain the bit is set; others are lowered.
+// CHECK-LABEL: @lazy
+// CHECK: frit.aten "aten.slice.Tensor"{{.*}}reason = "its result has a lazy conjugate or negative bit"
+// CHECK: frit.aten "aten._conj.default"
+// CHECK: frit.aten "aten.slice.Tensor"{{.*}}reason = "its result has a lazy conjugate or negative bit"
+// CHECK: frit.alias
+// CHECK: frit.return
+frit.graph @lazy(%a: tensor<6xcomplex<f32>> {frit.dtype = #frit.dtype<c64>})
+    -> (tensor<4xcomplex<f32>> {frit.storage = #frit.storage<view_of_argument, 0>}, tensor<5xcomplex<f32>> {frit.storage = #frit.storage<view_of_argument, 0>}) {
+  %s = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 1, 6, 1] {operand_dtypes = [#frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1], offset 1>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xcomplex<f32>>) -> tensor<5xcomplex<f32>>
+  %c = frit.aten "aten._conj.default"(%s) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>], operand_layouts = [#frit.layout<[1], offset 1>], result_layouts = [#frit.layout<[1], offset 1>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<5xcomplex<f32>>) -> tensor<5xcomplex<f32>>
+  %t = frit.aten "aten.slice.Tensor"(%c) [#frit.operand<0>, 0, 1, 5, 1] {operand_dtypes = [#frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>], operand_layouts = [#frit.layout<[1], offset 1>], result_layouts = [#frit.layout<[1], offset 2>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<5xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  %u = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 0, 5, 1] {operand_dtypes = [#frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xcomplex<f32>>) -> tensor<5xcomplex<f32>>
+  frit.return %t, %u : tensor<4xcomplex<f32>>, tensor<5xcomplex<f32>>
+}

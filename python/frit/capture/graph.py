@@ -18,6 +18,7 @@ import operator
 import torch
 
 from ..eager.strides import EagerOffsets, has_offset_of_argument
+from ..eager.uninitialised import is_filled
 from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
@@ -320,6 +321,8 @@ class _GraphWriter(HigherOrderWriter):
         metadata = {"source": source} if source else {}
         if has_offset_of_argument(node):
             metadata["whole"] = "its result has the storage offset that an argument has in the call"
+        elif is_filled(node):
+            metadata["whole"] = "with deterministic algorithms ATen fills new memory"
         metadata = "{" + ",".join(f'"{key}":{_string(text)}' for key, text in metadata.items()) + "}"
         self.nodes.append(
             f'{{"name":{_string(node.name)},"target":{target},"inputs":[{",".join(inputs)}],'

@@ -63,8 +63,12 @@ def of_program(program, out=None, say=print):
     gm, _, settings = program.graph()
     settings = {**settings, "repro_data": True, "repro_dir": out or os.path.dirname(program.folder)}
     case = Case(gm, program.arguments(), settings, program.stage, program.module.SEED, program.expected)
-    found = case.differences()
     nodes = sum(node.op == "call_function" for node in gm.graph.nodes)
+    try:
+        found = case.differences()
+    except Undecided as error:
+        say(f"{program.folder}: the graph of {nodes} operators fails in another way: {error}")
+        return 2
     if not found:
         say(f"{program.folder}: alone, the graph of {nodes} operators agrees with ATen: what differs hangs on what ran before it, or on the data")
         return 0
@@ -73,15 +77,28 @@ def of_program(program, out=None, say=print):
     say(f"difference: {found[0]}")
     for line in place.lines():
         say(line)
-    culprits = []
-    for name, changed in {**SWITCHES, "schedule": case.other_schedules()}.items():
-        if changed and all(key in REGISTRY or key in ("symbol_buckets", "schedule_choices") for key in changed):
-            wrong = case.differences(changed)
+    culprits, undecided = [], []
+    for name, changed in {**SWITCHES, "schedule": None}.items():
+        if not changed or all(key in REGISTRY or key == "symbol_buckets" for key in changed):
+            try:
+                changed = changed or case.other_schedules()
+                if not changed:
+                    continue
+                wrong = case.differences(changed)
+            except Undecided as error:
+                undecided.append(name)
+                say(f"without {name}: undecided, it fails: {error}")
+                continue
             also = _ALSO_WITHOUT.get(name) if not wrong else None
             said_by_other = also in culprits
             culprits.extend([] if wrong or said_by_other else [name])
             say(f"without {name}: {'still wrong' if wrong else 'right'}{f', and without it {also}s are not changed' if said_by_other else ''}")
-    say(f"the difference takes: {', '.join(culprits)}" if culprits else "no pass makes the difference: it is in the rule or the kernel of an operator")
+    if culprits:
+        say(f"the difference takes: {', '.join(culprits)}")
+    elif undecided:
+        say(f"no other pass than {', '.join(undecided)} can make the difference: it is in one of them, or in the rule or the kernel of an operator")
+    else:
+        say("no pass makes the difference: it is in the rule or the kernel of an operator")
     smallest, values, difference = case.smallest(place, found)
     kind = CompileError if difference.place == "the compilation" else VerifyError
     error = kind(f"the smallest graph that shows it: {difference}")
@@ -93,6 +110,18 @@ def of_program(program, out=None, say=print):
     return 1
 
 
+def _retries(report):
+    """What a compilation left out because it failed with it -> the reason."""
+    return {retry["without"]: retry["because"] for retry in report.get("retries", ())}
+
+
+class Undecided(Exception):
+    """A compilation or a call that fails for another reason than the one looked for is neither right nor wrong."""
+
+    def __init__(self, error):
+        super().__init__(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
+
+
 class Case:
     """A graph, the arguments of the failing call, and how the graph is compiled."""
 
@@ -100,6 +129,7 @@ class Case:
         self.gm, self.arguments, self.stage, self.seed, self._expected = gm, arguments, stage, seed, expected
         self._settings = {**settings, "cache": False, "verify": 0, "autotune": False, "cuda_graphs": False, "dump_dir": ""}
         self._report = {}
+        self._raises = False  # whether the failure is that the call raises an error
 
     def check(self):
         return self._check(self.gm, self._settings, self._devices(), self._report)
@@ -111,7 +141,8 @@ class Case:
         return list(dict.fromkeys(x.device for x in self.arguments if isinstance(x, torch.Tensor)))
 
     def differences(self, changed=None, gm=None, arguments=None):
-        """The differences of this graph, or of another one with its arguments. If a CompileError is the failure, its recurrence counts as one."""
+        """The differences of this graph, or of another one with its arguments. If a CompileError is the failure, its recurrence counts as one; any
+        other failure is Undecided."""
         settings = {**self._settings, **(changed or {})}
         if gm is not None:
             settings = {**settings_of_part(settings), "fallback": settings["fallback"]}
@@ -121,21 +152,30 @@ class Case:
             executable, report = backend.build(captured, settings, "bisect")
         except Exception as error:
             if type(error).__name__ != self._expected:
-                return []
+                raise Undecided(error) from error
             return [Difference("the compilation", f"{type(error).__name__}: {error}", is_value=False)]
         if gm is self.gm and not changed:
             self._report = report
+        elif changed and (retried := _retries(report)) != _retries(self._report):
+            raise Undecided(CompileError("; ".join(retried.values()) or "the part that failed before does not fail"))
         torch.manual_seed(self.seed)
         args = reference.copied(arguments)
-        found, _, _ = self._check(gm, settings, list(captured.devices), report).compare(executable, args, list(args), arguments)
+        check = self._check(gm, settings, list(captured.devices), report)
+        found, _, failure = check.compare(executable, args, list(args), arguments)
+        if check.uncompared:
+            raise Undecided(VerifyError(check.uncompared))
+        if gm is self.gm and not changed:
+            self._raises = failure is not None
+        elif found and failure is not None and not self._raises:
+            raise Undecided(failure) from failure
         return found
 
     def other_schedules(self):
         """The option that selects the second schedule of each region that has one."""
         try:
             _, report = backend.build(capture(self.gm), {**self._settings, "schedule_choices": "list"}, "bisect")
-        except Exception:
-            return {}
+        except Exception as error:
+            raise Undecided(error) from error
         choices = ";".join(f"{region}=1" for region, count in enumerate(report.get("schedule_candidates", ())) if count > 1)
         return {"schedule_choices": choices} if choices else {}
 
@@ -219,5 +259,8 @@ class Case:
             return None
         gm, taken = locate.cut(self.gm, results, inputs)
         arguments = [values[node] for node in taken]
-        found = self.differences(gm=gm, arguments=arguments)
+        try:
+            found = self.differences(gm=gm, arguments=arguments)
+        except Undecided:
+            return None
         return (gm, arguments, found[0]) if found else None

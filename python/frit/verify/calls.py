@@ -41,6 +41,9 @@ def attach(executable, gm, stage, name, settings, captured, report, build):
     return run
 
 
+_NO_MEMORY = "ATen's run is out of memory"
+
+
 class Check:
     """Verifies calls of one graph."""
 
@@ -48,15 +51,26 @@ class Check:
         self.gm, self.stage, self.name, self.settings, self.devices, self.report = gm, stage, name, settings, devices, report
         self._build = build
         self.own_random = bool(report.get("random"))
+        self.uncompared = ""  # why the last call could not be compared
+        self._has_warned = False
         # The first result that only the backward sees: the layouts of results from there on are free.
         self.visible = settings.get("first_kept", -1)
 
     def call(self, executable, args):
         """The results of `executable`; raises or warns if they differ from ATen's."""
         arguments = list(args)
-        before = reference.copied(arguments)
+        try:
+            before = reference.copied(arguments)
+        except Exception as error:
+            if not reference.is_out_of_memory(error):
+                raise
+            self._note_uncompared(_NO_MEMORY)
+            return executable(args)
         found, results, failure = self.compare(executable, args, arguments, before)
-        counters["frit"]["verified_calls"] += 1
+        if self.uncompared:
+            self._note_uncompared(self.uncompared)
+        else:
+            counters["frit"]["verified_calls"] += 1
         if not found:
             if failure is not None:
                 raise failure
@@ -70,9 +84,16 @@ class Check:
         log.warning("%s", error)
         return results
 
+    def _note_uncompared(self, why):
+        counters["frit"][f"verify_skipped: {why}"] += 1
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning("%s: a call is not compared: %s", self.name, why)
+
     def compare(self, executable, args, arguments, before):
         """(differences, results, the exception of `executable` if it raised one). `args` is the list that `executable` consumes, `arguments` has the
-        same values, `before` has copies of them."""
+        same values, `before` has copies of them. There are no differences if ATen's run needs more memory than there is (`uncompared`)."""
+        self.uncompared = ""
         random = reference.SavedRandom(self.devices)
         results = failure = None
         try:
@@ -89,11 +110,20 @@ class Check:
             theirs = error
         their_random = reference.SavedRandom(self.devices)
         after.restore()
+        if reference.is_out_of_memory(theirs):
+            self.uncompared = _NO_MEMORY
+            return [], results, failure
         if failure is not None or theirs is not None:
             return self._compare_errors(failure, theirs), results, failure
         judge = Judge(self.gm, before, drawn, self.own_random, functools.partial(self._size, self._bindings(before)))
         slots = self._slots(results, expected, arguments, expected_arguments)
-        found = judge.differences(slots)
+        try:
+            found = judge.differences(slots)
+        except Exception as error:
+            if not reference.is_out_of_memory(error):
+                raise
+            self.uncompared = _NO_MEMORY
+            return [], results, None
         for place, reason in judge.skipped.items():
             counters["frit"][f"verify_skipped: {reason}"] += 1
             log.info("%s: %s is not compared: %s", self.name, place, reason)

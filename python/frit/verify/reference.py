@@ -100,6 +100,11 @@ def plainly():
         yield
 
 
+def is_out_of_memory(error):
+    """Whether a device has no memory left; torch's allocator for CPUs has no exception of its own."""
+    return isinstance(error, torch.OutOfMemoryError) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error))
+
+
 class SavedRandom:
     """The state of torch's generators on the devices of a graph."""
 

@@ -96,7 +96,7 @@ def test_frit_logs_is_read_from_the_environment():
 
 def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
     code = "import torch; torch.compile(lambda x: x * 2, backend='frit')(torch.ones(3)); import frit.options as o; print(o.resolve()['verify'])"
-    wrong = {"FRIT_VERFIY": "1", "FRIT_VERIFY": "many", "FRIT_POISON": "perhaps", "FRIT_PADDING": "of", "FRIT_CACHE_LIMIT": "much", "FRIT_CACHE": "1"}
+    wrong = {"FRIT_VERFIY": "1", "FRIT_VERIFY": "many", "FRIT_POISON": "perhaps", "FRIT_PADDING": "of", "FRIT_CACHE_LIMIT": "much", "FRIT_CACHE": "1", "FRIT_PLANT": "6x"}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **wrong})
     assert said.returncode == 0 and said.stdout == "0\n", said.stderr
     lines = said.stderr.splitlines()
@@ -106,7 +106,8 @@ def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
         "FRIT_POISON='perhaps' is ignored; give 1 or 0",
         "FRIT_PADDING='of' is ignored: option 'padding' cannot be 'of'; did you mean 'off'?",
         "FRIT_CACHE_LIMIT='much' is no size and is ignored",
-    )] == [1] * 5, said.stderr
+        "FRIT_PLANT='6x' is no number and is ignored",
+    )] == [1] * 6 and "on purpose" not in said.stderr, said.stderr
 
 
 @pytest.mark.parametrize("text, size", [("1048576", 1 << 20), ("1G", 1 << 30), ("1GB", 1 << 30), ("1.5 GiB", 3 << 29), ("64k", 1 << 16), ("", 7)])

@@ -1,6 +1,7 @@
 """Operators whose fake kernels promise another result than their kernels return: frit never computes with the promise.
 
-Where nothing was written before, the call runs as it was traced; else it is an error. It is never a kernel that reads a shape which is not there.
+The call runs as it was traced, from the start: with the arguments, and the random numbers, that it was called with. After a call in which all promises
+were kept, it is an error where an argument was written before. It is never a kernel that reads a shape which is not there.
 """
 
 import pytest
@@ -17,6 +18,7 @@ def operators():
         library.define("positives(Tensor x) -> Tensor")
         library.define("halves(Tensor x) -> Tensor")
         library.define("count_(Tensor(a!) y) -> ()")
+        library.define("sometimes(Tensor x) -> Tensor")
 
         def positives(x):
             return torch.stack((x[x > 0], x[x > 0]))
@@ -27,8 +29,10 @@ def operators():
 
         library.impl("positives", positives, "CPU")
         library.impl("halves", lambda x: x[::2].clone(), "CPU")
-        library.impl("count_", lambda y: y.add_(1) and None, "CPU")
+        library.impl("sometimes", lambda x: x.clone() if x[0] > 0 else x[::2].clone(), "CPU")
+        library.impl("count_", lambda y: (y.add_(1), None)[1], "CPU")
         torch.library.register_fake("frit_disagree::count_", lambda y: None, lib=library)
+        torch.library.register_fake("frit_disagree::sometimes", lambda x: torch.empty_like(x), lib=library)
         torch.library.register_fake("frit_disagree::positives", fake_positives, lib=library)
         torch.library.register_fake("frit_disagree::halves", lambda x: torch.empty_like(x), lib=library)
         yield torch.ops.frit_disagree
@@ -90,14 +94,62 @@ def test_it_is_no_error_under_strict(operators):
     assert torch.equal(run(lambda x: operators.positives(x) * 2, X, strict=True), operators.positives(X) * 2)
 
 
-def test_it_is_an_error_where_an_argument_was_written(operators):
+WRITES = {
+    "by an operator": lambda y, w: torch.ops.frit_disagree.count_(y),
+    "by a kernel": lambda y, w: y.add_(1),
+    "by a copy": lambda y, w: y.copy_(w @ w),
+    "in a view": lambda y, w: y[0].mul_(3).add_(1),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_arguments_written_before_are_what_they_were(operators, write):
+    def function(x, y, w):
+        WRITES[write](y, w)
+        z = operators.positives(x + y.sum()) * 2
+        y.mul_(3)
+        return z, y[1:]
+
+    compiled = torch.compile(function, backend="frit", fullgraph=True, options=NOT_STRICT)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        for _ in range(2):
+            mine, theirs, w = torch.zeros(2, 2), torch.zeros(2, 2), torch.ones(2, 2)
+            found, expected = compiled(X, mine, w), function(X, theirs, w)
+            assert torch.equal(mine, theirs) and torch.equal(found[0], expected[0]) and torch.equal(found[1], expected[1])
+            assert found[1].untyped_storage().data_ptr() == mine.untyped_storage().data_ptr()
+    assert counters["frit"]["calls_as_traced"] == 2
+
+
+def test_random_numbers_are_drawn_once(operators):
+    def function(x):
+        return torch.rand(3), operators.positives(x) * 2, torch.rand(2)
+
+    torch.manual_seed(1)
+    found = *run(function, X), torch.rand(2)
+    torch.manual_seed(1)
+    for one, other in zip(found, (*function(X), torch.rand(2)), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_arguments_that_were_read_for_the_last_time_are_kept(operators):
+    def function(x):
+        y = (x * 2) @ x
+        return operators.halves(y.sin() @ y) + 1
+
+    x = torch.rand(4, 4)
+    assert torch.allclose(run(function, x), function(x))
+
+
+def test_it_is_an_error_where_an_operator_has_kept_its_promise_before(operators):
     def function(x, y):
         torch.ops.frit_disagree.count_(y)
-        return operators.positives(x + y.sum()) * 2
+        return operators.sometimes(x + y.sum() * 0) * 2
 
+    compiled = torch.compile(function, backend="frit", fullgraph=True, options=NOT_STRICT)
     y = torch.zeros(1)
-    with pytest.raises(RuntimeError, match=r"frit_disagree::positives returned float32 of sizes \(2, 3\) in other strides"):
-        run(function, X, y)
+    compiled(torch.ones(4), y)
+    with pytest.raises(RuntimeError, match="frit_disagree::sometimes returned size 2 along dimension 0"):
+        compiled(-torch.ones(4), y)
 
 
 def test_what_only_operators_read_is_not_checked(operators):

@@ -50,3 +50,26 @@ def test_a_view_whose_start_is_a_value():
     for dynamic in (False, True):
         compiled = checker.check(function, torch.arange(12.0).view(6, 2), torch.tensor(1), dynamic=dynamic)
         checker.check(function, torch.arange(12.0).view(6, 2), torch.tensor(3), compiled=compiled)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x, j: torch.narrow(x, 1, j, 2),
+        lambda x, j: torch.narrow(x, 1, j, 2)[1:],
+        lambda x, j: torch.narrow(x[:, :], 1, j, 3)[:, 1:],
+        lambda x, j: torch.narrow(x, 1, j, 2).view(torch.int32).view(torch.float32),
+    ],
+)
+def test_a_saved_view_whose_start_is_a_value(view, dynamic):
+    """Only the saved tensor tells the backward where it begins."""
+
+    def function(x, y, j):
+        z = view(x, j)
+        return z * y[: z.shape[0]]
+
+    compiled = None
+    for start in (1, 0, 2):
+        x, y = torch.arange(15.0).view(3, 5).requires_grad_(), torch.rand(3, 2, requires_grad=True)
+        compiled = checker.check(function, x, y, torch.tensor(start), training=True, dynamic=dynamic, compiled=compiled)

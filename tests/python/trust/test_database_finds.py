@@ -135,3 +135,54 @@ def test_pieces_whose_places_the_values_of_a_tensor_say(dtype):
                 for one, other in zip(found, expected, strict=True):
                     assert torch.equal(one, other) and one.is_conj() == other.is_conj()
                     assert (one.stride(), one.storage_offset(), one._base is x) == (other.stride(), other.storage_offset(), other._base is x)
+
+
+def test_new_memory_is_filled_where_torch_fills_it():
+    """With deterministic algorithms: floats with NaN, integers with the largest. Dynamo compiles again where that changes."""
+
+    def function(x):
+        return torch.empty(3), torch.empty_like(x, dtype=torch.int32), x.new_empty(2, 2) + 1, torch.empty(2, dtype=torch.bool), x.new_empty_strided((2, 2), (1, 2))
+
+    compiled = torch.compile(function, backend="frit")
+    compiled(torch.ones(4))
+    torch.use_deterministic_algorithms(True)
+    try:
+        found, expected = compiled(torch.ones(4)), function(torch.ones(4))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one.nan_to_num(7), other.nan_to_num(7)) and one.dtype == other.dtype and one.stride() == other.stride()
+
+
+LAZY = {
+    "a view and its copy": lambda z: (z.conj().imag, z.conj().imag.clone()),
+    "a copy and the view": lambda z: (z.conj().imag + 0, z.conj().imag),
+    "a resolved view": lambda z: (z.conj().imag, z.conj().imag.resolve_neg(), z.conj().imag.contiguous()),
+    "a view behind the bit": lambda z: (z.conj()[1:], z.conj()[1:].clone(), z.conj()[1:].resolve_conj()),
+    "a view in front of the bit": lambda z: (z[1:].conj(), z[1:].clone(), z[1:].conj().clone()),
+    "of a new tensor": lambda z: ((z * 2).conj()[1:], (z * 2).conj()[1:].clone(), (z * 2).conj()),
+    "two of one": lambda z: (z.conj().T[1], z.conj().T[1].clone(), z.conj()),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+@pytest.mark.parametrize("grad", [False, True])
+def test_equal_values_with_and_without_a_lazy_bit(name, grad):
+    """Equal values are one value to the compiler. Whether a tensor is conjugated lazily, and in whose memory it lies, belongs to each result."""
+    for z in (torch.randn(3, 3, dtype=torch.complex64), torch.randn(3, 3, dtype=torch.complex64).conj()):
+        checker.check(LAZY[name], z.requires_grad_(grad), compare="exact")
+
+
+@pytest.mark.parametrize("function", [lambda y: y @ y.t(), lambda y: (y * 2).t() @ y, lambda y: (y.sum(0), y.t() * 2)])
+def test_a_view_of_sizes_that_have_the_right_product_by_the_programs_word(function):
+    def program(x, n, m):
+        a, b = n.item(), m.item()
+        torch._check(a > 0)
+        torch._check(b > 0)
+        torch._check(a * b == x.shape[0])
+        return function(x.view(a, b)), function((x * 2).view(a, b))
+
+    compiled = None
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        for a, b in ((2, 3), (6, 1), (3, 2)):
+            compiled = checker.check(program, torch.arange(6.0), torch.tensor(a), torch.tensor(b), compiled=compiled)

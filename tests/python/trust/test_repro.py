@@ -164,6 +164,30 @@ def test_bisect_names_the_pass_and_ends_with_the_smallest_graph(tmp_path, monkey
         load(str(tmp_path / "smallest" / folder)).run()
 
 
+@pytest.mark.parametrize("fails", ["raised", "retried", "called"])
+def test_bisect_blames_no_pass_whose_absence_fails(tmp_path, monkeypatch, fails):
+    planted.install("sin.default", "cos.default", setattr=monkeypatch.setattr)
+    error = wrong_result(lambda a: (a + 1).sin() * 2, tmp_path, torch.rand(4), options={"repro_data": True})
+    build = backend.build
+
+    def build_badly(captured, settings, name, match=None):
+        executable, report = build(captured, settings, name, match)
+        if settings["fusion"]:
+            return executable, report
+        if fails == "raised":
+            raise frit.CompileError("as planned\nin detail")
+        if fails == "retried":
+            return executable, {**report, "retries": [{"without": "everything", "because": "as planned\nin detail"}]}
+        return (lambda args: (_ for _ in ()).throw(frit.CompileError("as planned\nin detail"))), report
+
+    monkeypatch.setattr(backend, "build", build_badly)
+    said = []
+    assert bisect.of_program(load(error.repro), str(tmp_path / "smallest"), said.append) == 1
+    assert "without fusion: undecided, it fails: CompileError: as planned" in said, said
+    assert "without padding: still wrong" in said and not any(line.startswith("the difference takes") for line in said), said
+    assert any(line.startswith("no other pass than fusion can make the difference") for line in said), said
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
     """The mistake is there only in graphs that the layout pass changes, so the smallest has the convolution that works channels-last."""

@@ -9,7 +9,7 @@ from torch._dynamo.utils import counters
 
 import frit
 from frit import options
-from frit.verify import differences, guard, locate
+from frit.verify import differences, guard, locate, reference
 
 
 @pytest.fixture
@@ -68,6 +68,20 @@ def test_only_the_first_calls_are_compared():
     for _ in range(4):
         compiled(torch.rand(3))
     assert counters["frit"]["verified_calls"] == 2
+
+
+@pytest.mark.parametrize("where", ["copied", "eager"])
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("no"), RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory")])
+def test_a_run_of_aten_without_memory_is_no_difference(monkeypatch, caplog, where, error):
+    def fails(*arguments):
+        raise error
+
+    monkeypatch.setattr(reference, where, fails)
+    compiled = verified(lambda x: x + 1, calls=3)
+    with caplog.at_level("WARNING", logger="frit"):
+        assert [compiled(torch.zeros(1)).item() for _ in range(4)] == [1.0] * 4
+    assert counters["frit"]["verify_skipped: ATen's run is out of memory"] == 3 and caplog.text.count("is not compared") == 1
+    assert not counters["frit"]["verified_calls"] and not counters["frit"]["verify_differences"]
 
 
 def test_without_the_option_the_executable_itself_is_called():

@@ -1,0 +1,20 @@
+"""Memory that an operator leaves as it is. The compiler makes it zero; with `torch.use_deterministic_algorithms` eager fills it with other values."""
+
+import torch
+
+_aten = torch.ops.aten
+_OPERATORS = frozenset(
+    (
+        _aten.empty.memory_format,
+        _aten.empty_like.default,
+        _aten.empty_permuted.default,
+        _aten.empty_strided.default,
+        _aten.new_empty.default,
+        _aten.new_empty_strided.default,
+    )
+)
+
+
+def is_filled(node):
+    """Whether eager may fill the memory that the node's operator leaves as it is, which it decides at each call. Dynamo guards the setting."""
+    return node.target in _OPERATORS and torch.are_deterministic_algorithms_enabled()
