@@ -383,9 +383,9 @@ LogicalResult GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRang
 /// at the value of another tensor. Only the tensor itself knows it.
 LogicalResult GraphImporter::bindOffset(LayoutAttr layout, DTypeAttr dtype, Value value) {
   SizeExpr offset = layout ? SizeExpr(layout.getOffset()) : SizeExpr::constant(context, 0);
-  llvm::SmallSetVector<StringAttr, 2> unknown;
-  offset.forEachSymbol([&](StringRef name) {
-    if (StringAttr symbol = builder.getStringAttr(name); !bound.contains(symbol)) {
+  llvm::SmallSetVector<SizeSymbolAttr, 2> unknown;
+  offset.forEachSymbol([&](SizeSymbolAttr symbol) {
+    if (!bound.contains(builder.getStringAttr(symbol.getName()))) {
       unknown.insert(symbol);
     }
   });
@@ -416,8 +416,9 @@ LogicalResult GraphImporter::bindOffset(LayoutAttr layout, DTypeAttr dtype, Valu
   if (*scale != 1 && failed(apply("floordiv", constant(builder.getI64IntegerAttr(*scale))))) {
     return failure();
   }
-  bound.insert(unknown.front());
-  BindOp::create(builder, here(), unknown.front(), number, IntegerAttr());
+  StringAttr name = builder.getStringAttr(unknown.front().getName());
+  bound.insert(name);
+  BindOp::create(builder, here(), name, number, IntegerAttr());
   return success();
 }
 
