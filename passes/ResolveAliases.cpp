@@ -145,8 +145,9 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
   }
 
   /// A conjugate or negative bit belongs to the tensor, not to its value. So ATen makes the views
-  /// that lead to a result with such a bit: an equal value without one must not replace them.
-  static void keepLazyViews(Value value) {
+  /// that lead to a result with such a bit: an equal value without one must not replace them. Nor
+  /// must one of another result, whose memory is its own: the copy would have no bit.
+  static void keepLazyViews(Value value, StorageAttr storage) {
     SmallVector<AtenOp> views;
     bool isLazy = false;
     while (auto op = value.getDefiningOp<AtenOp>()) {
@@ -158,8 +159,19 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       views.push_back(op);
       value = op.getOperand(*access.views);
     }
-    for (AtenOp view : isLazy ? ArrayRef(views) : ArrayRef<AtenOp>()) {
+    if (!isLazy) {
+      return;
+    }
+    for (AtenOp view : views) {
       view.setReason("its result has a lazy conjugate or negative bit");
+    }
+    if (auto root = value.getDefiningOp<AtenOp>()) {
+      views.push_back(root);
+    }
+    for (AtenOp op : views) {
+      if (storage && storage.getKind() == StorageKind::Fresh) {
+        op->setAttr("frit.lazy_in", storage);
+      }
     }
   }
 
@@ -237,7 +249,7 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
       // alias, as a copy never has them.
       auto layout = kResultLayoutAttr.get(graph, number);
       bool isKept = firstKept >= 0 && number >= firstKept;
-      keepLazyViews(use.get());
+      keepLazyViews(use.get(), storage);
       if (!storage ||
           (isKept && (!layout || !overlaps(layout, cast<RankedTensorType>(use.get().getType()))))) {
         continue;
