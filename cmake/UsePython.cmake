@@ -1,7 +1,7 @@
 # What is found through the Python interpreter: torch, and the CUDA pieces that PyPI carries. The package file of torch
 # drags in languages and flags that are not ours, so its headers and libraries are named directly.
 #   frit_torch         headers and libraries of libtorch (ATen, c10)
-#   frit_torch_python  the same with Python.h, pybind11 and libtorch_python, for the binding
+#   frit_torch_python  the same with Python.h and libtorch_python, for the binding
 set(defaultPython python3)
 foreach(candidate $ENV{VIRTUAL_ENV}/bin/python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   if(EXISTS ${candidate})
