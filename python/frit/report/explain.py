@@ -1,12 +1,13 @@
 """`frit.explain(fn)(*args)`: shows what a function compiles to.
 
-It compiles and runs `fn` once with frit under a fresh Dynamo state, and its backward if results need gradients (no `.grad` is written). The report
-of each graph lists its kernels with their operators, the operators left to ATen or Python with the reason, the user's source lines, and the memory
-that the run took beyond its arguments.
+It compiles and runs `fn` once with frit under a fresh Dynamo state, and its backward if results need gradients (no `.grad` is written). A summary
+comes first. The report of each graph lists its kernels with their operators, the operators left to ATen or Python with the reason, the user's source
+lines, and the memory that the run took beyond its arguments.
 """
 
-import functools
+import collections
 import json
+import os
 
 from .. import backend as _backend
 from ..modes import cuda_graphs
@@ -20,9 +21,10 @@ from .recompiles import Watch, sizes_of
 class Explanation:
     """The reports of all graphs of one run, as text (`print`) or JSON (`to_json`)."""
 
-    def __init__(self, graphs, recompiles=()):
+    def __init__(self, graphs, recompiles=(), breaks=()):
         self.graphs = graphs
         self.recompiles = list(recompiles)
+        self.breaks = list(breaks)  # of Dynamo: {"reason", "source"}
 
     @property
     def kernels(self):
@@ -41,10 +43,42 @@ class Explanation:
         return [entry for graph in self.graphs for entry in graph["buckets"]]
 
     def to_json(self):
-        return json.dumps({"graphs": self.graphs, "recompiles": [one.to_dict() for one in self.recompiles]}, indent=1)
+        recompiles = [one.to_dict() for one in self.recompiles]
+        return json.dumps({"graphs": self.graphs, "breaks": self.breaks, "recompiles": recompiles}, indent=1)
+
+    def summary(self):
+        """A few lines: what became of the operators, where Dynamo broke the graph, how long compiling took, and the memory."""
+        kernels, calls = self.kernels, self.aten_calls
+        launches = sum(kernel.get("uses", 1) for kernel in kernels)
+        parts = [
+            f"{_count(sum(graph['nodes'] for graph in self.graphs), 'operator')} in {_count(len(self.graphs), 'graph')}",
+            f"{_count(len(self.breaks), 'graph break')}: {_count(len(kernels), 'kernel')} ({_count(launches, 'launch', 'launches')})",
+            f"{_count(len(calls), 'ATen call')}",
+            f"{_count(len(self.callbacks), 'Python step')}",
+        ]
+        lines = [", ".join(parts)]
+        operators = collections.Counter(call["op"] for call in calls)
+        if operators:
+            lines.append("left to ATen: " + ", ".join(f"{op}{_times(count)}" for op, count in operators.most_common()))
+        whole = [graph["name"] for graph in self.graphs if graph["whole_graph"]]
+        if whole:
+            lines.append(f"not compiled, run operator by operator: {', '.join(whole)}")
+        lines.extend(f"graph break at {one['source'] or 'an unknown line'} ({one['reason']})" for one in self.breaks)
+        phases = collections.Counter()
+        for graph in self.graphs:
+            phases.update(graph["phases_ms"])
+        cached = sum(not graph["phases_ms"] and not graph["whole_graph"] for graph in self.graphs)
+        spent = ", ".join(f"{name} {milliseconds:.0f}" for name, milliseconds in phases.most_common(4))
+        compiled = f"compiled in {sum(phases.values()):.0f} ms ({spent})" if phases else "nothing was compiled"
+        lines.append(compiled + (f"; {_count(cached, 'graph')} came from a cache" if cached else ""))
+        ran = [graph for graph in self.graphs if graph.get("runs")]
+        if ran:
+            temporaries, peak = (max(graph[key] for graph in ran) for key in ("temporary_bytes", "peak_bytes"))
+            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results")
+        return "\n".join(lines)
 
     def __str__(self):
-        lines = []
+        lines = [self.summary(), ""]
         for graph in self.graphs:
             head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
             lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
@@ -57,13 +91,11 @@ class Explanation:
             for op, count in graph.get("stride_copies", {}).items():
                 lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
             for kernel in graph["kernels"]:
-                lines.append(f"  kernel {kernel['name']}: {', '.join(kernel.get('ops', ()))}")
+                lines.append(f"  kernel {kernel['name']}{_times(kernel.get('uses', 1))}: {', '.join(kernel.get('ops', ()))}")
                 if kernel.get("schedule"):
                     lines.append(f"    schedule {kernel['schedule']}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
-            for call in graph["aten_calls"]:
-                lines.append(f"  aten {call['op']}: {call.get('reason', '')}".rstrip(": "))
-                lines.extend(f"    {source}" for source in [call.get("source")] if source)
+            lines.extend(_calls(graph))
             if graph["random"]:
                 lines.append(f"  random numbers of kernels, other ones than eager's: {', '.join(graph['random'])}")
             lines.extend(_guards(graph))
@@ -74,6 +106,25 @@ class Explanation:
             lines.extend(f"  python {step}: {why}" for step, why in zip(graph["callbacks"], graph["callback_reasons"]))
         lines.extend(map(str, self.recompiles))
         return "\n".join(lines)
+
+
+def _count(number, one, several=None):
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def _times(count):
+    return f" x{count}" if count > 1 else ""
+
+
+def _calls(graph):
+    """The calls of ATen: one entry for all calls of an operator that have the same reason, with the lines that make them."""
+    folded = collections.defaultdict(list)
+    for call in graph["aten_calls"]:
+        folded[call["op"], call.get("reason", "")].append(call.get("source"))
+    for (op, reason), sources in folded.items():
+        yield f"  aten {op}{_times(len(sources))}: {reason}".rstrip(": ")
+        for source, count in collections.Counter(source for source in sources if source).items():
+            yield f"    {source}{_times(count)}"
 
 
 def _guards(graph):
@@ -172,7 +223,14 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
 
     graphs = []
     executables = []
+    breaks = []
     watch = Watch()
+
+    def chosen(gm, inputs, **others):
+        reason = getattr(gm, "compile_subgraph_reason", None)
+        if reason is not None and reason.graph_break:
+            breaks.append(_break(reason))
+        return _backend.frit(gm, inputs, mode=mode, options=options, **others)
 
     def observe(name, stage, captured, report, executable):
         executables.append(executable)
@@ -191,13 +249,13 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
                 "callback_reasons": [step.why for step in captured.callbacks],
                 "whole_graph": report.get("whole_graph", ""),
                 "autotune": report.get("autotune", ""),
+                "phases_ms": dict(report.get("phases_ms", {})),
             }
         )
 
     torch.compiler.reset()
     _backend._OBSERVERS.append(observe)
     try:
-        chosen = functools.partial(_backend.frit, mode=mode, options=options)
         chosen.reset = _backend.reset
         compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
         for args, kwargs in calls:
@@ -221,4 +279,11 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
     finally:
         _backend._OBSERVERS.remove(observe)
         torch.compiler.reset()
-    return Explanation(graphs, watch.found)
+    return Explanation(graphs, watch.found, breaks)
+
+
+def _break(reason):
+    """Why Dynamo ended a graph, and the user's line, as {"reason", "source"}."""
+    frame = reason.user_stack[-1] if reason.user_stack else None
+    source = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" if frame else ""
+    return {"reason": str(reason.reason).strip().split("\n")[0], "source": source}

@@ -1,0 +1,51 @@
+"""The summary of frit.explain: what the first lines say, and what is folded below them."""
+
+import json
+
+import torch
+
+import frit
+
+
+def broken(x, w):
+    y = x.sin()
+    torch._dynamo.graph_break()
+    return (y @ w @ w).relu() @ w
+
+
+def test_the_first_lines_sum_up_all_graphs():
+    x, w = torch.randn(6, 5), torch.randn(5, 5)
+    explanation = frit.explain(broken)(x, w)
+    head, left, where, compiled, memory = explanation.summary().splitlines()
+    assert head == "5 operators in 2 graphs, 1 graph break: 2 kernels (2 launches), 3 ATen calls, 0 Python steps"
+    assert left == "left to ATen: aten.mm.default x3"
+    assert where.startswith("graph break at test_explain.py:11 in broken: torch._dynamo.graph_break() (Call to `torch._dynamo.graph_break()`")
+    assert compiled.startswith("compiled in ") and "codegen " in compiled and "cache" not in compiled
+    assert memory.startswith("memory of the largest graph: ")
+    assert str(explanation).startswith(explanation.summary() + "\n\n")
+    assert json.loads(explanation.to_json())["breaks"] == explanation.breaks and len(explanation.breaks) == 1
+
+
+def test_graphs_from_the_cache_are_not_compiled(folder):
+    x, w = torch.randn(6, 5), torch.randn(5, 5)
+    frit.explain(broken)(x, w)
+    assert "nothing was compiled; 2 graphs came from a cache" in frit.explain(broken)(x, w).summary()
+
+
+def test_equal_calls_are_one_entry_with_their_lines():
+    text = str(frit.explain(broken)(torch.randn(6, 5), torch.randn(5, 5)))
+    assert text.count("aten aten.mm.default") == 1
+    lines = text.splitlines()
+    entry = next(number for number, line in enumerate(lines) if "aten aten.mm.default x3: a matrix product" in line)
+    assert lines[entry + 1].endswith("return (y @ w @ w).relu() @ w x3")
+
+
+def test_a_kernel_that_runs_several_times_says_so():
+    def function(x):
+        for _ in range(3):
+            x = torch.nn.functional.softmax(x @ x, -1)
+        return x
+
+    explanation = frit.explain(function)(torch.randn(8, 8))
+    assert "1 kernel (3 launches)" in explanation.summary()
+    assert any(line.startswith("  kernel ") and " x3: " in line for line in str(explanation).splitlines())
