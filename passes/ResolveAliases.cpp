@@ -162,14 +162,13 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     if (!isLazy) {
       return;
     }
-    for (AtenOp view : views) {
-      view.setReason("its result has a lazy conjugate or negative bit");
-    }
-    if (auto root = value.getDefiningOp<AtenOp>()) {
+    bool isFresh = storage && storage.getKind() == StorageKind::Fresh;
+    if (auto root = value.getDefiningOp<AtenOp>(); root && isFresh) {
       views.push_back(root);
     }
     for (AtenOp op : views) {
-      if (storage && storage.getKind() == StorageKind::Fresh) {
+      op.setReason("its result has a lazy conjugate or negative bit");
+      if (isFresh) {
         op->setAttr("frit.lazy_in", storage);
       }
     }

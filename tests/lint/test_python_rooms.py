@@ -16,7 +16,7 @@ EDGES = {
     "errors": set(),
     "environment": set(),
     "options": {"environment", "errors"},
-    "planted": set(),
+    "planted": {"environment"},
     "logs": {"environment", "options"},
     "native": {"errors", "logs", "planted"},
     "eager": {"planted"},

@@ -120,3 +120,20 @@ frit.graph @lazy(%a: tensor<6xcomplex<f32>> {frit.dtype = #frit.dtype<c64>})
   %u = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 0, 5, 1] {operand_dtypes = [#frit.dtype<c64>], result_dtypes = [#frit.dtype<c64>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<view_of_argument, 0>]} : (tensor<6xcomplex<f32>>) -> tensor<5xcomplex<f32>>
   frit.return %t, %u : tensor<4xcomplex<f32>>, tensor<5xcomplex<f32>>
 }
+
+// -----
+
+// Equal results with a lazy bit that have memory of their own stay two: a copy of one would have no bit.
+// CHECK-LABEL: @lazy_twice
+// CHECK: frit.aten "aten.exp.default"{{.*}}frit.lazy_in = #frit.storage<fresh, 0>
+// CHECK: frit.aten "aten._neg_view.default"{{.*}}frit.lazy_in = #frit.storage<fresh, 0>
+// CHECK: frit.aten "aten.exp.default"{{.*}}frit.lazy_in = #frit.storage<fresh, 1>
+// CHECK: frit.aten "aten._neg_view.default"{{.*}}frit.lazy_in = #frit.storage<fresh, 1>
+frit.graph @lazy_twice(%a: tensor<6xf32> {frit.dtype = #frit.dtype<f32>})
+    -> (tensor<6xf32> {frit.storage = #frit.storage<fresh, 0>}, tensor<6xf32> {frit.storage = #frit.storage<fresh, 1>}) {
+  %v = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<6xf32>) -> tensor<6xf32>
+  %n = frit.aten "aten._neg_view.default"(%v) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [unit]} : (tensor<6xf32>) -> tensor<6xf32>
+  %w = frit.aten "aten.exp.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<6xf32>) -> tensor<6xf32>
+  %m = frit.aten "aten._neg_view.default"(%w) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_layouts = [#frit.layout<[1]>], result_storage = [unit]} : (tensor<6xf32>) -> tensor<6xf32>
+  frit.return %n, %m : tensor<6xf32>, tensor<6xf32>
+}

@@ -162,6 +162,7 @@ LAZY = {
     "a view in front of the bit": lambda z: (z[1:].conj(), z[1:].clone(), z[1:].conj().clone()),
     "of a new tensor": lambda z: ((z * 2).conj()[1:], (z * 2).conj()[1:].clone(), (z * 2).conj()),
     "two that are equal": lambda z: ((z * 2).conj(), (z * 2).conj(), (z * 2).conj().imag, (z * 2).conj().imag),
+    "two that are negated": lambda z: (torch._neg_view(z.real * 2), torch._neg_view(z.real * 2), -(z.real * 2)),
     "two of one": lambda z: (z.conj().T[1], z.conj().T[1].clone(), z.conj()),
 }
 
