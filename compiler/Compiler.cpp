@@ -336,6 +336,7 @@ private:
         dump.setFamily(family == Family::Cpu ? "cpu" : "gpu");
         bool isLast = llvm::all_of(
             targets, [&](const PlanTarget &other) { return outlined.count(familyOf(other)); });
+        // NOLINTNEXTLINE(bugprone-use-after-move): the last family is new only once
         form->second = isLast ? std::move(module) : OwningOpRef<ModuleOp>(module->clone());
         const LayoutOptions layouts = {.relay = options.relay && options.numerics != "eager",
                                        .relayWeights = allCpu,
