@@ -137,7 +137,7 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
 Values ColumnReduction::loopReduced(Frame &outer, Values carried,
                                     llvm::function_ref<Values(Frame &, ValueRange)> body) {
   std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim,
-                                                              Values values) -> Values {
+                                                              const Values &values) -> Values {
     if (dim == program.getRank()) {
       return body(frame, values);
     }
@@ -217,7 +217,7 @@ Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> comb
   OpBuilder &b = f.getBuilder();
   unsigned last = program.getRank() - 1;
   std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim,
-                                                              Values totals) -> Values {
+                                                              const Values &totals) -> Values {
     if (dim == last) {
       return combined(
           b, combines, totals,

@@ -31,7 +31,7 @@ def test_hooks_are_local_and_run_what_exists():
     (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert repository["repo"] == "local"
     hooks = {hook["id"]: hook for hook in repository["hooks"]}
-    assert set(hooks) == {"ruff", "clang-format", "lint"}
+    assert set(hooks) == {"ruff", "clang-format", "clang-tidy", "lint"}
     for hook in hooks.values():
         assert hook["language"] == "system"
         for word in hook["entry"].split():
