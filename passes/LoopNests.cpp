@@ -349,7 +349,8 @@ void LoopNests::decide(Operation *op) {
     return;
   }
   NestRole role = decideElementwise(op, reads);
-  LDBG() << *op << (role == NestRole::Inlined ? " is computed by its " : " is stored for its ")
+  LDBG() << *op
+         << (role == NestRole::Inlined ? " is computed by its " : " has a loop of its own for ")
          << reads.size() << " readers";
   roles[op] = role;
   if (role == NestRole::Inlined) {
