@@ -363,7 +363,7 @@ void LoopNests::decide(Operation *op) {
     inlineInto(op, std::move(reads), readers);
     return;
   }
-  LDBG() << *op << " is stored for its " << reads.size() << " readers";
+  LDBG() << *op << " has a loop of its own for " << reads.size() << " readers";
   roles[op] = NestRole::Loop;
   loopOps[op] = 1;
 }

@@ -5,7 +5,7 @@
 
 // A pass says each decision and why, with the place in its source; only those that are named do.
 // CHECK: [frit-assign-buckets AssignBuckets.cpp:{{[0-9]+}} 1] s0 (x[0]) has {{[0-9]+}} buckets: policy ramp
-// CHECK: [frit-fuse-regions LoopNests.cpp:{{[0-9]+}} 1] {{.*}}math.exp{{.*}} is stored for its 2 readers
+// CHECK: [frit-fuse-regions LoopNests.cpp:{{[0-9]+}} 1] {{.*}}math.exp{{.*}} has a loop of its own for 2 readers
 // CHECK: [frit-fuse-regions FusionClusters.cpp:{{[0-9]+}} 1] kernel {{[0-9]+}} ({{.*}}frit.reduce{{.*}}) takes {{[0-9]+}} ({{.*}}math.exp
 // CHECK: [frit-fuse-regions FusionClusters.cpp:{{[0-9]+}} 1] kernel {{.*}} without {{.*}}: {{.*}}
 // ONE: s0 (x[0]) has
