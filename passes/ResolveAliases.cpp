@@ -169,7 +169,7 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     for (AtenOp op : views) {
       op.setReason("its result has a lazy conjugate or negative bit");
       if (isFresh) {
-        op->setAttr("frit.lazy_in", storage);
+        kLazyInAttr.set(op, storage);
       }
     }
   }

@@ -157,14 +157,6 @@ Status PlanExecutor::run(std::span<InputValue> inputs, std::span<OutputValue> ou
   return status;
 }
 
-void PlanExecutor::releaseArguments(std::span<InputValue> inputs) {
-  for (InputValue &input : inputs) {
-    if (input.handle) {
-      host.releaseTensor(std::exchange(input.handle, nullptr));
-    }
-  }
-}
-
 Status PlanExecutor::tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
   return runOnce(inputs, outputs, /*mayRestart=*/true);
 }

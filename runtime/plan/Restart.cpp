@@ -57,6 +57,14 @@ void PlanExecutor::restart(RunState &state, std::span<InputValue> inputs) {
   giveBack(state, inputs);
 }
 
+void PlanExecutor::releaseArguments(std::span<InputValue> inputs) {
+  for (InputValue &input : inputs) {
+    if (input.handle) {
+      host.releaseTensor(std::exchange(input.handle, nullptr));
+    }
+  }
+}
+
 /// Returns the arguments from their registers to the caller.
 void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) {
   for (auto &[number, handle] : state.kept) {
