@@ -198,6 +198,31 @@ unsigned mlir::frit::getStoredBytes(Type tensor) {
                  : std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
+/// A stride as it is where the tensor has elements. torch takes the maximum of a size and 1 in a
+/// stride, which matters for empty tensors alone.
+static SizeExpr whereNotEmpty(SizeExpr stride) {
+  SizeAttr attr = stride;
+  MLIRContext *context = attr.getContext();
+  SizeExpr sum = SizeExpr::constant(context, 0);
+  for (auto [coefficient, monomial] :
+       llvm::zip_equal(attr.getCoefficients(), attr.getMonomials())) {
+    SizeExpr term = SizeExpr::constant(context, coefficient);
+    for (Attribute atom : monomial) {
+      auto call = dyn_cast<SizeCallAttr>(atom);
+      bool isMax = call && call.getFunction() == SizeFunction::Max;
+      if (isMax && SizeExpr(call.getLhs()).isConstant(1)) {
+        term = term * call.getRhs();
+      } else if (isMax && SizeExpr(call.getRhs()).isConstant(1)) {
+        term = term * call.getLhs();
+      } else {
+        term = term * SizeExpr(SizeAttr::get(context, {1}, {ArrayAttr::get(context, {atom})}));
+      }
+    }
+    sum = sum + term;
+  }
+  return sum;
+}
+
 std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
                                                               RankedTensorType type) {
   SmallVector<SizeExpr> sizes = getSizes(type);
@@ -206,7 +231,7 @@ std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
   for (size_t step = 0; step != sizes.size(); ++step) {
     for (int64_t i = sizes.size(); i-- > 0;) {
       if (!llvm::is_contained(order, i) &&
-          (sizes[i].isConstant(1) || layout.getStrides()[i] == expected)) {
+          (sizes[i].isConstant(1) || whereNotEmpty(layout.getStrides()[i]) == expected)) {
         order.push_back(i);
         expected = expected * sizes[i];
         break;

@@ -188,3 +188,15 @@ def test_a_view_of_sizes_that_have_the_right_product_by_the_programs_word(functi
     with torch._dynamo.config.patch(capture_scalar_outputs=True):
         for a, b in ((2, 3), (6, 1), (3, 2)):
             compiled = checker.check(program, torch.arange(6.0), torch.tensor(a), torch.tensor(b), compiled=compiled)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_views_of_a_result_whose_strides_have_a_maximum(grad):
+    """torch writes max(n, 1) into the strides of a result where it cannot prove that a size n is positive."""
+
+    def program(x):
+        total = x.reshape(12, 2, 2).sum([1], keepdim=True)
+        return total, total[6:][::2], total[2:].reshape(1, -1)
+
+    compiled = checker.check(program, torch.randn(4, 12).requires_grad_(grad), dynamic=True)
+    checker.check(program, torch.randn(8, 6).requires_grad_(grad), compiled=compiled)
