@@ -19,7 +19,8 @@ def test_the_first_lines_sum_up_all_graphs():
     head, left, where, compiled, memory = explanation.summary().splitlines()
     assert head == "5 operators in 2 graphs, 1 graph break: 2 kernels (2 launches), 3 ATen calls, 0 Python steps"
     assert left == "left to ATen: aten.mm.default x3"
-    assert where.startswith("graph break at test_explain.py:11 in broken: torch._dynamo.graph_break() (Call to `torch._dynamo.graph_break()`")
+    line = broken.__code__.co_firstlineno + 2
+    assert where.startswith(f"graph break at test_explain.py:{line} in broken: torch._dynamo.graph_break() (Call to `torch._dynamo.graph_break()`")
     assert compiled.startswith("compiled in ") and "codegen " in compiled and "cache" not in compiled
     assert memory.startswith("memory of the largest graph: ")
     assert str(explanation).startswith(explanation.summary() + "\n\n")
