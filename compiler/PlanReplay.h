@@ -133,9 +133,8 @@ private:
   int64_t unboundSizes = 0;
 };
 
-/// Whether an operation of an outlined graph is a view of its operand's storage.
-bool looksAt(mlir::Operation *op);
-/// The value that such operations view; collects them in `views`, the last one first.
+/// The value whose storage the views of an outlined graph that lead to `value` look at; collects
+/// them in `views`, the last one first.
 mlir::Value baseOf(mlir::Value value, llvm::SmallVectorImpl<mlir::Operation *> *views = nullptr);
 
 } // namespace frit

@@ -8,10 +8,8 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-bool looksAt(Operation *op) { return isLook(op); }
-
 Value baseOf(Value value, SmallVectorImpl<Operation *> *views) {
-  for (Operation *op = value.getDefiningOp(); looksAt(op); op = value.getDefiningOp()) {
+  for (Operation *op = value.getDefiningOp(); isLook(op); op = value.getDefiningOp()) {
     if (views) {
       views->push_back(op);
     }

@@ -3,6 +3,20 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+SizeExpr mlir::frit::countChunks(const KernelProgram &program, unsigned begin, unsigned end,
+                                 unsigned lane, int64_t width) {
+  SizeExpr chunks = SizeExpr::constant(program.getContext(), 1);
+  for (unsigned dim = begin; dim < end; ++dim) {
+    chunks = dim == lane ? chunks : chunks * program.getDomain()[dim];
+  }
+  return chunks *
+         program.getDomain()[lane].ceilDiv(SizeExpr::constant(program.getContext(), width));
+}
+
+bool mlir::frit::hasWholeChunks(const KernelProgram &program, unsigned lane, int64_t width) {
+  return program.getDomain()[lane].getContentDivisor() % width == 0;
+}
+
 void mlir::frit::forEachAccess(const KernelProgram &program,
                                llvm::function_ref<void(unsigned, bool, Type, SizeExpr)> visit) {
   for (const Node &node : program.getNodes()) {

@@ -21,6 +21,13 @@ struct VectorAccesses {
   VectorAccesses(const KernelProgram &program, unsigned lane, unsigned width);
 };
 
+/// The number of chunks of `width` elements along `lane` in the dims [begin, end). The last chunk
+/// of a row may be partial.
+SizeExpr countChunks(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,
+                     int64_t width);
+/// Whether no chunk is partial, whatever the sizes are.
+bool hasWholeChunks(const KernelProgram &program, unsigned lane, int64_t width);
+
 /// Calls `visit(tensor, isResult, element, address)` for every access.
 void forEachAccess(const KernelProgram &program,
                    llvm::function_ref<void(unsigned, bool, Type, SizeExpr)> visit);

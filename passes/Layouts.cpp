@@ -230,8 +230,9 @@ std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
   SizeExpr expected = SizeExpr::constant(type.getContext(), 1);
   for (size_t step = 0; step != sizes.size(); ++step) {
     for (int64_t i = sizes.size(); i-- > 0;) {
+      SizeExpr stride = layout.getStrides()[i];
       if (!llvm::is_contained(order, i) &&
-          (sizes[i].isConstant(1) || whereNotEmpty(layout.getStrides()[i]) == expected)) {
+          (sizes[i].isConstant(1) || stride == expected || whereNotEmpty(stride) == expected)) {
         order.push_back(i);
         expected = expected * sizes[i];
         break;

@@ -50,14 +50,14 @@ public:
     if (failed(reduced(as.getLane(), as.getWidth()))) {
       return failure();
     }
-    auto chunks = chunksOf(as.getLane(), as.getWidth()).getConstant();
+    auto chunks = countRowChunks(as.getLane(), as.getWidth());
     if (as.getCluster() > 1 && !chunks) {
       return refuse("shares out a row of unknown length to a cluster");
     }
     if (!chunks || as.getKept() == 0) {
       return success();
     }
-    if (*chunks == 0 || !isWhole(as.getLane(), as.getWidth())) {
+    if (*chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
       return refuse("keeps a row that is empty, or no whole number of chunks");
     }
     return as.getKept() * as.getThreads() * as.getCluster() < *chunks
@@ -81,8 +81,8 @@ public:
     if (program.getAcross().empty() || program.numParallel() == 0) {
       return refuse("reduces over rows, and the kernel does not");
     }
-    auto chunks = chunksOf(as.getLane(), as.getWidth()).getConstant();
-    if (!chunks || *chunks == 0 || !isWhole(as.getLane(), as.getWidth())) {
+    auto chunks = countRowChunks(as.getLane(), as.getWidth());
+    if (!chunks || *chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
       return refuse("keeps rows whose length is unknown, 0, or no whole number of chunks");
     }
     return vectors(as.getLane(), as.getWidth(), program.numParallel(), program.getRank());
@@ -93,18 +93,9 @@ public:
   }
 
 private:
-  bool isWhole(unsigned lane, int64_t width) {
-    return program.getDomain()[lane].getContentDivisor() % width == 0;
-  }
-
-  SizeExpr chunksOf(unsigned lane, int64_t width) {
-    SizeExpr chunks = SizeExpr::constant(program.getContext(), 1);
-    for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
-      SizeExpr size = program.getDomain()[dim];
-      chunks = chunks *
-               (dim == lane ? size.ceilDiv(SizeExpr::constant(program.getContext(), width)) : size);
-    }
-    return chunks;
+  std::optional<int64_t> countRowChunks(unsigned lane, int64_t width) {
+    return countChunks(program, program.numParallel(), program.getRank(), lane, width)
+        .getConstant();
   }
 
   LogicalResult reduced(unsigned lane, int64_t width) {

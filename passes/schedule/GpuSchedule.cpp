@@ -133,8 +133,7 @@ public:
     facts.hasParallel = program.numParallel() > 0;
     facts.splits = numbers.getSplit() > 1;
     if (facts.reduces && lane && !facts.reducesAcross) {
-      facts.mostChunks = program.sharedBound(
-          chunksOf(*lane, VectorAccesses(program, *lane, measureWidth(program, *lane)).width));
+      facts.mostChunks = program.sharedBound(countRowChunks(*lane, widthAlong(*lane)));
     }
     switch (chooseGpuFamily(facts)) {
     case GpuFamily::Pointwise:
@@ -164,13 +163,16 @@ private:
     return VectorAccesses(program, dim, measureWidth(program, dim)).width;
   }
 
-  /// Chunks of the reduced dims in rows of so many elements; the last of a row may be partial.
-  SizeExpr chunksOf(unsigned lane, unsigned width) {
-    SizeExpr chunks = program.getDomain()[lane].ceilDiv(SizeExpr::constant(context, width));
-    for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
-      chunks = dim == lane ? chunks : program.getDomain()[dim] * chunks;
+  SizeExpr countRowChunks(unsigned lane, unsigned width) {
+    return countChunks(program, program.numParallel(), program.getRank(), lane, width);
+  }
+
+  /// The width, halved until it divides the dim.
+  unsigned halveToWhole(unsigned lane, unsigned width) {
+    while (width > 1 && !hasWholeChunks(program, lane, width)) {
+      width /= 2;
     }
-    return chunks;
+    return width;
   }
 
   Attribute pointwise() {
@@ -217,11 +219,11 @@ private:
 
   RowShape shapeOf(unsigned lane, unsigned width) {
     RowNumbers row;
-    SizeExpr chunks = chunksOf(lane, width);
+    SizeExpr chunks = countRowChunks(lane, width);
     row.chunks = chunks.getConstant();
     row.mostChunks = row.chunks ? std::nullopt : program.sharedBound(chunks);
     row.rows = program.getExtent(0, program.numParallel()).getConstant();
-    row.hasWholeChunks = program.getDomain()[lane].getContentDivisor() % width == 0;
+    row.hasWholeChunks = hasWholeChunks(program, lane, width);
     row.isReadAgain = program.isReadAgain();
     row.width = width;
     SmallVector<unsigned> reduced;
@@ -242,12 +244,10 @@ private:
   }
 
   Attribute rows() {
-    unsigned lane = rowLane(), wanted = measureWidth(program, lane), whole = wanted;
     // The chunks of a row of known length must be whole to be kept, with a smaller width if need
     // be.
-    while (whole > 1 && program.getDomain()[lane].getContentDivisor() % whole != 0) {
-      whole /= 2;
-    }
+    unsigned lane = rowLane(), wanted = measureWidth(program, lane),
+             whole = halveToWhole(lane, wanted);
     bool isKnown =
         program.getExtent(program.numParallel(), program.getRank()).getConstant().has_value();
     unsigned width = VectorAccesses(program, lane, wanted).width;
@@ -303,12 +303,9 @@ private:
 
   FailureOr<Attribute> rowsAndColumns() {
     KernelOp kernel = program.getKernel();
-    unsigned lane = rowLane(), width = measureWidth(program, lane);
-    while (width > 1 && program.getDomain()[lane].getContentDivisor() % width != 0) {
-      width /= 2;
-    }
-    width = VectorAccesses(program, lane, width).width;
-    auto chunks = chunksOf(lane, width).getConstant();
+    unsigned lane = rowLane(), whole = halveToWhole(lane, measureWidth(program, lane)),
+             width = VectorAccesses(program, lane, whole).width;
+    auto chunks = countRowChunks(lane, width).getConstant();
     if (!chunks || *chunks == 0 || program.numParallel() == 0) {
       return kernel.emitError("kernel '")
              << kernel.getSymName() << "' reduces over rows of "
