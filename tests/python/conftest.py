@@ -96,9 +96,12 @@ def fresh_dynamo(monkeypatch, request):
 
         emulation.sweep().install(monkeypatch)
     torch.manual_seed(0)
+    # Torch resets the backends that Dynamo called; tests call ours without Dynamo as well, and its counters would stay.
     torch.compiler.reset()
+    backend.reset()
     yield
     torch.compiler.reset()
+    backend.reset()
 
 
 def pytest_sessionfinish(session):
