@@ -9,7 +9,7 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from . import environment
+from . import environment, inductor_options
 from .errors import OptionError
 
 MODES = {
@@ -210,7 +210,7 @@ def nearest(name, known):
 
 def resolve(mode=None, options=None):
     """All options as a plain dict name -> value, or an OptionError that says what to do."""
-    given = dict(options or {})
+    given = inductor_options.translate(options or {})
     mode = given.pop("mode", None) if mode is None else mode
     mode = "default" if mode is None else mode
     if mode not in MODES:
