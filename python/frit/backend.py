@@ -7,6 +7,7 @@ first compilation loads the C++ libraries.
 """
 
 import functools
+import importlib
 import json
 import logging
 import sys
@@ -44,6 +45,9 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
     settings = buckets.resolve(settings, gm, example_inputs)
+    if settings["report_dir"]:
+        # The room of reports is above this module and imports it.
+        settings = importlib.import_module("frit.report.program").collect(gm, settings)
     if _is_saved():
         return _compile_to_save(gm, example_inputs, settings)
     return _compile(gm, example_inputs, settings, lambda compiler: compiler)
