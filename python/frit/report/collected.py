@@ -4,8 +4,8 @@ import json
 import os
 
 from ..errors import FritError
+from ..inspect import stages
 from ..logs import log
-from . import stages
 from .counts import COUNTED, GRAPHS
 
 
@@ -22,30 +22,8 @@ class Collected:
         self._executables.append(executable)
         anatomy = self._anatomy(name, captured)
         self.anatomies.append(anatomy)
-        graph = {
-            "name": name,
-            "stage": stage,
-            "nodes": captured.nodes,
-            "kernels": [dict(kernel) for kernel in report.get("kernels", ())],
-            "aten_calls": list(report.get("aten_calls", ())),
-            "guards": list(report.get("guards", ())),
-            "buckets": [dict(entry) for entry in report.get("buckets", ())],
-            "padding": list(report.get("padding", ())),
-            "random": dict(report.get("random", {})),
-            "callbacks": [step.name for step in captured.callbacks],
-            "callback_reasons": [step.why for step in captured.callbacks],
-            "whole_graph": report.get("whole_graph", ""),
-            "autotune": report.get("autotune", ""),
-            "phases_ms": dict(report.get("phases_ms", {})),
-        }
-        if anatomy:
-            graph["bytes_moved"], graph["bytes_mandatory"] = anatomy.traffic.moved, anatomy.traffic.mandatory
-            graph["peak_of_plan"] = anatomy.timeline.peak
-            moved = anatomy.bytes_by_kernel
-            for kernel in graph["kernels"]:
-                kernel["bytes"] = moved.get(kernel["name"], 0)
-            graph["kernels"].sort(key=lambda kernel: -kernel["bytes"])
-        self.graphs.append(graph)
+        steps = [(step.name, step.why) for step in captured.callbacks]
+        self.graphs.append(graph_entry(name, stage, captured.nodes, report, anatomy, steps))
 
     def _anatomy(self, name, captured):
         try:
@@ -76,3 +54,31 @@ def breaks_of(gm):
     frame = reason.user_stack[-1] if reason.user_stack else None
     source = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" if frame else ""
     return [{"reason": str(reason.reason).strip().split("\n")[0], "source": source}]
+
+
+def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
+    """What an Explanation holds of a graph; `python_steps` are (name, reason)."""
+    graph = {
+        "name": name,
+        "stage": stage,
+        "nodes": nodes,
+        "kernels": [dict(kernel) for kernel in report.get("kernels", ())],
+        "aten_calls": list(report.get("aten_calls", ())),
+        "guards": list(report.get("guards", ())),
+        "buckets": [dict(entry) for entry in report.get("buckets", ())],
+        "padding": list(report.get("padding", ())),
+        "random": dict(report.get("random", {})),
+        "callbacks": [step for step, _ in python_steps],
+        "callback_reasons": [why for _, why in python_steps],
+        "whole_graph": report.get("whole_graph", ""),
+        "autotune": report.get("autotune", ""),
+        "phases_ms": dict(report.get("phases_ms", {})),
+    }
+    if anatomy:
+        graph["bytes_moved"], graph["bytes_mandatory"] = anatomy.traffic.moved, anatomy.traffic.mandatory
+        graph["peak_of_plan"] = anatomy.timeline.peak
+        moved = anatomy.bytes_by_kernel
+        for kernel in graph["kernels"]:
+            kernel["bytes"] = moved.get(kernel["name"], 0)
+        graph["kernels"].sort(key=lambda kernel: -kernel["bytes"])
+    return graph

@@ -34,14 +34,14 @@ class Program:
 
     def of(self, gm, dump):
         """The Function that Dynamo compiles now."""
-        number = _number()
+        number = _backend.number_of_function()
         if number not in self.functions:
             self.functions[number] = Function(*_place(gm), Collected(dump))
         self.last = self.functions[number]
         return self.last
 
     def observe(self, *what):
-        found = self.functions.get(_number(), self.last)
+        found = self.functions.get(_backend.number_of_function(), self.last)
         if found:
             found.collected.observe(*what)
 
@@ -81,6 +81,10 @@ class Function:
         self.breaks = []
 
 
+def programs():
+    return list(_PROGRAMS.values())
+
+
 def collect(gm, settings):
     """Notes that `gm` is about to be compiled; returns the settings that make the compiler leave its stages."""
     folder = os.path.abspath(settings["report_dir"])
@@ -92,14 +96,6 @@ def collect(gm, settings):
     dump = settings["dump_dir"] or program.temporary.name
     program.of(gm, dump).breaks.extend(breaks_of(gm))
     return {**settings, "dump_dir": dump}
-
-
-def _number():
-    """Dynamo's number of the function that is compiled now, the same for its graphs and its recompilations; None outside of a compilation."""
-    from torch._guards import CompileContext
-
-    current = CompileContext.current_compile_id()
-    return current and current.frame_id
 
 
 def _place(gm):

@@ -4,9 +4,9 @@ import os
 import re
 
 from ..errors import FritError
-from ..inspect.memory import timeline
-from ..inspect.reader import read, read_file
-from ..inspect.traffic import Traffic
+from .memory import timeline
+from .reader import read, read_file
+from .traffic import Traffic
 
 #: Stages of a whole graph that a report shows, by the end of the file's name.
 _GRAPH_STAGES = (("imported.mlir", "imported graph"), ("fused.mlir", "fused graph"), ("plan.txt", "plan"))
