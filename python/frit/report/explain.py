@@ -87,13 +87,11 @@ class Explanation:
             phases.update(graph["phases_ms"])
         spent = ", ".join(f"{name} {milliseconds:.0f}" for name, milliseconds in phases.most_common(4))
         lines.append(f"compiled in {sum(phases.values()):.0f} ms ({spent})" if phases else "nothing was compiled")
-        moved, mandatory = (sum(graph.get(key, 0) for graph in self.graphs) for key in ("bytes_moved", "bytes_mandatory"))
-        if mandatory:
-            lines.append(f"a call moves {in_bytes(moved)}, {moved / mandatory:.2g} times the {in_bytes(mandatory)} of arguments and results")
         ran = [graph for graph in self.graphs if graph.get("runs")]
         if ran:
             temporaries, peak = (max(graph[key] for graph in ran) for key in ("temporary_bytes", "peak_bytes"))
-            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results")
+            moves = _moves(self.graphs)
+            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results{moves}")
         return "\n".join(lines)
 
     def __str__(self):
@@ -127,6 +125,14 @@ class Explanation:
         lines.extend(map(str, self.recompiles))
         lines.extend(f"hint: {hint}" for hint in self.hints)
         return "\n".join(lines)
+
+
+def _moves(graphs):
+    """The bytes that a call of all graphs moves, and how that compares with what it must move."""
+    moved, mandatory = (sum(graph.get(key, 0) for graph in graphs) for key in ("bytes_moved", "bytes_mandatory"))
+    if not mandatory:
+        return ""
+    return f"; a call moves {in_bytes(moved)}, {moved / mandatory:.2g} times the {in_bytes(mandatory)} of arguments and results"
 
 
 def _count(number, one, several=None):

@@ -22,7 +22,7 @@ def parse_input(text):
     name, _, form = text.rpartition("=")
     parts = form.split("x") if form else []
     dtype = parts.pop() if parts and not parts[-1].isdecimal() else ""
-    if (dtype and dtype not in _DTYPES) or not all(part.isdecimal() for part in parts) or not form:
+    if form.endswith("x") or (dtype and dtype not in _DTYPES) or not all(part.isdecimal() for part in parts) or not form:
         raise OptionError(f"frit bench: --input={text!r} is no form like ids=4x64xi64; types: {', '.join(_DTYPES)}")
     return name, [int(part) for part in parts], dtype
 

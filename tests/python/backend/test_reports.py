@@ -66,7 +66,7 @@ def test_bytes_of_a_kernel_are_those_of_its_operands():
     (graph,) = explanation.graphs
     assert graph["bytes_moved"] == graph["bytes_mandatory"] == 3 * 8 * 16 * 4
     assert explanation.kernels[0]["bytes"] == graph["bytes_moved"]
-    assert "a call moves 1.5 KiB, 1 times the 1.5 KiB of arguments and results" in str(explanation)
+    assert "; a call moves 1.5 KiB, 1 times the 1.5 KiB of arguments and results" in str(explanation)
     assert json.loads(explanation.to_json())["hints"] == explanation.hints == []
 
 
