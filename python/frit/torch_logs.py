@@ -26,7 +26,8 @@ def wants(name):
 
 def is_traced():
     """Whether torch writes the log that `tlparse` reads."""
-    return bool(torch_logging.trace_log.handlers)
+    # Others may hang handlers of their own there (pytest does). torch's removes itself if there is no folder for the log.
+    return any(isinstance(handler, torch_logging.LazyTraceHandler) for handler in torch_logging.trace_log.handlers)
 
 
 def debug_folder():

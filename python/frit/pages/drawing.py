@@ -28,7 +28,8 @@ def draw(boxes, edges):
     lines = [_line(points, ", ".join(labels[source, target])) for source, target, points in paths]
     shapes = [_box(box, *position) for box, position in zip(boxes, positions)]
     view = f"{left:.0f} -20 {right - left:.0f} {bottom + 20:.0f}"
-    return element("svg", *lines, *shapes, viewBox=view, role="img", aria_label="graph of the plan")
+    first = next((x for box, (x, _) in zip(boxes, positions) if box.kind != "value"), left)
+    return element("svg", *lines, *shapes, viewBox=view, role="img", aria_label="graph of the plan", data_x=f"{first:.0f}")
 
 
 def _line(points, label):
@@ -51,7 +52,7 @@ def _box(box, x, y):
         element("title", box.hover or box.title),
         element("rect", class_=box.kind, x=f"{left:.0f}", y=f"{top:.0f}", width=WIDTH, height=HEIGHT, rx=18 if box.kind == "value" else 7),
         element("text", _short(box.title, 33), x=f"{left + 12:.0f}", y=f"{top + 21:.0f}"),
-        element("text", _short(box.subtitle, 40), class_="sub", x=f"{left + 12:.0f}", y=f"{top + 38:.0f}"),
+        element("text", _short(box.subtitle, 36), class_="sub", x=f"{left + 12:.0f}", y=f"{top + 38:.0f}"),
     ]
     if box.share > 0.005:
         parts.append(element("rect", class_="heat", x=f"{left + 12:.0f}", y=f"{top + HEIGHT - 5:.0f}", width=f"{(WIDTH - 24) * box.share:.1f}", height=3))

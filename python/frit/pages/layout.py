@@ -1,8 +1,8 @@
 """Places the nodes of a directed acyclic graph in layers: a node lies below all that it depends on, and near to them."""
 
 WIDTH, HEIGHT, GAP, RISE = 232, 50, 22, 44
-#: Two boxes of one layer keep this distance; a line that passes a layer needs less room than a box.
-_PASSING = 14
+#: A line that passes a layer needs this much room, and a box its width.
+_PASSING, _LINE_GAP = 8, 8
 _SWEEPS = 6
 
 
@@ -23,25 +23,28 @@ def layers_of(count, edges):
 
 
 def place(count, edges):
-    """(positions, paths): the middle (x, y) of each node, and for each edge the points that its line passes."""
+    """(positions, paths): the middle (x, y) of each node, and for each edge (from, to, the points that its line passes).
+
+    All lines from one node run together until they part, so a value that every block of a model reads is one line.
+    """
     edges = sorted(set(edges))
     layer = layers_of(count, edges)
     lowest = min(layer, default=0)
     layer = [one - lowest for one in layer]
     points = list(layer)  # nodes, then the points where lines pass a layer
-    parts, paths = [], []
+    parts, paths, trunks = set(), [], {}
     for source, target in edges:
-        path = [source]
-        for between in range(layer[source] + 1, layer[target]):
-            points.append(between)
-            path.append(len(points) - 1)
-        path.append(target)
+        trunk = trunks.setdefault(source, [source])
+        while len(trunk) < layer[target] - layer[source]:
+            points.append(layer[source] + len(trunk))
+            trunk.append(len(points) - 1)
+        path = [*trunk[: layer[target] - layer[source]], target]
         paths.append(path)
-        parts += zip(path, path[1:])
+        parts.update(zip(path, path[1:]))
     rows = [[] for _ in range(max(points, default=-1) + 1)]
     for point, row in enumerate(points):
         rows[row].append(point)
-    x = _ordered(rows, parts, len(points), count)
+    x = _ordered(rows, sorted(parts), len(points), count)
     where = {point: (x[point], points[point] * (HEIGHT + RISE) + HEIGHT / 2) for point in range(len(points))}
     return [where[node] for node in range(count)], [(path[0], path[-1], [where[point] for point in path]) for path in paths]
 
@@ -71,11 +74,11 @@ def _pack(row, x, nodes):
     """Moves the points of a row apart where they overlap, around the middle of where they want to be."""
     if not row:
         return
-    half = [WIDTH / 2 if point < nodes else _PASSING / 2 for point in row]
+    half = [(WIDTH + GAP) / 2 if point < nodes else (_PASSING + _LINE_GAP) / 2 for point in row]
     wanted = [x[point] for point in row]
     left = [wanted[0]]
     for number in range(1, len(row)):
-        left.append(max(wanted[number], left[-1] + half[number - 1] + half[number] + GAP))
+        left.append(max(wanted[number], left[-1] + half[number - 1] + half[number]))
     shift = sum(want - got for want, got in zip(wanted, left)) / len(row)
     for point, got in zip(row, left):
         x[point] = got + shift

@@ -5,10 +5,11 @@ document.querySelectorAll(".drawing").forEach(function (figure) {
   const home = [whole.x, whole.y, whole.width, whole.height];
   let box = first(), held = null, moved = false;
   function first() {
-    // Readable text first: a large graph begins at the middle of its top instead of shrinking to fit.
+    // Readable text first: a large graph begins at its first step instead of shrinking to fit.
     const seen = Math.max(1, svg.clientWidth), width = home[2] < 1.3 * seen ? Math.max(home[2], seen) : seen;
     const height = width * svg.clientHeight / seen;
-    return [home[0] - (width - home[2]) / 2, home[1], width, Math.max(height, 1)];
+    const middle = home[2] > width ? Number(svg.dataset.x) : home[0] + home[2] / 2;
+    return [middle - width / 2, home[1], width, Math.max(height, 1)];
   }
   function show() { svg.setAttribute("viewBox", box.join(" ")); }
   function zoom(factor, x, y) {
