@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -221,3 +222,11 @@ def test_a_browser_shows_the_page(tmp_path, dark):
     ran = subprocess.run([*common, "--dump-dom", f"file://{tmp_path / 'r.html'}#k0-0"], capture_output=True, text=True)
     # The script opens what the address names, so it ran without an error.
     assert re.search(r'<details id="k0-0"[^>]* open=""', ran.stdout), ran.stderr
+
+
+def test_the_page_on_reports_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).resolve().parents[3] / "docs" / "Reports.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "Reports.md", "exec"), {})
+    assert (tmp_path / "report.html").stat().st_size > 10_000
