@@ -9,6 +9,8 @@ import os
 import re
 import tempfile
 
+import torch
+
 from .. import backend as _backend
 from ..logs import log
 from ..modes.cuda_graphs import in_bytes
@@ -29,19 +31,21 @@ class Program:
         self.folder = os.path.join(folder, f"rank{rank}") if rank else folder
         self.process = os.getpid()
         self.temporary = tempfile.TemporaryDirectory(prefix="frit-report-")
-        self.functions = {}  # Dynamo's number of the function -> Function
+        self.functions = {}  # (Dynamo's number, name, file, line) -> Function; the number alone begins again after a reset
+        self.current = {}  # Dynamo's number -> Function
         self.last = None
 
     def of(self, gm, dump):
         """The Function that Dynamo compiles now."""
         number = _backend.number_of_function()
-        if number not in self.functions:
-            self.functions[number] = Function(*_place(gm), Collected(dump))
-        self.last = self.functions[number]
+        place = _place(gm)
+        if (number, *place) not in self.functions:
+            self.functions[number, *place] = Function(*place, Collected(dump))
+        self.last = self.current[number] = self.functions[number, *place]
         return self.last
 
     def observe(self, *what):
-        found = self.functions.get(_backend.number_of_function(), self.last)
+        found = self.current.get(_backend.number_of_function(), self.last)
         if found:
             found.collected.observe(*what)
 
@@ -100,7 +104,8 @@ def collect(gm, settings):
 
 def _place(gm):
     """(name, file, line) of the function that Dynamo compiles: the outermost frame of any node."""
-    for node in gm.graph.nodes:
+    # A wrapper for arguments in lists has no graph of its own.
+    for node in getattr(getattr(gm, "gm", gm), "graph", torch.fx.Graph()).nodes:
         found = re.search(r'File "([^"]+)", line (\d+), in (\S+)', node.meta.get("stack_trace") or node.stack_trace or "")
         if found:
             return found[3], os.path.basename(found[1]), int(found[2])
