@@ -7,6 +7,7 @@ first compilation loads the C++ libraries.
 """
 
 import functools
+import importlib
 import json
 import logging
 import sys
@@ -34,6 +35,8 @@ _OBSERVERS = []
 _GRAPHS = {"count": 0}
 # Weak references to the executables compiled since the last reset, each with its report.
 _EXECUTABLES = []
+# Dynamo's numbers of the functions compiled since the last reset.
+_FUNCTIONS = set()
 
 
 def frit(gm, example_inputs, *, mode=None, options=None):
@@ -44,9 +47,18 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
     settings = buckets.resolve(settings, gm, example_inputs)
+    _FUNCTIONS.add(number_of_function())
+    # The room of reports is above this module and imports it.
+    settings = importlib.import_module("frit.report.watching").prepare(gm, settings)
     if _is_saved():
         return _compile_to_save(gm, example_inputs, settings)
     return _compile(gm, example_inputs, settings, lambda compiler: compiler)
+
+
+def number_of_function():
+    """Dynamo's number of the function that it compiles now, the same for all of its graphs and recompilations; None outside of a compilation."""
+    current = torch._guards.CompileContext.current_compile_id()
+    return current and current.frame_id
 
 
 def _is_saved():
@@ -295,6 +307,7 @@ def reset():
     counters["frit"].clear()
     _GRAPHS["count"] = 0
     _EXECUTABLES.clear()
+    _FUNCTIONS.clear()
     buckets.reset()
     specialize.forget()
     if "frit._C" in sys.modules:

@@ -89,6 +89,14 @@ REGISTRY = {
             environment="FRIT_DUMP",
         ),
         Option(
+            "report_dir",
+            str,
+            "",
+            "write a page for each compiled function and an index into this folder when the program ends (`frit.explain(...).to_html`); no cached "
+            "graph is used",
+            environment="FRIT_REPORT",
+        ),
+        Option(
             "padding",
             str,
             "auto",
@@ -161,7 +169,7 @@ REGISTRY = {
 MOST_BUCKETS = 64
 
 #: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
-AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
+AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir")
 
 
 def _check_buckets(value):
