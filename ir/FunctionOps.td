@@ -18,4 +18,15 @@ class Frit_FunctionOp<string mnemonic> : Frit_Op<mnemonic, [Pure, SameOperandsAn
   }];
 }
 
+def Frit_LgammaOp : Frit_FunctionOp<"lgamma"> {
+  let summary = "the logarithm of the absolute value of the gamma function";
+  let description = [{
+    Infinity at 0 and at negative integers, and at both infinities.
+
+    ```mlir
+    %y = frit.lgamma %x : tensor<4xf32>
+    ```
+  }];
+}
+
 #endif
