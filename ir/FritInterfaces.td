@@ -26,4 +26,17 @@ def Frit_ElementOpInterface : OpInterface<"ElementOpInterface"> {
   ];
 }
 
+def Frit_ElementFunctionOpInterface : OpInterface<"ElementFunctionOpInterface"> {
+  let cppNamespace = "::mlir::frit";
+  let description = [{
+    A function of one number that `math` lacks. What asks for `math` asks for these too
+    (`isMathFunction`). Vector code for f32 on CPUs is in `codegen/math`; f64, GPUs and their
+    emulation call the function of C's math.h that has the operation's name.
+  }];
+  let methods = [
+    InterfaceMethod<"The value of the function, as precise as f64 can be.",
+      "double", "evaluate", (ins "double":$x)>
+  ];
+}
+
 #endif

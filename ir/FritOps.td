@@ -8,6 +8,7 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ViewLikeInterface.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -460,6 +461,8 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure,
   }]>];
   let hasVerifier = 1;
 }
+
+include "ir/FunctionOps.td"
 
 //===----------------------------------------------------------------------===//
 // Regions and kernels

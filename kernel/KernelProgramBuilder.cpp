@@ -200,8 +200,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
       return Result(need(elements.getElements()[0], {}, request.guards));
     }
   }
-  if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-      op->getNumResults() == 1) {
+  if (isElementwise(op) && op->getNumResults() == 1) {
     return Result(makeApply(request, op));
   }
   op->emitError("no element form of '") << op->getName() << "' inside a kernel";

@@ -7,7 +7,6 @@
 #include "passes/schedule/GpuShapes.h"
 #include "passes/schedule/Schedule.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -58,7 +57,7 @@ unsigned countWaiting(const KernelProgram &program) {
 }
 
 bool isMathFunction(const Node &node) {
-  return node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+  return node.kind == NodeKind::Apply && mlir::frit::isMathFunction(node.op);
 }
 
 /// The vector width for a thread, by the accesses that are contiguous along `lane`.

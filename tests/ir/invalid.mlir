@@ -442,3 +442,19 @@ frit.graph @circular(%x: tensor<8xf32>) attributes {symbols = [#frit.symbol<"u0"
   frit.bind "u0" = %y dim 0 : tensor<?xf32, #frit.dims<[u0]>>
   frit.return
 }
+
+// -----
+
+frit.graph @function_of_integers(%x: tensor<4xi64>) {
+  // expected-error@+1 {{operand #0 must be floating-point-like, but got 'tensor<4xi64>'}}
+  %y = frit.lgamma %x : tensor<4xi64>
+  frit.return
+}
+
+// -----
+
+frit.graph @function_of_another_type(%x: tensor<4xf32>) {
+  // expected-error@+1 {{requires the same type for all operands and results}}
+  %y = "frit.lgamma"(%x) : (tensor<4xf32>) -> tensor<4xf64>
+  frit.return
+}

@@ -151,3 +151,11 @@ frit.graph @alias(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<4x?xi32, #
   %r = frit.alias %x <[4, 1], offset s0> seen <[1, 4], offset 2> <i32> : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<4x?xi32, #frit.dims<[4, s0]>>
   frit.return %r : tensor<4x?xi32, #frit.dims<[4, s0]>>
 }
+
+// CHECK-LABEL: frit.graph @functions
+frit.graph @functions(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
+    attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  // CHECK: frit.lgamma %{{.*}} : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  %r = frit.lgamma %x : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  frit.return %r : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+}

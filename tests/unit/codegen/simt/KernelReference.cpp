@@ -319,7 +319,9 @@ private:
                    : name == "math.atan2"     ? std::atan2(real(0), real(1))
                    : name == "math.roundeven" ? std::nearbyint(real(0))
                    : name == "math.absf"      ? std::abs(real(0))
-                                              : unknown(op);
+                   : isa<ElementFunctionOpInterface>(op)
+                       ? cast<ElementFunctionOpInterface>(op).evaluate(real(0))
+                       : unknown(op);
     result.reals[i] = roundToType(value, result.element);
   }
 
