@@ -22,7 +22,7 @@ from . import options as option_registry
 from .cache import compiled_graphs, saved_graph
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
-from .eager.decompositions import decomposition_table
+from .eager.decompositions import LazyTable
 from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log
 from .modes import autotune, cuda_graphs
@@ -143,7 +143,7 @@ def _compile(gm, example_inputs, settings, wrap, keeper=None):
             )
 
     try:
-        compiled = trace(decomposition_table(), keeper)
+        compiled = trace(LazyTable(), keeper)
     except (FritError, torch._dynamo.exc.TorchDynamoException):
         raise  # Dynamo's own exceptions ask it to restart the trace
     except Exception as error:
