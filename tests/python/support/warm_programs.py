@@ -30,7 +30,7 @@ def facts(value):
         shown = value.detach().resolve_conj().resolve_neg().contiguous()
         data = hashlib.sha256(shown.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
         base = value._base is not None and list(value._base.shape)
-        bits = [value.is_conj(), value.is_neg(), value.requires_grad, value.is_leaf, value._version, type(value.grad_fn).__name__]
+        bits = [value.is_conj(), value.is_neg(), value.requires_grad, value.is_leaf, None if value.is_inference() else value._version, type(value.grad_fn).__name__]
         return [str(value.dtype), list(value.shape), list(value.stride()), value.storage_offset(), bits, base, data]
     if isinstance(value, (list, tuple)):
         return [facts(x) for x in value]
@@ -199,7 +199,9 @@ def random_numbers(compiled):
 
 @program
 def other_results(compiled):
-    return compiled(lambda x: (None, x.shape[0], x + 1, "text", 2.5, {"a": x.sum()}["a"], x.detach()))(randn(4, 3).requires_grad_())
+    x = randn(4, 3).requires_grad_()
+    found = compiled(lambda x: (None, x.shape[0], x + 1, "text", 2.5, {"a": x.sum()}["a"], x.detach()))(x)
+    return [*found, torch.autograd.grad(found[2].sum() + found[5], x)]
 
 
 @program
@@ -211,9 +213,8 @@ def gradient_modes(compiled):
         return a * x
 
     x = randn(3).requires_grad_()
-    y = compiled(lambda x: (x.sin(), x.detach().cos()))(x)
-    z = compiled(f)(x)
-    found = [y, torch.is_grad_enabled(), z]
+    y, z = compiled(lambda x: (x.sin(), x.detach().cos()))(x)
+    found = [y, z, torch.autograd.grad(y.sum(), x), compiled(f)(x), torch.is_grad_enabled()]
     torch.set_grad_enabled(True)
     with torch.inference_mode():
         w = compiled(lambda x: x.exp() + 1)(randn(3))
@@ -224,7 +225,9 @@ def gradient_modes(compiled):
 @program
 def saved_tensors_that_changed(compiled):
     x, w = randn(3, 3).requires_grad_(), randn(3, 3).requires_grad_()
-    y = compiled(lambda x, w: (x @ w).sin())(x, w)
+    run = compiled(lambda x, w: (x @ w).sin())
+    run(x, w).sum().backward()
+    y = run(x, w)
     with torch.no_grad():
         w.add_(1)
     try:
@@ -303,7 +306,9 @@ def arguments_that_share_memory(compiled):
         torch.compiler.reset()
         memory = randn(12)
         run = compiled(f)
-        found += [run(memory[:6], memory[start : start + 6]), memory, run(randn(6), randn(6, seed=1))]
+        found += [run(memory[:6], memory[start : start + 6]), memory]
+        torch.compiler.reset()
+        found.append(run(randn(6), randn(6, seed=1)))
     return found
 
 
@@ -371,19 +376,62 @@ def checkpointed(compiled):
 @program
 def recurrent(compiled):
     torch.manual_seed(3)
-    model = nn.LSTM(4, 5, 2, batch_first=True)
-    y, (h, c) = compiled(model)(randn(2, 3, 4))
-    return [y, h, c, *torch.autograd.grad(y.sum(), list(model.parameters()))]
+    model = nn.GRUCell(4, 5)
+
+    def f(x):
+        h = torch.zeros(2, 5)
+        for step in range(3):
+            h = model(x[:, step], h)
+        return h
+
+    y = compiled(f)(randn(2, 3, 4))
+    return [y, *torch.autograd.grad(y.sum(), list(model.parameters()))]
 
 
 @program
 def calls_that_do_not_fit(compiled):
-    """The artifact is for floats at addresses of floats; such a call runs as it was traced."""
-    run = compiled(lambda x: torch.softmax(x, -1) + 1)
-    first = run(randn(4, 6))
-    memory = torch.zeros(4 * 6 * 4 + 1, dtype=torch.uint8)
-    odd = torch.empty(0).set_(memory[1:].view(torch.uint8).untyped_storage(), 0, (4, 6))
-    return [first, run(odd)]
+    """torch promises a shape of the wrong rank for a negative dim, so the call runs as it was traced."""
+
+    def f(x):
+        values, counts = torch.unique_consecutive(x, return_counts=True, dim=-1)
+        return ~values, counts
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        return compiled(f)(torch.tensor([True, True, True, False, True]))
+
+
+@program
+def views_with_hooks_of_version(compiled):
+    """A result that is a view of an argument takes part in the argument's version counter."""
+    x = randn(4, 6)
+    y = compiled(lambda x: x.view(2, 12))(x)
+    x.add_(1)
+    return [y, y._version == x._version]
+
+
+@program
+def channels_last(compiled):
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3)).to(memory_format=torch.channels_last)
+    x = randn(2, 3, 10, 10).to(memory_format=torch.channels_last).requires_grad_()
+    y = compiled(model)(x)
+    return [y, *torch.autograd.grad(y.square().sum(), [x, *model.parameters()])]
+
+
+@program
+def sizes_that_guards_tell_apart(compiled):
+    """Several entries under one key: one for each branch."""
+
+    def f(x):
+        y = torch.sin(x.reshape(-1, 2))
+        return y * 2 if y.shape[0] % 2 == 0 else y + 1
+
+    found = []
+    for rows in (4, 5, 6, 7):
+        torch.compiler.reset()
+        run = compiled(f, dynamic=True)
+        found += [run(randn(rows, 2)), run(randn(rows + 1, 2))]
+    return found
 
 
 def main(names):
