@@ -95,6 +95,19 @@ def _autograd_results():
     return autograd_results
 
 
+@contextlib.contextmanager
+def backwards_compiled_now():
+    """Inside, backwards are compiled with their forwards and not at their first call."""
+    results = _autograd_results()
+    if results is None:
+        raise CompileError("frit: this version of torch cannot compile a backward before it is called; call the model once instead")
+    token = results.COMPILE_BACKWARDS_NOW.set(True)
+    try:
+        yield
+    finally:
+        results.COMPILE_BACKWARDS_NOW.reset(token)
+
+
 def _keeper(settings):
     """What looks up and stores AOTAutograd's results; None if that is off."""
     if not compiled_graphs.enabled(settings) or not torch._functorch.config.enable_autograd_cache:

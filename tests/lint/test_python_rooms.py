@@ -28,6 +28,7 @@ EDGES = {
     "backend": {"cache", "capture", "eager", "environment", "errors", "logs", "modes", "native", "options", "planted", "sizes", "verify"},
     "report": {"backend", "modes", "sizes"},
     "replay": {"backend", "capture", "errors", "options", "verify"},
+    "precompiling": {"backend", "cache", "errors"},
     "kept": {"cache"},
     "loading": {"errors", "native"},
     "commands": {"errors"},

@@ -48,6 +48,8 @@ from .saved_graph import SavedGraph
 
 _MOST_PER_KEY = 4
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
+#: Whether backwards are compiled with their forwards (`frit.precompile`); torch's own setting for it is a part of the key.
+COMPILE_BACKWARDS_NOW = contextvars.ContextVar("frit_compile_backwards_now", default=False)
 _keeper = contextvars.ContextVar("frit_keeper", default=None)
 
 
@@ -145,18 +147,22 @@ class Results(AOTAutogradCache):
         keeper = _keeper.get()
         if keeper is None:
             return AOTAutogradCache.try_load(mod, args, aot_config, *more, **named)
+        now = dataclasses.replace(aot_config, force_non_lazy_backward_lowering=True) if COMPILE_BACKWARDS_NOW.get() else aot_config
         try:
             key = keeper.key(mod, args, aot_config)
         except (Uncacheable, BypassAOTAutogradCache) as why:
             _note_bypass(why)
-            return None, aot_config
+            return None, now
         key.symbols = Results._filter_backed_symints(args)
         found = _find(key, args, aot_config, [guarding_hint_or_throw(symbol) for symbol in key.symbols])
-        _count("hit" if found else "miss", "autograd_cache_hits" if found else "autograd_cache_misses")
         if found:
+            counters["frit"]["autograd_cache_hits"] += 1
+            counters["aot_autograd"]["autograd_cache_hit"] += 1
             return found, aot_config
+        counters["frit"]["autograd_cache_misses"] += 1
+        counters["aot_autograd"]["autograd_cache_miss"] += 1
         key.guards, key.shared = (len(guards) for guards in _guards())
-        return None, dataclasses.replace(aot_config, cache_info=AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=key.symbols))
+        return None, dataclasses.replace(now, cache_info=AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=key.symbols))
 
     @staticmethod
     def make_entry(compiled_fw_func, compiled_bw_func, *more, **named):
@@ -185,8 +191,9 @@ class Results(AOTAutogradCache):
             log.info("a result of AOTAutograd cannot be pickled: %s", why)
             _note_bypass(f"its result cannot be pickled: {type(why).__name__}")
         else:
-            compiled_graphs.keep_bytes(_at(key, key.slot), content, "autograd")
-            counters["aot_autograd"]["autograd_cache_saved"] += 1
+            if compiled_graphs.keep_bytes(_at(key, key.slot), content, "autograd"):
+                counters["frit"]["autograd_cache_stores"] += 1
+                counters["aot_autograd"]["autograd_cache_saved"] += 1
 
 
 #: What torch passes by position after the two compiled functions.
@@ -268,12 +275,9 @@ def _at(key, slot):
     return hashlib.sha256(f"{key} {slot}".encode()).hexdigest()
 
 
-def _count(of_torch, own):
-    counters["aot_autograd"][f"autograd_cache_{of_torch}"] += 1
-    counters["frit"][own] += 1
-
-
 def _note_bypass(why):
     reason = (str(why).strip().splitlines() or [type(why).__name__])[0]
-    _count("bypass", f"autograd_cache_bypass:{_VARYING.sub('#', reason)}")
+    reason = _VARYING.sub("#", reason)
+    counters["frit"][f"autograd_cache_bypass:{reason}"] += 1
+    counters["aot_autograd"]["autograd_cache_bypass"] += 1
     log.info("a result of AOTAutograd is not stored: %s", why)

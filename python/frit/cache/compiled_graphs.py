@@ -322,12 +322,11 @@ def read_bytes(key):
 
 
 def keep_bytes(key, stored, kind):
-    """Stores bytes that are no artifact; torch's portable cache contains them. `kind` is for `frit cache verify` and the counters."""
+    """Stores bytes that are no artifact; torch's portable cache contains them. `kind` is for `frit cache verify`. Whether they were written."""
     store = _store()
     content = pack(key, {"kind": kind}, stored)
     CacheArtifactManager.record_artifact("frit", key, content)
-    if store is not None:
-        _note_write(store.write(key, content), f"{kind}_cache_stores")
+    return store is not None and _note_write(store.write(key, content), counted="")
 
 
 def note_bad(key, why):
@@ -350,6 +349,6 @@ def _note_write(wrong, counted="cache_stores"):
     if wrong:
         counters["frit"]["cache_store_failures"] += 1
         log.info("not kept on disk: %s", wrong)
-    else:
+    elif counted:
         counters["frit"][counted] += 1
     return not wrong

@@ -42,10 +42,14 @@ class SavedGraph:
         kept.__dict__.update(self.__dict__, _gm=None, _relaid=None, _traced=Traced(self._gm, self._relaid) if self._otherwise else None, _build=_build())
         return kept
 
-    def load(self):
-        """The executable. Torch checks no more than its own version before it loads a file, so the build is compared here."""
-        if self._build != _build():
+    def __setstate__(self, state):
+        """Torch's package of Dynamo's code compares no more than torch's version, so the build is compared here. An error while torch reads its
+        file is a miss; a later one would be an error of the program."""
+        if state.get("_build") != _build():
             raise ArtifactError("frit: the graph was compiled by another build of frit, for another processor or with another version of torch")
+        self.__dict__.update(state)
+
+    def load(self):
         if not is_summary(self.summary):
             raise ArtifactError("frit: the summary of a stored graph has values of the wrong kind")
         executable = native.compiler().load(self.artifact, self._constants)

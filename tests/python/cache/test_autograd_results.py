@@ -1,5 +1,6 @@
 """AOTAutograd's results in the disk cache: the second process traces nothing and gives the same, and nothing stale is ever used."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -97,7 +98,7 @@ def test_the_second_process_is_as_the_first(both, name):
     assert second["facts"] == first["facts"]
     assert not (type(first["facts"]) is str and "Error" in first["facts"]), first["facts"]
     left_out = [what.partition(":")[2].strip() for what in second["cache"] if what.startswith("autograd_cache_bypass:")]
-    assert left_out == [BYPASSED[name]] * (name in BYPASSED)
+    assert left_out == ([BYPASSED[name]] if name in BYPASSED else [])
     assert "autograd_cache_misses" not in second["cache"]
     assert "autograd_cache_hits" in second["cache"] or name in BYPASSED
     assert second["cache"]["graphs"] == first["cache"]["graphs"], "counted as if compiled"
@@ -116,15 +117,14 @@ def test_a_warm_call_neither_traces_nor_decomposes(monkeypatch):
     for result, right in zip(gradients(softmax, x, w), expected):
         assert torch.equal(result, right)
     assert (tally("autograd_cache_hits"), tally("kernels"), tally("graphs"), tally("cache_hits")) == (1, kernels, 2, 0)
-    assert frit.counts()["kernels"] == kernels
 
 
 @pytest.mark.parametrize(
     "off",
     [
         lambda monkeypatch: monkeypatch.setenv("FRIT_CACHE", "0"),
-        lambda monkeypatch: monkeypatch.setattr(torch._functorch.config, "enable_autograd_cache", False),
-        lambda monkeypatch: monkeypatch.setattr(torch.compiler.config, "force_disable_caches", True),
+        lambda _: torch._functorch.config.patch(enable_autograd_cache=False),
+        lambda _: torch.compiler.config.patch(force_disable_caches=True),
         lambda monkeypatch: monkeypatch.setenv("FRIT_DUMP", os.environ["FRIT_CACHE_DIR"] + "-dump"),
     ],
     ids=["FRIT_CACHE", "enable_autograd_cache", "force_disable_caches", "FRIT_DUMP"],
@@ -132,8 +132,8 @@ def test_a_warm_call_neither_traces_nor_decomposes(monkeypatch):
 def test_what_switches_it_off(monkeypatch, off):
     x, w = operands()
     gradients(softmax, x, w)
-    off(monkeypatch)
-    gradients(softmax, x, w)
+    with off(monkeypatch) or contextlib.nullcontext():
+        gradients(softmax, x, w)
     assert tally("graphs") == 2 and not any(name.startswith("autograd_cache") for name in counters["frit"])
 
 
@@ -203,9 +203,9 @@ CHANGES = {
     "build": change_build,
     "torch's version": change((torch, "__version__"), "2.99.0"),
     "torch's commit": change((torch.version, "git_version"), "0" * 40),
-    "the user's tag": change((torch.compiler.config, "cache_key_tag"), "mine"),
-    "a setting of AOTAutograd": change((torch._functorch.config, "activation_memory_budget"), 0.5),
-    "the partitioner's settings": change((torch._functorch.config, "aggressive_recomputation"), True),
+    "the user's tag": lambda _: torch.compiler.config.patch(cache_key_tag="mine"),
+    "a setting of AOTAutograd": lambda _: torch._functorch.config.patch(activation_memory_budget=0.5),
+    "the partitioner's settings": lambda _: torch._functorch.config.patch(aggressive_recomputation=True),
 }
 
 
@@ -215,8 +215,7 @@ def test_another_environment_is_another_key(monkeypatch, what):
     expected = gradients(softmax, x, w)
     saved_graph._build.cache_clear()
     try:
-        with monkeypatch.context() as patch:
-            CHANGES[what](patch)
+        with monkeypatch.context() as patch, CHANGES[what](patch) or contextlib.nullcontext():
             for result, right in zip(gradients(softmax, x, w), expected):
                 torch.testing.assert_close(result, right)
             assert (tally("autograd_cache_hits"), tally("autograd_cache_misses")) == (0, 1)
@@ -231,7 +230,7 @@ def test_another_environment_is_another_key(monkeypatch, what):
     [
         lambda: torch.autocast("cpu", torch.bfloat16),
         lambda: torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
-        lambda: torch.utils.deterministic.fill_uninitialized_memory and _deterministic(),
+        lambda: _deterministic(),
         lambda: torch.autograd.set_detect_anomaly(True),
         lambda: torch.inference_mode(),
         lambda: torch.no_grad(),
@@ -257,9 +256,7 @@ class _deterministic:
 
 def test_options_are_in_the_key():
     x, w = operands()
-    for options in ({}, {"numerics": "eager"}, {"fusion": False}, {"reuse": False}, {"cpu": "x86-64-v3"}, {"fallback": "error"}, {"random": "philox"}):
-        if options == {"fallback": "error"}:
-            continue  # mm is left to ATen
+    for options in ({}, {"numerics": "eager"}, {"fusion": False}, {"reuse": False}, {"cpu": "x86-64-v3"}, {"random": "philox"}):
         for hits in (0, 1):
             gradients(softmax, x, w, options=options)
             assert tally("autograd_cache_hits") == hits, options
@@ -276,7 +273,6 @@ def test_layouts_are_in_the_key():
 
 def test_replaced_operators_are_traced():
     x = torch.randn(3)
-    compiled(torch.sin, x) if False else compiled(lambda x: x.sin(), x)
     library = torch.library.Library("aten", "IMPL")
     try:
         library.impl("sinc", lambda x: x * 0, "CompositeImplicitAutograd")
@@ -422,7 +418,7 @@ def test_more_guards_than_slots():
     sizes = (3, 5, 7, 9, 11, 13)
 
     def f(x):
-        return torch.ones(3, 5, 7)[: x.shape[0]] * 2 if False else x.expand(x.shape[0], 4).reshape(-1)[: x.shape[0]] * 2
+        return x.expand(x.shape[0], 4).reshape(-1)[: x.shape[0]] * 2
 
     for _ in range(2):
         for size in sizes:
@@ -512,5 +508,5 @@ def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
     torch.testing.assert_close(other["data"], first["data"])
 
 
-def test_keys_are_the_same_in_every_process():
+def test_no_setting_is_in_the_key_twice():
     assert set(autograd_key._WHILE_TRACING).isdisjoint(graph_key.FLAGS)
