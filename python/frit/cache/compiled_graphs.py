@@ -326,7 +326,8 @@ def keep_bytes(key, stored, kind):
     store = _store()
     content = pack(key, {"kind": kind}, stored)
     CacheArtifactManager.record_artifact("frit", key, content)
-    return store is not None and _note_write(store.write(key, content), counted="")
+    wrong = "there is no folder" if store is None else store.write(key, content)
+    return not wrong or _note_write(wrong)
 
 
 def note_bad(key, why):
@@ -349,6 +350,6 @@ def _note_write(wrong, counted="cache_stores"):
     if wrong:
         counters["frit"]["cache_store_failures"] += 1
         log.info("not kept on disk: %s", wrong)
-    elif counted:
+    else:
         counters["frit"][counted] += 1
     return not wrong
