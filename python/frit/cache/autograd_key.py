@@ -7,6 +7,8 @@ keys cover (`graph_key.py`) and what AOTAutograd's tracing reads besides. A prog
 not cached: operators of user libraries, tensor subclasses, arguments that share memory, sizes that are no integers.
 """
 
+import platform
+
 import torch
 from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCacheDetails, AOTAutogradCachePickler, check_cacheable, sanitize_gm_for_cache
 from torch._inductor.codecache import BypassFxGraphCache, FxGraphCache
@@ -14,12 +16,14 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .graph_key import Uncacheable, _description, _head, _Symbols
 
+_OWN_MODULES = ("torch", "_operator", "operator", "math", "builtins")
 _OWN_NAMESPACES = ("aten", "prims", "prim")
 # Kernels may be replaced, since a graph calls them by name; what decides how an operator is traced may not.
 _TRACED_KEYS = ("Autograd", "Composite", "Functionalize", "PreDispatch")
 
 #: Settings that choose operators while AOTAutograd traces, besides `graph_key.FLAGS`.
 _WHILE_TRACING = {
+    "python": platform.python_version,
     "default_device": torch.get_default_device,
     "inference_mode": torch.is_inference_mode_enabled,
     "anomaly": lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
@@ -31,7 +35,6 @@ _WHILE_TRACING = {
     "cudnn": torch._C._get_cudnn_enabled,
     "mkldnn": torch._C._get_mkldnn_enabled,
     "mha_fastpath": torch.backends.mha.get_fastpath_enabled,
-    "threads": torch.get_num_threads,
 }
 
 
@@ -101,15 +104,22 @@ def _check_operators(gm):
     if any(name.startswith("aten/") and name.rsplit("/", 1)[-1].startswith(_TRACED_KEYS) for name in torch.library._impls):
         raise Uncacheable("the program replaces operators of torch")
     for module in gm.modules():
-        if not isinstance(module, torch.fx.GraphModule):
-            continue
-        for node in module.graph.nodes:
-            target = node.target
-            if isinstance(target, torch._ops.OpOverload):
-                namespace = target.namespace
-            elif isinstance(target, torch._ops.OpOverloadPacket):
-                namespace = target._qualified_op_name.split("::")[0]
-            else:
-                continue
-            if namespace not in _OWN_NAMESPACES:
-                raise Uncacheable(f"it calls an operator of the library {namespace}")
+        if type(module).__module__.split(".")[0] != "torch":
+            raise Uncacheable(f"it calls a module of {type(module).__module__.split('.')[0]}")
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if node.op == "call_function":
+                _check_function(node)
+
+
+def _check_function(node):
+    target = node.target
+    if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        name = target._schema.name if isinstance(target, torch._ops.OpOverload) else target._qualified_op_name
+        namespace = name.split("::")[0]
+        if namespace not in _OWN_NAMESPACES:
+            raise Uncacheable(f"it calls an operator of the library {namespace}")
+        return
+    of = (getattr(target, "__module__", None) or "torch").split(".")[0]
+    # torch wants a digest of a function that the program has wrapped, and has it in its key.
+    if of not in _OWN_MODULES and not node.meta.get("is_wrapped"):
+        raise Uncacheable(f"it calls a function of {of}")
