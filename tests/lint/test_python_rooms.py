@@ -31,6 +31,7 @@ EDGES = {
     "torch_logs": {"logs"},
     "report": {"backend", "environment", "errors", "inspect", "logs", "modes", "pages", "sizes", "torch_logs"},
     "replay": {"backend", "capture", "errors", "options", "verify"},
+    "precompiling": {"backend", "cache", "errors"},
     "kept": {"cache"},
     "loading": {"errors", "native"},
     "commands": {"errors"},
