@@ -86,6 +86,8 @@ class Explanation:
                 lines.append(f"  runs as it was traced, operator by operator: {graph['whole_graph']}")
                 continue
             lines.append(f"  {_memory(graph)}")
+            if graph.get("own_products"):
+                lines.append(f"  {graph['own_products']} matrix products in frit's own kernel, in {_count(graph['runs'], 'call')}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
@@ -267,6 +269,7 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             graph["peak_bytes"] = stats.get("peak_bytes", 0)
             graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
             graph["overlap_copies"] = stats.get("overlap_copies", 0)
+            graph["own_products"] = stats.get("own_products", 0)
             for name in (*GRAPHS, *COUNTED):
                 graph[name] = stats.get(name, 0)
             graph["not_captured"] = stats.get("not_captured", {})
