@@ -37,12 +37,17 @@ int productLanes() { return productKernels().empty() ? 0 : productKernels().fron
 
 /// Measured on Zen 4 against MKL 2024.2 with one and two threads (docs/Rationale.md).
 bool isProductFaster(ProductForm form, int64_t rows, int64_t, int64_t depth, int lanes) {
-  if (lanes == 0) {
+  // MKL packs the weight at each call, and has the better tile of AVX2 for many rows.
+  int64_t most = lanes == 16 ? 64 : lanes == 8 ? 32 : 0;
+  if (most == 0) {
     return false;
   }
+  if (form == ProductForm::AlongColumns) {
+    // MKL reads whole rows of the weight for few rows, which memory delivers faster.
+    return rows >= 4 && rows <= most;
+  }
   // Dot products add the lanes of each element in the end, which a short depth does not pay for.
-  bool isShort = form == ProductForm::AlongDepth && depth < 8 * lanes;
-  return rows <= (isShort ? 16 : 64);
+  return rows <= (depth < 8 * lanes ? std::min<int64_t>(most, 16) : most);
 }
 
 void runProduct(const Product &product, ParallelFor parallelFor) {

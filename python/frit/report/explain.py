@@ -122,7 +122,8 @@ def _calls(graph):
     """The calls of ATen: one entry for all calls of an operator that have the same reason, with the lines that make them."""
     folded = collections.defaultdict(list)
     for call in graph["aten_calls"]:
-        folded[call["op"], call.get("reason", "")].append(call.get("source"))
+        reason = call.get("reason", "") + ("; frit's own kernel where it is faster" if call.get("own_product") else "")
+        folded[call["op"], reason].append(call.get("source"))
     for (op, reason), sources in folded.items():
         yield f"  aten {op}{_times(len(sources))}: {reason}".rstrip(": ")
         for source, count in collections.Counter(source for source in sources if source).items():

@@ -181,11 +181,14 @@ TEST(ProductChoice, FollowsSizes) {
            Case{kDepth, 16, 384, 64, 16, true},      //
            Case{kDepth, 1024, 1536, 384, 16, false}, // as fast as MKL
            Case{kDepth, 1, 512, 512, 8, true},       //
-           Case{kColumns, 1, 1536, 384, 16, true},   //
+           Case{kDepth, 64, 512, 512, 8, false},     //
+           Case{kColumns, 1, 1536, 384, 16, false},  // MKL reads whole rows
+           Case{kColumns, 4, 1536, 384, 16, true},   //
            Case{kColumns, 32, 1152, 384, 16, true},  //
            Case{kColumns, 64, 384, 32, 16, true},    //
            Case{kColumns, 256, 1536, 384, 16, false},
            Case{kDepth, 1, 512, 512, 0, false}, // a machine without a kernel
+           Case{kDepth, 0, 512, 512, 0, false}, //
        }) {
     EXPECT_EQ(isProductFaster(one.form, one.rows, one.columns, one.depth, one.lanes), one.isOwn)
         << one.rows << "x" << one.columns << "x" << one.depth;
