@@ -35,19 +35,15 @@ std::span<const ProductKernel *const> productKernels() {
 
 int productLanes() { return productKernels().empty() ? 0 : productKernels().front()->lanes; }
 
-/// Measured on Zen 4 against MKL 2024.2 with one and two threads (docs/Rationale.md).
+/// Measured on Zen 4 against MKL, with one thread (docs/Rationale.md).
 bool isProductFaster(ProductForm form, int64_t rows, int64_t, int64_t depth, int lanes) {
-  // MKL packs the weight at each call, and has the better tile of AVX2 for many rows.
-  int64_t most = lanes == 16 ? 64 : lanes == 8 ? 32 : 0;
-  if (most == 0) {
-    return false;
-  }
   if (form == ProductForm::AlongColumns) {
-    // MKL reads whole rows of the weight for few rows, which memory delivers faster.
-    return rows >= 4 && rows <= most;
+    // For the fewest rows MKL reads whole rows of the weight, which memory delivers faster.
+    return lanes == 16 ? rows >= 4 && rows <= 64 : lanes == 8 && rows >= 8 && rows <= 32;
   }
   // Dot products add the lanes of each element in the end, which a short depth does not pay for.
-  return rows <= (depth < 8 * lanes ? std::min<int64_t>(most, 16) : most);
+  bool isShort = depth < 8 * lanes;
+  return lanes == 16 ? rows <= (isShort ? 16 : 64) : lanes == 8 && rows <= 3;
 }
 
 void runProduct(const Product &product, ParallelFor parallelFor) {
