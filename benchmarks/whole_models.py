@@ -7,6 +7,7 @@ imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
 """
 
 import argparse
+import io
 import json
 import statistics
 import sys
@@ -113,26 +114,28 @@ def _compiled(backend):
     return lambda plain, values: torch.compile(plain, backend=backend)
 
 
+def _onnx(plain, values):
+    program = io.BytesIO()
+    torch.onnx.export(plain, values, dynamo=True, verbose=False).save(program)
+    return program.getvalue()
+
+
 def _openvino(plain, values):
     import openvino
 
     core = openvino.Core()
     options = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
-    made = core.compile_model(openvino.convert_model(plain, example_input=values), "CPU", options)
-    request = made.create_infer_request()
+    request = core.compile_model(core.read_model(_onnx(plain, values)), "CPU", options).create_infer_request()
     arrays = [value.numpy() for value in values]
     return lambda *_: torch.from_numpy(request.infer(arrays, share_inputs=True, share_outputs=True)[0])
 
 
 def _onnxruntime(plain, values):
-    import io
-
     import onnxruntime
 
-    program, options = io.BytesIO(), onnxruntime.SessionOptions()
-    torch.onnx.export(plain, values, dynamo=True).save(program)
+    options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    session = onnxruntime.InferenceSession(program.getvalue(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(_onnx(plain, values), options, providers=["CPUExecutionProvider"])
     named = {given.name: value.numpy() for given, value in zip(session.get_inputs(), values)}
     return lambda *_: torch.from_numpy(session.run(None, named)[0])
 
