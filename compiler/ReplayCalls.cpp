@@ -466,6 +466,9 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
   if (call.arguments.size() != op.getArguments().size()) {
     return fail(by, "passes another number of arguments than the graph");
   }
+  if (call.own_product && call.name != "aten::mm" && call.name != "aten::addmm") {
+    return fail(by, "is marked as a matrix product");
+  }
   callOperands.assign(op.getNumOperands(), kNoRegister);
   for (auto [argument, given] : llvm::zip(op.getArguments(), call.arguments)) {
     if (failed(checkArgument(op, argument, *given, by))) {
