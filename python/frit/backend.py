@@ -84,7 +84,7 @@ def _why_no_results(settings):
     if planted.NUMBER or settings["mutant"]:
         return "a mistake is planted"
     # These look at the graphs of each process, as traced.
-    for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", "")):
+    for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", ""), ("dump_dir", "")):
         if settings[option] != plain:
             return f"the option {option}"
     if settings["bucket_policy"] == "specialize":

@@ -15,7 +15,8 @@ MOST_FILES = 10
 EDGES = {
     "errors": set(),
     "environment": set(),
-    "options": {"environment", "errors"},
+    "inductor_options": {"errors"},
+    "options": {"environment", "errors", "inductor_options"},
     "planted": {"environment"},
     "logs": {"environment", "options"},
     "native": {"errors", "logs", "planted"},

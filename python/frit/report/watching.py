@@ -25,7 +25,7 @@ def prepare(gm, settings):
     """Called before `gm` is compiled; returns the settings that make the compiler leave the stages that will be shown."""
     torch_logs.follow()
     limits.watch()
-    _start()
+    _observe_if(_is_shown())
     folder = _writable(settings["dump_dir"]) or torch_logs.debug_folder()
     if not folder and (torch_logs.wants("output_code") or torch_logs.is_traced()):
         folder = _temporary().name
@@ -45,15 +45,21 @@ def _writable(folder):
     return folder
 
 
-@functools.cache
-def _start():
-    # `frit.explain` may have been called before, so this is not the first observer.
-    _backend._OBSERVERS.append(_observe)
+def _is_shown():
+    return torch_logs.is_traced() or any(map(torch_logs.wants, torch_logs.NAMES))
+
+
+def _observe_if(shown):
+    """Observes graphs only while something of them is shown: AOTAutograd's results are not stored for graphs that are observed."""
+    if shown and _observe not in _backend._OBSERVERS:
+        _backend._OBSERVERS.append(_observe)
+    elif not shown and _observe in _backend._OBSERVERS:
+        _backend._OBSERVERS.remove(_observe)
 
 
 def _observe(name, stage, captured, report, executable):
     traced = torch_logs.is_traced()
-    if not (traced or any(map(torch_logs.wants, torch_logs.NAMES))):
+    if not _is_shown():
         return
     try:
         anatomy = stages.of_graph(getattr(captured, "artifact", None), _folder(name))
