@@ -2,8 +2,7 @@
 #ifndef FRIT_OPS_TD
 #define FRIT_OPS_TD
 
-include "ir/FritAttrs.td"
-include "ir/FritInterfaces.td"
+include "ir/ScheduleAttrs.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
@@ -541,10 +540,7 @@ def Frit_KernelOp : Frit_Op<"kernel", [
                        OptionalAttr<Frit_ScheduleAttr>:$schedule,
                        OptionalAttr<AnyAttrOf<[Frit_CpuPointwiseAttr, Frit_CpuRowsAttr,
                                                Frit_CpuColumnsAttr]>>:$cpu_schedule,
-                       OptionalAttr<AnyAttrOf<[Frit_GpuPointwiseAttr, Frit_GpuTransposeAttr,
-                                               Frit_GpuRowsAttr, Frit_GpuSplitRowsAttr,
-                                               Frit_GpuColumnsAttr,
-                                               Frit_GpuRowsAndColumnsAttr]>>:$gpu_schedule,
+                       OptionalAttr<Frit_GpuScheduleAttr>:$gpu_schedule,
                        OptionalAttr<Frit_VariantArrayAttr>:$variants,
                        OptionalAttr<Frit_AssumptionArrayAttr>:$ranges,
                        OptionalAttr<I64Attr>:$list, OptionalAttr<I64Attr>:$sweeps,

@@ -54,12 +54,7 @@ def ScheduleGpuKernelsPass : Pass<"frit-schedule-gpu-kernels", "::mlir::ModuleOp
     ```
   }];
   let statistics = [
-    Statistic<"pointwise", "pointwise", "pointwise kernels">,
-    Statistic<"transposes", "transposes", "pointwise kernels with tiles in shared memory">,
-    Statistic<"rows", "rows", "kernels that reduce along their vectors">,
-    Statistic<"splitRows", "split-rows", "kernels whose rows several blocks share">,
-    Statistic<"columns", "columns", "kernels that reduce across their vectors">,
-    Statistic<"rowsAndColumns", "rows-and-columns", "kernels that reduce both ways">
+    Statistic<"scheduled", "scheduled", "kernels that got a schedule">
   ];
 }
 
