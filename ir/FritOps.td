@@ -402,6 +402,18 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure,
   let hasFolder = 1;
 }
 
+def Frit_ScanOp : Frit_Op<"scan", [
+    Pure, AllTypesMatch<["operand", "result"]>, Frit_ElementOpInterface]> {
+  let summary = "combines each element with all before it along one dimension";
+  let description = [{
+    Running sums or products, in the element type, which is widened as that of `frit.reduce` is.
+  }];
+  let arguments = (ins Frit_ReduceKindAttr:$kind, AnyRankedTensor:$operand, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand `dim` $dim attr-dict `:` type($operand)";
+  let hasVerifier = 1;
+}
+
 def Frit_IndexCheck : I32EnumAttr<"IndexCheck", "what an index out of range does", [
       I32EnumAttrCase<"Wrap", 0, "wrap">,
       I32EnumAttrCase<"NonNegative", 1, "non_negative">,

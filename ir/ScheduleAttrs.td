@@ -13,7 +13,8 @@ def Frit_ScheduleKind : I32EnumAttr<"ScheduleKind", "family of kernels", [
       I32EnumAttrCase<"Pointwise", 0, "pointwise">,
       I32EnumAttrCase<"RowReduction", 1, "row_reduction">,
       I32EnumAttrCase<"ColumnReduction", 2, "column_reduction">,
-      I32EnumAttrCase<"FullReduction", 3, "full_reduction">]> {
+      I32EnumAttrCase<"FullReduction", 3, "full_reduction">,
+      I32EnumAttrCase<"Scan", 4, "scan">]> {
   let cppNamespace = "::mlir::frit";
   let genSpecializedAttr = 0;
 }

@@ -28,7 +28,8 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"pointwise", "pointwise", "pointwise regions">,
     Statistic<"rowReductions", "row-reductions", "row reductions">,
     Statistic<"columnReductions", "column-reductions", "column reductions">,
-    Statistic<"fullReductions", "full-reductions", "full reductions">
+    Statistic<"fullReductions", "full-reductions", "full reductions">,
+    Statistic<"scans", "scans", "scans">
   ];
 }
 

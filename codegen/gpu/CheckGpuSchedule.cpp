@@ -43,7 +43,7 @@ LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuPointwiseAt
   if (!as.getLane()) {
     return success();
   }
-  if (!program.getReduces().empty()) {
+  if (!program.getReduces().empty() || program.getScan()) {
     return refuseGpuSchedule(program, "is pointwise, and the kernel reduces");
   }
   if (KernelOp(program.getKernel()).getList() && as.getUnroll() != 1) {
@@ -53,7 +53,8 @@ LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuPointwiseAt
 }
 
 LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuTransposeAttr as) {
-  if (!program.getReduces().empty() || KernelOp(program.getKernel()).getList()) {
+  if (!program.getReduces().empty() || program.getScan() ||
+      KernelOp(program.getKernel()).getList()) {
     return refuseGpuSchedule(program, "has tiles, and the kernel reduces or runs over a list");
   }
   auto neighbours = static_cast<unsigned>(as.getNeighbours());
