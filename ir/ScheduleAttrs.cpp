@@ -184,6 +184,23 @@ LogicalResult GpuRowsAndColumnsAttr::verify(EmitError emitError, unsigned, int64
       succeeded(checkResident(emitError, resident)));
 }
 
+LogicalResult GpuScanAttr::verify(EmitError emitError, unsigned, int64_t width, int64_t threads,
+                                  int64_t block, int64_t unroll) {
+  if (threads == 1 ? width != 1 : threads < 8) {
+    return emitError() << "threads is " << threads << " and width " << width
+                       << ": at least 8 threads share a row, one takes a column of width 1";
+  }
+  if (threads > 32 && block != threads) {
+    return emitError() << "block is " << block << ", a block of " << threads
+                       << " is expected: all of its threads meet at barriers";
+  }
+  return success(
+      succeeded(checkPower(emitError, "width", width, 1, 8)) &&
+      succeeded(checkPower(emitError, "threads", threads, 1, 512)) &&
+      succeeded(checkPower(emitError, "block", block, std::max<int64_t>(threads, 32), 512)) &&
+      succeeded(checkPower(emitError, "unroll", unroll, 1, 16)));
+}
+
 //===----------------------------------------------------------------------===//
 // Schedules of GPU kernels in words
 //===----------------------------------------------------------------------===//
@@ -241,4 +258,14 @@ void GpuRowsAndColumnsAttr::describe(raw_ostream &os) const {
   lanes(os << "rows and columns: ", getLane(), getWidth())
       << ", " << getThreads() << " threads a row, up to " << getParts() << " blocks of "
       << getBlock();
+}
+
+void GpuScanAttr::describe(raw_ostream &os) const {
+  lanes(os << "scan: ", getLane(), getWidth());
+  if (getThreads() == 1) {
+    os << ", a thread a column, blocks of " << getBlock();
+    return several(os, getUnroll(), "rows loaded at once");
+  }
+  os << ", " << getThreads() << " threads a row, blocks of " << getBlock();
+  several(os, getUnroll(), "vectors loaded at once");
 }

@@ -255,6 +255,22 @@ def Frit_GpuRowsAndColumnsAttr : Frit_GpuSchedule<"GpuRowsAndColumns", "gpu_rows
                         "int64_t":$parts, DefaultValuedParameter<"int64_t", "1">:$resident);
 }
 
+def Frit_GpuScanAttr : Frit_GpuSchedule<"GpuScan", "gpu_scan"> {
+  let summary = "how a GPU runs a scan";
+  let description = [{
+    `threads` of the `block` threads of a block share a row, a tile at a time: each takes `unroll`
+    chunks of `width` elements along `lane`, the innermost dim of the scan. With one thread the lane
+    dim is parallel: a thread takes a column, and loads `unroll` of its rows before it uses the
+    first.
+
+    ```mlir
+    #frit.gpu_scan<lane = 1, width = 4, threads = 256, block = 256, unroll = 4>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
+                        "int64_t":$unroll);
+}
+
 def Frit_GpuScheduleAttr : Attr<CPred<"::llvm::isa<::mlir::frit::GpuScheduleInterface>($_self)">,
                                 "schedule of a GPU kernel"> {
   let returnType = "::mlir::Attribute";

@@ -12,7 +12,7 @@ namespace mlir::frit {
 template <typename Visit> LogicalResult visitGpuSchedule(Attribute schedule, Visit &&visit) {
   return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
       .template Case<GpuPointwiseAttr, GpuTransposeAttr, GpuRowsAttr, GpuSplitRowsAttr,
-                     GpuColumnsAttr, GpuRowsAndColumnsAttr>(visit);
+                     GpuColumnsAttr, GpuRowsAndColumnsAttr, GpuScanAttr>(visit);
 }
 
 /// Append the entries of one kernel to the module and describe its launches, as the schedule says.
@@ -31,6 +31,8 @@ void emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program, GpuCol
                    KernelDesc &desc, bool isInPlace);
 void emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program, GpuRowsAndColumnsAttr as,
                    KernelDesc &desc, bool isInPlace);
+void emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program, GpuScanAttr as,
+                   KernelDesc &desc, bool isInPlace);
 
 /// Emit an error at the kernel if the schedule does not fit its program.
 LogicalResult checkFits(const KernelProgram &program, GpuPointwiseAttr as);
@@ -39,6 +41,7 @@ LogicalResult checkFits(const KernelProgram &program, GpuRowsAttr as);
 LogicalResult checkFits(const KernelProgram &program, GpuSplitRowsAttr as);
 LogicalResult checkFits(const KernelProgram &program, GpuColumnsAttr as);
 LogicalResult checkFits(const KernelProgram &program, GpuRowsAndColumnsAttr as);
+LogicalResult checkFits(const KernelProgram &program, GpuScanAttr as);
 
 /// The same for the kernel's `gpu_schedule`, which may be missing.
 LogicalResult checkGpuSchedule(const KernelProgram &program);
