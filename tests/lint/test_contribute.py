@@ -58,7 +58,7 @@ def commit_of(page):
 
 
 def test_there_is_a_page_for_each_thing_to_add():
-    assert set(PAGES) == {"Operator", "Pass", "Schedule", "RuntimeStep"}
+    assert set(PAGES) == {"Operator", "Pass", "Schedule", "GpuKernelFamily", "RuntimeStep"}
 
 
 def test_a_line_that_was_not_added_is_noticed():
@@ -95,3 +95,9 @@ def test_the_lines_are_those_of_the_commit(name):
 
 def test_the_operator_takes_three_files():
     assert re.search(r"touches 3 files", PAGES["Operator"])
+
+
+def test_a_family_of_gpu_kernels_takes_eight_files():
+    own = [path for path in named(PAGES["GpuKernelFamily"]) if not path.startswith(("tests/", "docs/generated/"))]
+    changed = git("show", "--format=", "--name-only", "--no-renames", commit_of(PAGES["GpuKernelFamily"])).split()
+    assert len(set(own) & set(changed)) == 8
