@@ -1,4 +1,4 @@
-// The interface of operations that kernels compute element by element.
+// The interfaces of operations that kernels compute element by element, and of GPU schedules.
 #ifndef FRIT_INTERFACES_TD
 #define FRIT_INTERFACES_TD
 
@@ -36,6 +36,15 @@ def Frit_ElementFunctionOpInterface : OpInterface<"ElementFunctionOpInterface"> 
   let methods = [
     InterfaceMethod<"The value of the function, as precise as f64 can be.",
       "double", "evaluate", (ins "double":$x)>
+  ];
+}
+
+def Frit_GpuScheduleInterface : AttrInterface<"GpuScheduleInterface"> {
+  let cppNamespace = "::mlir::frit";
+  let description = [{A family of GPU kernels with its numbers.}];
+  let methods = [
+    InterfaceMethod<"Prints the schedule in words, for reports.", "void", "describe",
+                    (ins "::llvm::raw_ostream &":$os)>
   ];
 }
 

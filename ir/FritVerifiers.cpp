@@ -279,6 +279,17 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+LogicalResult ScanOp::verify() {
+  int64_t dim = getDim(), rank = cast<RankedTensorType>(getType()).getRank();
+  if (dim < 0 || dim >= rank) {
+    return emitOpError("dim is ") << dim << ", the operand has " << rank << " dims";
+  }
+  if (getKind() != ReduceKind::Sum && getKind() != ReduceKind::Prod) {
+    return emitOpError("is of sums or products, found ") << stringifyReduceKind(getKind());
+  }
+  return success();
+}
+
 LogicalResult GatherOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getType());

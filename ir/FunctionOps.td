@@ -2,6 +2,8 @@
 #ifndef FRIT_FUNCTION_OPS_TD
 #define FRIT_FUNCTION_OPS_TD
 
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
 /// `evaluate` of each is in ir/ElementOps.cpp.
 class Frit_FunctionOp<string mnemonic> : Frit_Op<mnemonic, [Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementWeight"]>,

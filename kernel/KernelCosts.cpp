@@ -74,7 +74,7 @@ double mlir::frit::getElementsOfThread(const KernelProgram &program) {
       weight += isMathFunction(node.op) ? 8 : 1;
     } else if (node.kind == NodeKind::Random) {
       weight += kRandomLength;
-    } else if (node.kind == NodeKind::Load || node.kind == NodeKind::Reduce) {
+    } else if (node.kind == NodeKind::Load || node.isSupplied()) {
       weight += 2;
     }
   }

@@ -14,8 +14,19 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
       firstReduce = op;
     }
   });
+  WalkResult walk = kernel.walk([&](ScanOp op) {
+    if (scan || firstReduce) {
+      op->emitError("a kernel has one scan, and no reduction beside it");
+      return WalkResult::interrupt();
+    }
+    scan = op;
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted()) {
+    return failure();
+  }
   auto schedule = kernel.getScheduleAttr();
-  if (schedule && (schedule.getReducedRank() > 0) == static_cast<bool>(firstReduce)) {
+  if (schedule && (schedule.getReducedRank() > 0) == (firstReduce || scan)) {
     ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
     size_t parallel = sizes.size() - schedule.getReducedRank();
     parallelSizes.assign(sizes.begin(), sizes.begin() + parallel);
@@ -25,6 +36,10 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
     for (auto [i, size] : llvm::enumerate(sizes)) {
       (llvm::is_contained(firstReduce.getDims(), i) ? reducedSizes : parallelSizes).push_back(size);
     }
+  } else if (scan) {
+    parallelSizes = getSizes(cast<RankedTensorType>(scan.getType()));
+    reducedSizes = {parallelSizes[scan.getDim()]};
+    parallelSizes.erase(parallelSizes.begin() + scan.getDim());
   } else {
     // The result of the highest rank splits the domain finest.
     for (Type type : kernel.getResultTypes()) {
@@ -143,7 +158,10 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   auto sizes = getSizes(cast<RankedTensorType>(value.getType()));
   SizeExpr elements = product(context, sizes);
   SizeExpr rows = product(context, parallelSizes), columns = product(context, reducedSizes);
-  if (!firstReduce) {
+  if (scan && elements == rows * columns) {
+    return reexpress(scanIndex(scan), getSizes(cast<RankedTensorType>(scan.getType())), sizes);
+  }
+  if (!firstReduce && !scan) {
     if (elements != rows && elements.getConstant() && rows.getConstant()) {
       return kernel.emitError("result of ")
              << elements.str() << " elements in a kernel over a domain of " << rows.str()
@@ -158,6 +176,10 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
       }
     }
     return reexpress(parallelIndex, parallelSizes, sizes);
+  }
+  if (scan) {
+    return kernel.emitError("result of ")
+           << elements.str() << " elements beside a scan of " << (rows * columns).str();
   }
   // Trace which row of a reduction the value reads at its own index.
   KernelProgramBuilder tracer(kernel);

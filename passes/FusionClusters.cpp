@@ -235,13 +235,11 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
   SmallVector<Read> reads;
   unsigned operations = 0;
   gatherReads(op, reads, operations);
-  auto reduce = dyn_cast<ReduceOp>(op);
   Unit &unit = units[number];
   unit.loops.push_back(op);
-  unit.shape = reduce ? LoopShape::reduction(reduce)
-                      : LoopShape::pointwise(getLoopSizes(op), op->getContext());
+  unit.shape = LoopShape::of(op);
   unit.operations = operations;
-  levels[op] = reduce ? LoopLevel::Row : LoopLevel::Full;
+  levels[op] = unit.shape.reduces ? LoopLevel::Row : LoopLevel::Full;
   llvm::SmallSetVector<unsigned, 4> kernels;
   for (Read &read : reads) {
     Operation *def = read.value.getDefiningOp();

@@ -2,6 +2,8 @@
 // FusionClusters.
 #include "passes/FusionRules.h"
 
+#include "passes/LoopNests.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -13,20 +15,40 @@ LoopShape LoopShape::pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context) {
   return shape;
 }
 
-LoopShape LoopShape::reduction(ReduceOp op) {
-  MLIRContext *context = op.getContext();
+/// The shape of a nest over the operand that sweeps `dims`.
+static LoopShape sweepOf(Value operand, ArrayRef<int64_t> dims) {
+  MLIRContext *context = operand.getContext();
   LoopShape shape;
-  shape.sizes = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
+  shape.sizes = getSizes(cast<RankedTensorType>(operand.getType()));
   shape.total = product(context, shape.sizes);
-  shape.reduces = true;
   ReadPlace place = ReadPlace::rowMajor(shape.sizes, context);
   SmallVector<Digit> kept, reduced;
   for (auto [i, digit] : llvm::enumerate(place.getDigits())) {
-    (llvm::is_contained(op.getDims(), static_cast<int64_t>(i)) ? reduced : kept).push_back(digit);
+    (llvm::is_contained(dims, static_cast<int64_t>(i)) ? reduced : kept).push_back(digit);
   }
   shape.parallel = mergeDigits(kept);
   shape.reduced = mergeDigits(reduced);
   return shape;
+}
+
+LoopShape LoopShape::reduction(ReduceOp op) {
+  LoopShape shape = sweepOf(op.getOperand(), op.getDims());
+  shape.reduces = true;
+  return shape;
+}
+
+LoopShape LoopShape::scan(ScanOp op) {
+  LoopShape shape = sweepOf(op.getOperand(), {static_cast<int64_t>(op.getDim())});
+  shape.scans = true;
+  return shape;
+}
+
+LoopShape LoopShape::of(Operation *loop) {
+  if (auto reduce = dyn_cast<ReduceOp>(loop)) {
+    return reduction(reduce);
+  }
+  auto scanned = dyn_cast<ScanOp>(loop);
+  return scanned ? scan(scanned) : pointwise(getLoopSizes(loop), loop->getContext());
 }
 
 bool LoopShape::isColumn() const {
@@ -48,6 +70,8 @@ StringRef mlir::frit::stringify(FusionRefusal refusal) {
     return "needs a reduction that is split over threads";
   case FusionRefusal::ColumnEpilogue:
     return "needs a column reduction at every row";
+  case FusionRefusal::BesideScan:
+    return "only elementwise operations share a kernel with a scan";
   case FusionRefusal::TooManyOperations:
     return "too many operations";
   case FusionRefusal::TooManyPointers:
@@ -89,6 +113,9 @@ FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> size
 FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
                                 ArrayRef<LinkedRead> reads) const {
   MLIRContext *context = nest.total.getContext();
+  if ((kernel.scans && (nest.scans || nest.reduces)) || (nest.scans && kernel.reduces)) {
+    return FusionVerdict::no(FusionRefusal::BesideScan);
+  }
   if (nest.total == kernel.total) {
     auto sizes = refineSizes(kernel.sizes, nest.sizes, context);
     if (failed(sizes)) {
@@ -105,7 +132,7 @@ FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
       }
     }
     FusionVerdict verdict;
-    verdict.shape = nest.reduces ? nest : kernel;
+    verdict.shape = nest.reduces || nest.scans ? nest : kernel;
     verdict.shape.sizes = std::move(*sizes);
     verdict.level = nest.reduces ? LoopLevel::Row : LoopLevel::Full;
     return verdict;
@@ -126,6 +153,9 @@ FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
 }
 
 FusionVerdict FusionRules::merge(const LoopShape &a, const LoopShape &b) const {
+  if (a.scans || b.scans) {
+    return FusionVerdict::no(FusionRefusal::BesideScan);
+  }
   if (a.total != b.total) {
     return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }

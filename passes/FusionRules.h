@@ -25,9 +25,14 @@ struct LoopShape {
   /// Without reduction: `parallel` is everything and `reduced` is empty.
   Signature parallel, reduced;
   bool reduces = false;
+  /// A scan along `reduced`: its result belongs to every element.
+  bool scans = false;
 
   static LoopShape pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context);
   static LoopShape reduction(ReduceOp op);
+  static LoopShape scan(ScanOp op);
+  /// That of any loop nest.
+  static LoopShape of(Operation *loop);
   /// Reduces, and not along the innermost dim.
   bool isColumn() const;
 };
@@ -48,6 +53,8 @@ enum class FusionRefusal {
   ReadsElsewhere,
   NeedsWholeReduction,
   ColumnEpilogue,
+  /// Only elementwise operations share a kernel with a scan.
+  BesideScan,
   TooManyOperations,
   TooManyPointers,
   WouldMakeCycle,

@@ -214,6 +214,10 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
   /// many candidates there are.
   unsigned choose(RegionOp region, const SizeEstimate &estimate, bool isForGpu, unsigned number) {
     MLIRContext *context = &getContext();
+    for (ScanOp scan : region.getBody().front().getOps<ScanOp>()) {
+      scheduleScan(region, scan);
+      return 1;
+    }
     RegionDomain domain(region);
     RegionSummary summary;
     summary.reduces = static_cast<bool>(domain.first);
@@ -266,8 +270,28 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     case ScheduleKind::FullReduction:
       ++fullReductions;
       break;
+    case ScheduleKind::Scan:
+      llvm_unreachable("scans have been scheduled above");
     }
     return candidates.size();
+  }
+
+  /// The dim of the scan is the reduced one; kernels find their numbers by themselves.
+  void scheduleScan(RegionOp region, ScanOp scan) {
+    SmallVector<SizeAttr> sizes;
+    SizeAttr length;
+    for (auto [dim, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(scan.getType())))) {
+      if (dim == scan.getDim()) {
+        length = size;
+      } else if (!size.isConstant(1)) {
+        sizes.push_back(size);
+      }
+    }
+    sizes.push_back(length);
+    region.setScheduleAttr(ScheduleAttr::get(&getContext(), ScheduleKind::Scan,
+                                             DimsAttr::get(&getContext(), sizes),
+                                             /*reducedRank=*/1, GpuNumbersAttr()));
+    ++scans;
   }
 
   /// The element size of the only large operand, if every point reads its own element of it; else

@@ -120,6 +120,9 @@ public:
   }
 
   FailureOr<Attribute> choose() {
+    if (program.getScan()) {
+      return scan();
+    }
     KernelOp kernel = program.getKernel();
     std::optional<unsigned> across = findTransposedDim(program);
     FamilyFacts facts;
@@ -298,6 +301,23 @@ private:
                                threadsX, unroll, split,
                                split > 1 ? std::max(asked.getRowsOfPart(), run) : 0,
                                powerOfTwo(asked.getResident(), 1, 1, 4));
+  }
+
+  Attribute scan() {
+    unsigned along = program.getRank() - 1;
+    ScanNumbers numbers;
+    numbers.isAcross = *lane < program.numParallel();
+    numbers.width = widthAlong(along);
+    numbers.chunks = program.guess(countRowChunks(along, static_cast<unsigned>(numbers.width)));
+    numbers.rows = program.guess(program.getExtent(0, program.numParallel()));
+    numbers.bytes = 0;
+    for (const Node &node : program.getNodes()) {
+      numbers.bytes += node.kind == NodeKind::Load && node.dims ? getElementBytes(node.type) : 0;
+    }
+    ScanShape shape = shapeScan(numbers);
+    bool isColumn = shape.threads == 1;
+    return GpuScanAttr::get(context, isColumn ? *lane : along, isColumn ? 1 : numbers.width,
+                            shape.threads, shape.block, shape.unroll);
   }
 
   FailureOr<Attribute> rowsAndColumns() {

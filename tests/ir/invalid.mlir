@@ -453,8 +453,24 @@ frit.graph @function_of_integers(%x: tensor<4xi64>) {
 
 // -----
 
+frit.graph @scan_dim(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  // expected-error @below {{dim is 2, the operand has 2 dims}}
+  %r = frit.scan <sum> %a dim 2 : tensor<4x5xf32>
+  frit.return %r : tensor<4x5xf32>
+}
+
+// -----
+
 frit.graph @function_of_another_type(%x: tensor<4xf32>) {
   // expected-error@+1 {{requires the same type for all operands and results}}
   %y = "frit.lgamma"(%x) : (tensor<4xf32>) -> tensor<4xf64>
   frit.return
+}
+
+// -----
+
+frit.graph @scan_kind(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  // expected-error @below {{is of sums or products, found max}}
+  %r = frit.scan <max> %a dim 1 : tensor<4x5xf32>
+  frit.return %r : tensor<4x5xf32>
 }

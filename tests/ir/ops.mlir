@@ -84,6 +84,8 @@ frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>,
   %random = frit.random %seed, %stream : tensor<i64> -> tensor<?x8xi32, #frit.dims<[s0, 8]>>
   // CHECK: frit.reduce <sum> %{{.*}} dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
   %sum = frit.reduce <sum> %x dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
+  // CHECK: frit.scan <sum> %{{.*}} dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
+  %running = frit.scan <sum> %x dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
   // CHECK: frit.reduce <max> %{{.*}} dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   %max = frit.reduce <max> %i dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   // CHECK: frit.reduce <argmin> %{{.*}} dims [0]
