@@ -2,9 +2,11 @@
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only < %t.ptx
 // RUN: %ptx_loops %t.ptx
+// CHECK: gpu.func
 // CHECK-COUNT-8: llvm.load {{.*}} -> f32
 // CHECK-NOT: gpu.shuffle
 // CHECK-COUNT-8: llvm.store
+// PTX: .entry
 // PTX-COUNT-8: ld.global.nc.b32
 // PTX-NOT: bar.sync
 // PTX-COUNT-8: st.global.b32
