@@ -22,8 +22,8 @@ from . import measure
 VOCABULARY = 8192
 
 
-def _tokens(batch, length):
-    return {"input_ids": torch.randint(0, VOCABULARY, (batch, length))}
+def _tokens(batch, length, vocabulary=VOCABULARY):
+    return {"input_ids": torch.randint(0, vocabulary, (batch, length))}
 
 
 def bert(batch, length):
@@ -54,7 +54,7 @@ def llama(batch, length):
         max_position_embeddings=512,
         use_cache=False,
     )
-    return transformers.LlamaForCausalLM(config), _tokens(batch, length)
+    return transformers.LlamaForCausalLM(config), _tokens(batch, length, config.vocab_size)
 
 
 def t5_encoder(batch, length):
