@@ -8,7 +8,6 @@ imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
 
 import argparse
 import io
-import json
 import statistics
 import sys
 import time
@@ -197,8 +196,7 @@ def main(arguments=None):
     means = {name: statistics.geometric_mean(row["ms"][name] / row["ms"]["frit"] for row in rows) for name in others if rows and "frit" in contenders}
     print("geometric means: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
     if chosen.output:
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "threads": chosen.threads, "rows": rows, "geometric_means": means}, file, indent=1)
+        measure.write(chosen.output, threads=chosen.threads, rows=rows, geometric_means=means)
 
 
 if __name__ == "__main__":
