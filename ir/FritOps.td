@@ -4,6 +4,7 @@
 
 include "ir/FritAttrs.td"
 include "ir/FritInterfaces.td"
+include "ir/ScheduleAttrs.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
