@@ -109,7 +109,8 @@ def cost(name, device="cuda", small=False, rounds=5):
     function, arguments = make(name, device, small)
     kept = {name: os.environ.get(name) for name in ("FRIT_CACHE", "FRIT_CACHE_DIR")}
     try:
-        with tempfile.TemporaryDirectory() as folder, torch.compiler.config.patch(force_disable_caches=False):
+        caches = torch.compiler.config.patch(force_disable_caches=False), torch._functorch.config.patch(enable_autograd_cache=False)
+        with tempfile.TemporaryDirectory() as folder, caches[0], caches[1]:
             os.environ.update(FRIT_CACHE="0", FRIT_CACHE_DIR=folder)
             watched.round(lambda x: x.sin() * 3 + 1, [torch.ones(77, device=device)])
             cold = [watched.round(function, arguments) for _ in range(rounds)]

@@ -62,7 +62,8 @@ def run(name):
 
 def measure_one(name, processes):
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, FRIT_CACHE_DIR=folder, FRIT_CACHE="1")
+        # The graphs alone: AOTAutograd's results would hide them (`second_process.py` measures whole calls).
+        environment = dict(os.environ, FRIT_CACHE_DIR=folder, FRIT_CACHE="1", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
         environment.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)
         samples = []
         for number in range(processes + 1):

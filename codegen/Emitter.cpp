@@ -196,7 +196,7 @@ void Emitter::hoist(Frame &frame, ArrayRef<unsigned> roots) {
       ready.set(id);
       continue;
     }
-    if (node.kind != NodeKind::Reduce &&
+    if (!node.isSupplied() &&
         llvm::all_of(node.operands, [&](unsigned operand) { return ready.test(operand); })) {
       ready.set(id);
       value(frame, id);
@@ -246,6 +246,7 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     Value chosen = arith::SelectOp::create(builder, node.loc, inside, yes, no);
     return arith::BitcastOp::create(builder, node.loc, type, chosen);
   }
+  case NodeKind::Scan:
   case NodeKind::Reduce:
     break;
   }

@@ -1,6 +1,7 @@
 #include "compiler/Compilation.h"
 
 #include "compiler/CanonicalKey.h"
+#include "compiler/PlanProducts.h"
 #include "compiler/PlanValidator.h"
 #include "import/Importer.h"
 #include "mlir/Parser/Parser.h"
@@ -143,6 +144,9 @@ Compilation::Next Compilation::writePlans() {
     return Next::End;
   }
   time("artifact", [&] { artifact = writeArtifact(std::move(code), options.firstKept, graphs); });
+  if (artifact && options.products && options.numerics != "eager") {
+    markProducts(*artifact);
+  }
   return artifact ? Next::Stage : Next::End;
 }
 

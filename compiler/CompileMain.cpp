@@ -3,6 +3,7 @@
 
 #include "compiler/Compiler.h"
 
+#include "codegen/Codegen.h"
 #include "passes/BucketPolicy.h"
 #include "runtime/artifact/Artifact.h"
 
@@ -51,10 +52,11 @@ how:
   --bucket-count=K        entries of each computed list (default 8)
 
 what it shows:
-  --report[=FILE]         the report, always as JSON, on standard output or in a file
+  --report[=FILE]         the report, always as JSON, on standard output or in a file; `frit report` makes HTML of what --dump writes
   --dump=DIR              every stage in a folder inside of DIR, in numbered files: IR, kernel programs, LLVM IR, PTX, the plan;
                           FRIT_DUMP=DIR does the same
   --emit=imported|outlined  print this stage instead of an artifact
+  --list-targets          the values of --target, and what the host's CPU is
   --version
 
 A value may also be the next word: --target cpu.
@@ -82,6 +84,7 @@ struct CommandLine {
   unsigned bucketCount = 8;
   std::string reportFile;
   bool report = false, help = false, hidden = false, version = false, cpuGiven = false;
+  bool listsTargets = false;
   std::vector<std::string> targets;
 };
 } // namespace
@@ -104,6 +107,19 @@ static std::string readSizes(CommandLine &line) {
   line.options.buckets +=
       (line.options.buckets.empty() ? "" : ";") + mlir::frit::writeBuckets(requests);
   return "";
+}
+
+/// One line per value of --target.
+static std::string listTargets() {
+  return "cpu            this machine: " + mlir::frit::CpuTarget::host().text() + R"(
+cpu:x86-64-v3  CPUs with AVX2 and FMA
+cpu:x86-64-v4  CPUs with AVX-512
+cpu:CPU        a name of LLVM's (cpu:skylake-avx512), with features after it: cpu:x86-64-v3,+avx512f
+sm_80          NVIDIA GPUs since Ampere
+sm_90          NVIDIA GPUs since Hopper
+sm_100         NVIDIA GPUs since Blackwell
+simt           the kernels of GPUs, emulated on the CPU with every access checked
+)";
 }
 
 static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::StringRef value) {
@@ -168,6 +184,8 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.hidden = word == "--help-hidden";
     } else if (word == "--version") {
       line.version = true;
+    } else if (word == "--list-targets") {
+      line.listsTargets = true;
     } else if (word == "--no-fusion") {
       line.options.fusion = false;
     } else if (word == "--require-standalone") {
@@ -183,7 +201,7 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.input = word.str();
     }
   }
-  if (line.help || line.version) {
+  if (line.help || line.version || line.listsTargets) {
     return "";
   }
   if (!line.targets.empty()) {
@@ -208,7 +226,8 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   if (llvm::StringRef report = line.reportFile;
       report.ends_with_insensitive(".html") || report.ends_with_insensitive(".htm")) {
     return "the report is JSON, not HTML: --report=" +
-           (report.substr(0, report.rfind('.')) + ".json").str();
+           (report.substr(0, report.rfind('.')) + ".json").str() +
+           "; for HTML, compile with --dump=DIR and run: frit report DIR --out " + report.str();
   }
   if (line.options.bucketPolicy == "specialize") {
     return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use "
@@ -322,6 +341,8 @@ int compileMain(int argc, char **argv) {
   } else if (line.version) {
     llvm::outs() << "frit-compile " << FRIT_VERSION << ", LLVM " << LLVM_VERSION_STRING
                  << ", artifact format " << kFormatVersion << "\n";
+  } else if (line.listsTargets) {
+    llvm::outs() << listTargets();
   } else if (std::string wrong = readSizes(line); !wrong.empty()) {
     outcome = {kFailed, wrong};
   } else {

@@ -49,6 +49,9 @@ struct CompileOptions {
   /// Allow relayout: library calls may use another order of dims than the program. Otherwise all
   /// keep the program's order.
   bool relay = true;
+  /// Let the runtime's own kernel run products of f32 matrices on the CPU where it is faster than
+  /// ATen. Off with `numerics` "eager", because it adds in another order.
+  bool products = true;
   /// The source of random numbers: "auto", "torch" or "philox". "philox" generates them in kernels
   /// from a seed of torch's generator. "auto" is "philox" if every target is a GPU, and "torch"
   /// otherwise.

@@ -6,7 +6,6 @@
 #include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace frit {
 using namespace mlir;
@@ -206,9 +205,8 @@ static Uses usesOf(BlockArgument argument) {
         continue;
       }
       uses.reduced |= isa<ReduceOp>(user);
-      bool onElements = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(user->getDialect());
       // After a reduction the whole row has been read.
-      uses.inPlace &= onElements || isa<ReduceOp>(user) ||
+      uses.inPlace &= mlir::frit::isElementwise(user) || isa<ReduceOp>(user) ||
                       (uses.reduced && !seen.empty() && isa<ReindexOp>(user));
       for (Value result : user->getResults()) {
         if (seen.insert(result.getAsOpaquePointer()).second) {
@@ -467,6 +465,9 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
   }
   if (call.arguments.size() != op.getArguments().size()) {
     return fail(by, "passes another number of arguments than the graph");
+  }
+  if (call.own_product && call.name != "aten::mm" && call.name != "aten::addmm") {
+    return fail(by, "is marked as a matrix product");
   }
   callOperands.assign(op.getNumOperands(), kNoRegister);
   for (auto [argument, given] : llvm::zip(op.getArguments(), call.arguments)) {

@@ -90,6 +90,9 @@ static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artif
         if (call->source != kNoRegister) {
           json.attribute("source", artifact.sources[call->source]);
         }
+        if (call->own_product) {
+          json.attribute("own_product", true);
+        }
       });
     }
   }

@@ -1,10 +1,42 @@
 // What kernels need to know about the operations of the dialect that they compute.
 #include "ir/FritOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/CommonFolders.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::frit;
 
 #include "ir/FritInterfaces.cpp.inc"
+
+bool mlir::frit::isMathFunction(Operation *op) {
+  return isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+         isa<ElementFunctionOpInterface>(op);
+}
+
+bool mlir::frit::isElementwise(Operation *op) {
+  return isa_and_nonnull<arith::ArithDialect>(op->getDialect()) || isMathFunction(op);
+}
+
+OpFoldResult mlir::frit::foldFunction(ElementFunctionOpInterface op, Attribute operand) {
+  return constFoldUnaryOpConditional<FloatAttr, APFloat, void>(
+      operand, op->getResult(0).getType(), [&](const APFloat &x) -> std::optional<APFloat> {
+        bool loses;
+        APFloat value(x);
+        value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &loses);
+        value = APFloat(op.evaluate(value.convertToDouble()));
+        value.convert(x.getSemantics(), APFloat::rmNearestTiesToEven, &loses);
+        return value;
+      });
+}
+
+double LgammaOp::evaluate(double x) {
+  int sign; // lgamma would write a global
+  return lgamma_r(x, &sign);
+}
 
 ElementRead ReindexOp::getElementRead(unsigned) { return ElementRead::Mapped; }
 bool ReindexOp::movesElements() { return true; }

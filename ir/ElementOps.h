@@ -35,6 +35,16 @@ inline bool readsElsewhere(Operation *op) {
   });
 }
 
+/// Whether the operation is of `math`, or computes a function that `math` lacks.
+bool isMathFunction(Operation *op);
+
+/// Whether each element of the result depends on the elements at its place alone: an operation of
+/// `arith`, or a function.
+bool isElementwise(Operation *op);
+
+/// The constant that a function has of a constant.
+OpFoldResult foldFunction(ElementFunctionOpInterface op, Attribute operand);
+
 inline bool movesElements(Operation *op) {
   auto element = llvm::dyn_cast<ElementOpInterface>(op);
   return element && element.movesElements();

@@ -11,6 +11,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+#include "ir/FritAttrInterfaces.cpp.inc"
 #include "ir/FritEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES

@@ -15,5 +15,7 @@
 
 #include "ir/FritEnums.h.inc"
 
+#include "ir/FritAttrInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "ir/FritAttrs.h.inc"

@@ -1,4 +1,4 @@
-// The interface of operations that kernels compute element by element.
+// The interfaces of operations that kernels compute element by element, and of GPU schedules.
 #ifndef FRIT_INTERFACES_TD
 #define FRIT_INTERFACES_TD
 
@@ -23,6 +23,28 @@ def Frit_ElementOpInterface : OpInterface<"ElementOpInterface"> {
       "unsigned", "getElementWeight", (ins), "", [{ return 1; }]>,
     InterfaceMethod<"Whether every element of the result is an element of an operand, unchanged.",
       "bool", "movesElements", (ins), "", [{ return false; }]>
+  ];
+}
+
+def Frit_ElementFunctionOpInterface : OpInterface<"ElementFunctionOpInterface"> {
+  let cppNamespace = "::mlir::frit";
+  let description = [{
+    A function of one number that `math` lacks. What asks for `math` asks for these too
+    (`isMathFunction`). Vector code for f32 on CPUs is in `codegen/math`; f64, GPUs and their
+    emulation call the function of C's math.h that has the operation's name.
+  }];
+  let methods = [
+    InterfaceMethod<"The value of the function, as precise as f64 can be.",
+      "double", "evaluate", (ins "double":$x)>
+  ];
+}
+
+def Frit_GpuScheduleInterface : AttrInterface<"GpuScheduleInterface"> {
+  let cppNamespace = "::mlir::frit";
+  let description = [{A family of GPU kernels with its numbers.}];
+  let methods = [
+    InterfaceMethod<"Prints the schedule in words, for reports.", "void", "describe",
+                    (ins "::llvm::raw_ostream &":$os)>
   ];
 }
 

@@ -2,8 +2,6 @@
 #ifndef FRIT_OPS_TD
 #define FRIT_OPS_TD
 
-include "ir/FritAttrs.td"
-include "ir/FritInterfaces.td"
 include "ir/ScheduleAttrs.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
@@ -406,6 +404,16 @@ def Frit_ReduceOp : Frit_Op<"reduce", [Pure,
   let hasFolder = 1;
 }
 
+def Frit_ScanOp : Frit_Op<"scan", [
+    Pure, AllTypesMatch<["operand", "result"]>, Frit_ElementOpInterface]> {
+  let summary = "combines each element with all before it along one dimension";
+  let description = [{Running sums or products; the type is widened as by `frit.reduce`.}];
+  let arguments = (ins Frit_ReduceKindAttr:$kind, AnyRankedTensor:$operand, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand `dim` $dim attr-dict `:` type($operand)";
+  let hasVerifier = 1;
+}
+
 def Frit_IndexCheck : I32EnumAttr<"IndexCheck", "what an index out of range does", [
       I32EnumAttrCase<"Wrap", 0, "wrap">,
       I32EnumAttrCase<"NonNegative", 1, "non_negative">,
@@ -463,6 +471,8 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure,
   }]>];
   let hasVerifier = 1;
 }
+
+include "ir/FunctionOps.td"
 
 //===----------------------------------------------------------------------===//
 // Regions and kernels
@@ -544,10 +554,7 @@ def Frit_KernelOp : Frit_Op<"kernel", [
                        OptionalAttr<Frit_ScheduleAttr>:$schedule,
                        OptionalAttr<AnyAttrOf<[Frit_CpuPointwiseAttr, Frit_CpuRowsAttr,
                                                Frit_CpuColumnsAttr]>>:$cpu_schedule,
-                       OptionalAttr<AnyAttrOf<[Frit_GpuPointwiseAttr, Frit_GpuTransposeAttr,
-                                               Frit_GpuRowsAttr, Frit_GpuSplitRowsAttr,
-                                               Frit_GpuColumnsAttr,
-                                               Frit_GpuRowsAndColumnsAttr]>>:$gpu_schedule,
+                       OptionalAttr<Frit_GpuScheduleAttr>:$gpu_schedule,
                        OptionalAttr<Frit_VariantArrayAttr>:$variants,
                        OptionalAttr<Frit_AssumptionArrayAttr>:$ranges,
                        OptionalAttr<I64Attr>:$list, OptionalAttr<I64Attr>:$sweeps,

@@ -74,9 +74,11 @@ LogicalResult GraphOp::verify() {
   return success();
 }
 
-/// Whether the domain of a schedule has reduced dims if its body has a reduction, and only then.
+/// Whether the domain of a schedule has reduced dims if its body has a reduction or a scan, and only
+/// then.
 static LogicalResult checkReducedDims(Operation *op, ScheduleAttr schedule, Block &body) {
-  if (!schedule || (schedule.getReducedRank() > 0) == static_cast<bool>(getFirstReduce(body))) {
+  bool reduces = getFirstReduce(body) || !body.getOps<ScanOp>().empty();
+  if (!schedule || (schedule.getReducedRank() > 0) == reduces) {
     return success();
   }
   return op->emitOpError("has a schedule with ")
@@ -285,6 +287,17 @@ LogicalResult ReduceOp::verify() {
   RankedTensorType expected = getTensorType(kept, element);
   if (result != expected) {
     return emitOpError("result must be ") << expected << ", found " << result;
+  }
+  return success();
+}
+
+LogicalResult ScanOp::verify() {
+  int64_t dim = getDim(), rank = cast<RankedTensorType>(getType()).getRank();
+  if (dim < 0 || dim >= rank) {
+    return emitOpError("dim is ") << dim << ", the operand has " << rank << " dims";
+  }
+  if (getKind() != ReduceKind::Sum && getKind() != ReduceKind::Prod) {
+    return emitOpError("is of sums or products, found ") << stringifyReduceKind(getKind());
   }
   return success();
 }

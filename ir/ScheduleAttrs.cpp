@@ -1,7 +1,8 @@
-// Verifiers of the attributes that say how kernels run.
+// Verifiers of the attributes that say how kernels run, and those of GPUs in words.
 #include "ir/FritOps.h"
 
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -189,4 +190,90 @@ LogicalResult GpuRowsAndColumnsAttr::verify(EmitError emitError, unsigned, int64
       succeeded(checkPower(emitError, "block", block, std::max<int64_t>(threads, 32), 512)) &&
       succeeded(checkAtLeast(emitError, "parts", parts, 1)) &&
       succeeded(checkResident(emitError, resident)));
+}
+
+LogicalResult GpuScanAttr::verify(EmitError emitError, unsigned, int64_t width, int64_t threads,
+                                  int64_t block, int64_t unroll) {
+  if (threads == 1 ? width != 1 : threads < 8) {
+    return emitError() << "threads is " << threads << " and width " << width
+                       << ": at least 8 threads share a row, one takes a column of width 1";
+  }
+  if (threads > 32 && block != threads) {
+    return emitError() << "block is " << block << ", a block of " << threads
+                       << " is expected: all of its threads meet at barriers";
+  }
+  return success(
+      succeeded(checkPower(emitError, "width", width, 1, 8)) &&
+      succeeded(checkPower(emitError, "threads", threads, 1, 512)) &&
+      succeeded(checkPower(emitError, "block", block, std::max<int64_t>(threads, 32), 512)) &&
+      succeeded(checkPower(emitError, "unroll", unroll, 1, 16)));
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules of GPU kernels in words
+//===----------------------------------------------------------------------===//
+
+static raw_ostream &lanes(raw_ostream &os, unsigned dim, int64_t width) {
+  return os << "vectors of " << width << " along d" << dim;
+}
+
+static void several(raw_ostream &os, int64_t count, StringRef what) {
+  if (count > 1) {
+    os << ", " << count << " " << what;
+  }
+}
+
+void GpuPointwiseAttr::describe(raw_ostream &os) const {
+  os << "pointwise: ";
+  if (!getLane()) {
+    os << "one point";
+    return;
+  }
+  lanes(os, *getLane(), getWidth()) << ", blocks of " << getThreads() << " threads";
+  several(os, getUnroll(), "vectors a thread");
+}
+
+void GpuTransposeAttr::describe(raw_ostream &os) const {
+  int64_t edge = 32 * getNeighbours();
+  os << "transpose: tiles of " << edge << " by " << edge << ", d" << getLane() << " by d"
+     << getAcross();
+}
+
+void GpuRowsAttr::describe(raw_ostream &os) const {
+  lanes(os << "rows: ", getLane(), getWidth())
+      << ", " << getThreads() << " threads a row, blocks of " << getBlock();
+  several(os, getCluster(), "blocks a row");
+  if (getKept() > 0) {
+    os << ", registers keep " << getKept() << " vectors a thread";
+  }
+}
+
+void GpuSplitRowsAttr::describe(raw_ostream &os) const {
+  lanes(os << "split rows: ", getLane(), getWidth()) << ", up to " << getSplit() << " blocks a row";
+  several(os, getUnroll(), "vectors loaded at once");
+}
+
+void GpuColumnsAttr::describe(raw_ostream &os) const {
+  lanes(os << "columns: ", getLane(), getWidth())
+      << ", " << getThreadsX() << " of 256 threads along it";
+  several(os, getUnroll(), "rows loaded at once");
+  if (getSplit() > 1) {
+    os << ", up to " << getSplit() << " blocks a column";
+  }
+}
+
+void GpuRowsAndColumnsAttr::describe(raw_ostream &os) const {
+  lanes(os << "rows and columns: ", getLane(), getWidth())
+      << ", " << getThreads() << " threads a row, up to " << getParts() << " blocks of "
+      << getBlock();
+}
+
+void GpuScanAttr::describe(raw_ostream &os) const {
+  lanes(os << "scan: ", getLane(), getWidth());
+  if (getThreads() == 1) {
+    os << ", a thread a column, blocks of " << getBlock();
+    return several(os, getUnroll(), "rows loaded at once");
+  }
+  os << ", " << getThreads() << " threads a row, blocks of " << getBlock();
+  several(os, getUnroll(), "vectors loaded at once");
 }

@@ -1,18 +1,20 @@
-// Attributes that say how regions and kernels run.
+// Attributes that say how kernels run: the schedule of a region, and one family each of kernels.
 #ifndef FRIT_SCHEDULE_ATTRS_TD
 #define FRIT_SCHEDULE_ATTRS_TD
 
 include "ir/FritAttrs.td"
+include "ir/FritInterfaces.td"
 
 //===----------------------------------------------------------------------===//
-// Regions
+// Schedules
 //===----------------------------------------------------------------------===//
 
 def Frit_ScheduleKind : I32EnumAttr<"ScheduleKind", "family of kernels", [
       I32EnumAttrCase<"Pointwise", 0, "pointwise">,
       I32EnumAttrCase<"RowReduction", 1, "row_reduction">,
       I32EnumAttrCase<"ColumnReduction", 2, "column_reduction">,
-      I32EnumAttrCase<"FullReduction", 3, "full_reduction">]> {
+      I32EnumAttrCase<"FullReduction", 3, "full_reduction">,
+      I32EnumAttrCase<"Scan", 4, "scan">]> {
   let cppNamespace = "::mlir::frit";
   let genSpecializedAttr = 0;
 }
@@ -52,8 +54,8 @@ def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
   let summary = "the schedule of a region";
   let description = [{
     `domain` is the region's iteration domain (kernel/LoopDomain.h), outermost first: the parallel
-    sizes, then `reducedRank` reduced ones, at least one if the region reduces. On a GPU `numbers`
-    are those of the candidate that was chosen.
+    sizes, then `reducedRank` reduced ones, at least one if the region reduces or scans. On a GPU
+    `numbers` are those of the candidate that was chosen.
 
     ```mlir
     #frit.schedule<row_reduction, [s0, 1024], reduced 1, <threads = 128>>
@@ -76,10 +78,6 @@ def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
     }
   }];
 }
-
-//===----------------------------------------------------------------------===//
-// Kernels on a CPU
-//===----------------------------------------------------------------------===//
 
 def Frit_CpuPointwiseAttr : Frit_Attr<"CpuPointwise", "cpu_pointwise"> {
   let summary = "how a CPU runs a kernel without reductions";
@@ -155,11 +153,15 @@ def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
   let genVerifyDecl = 1;
 }
 
-//===----------------------------------------------------------------------===//
-// Kernels on a GPU
-//===----------------------------------------------------------------------===//
+/// A family of GPU kernels: `describe` and `verify` are in ScheduleAttrs.cpp, what makes the code in
+/// codegen/gpu/kernels/.
+class Frit_GpuSchedule<string name, string attrMnemonic>
+    : Frit_Attr<name, attrMnemonic, [DeclareAttrInterfaceMethods<Frit_GpuScheduleInterface>]> {
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
 
-def Frit_GpuPointwiseAttr : Frit_Attr<"GpuPointwise", "gpu_pointwise"> {
+def Frit_GpuPointwiseAttr : Frit_GpuSchedule<"GpuPointwise", "gpu_pointwise"> {
   let summary = "how a GPU runs a kernel without reductions";
   let description = [{
     A thread takes `unroll` chunks of `width` elements along `lane`, and a block of `threads` threads
@@ -175,11 +177,9 @@ def Frit_GpuPointwiseAttr : Frit_Attr<"GpuPointwise", "gpu_pointwise"> {
                         "int64_t":$threads, DefaultValuedParameter<"int64_t", "1">:$unroll,
                         DefaultValuedParameter<"int64_t", "1">:$together,
                         DefaultValuedParameter<"bool", "false">:$loadsFirst);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
-def Frit_GpuTransposeAttr : Frit_Attr<"GpuTranspose", "gpu_transpose"> {
+def Frit_GpuTransposeAttr : Frit_GpuSchedule<"GpuTranspose", "gpu_transpose"> {
   let summary = "how a GPU runs a kernel whose accesses are contiguous along two dims";
   let description = [{
     A block takes tiles of `lane` by `across`. Accesses that are contiguous along `across` go
@@ -191,11 +191,9 @@ def Frit_GpuTransposeAttr : Frit_Attr<"GpuTranspose", "gpu_transpose"> {
     ```
   }];
   let parameters = (ins "unsigned":$lane, "unsigned":$across, "int64_t":$neighbours);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
-def Frit_GpuRowsAttr : Frit_Attr<"GpuRows", "gpu_rows"> {
+def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
   let summary = "how a GPU runs a reduction along its vectors, a row to a group of threads";
   let description = [{
     `threads` of the `block` threads of a block share a row, of which each takes every `threads`-th
@@ -215,11 +213,9 @@ def Frit_GpuRowsAttr : Frit_Attr<"GpuRows", "gpu_rows"> {
                         DefaultValuedParameter<"int64_t", "0">:$keptElements,
                         DefaultValuedParameter<"bool", "false">:$keepsMisaligned,
                         DefaultValuedParameter<"int64_t", "1">:$cluster);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
-def Frit_GpuSplitRowsAttr : Frit_Attr<"GpuSplitRows", "gpu_split_rows"> {
+def Frit_GpuSplitRowsAttr : Frit_GpuSchedule<"GpuSplitRows", "gpu_split_rows"> {
   let summary = "how a GPU runs a reduction of few long rows, several blocks to a row";
   let description = [{
     At most `split` blocks share a row, each with at least `chunksOfPart` chunks of `width` elements
@@ -232,11 +228,9 @@ def Frit_GpuSplitRowsAttr : Frit_Attr<"GpuSplitRows", "gpu_split_rows"> {
   }];
   let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$unroll, "int64_t":$split,
                         "int64_t":$chunksOfPart, DefaultValuedParameter<"int64_t", "1">:$resident);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
-def Frit_GpuColumnsAttr : Frit_Attr<"GpuColumns", "gpu_columns"> {
+def Frit_GpuColumnsAttr : Frit_GpuSchedule<"GpuColumns", "gpu_columns"> {
   let summary = "how a GPU runs a reduction across its vectors";
   let description = [{
     The lane dim is parallel. `threadsX` threads of a block lie along it with `width` elements each,
@@ -253,11 +247,9 @@ def Frit_GpuColumnsAttr : Frit_Attr<"GpuColumns", "gpu_columns"> {
                         DefaultValuedParameter<"int64_t", "1">:$split,
                         DefaultValuedParameter<"int64_t", "0">:$rowsOfPart,
                         DefaultValuedParameter<"int64_t", "1">:$resident);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
 }
 
-def Frit_GpuRowsAndColumnsAttr : Frit_Attr<"GpuRowsAndColumns", "gpu_rows_and_columns"> {
+def Frit_GpuRowsAndColumnsAttr : Frit_GpuSchedule<"GpuRowsAndColumns", "gpu_rows_and_columns"> {
   let summary = "how a GPU runs a kernel that reduces along its rows and over them";
   let description = [{
     `threads` of the `block` threads of a block share a row, which stays in registers as chunks of
@@ -271,8 +263,28 @@ def Frit_GpuRowsAndColumnsAttr : Frit_Attr<"GpuRowsAndColumns", "gpu_rows_and_co
   }];
   let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
                         "int64_t":$parts, DefaultValuedParameter<"int64_t", "1">:$resident);
-  let assemblyFormat = "`<` struct(params) `>`";
-  let genVerifyDecl = 1;
+}
+
+def Frit_GpuScanAttr : Frit_GpuSchedule<"GpuScan", "gpu_scan"> {
+  let summary = "how a GPU runs a scan";
+  let description = [{
+    `threads` of the `block` threads of a block share a row, a tile at a time: each takes `unroll`
+    chunks of `width` elements along `lane`, the innermost dim of the scan. With one thread the lane
+    dim is parallel: a thread takes a column, and loads `unroll` of its rows before it uses the
+    first.
+
+    ```mlir
+    #frit.gpu_scan<lane = 1, width = 4, threads = 256, block = 256, unroll = 4>
+    ```
+  }];
+  let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
+                        "int64_t":$unroll);
+}
+
+def Frit_GpuScheduleAttr : Attr<CPred<"::llvm::isa<::mlir::frit::GpuScheduleInterface>($_self)">,
+                                "schedule of a GPU kernel"> {
+  let returnType = "::mlir::Attribute";
+  let convertFromStorage = "$_self";
 }
 
 #endif

@@ -11,8 +11,9 @@ static constexpr unsigned kRandomLength = 25;
 
 bool mlir::frit::isCostly(const Node &node) {
   return node.kind == NodeKind::Apply &&
-         isa<math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp, math::LogOp, math::PowFOp,
-             math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op, math::Log1pOp>(node.op);
+         isa<ElementFunctionOpInterface, math::ExpOp, math::Exp2Op, math::TanhOp, math::ErfOp,
+             math::LogOp, math::PowFOp, math::SinOp, math::CosOp, math::TanOp, math::ExpM1Op,
+             math::Log1pOp>(node.op);
 }
 
 bool mlir::frit::isStrided(const KernelProgram &program, const Node &load, unsigned lane) {
@@ -28,7 +29,7 @@ static unsigned lengthOf(const Node &node) {
   if (node.kind != NodeKind::Apply) {
     return node.kind == NodeKind::Constant ? 0 : 2;
   }
-  if (!isa<math::MathDialect>(node.op->getDialect())) {
+  if (!isMathFunction(node.op)) {
     return isa<arith::MaximumFOp, arith::MinimumFOp>(node.op) ? 3 : 1;
   }
   return isa<math::SqrtOp, math::AbsFOp, math::FloorOp, math::CeilOp, math::FmaOp>(node.op) ? 1
@@ -70,10 +71,10 @@ double mlir::frit::getElementsOfThread(const KernelProgram &program) {
   double weight = 0;
   for (const Node &node : program.getNodes()) {
     if (node.kind == NodeKind::Apply) {
-      weight += isa<math::MathDialect>(node.op->getDialect()) ? 8 : 1;
+      weight += isMathFunction(node.op) ? 8 : 1;
     } else if (node.kind == NodeKind::Random) {
       weight += kRandomLength;
-    } else if (node.kind == NodeKind::Load || node.kind == NodeKind::Reduce) {
+    } else if (node.kind == NodeKind::Load || node.isSupplied()) {
       weight += 2;
     }
   }

@@ -18,6 +18,15 @@ SizeExpr KernelProgram::getExtent(unsigned begin, unsigned end) const {
   return product(getContext(), getDomain().slice(begin, end - begin));
 }
 
+std::optional<unsigned> KernelProgram::getScan() const {
+  for (auto [id, node] : llvm::enumerate(nodes)) {
+    if (node.kind == NodeKind::Scan) {
+      return id;
+    }
+  }
+  return std::nullopt;
+}
+
 unsigned KernelProgram::numPhases() const {
   unsigned phases = 0;
   for (unsigned id : reduces) {
@@ -217,6 +226,9 @@ SmallVector<unsigned> KernelProgram::getRoots() const {
   for (unsigned id : reduces) {
     roots.push_back(nodes[id].operands[0]);
   }
+  if (auto scan = getScan()) {
+    roots.push_back(nodes[*scan].operands[0]);
+  }
   return roots;
 }
 
@@ -227,7 +239,7 @@ SmallVector<unsigned> KernelProgram::reach(ArrayRef<unsigned> roots,
     needed.set(root);
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
-    if (needed.test(id) && nodes[id].kind != NodeKind::Reduce && !llvm::is_contained(known, id)) {
+    if (needed.test(id) && !nodes[id].isSupplied() && !llvm::is_contained(known, id)) {
       nodes[id].forEachInput([&](unsigned input) { needed.set(input); });
     }
   }
@@ -339,6 +351,9 @@ void KernelProgram::computeDims() {
       node.dims |= nodes[input].dims;
       node.level = std::max(node.level, getPhase(input));
     });
+    if (node.kind == NodeKind::Scan) {
+      node.dims |= reducedMask();
+    }
     if (node.kind == NodeKind::Reduce) {
       node.dims &= node.isAcross ? reducedMask() : parallelMask();
       (node.isAcross ? across : reduces).push_back(id);
@@ -395,6 +410,9 @@ void KernelProgram::print(raw_ostream &os) const {
       break;
     case NodeKind::Select:
       os << "select";
+      break;
+    case NodeKind::Scan:
+      os << "scan " << stringifyReduceKind(cast<ScanOp>(node.op).getKind());
       break;
     case NodeKind::Reduce:
       os << "reduce " << (node.isAcross ? "across " : "")

@@ -65,6 +65,8 @@ enum class NodeKind {
   Apply,
   /// Operand 0 where `bounds` hold, operand 1 elsewhere.
   Select,
+  /// `op` (a ScanOp) of operand 0 along the reduced dims. Its value belongs to the whole domain.
+  Scan,
   /// `op` (a ReduceOp) of operand 0 over the reduced dims, or over the parallel ones (`isAcross`).
   Reduce
 };
@@ -95,6 +97,9 @@ struct Node {
   Location loc;
 
   explicit Node(Location loc) : loc(loc) {}
+
+  /// Whether the schedule supplies the value, which takes more than one point of the domain.
+  bool isSupplied() const { return kind == NodeKind::Reduce || kind == NodeKind::Scan; }
 
   /// The nodes whose values it takes: its operands, and the checked indices (`v<k>`) that its
   /// bounds name.
@@ -155,6 +160,8 @@ public:
   /// The Reduce nodes over the parallel dims; only one family of kernels has them
   /// (codegen/gpu/kernels/RowsAndColumns.cpp).
   ArrayRef<unsigned> getAcross() const { return across; }
+  /// The Scan node; a kernel with one has no Reduce nodes.
+  std::optional<unsigned> getScan() const;
   /// One more than the highest level of a reduction; 0 without reductions.
   unsigned numPhases() const;
   /// How many phases of reductions must be complete before the node's value is known.
@@ -217,7 +224,7 @@ public:
   SmallVector<unsigned> getStoredNodes() const;
   SmallVector<unsigned> getRoots() const;
 
-  /// Every node reachable from `roots` without entering the operands of a Reduce, or of what is
+  /// Every node reachable from `roots` without entering the operands of what is supplied, or
   /// `known`, in order.
   SmallVector<unsigned> reach(ArrayRef<unsigned> roots, ArrayRef<unsigned> known = {}) const;
 

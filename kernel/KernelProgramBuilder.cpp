@@ -182,6 +182,9 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     return makeReduce(request, reduce);
   }
+  if (auto scanned = dyn_cast<ScanOp>(op)) {
+    return makeScan(request, scanned);
+  }
   if (isa<IotaOp, SizeOp>(op)) {
     Node node(loc);
     node.kind = NodeKind::Index;
@@ -200,8 +203,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
       return Result(need(elements.getElements()[0], {}, request.guards));
     }
   }
-  if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-      op->getNumResults() == 1) {
+  if (isElementwise(op) && op->getNumResults() == 1) {
     return Result(makeApply(request, op));
   }
   op->emitError("no element form of '") << op->getName() << "' inside a kernel";
@@ -471,6 +473,43 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   node.kind = NodeKind::Reduce;
   node.isAcross = isAcross;
   node.type = element;
+  node.op = op;
+  node.operands = {*operand};
+  return Result(reduceNodes[op] = add(std::move(node)));
+}
+
+Exprs KernelProgramBuilder::scanIndex(ScanOp op) {
+  auto full = getSizes(cast<RankedTensorType>(op.getType()));
+  Exprs kept = full;
+  kept.erase(kept.begin() + op.getDim());
+  Exprs index = reexpress(parallelIndex, parallelSizes, kept);
+  index.insert(index.begin() + op.getDim(),
+               reexpress(reducedIndex, reducedSizes, {full[op.getDim()]}).front());
+  return index;
+}
+
+FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeScan(const Request &request,
+                                                                  ScanOp op) {
+  auto Result = [](std::optional<unsigned> node) {
+    return FailureOr<std::optional<unsigned>>(node);
+  };
+  auto full = getSizes(cast<RankedTensorType>(op.getType()));
+  Exprs at = unpack(request.index), index = scanIndex(op);
+  if (at != index && linearise(at, full) != linearise(index, full)) {
+    op->emitError("scan is read at another place than it is computed in; its reader belongs into "
+                  "another kernel");
+    return failure();
+  }
+  if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
+    return Result(it->second);
+  }
+  auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
+  if (!operand) {
+    return Result(std::nullopt);
+  }
+  Node node(op.getLoc());
+  node.kind = NodeKind::Scan;
+  node.type = getElementTypeOrSelf(op.getType());
   node.op = op;
   node.operands = {*operand};
   return Result(reduceNodes[op] = add(std::move(node)));

@@ -62,6 +62,9 @@ private:
   std::optional<unsigned> makeConcat(const Request &request, ConcatOp op);
   std::optional<unsigned> makeGather(const Request &request, GatherOp op);
   FailureOr<std::optional<unsigned>> makeReduce(const Request &request, ReduceOp op);
+  FailureOr<std::optional<unsigned>> makeScan(const Request &request, ScanOp op);
+  /// The index of the scan's operand and result at a point of the domain.
+  Exprs scanIndex(ScanOp op);
   std::optional<unsigned> makeApply(const Request &request, Operation *op);
 
   KernelProgram program;
@@ -71,6 +74,7 @@ private:
   /// The domain as derived, and the index of its dims (0 for size 1).
   Exprs parallelSizes, reducedSizes, parallelIndex, reducedIndex;
   ReduceOp firstReduce;
+  ScanOp scan;
   llvm::DenseMap<Key, unsigned> memo;
   llvm::DenseMap<Operation *, unsigned> reduceNodes;
   std::map<std::tuple<Operation *, size_t, const void *, const void *>, unsigned> checks;

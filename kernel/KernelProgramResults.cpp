@@ -8,6 +8,12 @@ using namespace mlir::frit;
 LogicalResult KernelProgramBuilder::chooseDomain() {
   Block &body = kernel.getBody().front();
   firstReduce = getFirstReduce(body);
+  for (ScanOp op : body.getOps<ScanOp>()) {
+    if (scan || firstReduce) {
+      return op->emitError("a kernel has one scan, and no reduction beside it");
+    }
+    scan = op;
+  }
   if (auto schedule = kernel.getScheduleAttr()) {
     llvm::append_range(parallelSizes, schedule.getParallelSizes());
     llvm::append_range(reducedSizes, schedule.getReducedSizes());
@@ -122,7 +128,10 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
   auto sizes = getSizes(cast<RankedTensorType>(value.getType()));
   SizeExpr elements = product(context, sizes);
   SizeExpr rows = product(context, parallelSizes), columns = product(context, reducedSizes);
-  if (!firstReduce) {
+  if (scan && elements == rows * columns) {
+    return reexpress(scanIndex(scan), getSizes(cast<RankedTensorType>(scan.getType())), sizes);
+  }
+  if (!firstReduce && !scan) {
     if (elements != rows && elements.getConstant() && rows.getConstant()) {
       return kernel.emitError("result of ")
              << elements.str() << " elements in a kernel over a domain of " << rows.str()
@@ -137,6 +146,10 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
       }
     }
     return reexpress(parallelIndex, parallelSizes, sizes);
+  }
+  if (scan) {
+    return kernel.emitError("result of ")
+           << elements.str() << " elements beside a scan of " << (rows * columns).str();
   }
   // Trace which row of a reduction the value reads at its own index.
   KernelProgramBuilder tracer(kernel);

@@ -37,13 +37,27 @@ LoopDomain LoopDomain::reduction(ReduceOp op) {
   return reduction(op.getLoopSizes(), op.getDims(), op.getContext());
 }
 
+LoopDomain LoopDomain::scan(ScanOp op) {
+  LoopDomain domain = reduction(frit::getSizes(cast<RankedTensorType>(op.getType())),
+                                {static_cast<int64_t>(op.getDim())}, op.getContext());
+  domain.isReduction = false;
+  domain.isScan = true;
+  return domain;
+}
+
 LoopDomain LoopDomain::ofNest(Operation *op) {
+  if (auto scanned = dyn_cast<ScanOp>(op)) {
+    return scan(scanned);
+  }
   auto reduce = dyn_cast<ReduceOp>(op);
   return reduce ? reduction(reduce) : pointwise(getLoopSizes(op), op->getContext());
 }
 
 LoopDomain LoopDomain::ofBody(Block &body) {
   MLIRContext *context = body.getParentOp()->getContext();
+  for (ScanOp op : body.getOps<ScanOp>()) {
+    return scan(op);
+  }
   ReduceOp first = getFirstReduce(body);
   LoopDomain domain = first ? reduction(first) : pointwise({}, context);
   for (Value result : body.getTerminator()->getOperands()) {
@@ -109,7 +123,7 @@ SmallVector<SizeExpr> LoopDomain::getReducedSizes() const {
       result.push_back(size);
     }
   }
-  if (isReduction && result.empty()) {
+  if ((isReduction || isScan) && result.empty()) {
     result.push_back(SizeExpr::constant(getContext(), 1));
   }
   return result;

@@ -26,11 +26,13 @@ public:
   static LoopDomain reduction(ArrayRef<SizeExpr> sizes, ArrayRef<int64_t> reducedDims,
                               MLIRContext *context);
   static LoopDomain reduction(ReduceOp op);
+  /// Every element of a shape, one dim of which is swept: R is that dim.
+  static LoopDomain scan(ScanOp op);
   /// What the loop nest of an operation runs over.
   static LoopDomain ofNest(Operation *op);
   /// What the body of a region or kernel runs over: the shape of its first reduction, or of its
   /// first result, refined by the other results and reductions. A result that cannot refine it
-  /// takes its place if it has more dims.
+  /// takes its place if it has more dims. With a scan it is the scan's own, not refined.
   static LoopDomain ofBody(Block &body);
 
   /// Splits dims until `others`, a shape of as many elements, has dims that are products of this
@@ -38,6 +40,8 @@ public:
   [[nodiscard]] bool refine(ArrayRef<SizeExpr> others);
 
   bool reduces() const { return isReduction; }
+  /// Its result belongs to every element, and the dims of R are in order.
+  bool scans() const { return isScan; }
   /// Reduces, and not along the innermost dim.
   bool isColumn() const;
   /// All sizes in the order of memory.
@@ -66,7 +70,7 @@ private:
   llvm::SmallBitVector isReduced;
   SizeExpr total;
   Signature parallel, reduced;
-  bool isReduction = false;
+  bool isReduction = false, isScan = false;
 };
 
 /// A concatenation of equal pieces (`ConcatOp::isStacked`).

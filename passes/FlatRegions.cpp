@@ -3,8 +3,6 @@
 
 #include "passes/Layouts.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -53,10 +51,9 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   }
   for (Operation &op : body.without_terminator()) {
     bool scalar = isa<tensor::FromElementsOp>(op);
-    bool math = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
     // Random bits depend on the linear index, which flattening keeps.
-    if ((!scalar && !math && !isSplat(&op) && !isa<RandomOp>(op)) || op.getNumResults() != 1 ||
-        !fits(op.getResult(0).getType())) {
+    if ((!scalar && !isElementwise(&op) && !isSplat(&op) && !isa<RandomOp>(op)) ||
+        op.getNumResults() != 1 || !fits(op.getResult(0).getType())) {
       return std::nullopt;
     }
     os << op.getName();

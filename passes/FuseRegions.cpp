@@ -267,6 +267,7 @@ struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
     reducesOtherDims += clusters.count(FusionRefusal::ReducesOtherDims);
     readsElsewhere += clusters.count(FusionRefusal::ReadsElsewhere);
     needsWholeReduction += clusters.count(FusionRefusal::NeedsWholeReduction);
+    besideScan += clusters.count(FusionRefusal::BesideScan);
     columnEpilogue += clusters.count(FusionRefusal::ColumnEpilogue);
     tooManyOperations += clusters.count(FusionRefusal::TooManyOperations);
     tooManyPointers += clusters.count(FusionRefusal::TooManyPointers);

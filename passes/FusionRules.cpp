@@ -2,6 +2,8 @@
 // FusionClusters.
 #include "passes/FusionRules.h"
 
+#include "passes/LoopNests.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -19,6 +21,8 @@ StringRef mlir::frit::stringify(FusionRefusal refusal) {
     return "needs a reduction that is split over threads";
   case FusionRefusal::ColumnEpilogue:
     return "needs a column reduction at every row";
+  case FusionRefusal::BesideScan:
+    return "only elementwise operations share a kernel with a scan";
   case FusionRefusal::TooManyOperations:
     return "too many operations";
   case FusionRefusal::TooManyPointers:
@@ -61,8 +65,9 @@ FusionVerdict FusionRules::unify(const LoopDomain &a, const LoopDomain &b) {
     return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }
   FusionVerdict verdict;
-  verdict.domain = a.reduces() ? a : b;
-  if (!verdict.domain.refine((a.reduces() ? b : a).getSizes())) {
+  bool isFirst = a.reduces() || a.scans();
+  verdict.domain = isFirst ? a : b;
+  if (!verdict.domain.refine((isFirst ? b : a).getSizes())) {
     return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }
   if (a.reduces() && b.reduces() &&
@@ -74,6 +79,10 @@ FusionVerdict FusionRules::unify(const LoopDomain &a, const LoopDomain &b) {
 
 FusionVerdict FusionRules::join(const LoopDomain &kernel, const LoopDomain &nest,
                                 ArrayRef<LinkedRead> reads) const {
+  if ((kernel.scans() && (nest.scans() || nest.reduces())) ||
+      (nest.scans() && kernel.reduces())) {
+    return FusionVerdict::no(FusionRefusal::BesideScan);
+  }
   FusionVerdict verdict;
   LoopLevel level = LoopLevel::Full;
   if (nest.getTotal() == kernel.getTotal()) {
@@ -95,6 +104,9 @@ FusionVerdict FusionRules::join(const LoopDomain &kernel, const LoopDomain &nest
 }
 
 FusionVerdict FusionRules::merge(const LoopDomain &a, const LoopDomain &b) const {
+  if (a.scans() || b.scans()) {
+    return FusionVerdict::no(FusionRefusal::BesideScan);
+  }
   FusionVerdict verdict = unify(a, b);
   if (!verdict) {
     return verdict;

@@ -32,6 +32,8 @@ enum class FusionRefusal {
   ReadsElsewhere,
   NeedsWholeReduction,
   ColumnEpilogue,
+  /// Only elementwise operations share a kernel with a scan.
+  BesideScan,
   TooManyOperations,
   TooManyPointers,
   WouldMakeCycle,

@@ -10,8 +10,6 @@
 #include "passes/LoopNests.h"
 #include "passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -34,7 +32,7 @@ static constexpr double kSmallTemporary = 64 << 10;
 
 static bool mayMove(Operation &op) {
   return isa<RegionOp, SizeOp, NoneOp, tensor::ExtractOp, tensor::FromElementsOp>(op) ||
-         isView(&op) || isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
+         isView(&op) || isElementwise(&op);
 }
 
 /// Storage that lives on anyway: an argument's, a result's, or that of a value that is stored.

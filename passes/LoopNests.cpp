@@ -168,7 +168,7 @@ void LoopNests::computeLayouts() {
         }
         depth = std::max(depth, def ? cheapDepth.lookup(def) + 1 : 1);
       }
-      cheapDepth[&op] = isa<ReduceOp>(op) ? 0 : depth;
+      cheapDepth[&op] = isa<ReduceOp, ScanOp>(op) ? 0 : depth;
     }
   }
 }
@@ -342,7 +342,7 @@ void LoopNests::decide(Operation *op) {
     loopOps[op] = 1;
     return;
   }
-  if (outside || isa<ReduceOp>(op) || (!merge && isReadByOtherOperator(op))) {
+  if (outside || isa<ReduceOp, ScanOp>(op) || (!merge && isReadByOtherOperator(op))) {
     roles[op] = NestRole::Loop;
     loopOps[op] = 1;
     return;

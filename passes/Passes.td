@@ -216,6 +216,8 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
     Statistic<"readsElsewhere", "no-reads-elsewhere", "refused: reads a value at another place than it is computed">,
     Statistic<"needsWholeReduction", "no-needs-whole-reduction",
               "refused: needs the result of a reduction that is split over threads">,
+    Statistic<"besideScan", "no-beside-scan",
+              "refused: only elementwise operations share a kernel with a scan">,
     Statistic<"columnEpilogue", "no-column-epilogue", "refused: needs a column reduction at every row">,
     Statistic<"tooManyOperations", "no-too-many-operations", "refused: too many operations">,
     Statistic<"tooManyPointers", "no-too-many-pointers", "refused: too many operands and results">,

@@ -4,8 +4,6 @@
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -128,7 +126,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
         if (isa<YieldOp>(user) || (whole && isa<ReduceOp>(user))) {
           continue;
         }
-        if (!isa<arith::ArithDialect, math::MathDialect>(user->getDialect())) {
+        if (!isElementwise(user)) {
           return false;
         }
         stack.push_back(user->getResult(0));

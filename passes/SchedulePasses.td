@@ -28,7 +28,8 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
     Statistic<"pointwise", "pointwise", "pointwise regions">,
     Statistic<"rowReductions", "row-reductions", "row reductions">,
     Statistic<"columnReductions", "column-reductions", "column reductions">,
-    Statistic<"fullReductions", "full-reductions", "full reductions">
+    Statistic<"fullReductions", "full-reductions", "full reductions">,
+    Statistic<"scans", "scans", "scans">
   ];
 }
 
@@ -54,12 +55,7 @@ def ScheduleGpuKernelsPass : Pass<"frit-schedule-gpu-kernels", "::mlir::ModuleOp
     ```
   }];
   let statistics = [
-    Statistic<"pointwise", "pointwise", "pointwise kernels">,
-    Statistic<"transposes", "transposes", "pointwise kernels with tiles in shared memory">,
-    Statistic<"rows", "rows", "kernels that reduce along their vectors">,
-    Statistic<"splitRows", "split-rows", "kernels whose rows several blocks share">,
-    Statistic<"columns", "columns", "kernels that reduce across their vectors">,
-    Statistic<"rowsAndColumns", "rows-and-columns", "kernels that reduce both ways">
+    Statistic<"scheduled", "scheduled", "kernels that got a schedule">
   ];
 }
 

@@ -1,5 +1,6 @@
 // Operations that x86 has no direct form of: half types, NaN-propagating extremes,
 // remainders, and math on doubles through the runtime's callbacks.
+#include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
 #include "ir/FritAttributes.h"
@@ -170,11 +171,8 @@ Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, T
 Value CpuFunction::applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
   StringRef name = op->getName().stripDialect();
   name = llvm::StringSwitch<StringRef>(name).Case("powf", "pow").Case("remf", "fmod").Default(name);
-  static constexpr StringRef known[] = {"exp",  "exp2", "expm1", "log",   "log2",  "log10", "log1p",
-                                        "sin",  "cos",  "tan",   "asin",  "acos",  "atan",  "sinh",
-                                        "cosh", "tanh", "asinh", "acosh", "atanh", "erf",   "erfc",
-                                        "cbrt", "pow",  "atan2", "fmod"};
-  if (!llvm::is_contained(known, name)) {
+  if (!llvm::is_contained(context_layout::kUnaryCallbacks, name) &&
+      !llvm::is_contained(context_layout::kBinaryCallbacks, name)) {
     return {};
   }
   Location loc = op->getLoc();
@@ -340,7 +338,7 @@ Value CpuFunction::apply(OpBuilder &b, Operation *op, ValueRange operands, Type 
   if (isa<arith::DivFOp>(op) && isa<VectorType>(resultType) && !kIeeeAttr.isOn(op)) {
     return divideByUniform(loc, operands[0], operands[1]);
   }
-  bool isMath = isa<math::MathDialect>(op->getDialect());
+  bool isMath = isMathFunction(op);
   if (!isMath && !isa<arith::RemFOp>(op)) {
     return {};
   }

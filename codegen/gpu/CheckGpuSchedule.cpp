@@ -3,135 +3,126 @@
 #include "kernel/StagedAccesses.h"
 #include "kernel/VectorAccesses.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace mlir::frit;
 
-namespace {
-class Check {
-public:
-  explicit Check(const KernelProgram &program) : kernel(program.getKernel()), program(program) {}
+LogicalResult mlir::frit::refuseGpuSchedule(const KernelProgram &program, const Twine &why) {
+  KernelOp kernel = program.getKernel();
+  return kernel.emitError("kernel '") << kernel.getSymName() << "': its gpu_schedule " << why;
+}
 
-  LogicalResult pointwise(GpuPointwiseAttr as) {
-    if (as.getLane().has_value() != (program.getRank() > 0)) {
-      return refuse("names a lane dim exactly where the kernel has dims");
-    }
-    if (!as.getLane()) {
-      return success();
-    }
-    if (!program.getReduces().empty()) {
-      return refuse("is pointwise, and the kernel reduces");
-    }
-    if (kernel.getList() && as.getUnroll() != 1) {
-      return refuse("unrolls the chunks of a list");
-    }
-    return vectors(*as.getLane(), as.getWidth(), 0, program.getRank());
+LogicalResult mlir::frit::checkVectors(const KernelProgram &program, unsigned lane, int64_t width,
+                                       unsigned begin, unsigned end) {
+  if (lane < begin || lane >= end) {
+    return refuseGpuSchedule(program, "has its lanes along d" + Twine(lane) + ", one of d" +
+                                          Twine(begin) + " to d" + Twine(end - 1) + " is expected");
   }
+  if (VectorAccesses(program, lane, static_cast<unsigned>(width)).width != width) {
+    return refuseGpuSchedule(program, "has vectors of " + Twine(width) + " along d" + Twine(lane) +
+                                          ", along which no access can be one");
+  }
+  return success();
+}
 
-  LogicalResult transpose(GpuTransposeAttr as) {
-    if (!program.getReduces().empty() || kernel.getList()) {
-      return refuse("has tiles, and the kernel reduces or runs over a list");
-    }
-    auto neighbours = static_cast<unsigned>(as.getNeighbours());
-    for (unsigned dim : {as.getLane(), as.getAcross()}) {
-      if (failed(vectors(dim, neighbours, 0, program.getRank()))) {
-        return failure();
-      }
-    }
-    StagedAccesses staged(program, as.getLane(), as.getAcross(), neighbours);
-    if (staged.loads.empty() && staged.stores.empty()) {
-      return refuse("has tiles, and no access is contiguous along d" + Twine(as.getAcross()));
-    }
+static std::optional<int64_t> countRowChunks(const KernelProgram &program, unsigned lane,
+                                             int64_t width) {
+  return countChunks(program, program.numParallel(), program.getRank(), lane, width).getConstant();
+}
+
+static LogicalResult checkReduced(const KernelProgram &program, unsigned lane, int64_t width) {
+  return program.getReduces().empty() || !program.getAcross().empty()
+             ? refuseGpuSchedule(program,
+                                 "reduces along its lanes, and the kernel does not, or both ways")
+             : checkVectors(program, lane, width, program.numParallel(), program.getRank());
+}
+
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuPointwiseAttr as) {
+  if (as.getLane().has_value() != (program.getRank() > 0)) {
+    return refuseGpuSchedule(program, "names a lane dim exactly where the kernel has dims");
+  }
+  if (!as.getLane()) {
     return success();
   }
+  if (!program.getReduces().empty() || program.getScan()) {
+    return refuseGpuSchedule(program, "is pointwise, and the kernel reduces");
+  }
+  if (KernelOp(program.getKernel()).getList() && as.getUnroll() != 1) {
+    return refuseGpuSchedule(program, "unrolls the chunks of a list");
+  }
+  return checkVectors(program, *as.getLane(), as.getWidth(), 0, program.getRank());
+}
 
-  LogicalResult rows(GpuRowsAttr as) {
-    if (failed(reduced(as.getLane(), as.getWidth()))) {
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuTransposeAttr as) {
+  if (!program.getReduces().empty() || program.getScan() ||
+      KernelOp(program.getKernel()).getList()) {
+    return refuseGpuSchedule(program, "has tiles, and the kernel reduces or runs over a list");
+  }
+  auto neighbours = static_cast<unsigned>(as.getNeighbours());
+  for (unsigned dim : {as.getLane(), as.getAcross()}) {
+    if (failed(checkVectors(program, dim, neighbours, 0, program.getRank()))) {
       return failure();
     }
-    auto chunks = countRowChunks(as.getLane(), as.getWidth());
-    if (as.getCluster() > 1 && !chunks) {
-      return refuse("shares out a row of unknown length to a cluster");
-    }
-    if (!chunks || as.getKept() == 0) {
-      return success();
-    }
-    if (*chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
-      return refuse("keeps a row that is empty, or no whole number of chunks");
-    }
-    return as.getKept() * as.getThreads() * as.getCluster() < *chunks
-               ? refuse("keeps fewer chunks than the row has, which is " + Twine(*chunks))
-               : success();
   }
-
-  LogicalResult splitRows(GpuSplitRowsAttr as) { return reduced(as.getLane(), as.getWidth()); }
-
-  LogicalResult columns(GpuColumnsAttr as) {
-    if (program.getReduces().empty() || !program.getAcross().empty()) {
-      return refuse("reduces across its lanes, and the kernel does not, or both ways");
-    }
-    if (as.getSplit() > 1 && program.isReadAgain()) {
-      return refuse("splits columns that are read again");
-    }
-    return vectors(as.getLane(), as.getWidth(), 0, program.numParallel());
+  StagedAccesses staged(program, as.getLane(), as.getAcross(), neighbours);
+  if (staged.loads.empty() && staged.stores.empty()) {
+    return refuseGpuSchedule(program, "has tiles, and no access is contiguous along d" +
+                                          Twine(as.getAcross()));
   }
+  return success();
+}
 
-  LogicalResult rowsAndColumns(GpuRowsAndColumnsAttr as) {
-    if (program.getAcross().empty() || program.numParallel() == 0) {
-      return refuse("reduces over rows, and the kernel does not");
-    }
-    auto chunks = countRowChunks(as.getLane(), as.getWidth());
-    if (!chunks || *chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
-      return refuse("keeps rows whose length is unknown, 0, or no whole number of chunks");
-    }
-    return vectors(as.getLane(), as.getWidth(), program.numParallel(), program.getRank());
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuRowsAttr as) {
+  if (failed(checkReduced(program, as.getLane(), as.getWidth()))) {
+    return failure();
   }
-
-  LogicalResult refuse(const Twine &why) {
-    return kernel.emitError("kernel '") << kernel.getSymName() << "': its gpu_schedule " << why;
+  auto chunks = countRowChunks(program, as.getLane(), as.getWidth());
+  if (as.getCluster() > 1 && !chunks) {
+    return refuseGpuSchedule(program, "shares out a row of unknown length to a cluster");
   }
-
-private:
-  std::optional<int64_t> countRowChunks(unsigned lane, int64_t width) {
-    return countChunks(program, program.numParallel(), program.getRank(), lane, width)
-        .getConstant();
-  }
-
-  LogicalResult reduced(unsigned lane, int64_t width) {
-    return program.getReduces().empty() || !program.getAcross().empty()
-               ? refuse("reduces along its lanes, and the kernel does not, or both ways")
-               : vectors(lane, width, program.numParallel(), program.getRank());
-  }
-
-  /// The lane dim is one of [begin, end), and some access is a vector along it.
-  LogicalResult vectors(unsigned lane, int64_t width, unsigned begin, unsigned end) {
-    if (lane < begin || lane >= end) {
-      return refuse("has its lanes along d" + Twine(lane) + ", one of d" + Twine(begin) + " to d" +
-                    Twine(end - 1) + " is expected");
-    }
-    if (VectorAccesses(program, lane, static_cast<unsigned>(width)).width != width) {
-      return refuse("has vectors of " + Twine(width) + " along d" + Twine(lane) +
-                    ", along which no access can be one");
-    }
+  if (!chunks || as.getKept() == 0) {
     return success();
   }
-
-  KernelOp kernel;
-  const KernelProgram &program;
-};
-} // namespace
-
-LogicalResult mlir::frit::checkGpuSchedule(const KernelProgram &program, Attribute schedule) {
-  Check check(program);
-  if (!schedule) {
-    return check.refuse("is missing; --frit-schedule-gpu-kernels chooses one");
+  if (*chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
+    return refuseGpuSchedule(program, "keeps a row that is empty, or no whole number of chunks");
   }
-  return llvm::TypeSwitch<Attribute, LogicalResult>(schedule)
-      .Case([&](GpuPointwiseAttr as) { return check.pointwise(as); })
-      .Case([&](GpuTransposeAttr as) { return check.transpose(as); })
-      .Case([&](GpuRowsAttr as) { return check.rows(as); })
-      .Case([&](GpuSplitRowsAttr as) { return check.splitRows(as); })
-      .Case([&](GpuColumnsAttr as) { return check.columns(as); })
-      .Case([&](GpuRowsAndColumnsAttr as) { return check.rowsAndColumns(as); });
+  return as.getKept() * as.getThreads() * as.getCluster() < *chunks
+             ? refuseGpuSchedule(program,
+                                 "keeps fewer chunks than the row has, which is " + Twine(*chunks))
+             : success();
+}
+
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuSplitRowsAttr as) {
+  return checkReduced(program, as.getLane(), as.getWidth());
+}
+
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuColumnsAttr as) {
+  if (program.getReduces().empty() || !program.getAcross().empty()) {
+    return refuseGpuSchedule(program,
+                             "reduces across its lanes, and the kernel does not, or both ways");
+  }
+  if (as.getSplit() > 1 && program.isReadAgain()) {
+    return refuseGpuSchedule(program, "splits columns that are read again");
+  }
+  return checkVectors(program, as.getLane(), as.getWidth(), 0, program.numParallel());
+}
+
+LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuRowsAndColumnsAttr as) {
+  if (program.getAcross().empty() || program.numParallel() == 0) {
+    return refuseGpuSchedule(program, "reduces over rows, and the kernel does not");
+  }
+  auto chunks = countRowChunks(program, as.getLane(), as.getWidth());
+  if (!chunks || *chunks == 0 || !hasWholeChunks(program, as.getLane(), as.getWidth())) {
+    return refuseGpuSchedule(program,
+                             "keeps rows whose length is unknown, 0, or no whole number of chunks");
+  }
+  return checkVectors(program, as.getLane(), as.getWidth(), program.numParallel(),
+                      program.getRank());
+}
+
+LogicalResult mlir::frit::checkGpuSchedule(const KernelProgram &program) {
+  Attribute schedule = KernelOp(program.getKernel()).getGpuScheduleAttr();
+  if (!schedule) {
+    return refuseGpuSchedule(program, "is missing; --frit-schedule-gpu-kernels chooses one");
+  }
+  return visitGpuSchedule(schedule, [&](auto as) { return checkFits(program, as); });
 }

@@ -19,7 +19,6 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Threading.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -82,16 +81,10 @@ std::string mlir::frit::getNumberedEntry(const KernelDesc &desc) {
 static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, KernelDesc &desc,
                        bool isInPlace) {
   desc.workspaceBytes = SizeExpr::constant(program.getContext(), 0);
-  llvm::TypeSwitch<Attribute>(KernelOp(program.getKernel()).getGpuScheduleAttr())
-      .Case([&](GpuPointwiseAttr as) { emitGpuPointwise(module, program, as, desc); })
-      .Case([&](GpuTransposeAttr as) { emitGpuTranspose(module, program, as, desc); })
-      .Case([&](GpuRowsAttr as) { emitGpuRowReduction(module, program, as, desc, isInPlace); })
-      .Case([&](GpuSplitRowsAttr as) { emitGpuSplitRows(module, program, as, desc, isInPlace); })
-      .Case(
-          [&](GpuColumnsAttr as) { emitGpuColumnReduction(module, program, as, desc, isInPlace); })
-      .Case([&](GpuRowsAndColumnsAttr as) {
-        emitGpuRowsAndColumns(module, program, as, desc, isInPlace);
-      });
+  (void)visitGpuSchedule(KernelOp(program.getKernel()).getGpuScheduleAttr(), [&](auto as) {
+    emitGpuKernel(module, program, as, desc, isInPlace);
+    return success();
+  });
 }
 
 namespace {
@@ -202,7 +195,7 @@ static LogicalResult emitKernel(KernelOp kernel, const SharedPointers &sharedPoi
   desc.name = kernel.getName().str();
   bool isInPlace = !sharedPointers.empty();
   auto program = buildGpuProgram(kernel, isInPlace);
-  if (failed(program) || failed(checkGpuSchedule(*program, kernel.getGpuScheduleAttr()))) {
+  if (failed(program) || failed(checkGpuSchedule(*program))) {
     return failure();
   }
   VariantEmitter emitter(destination, isInPlace);

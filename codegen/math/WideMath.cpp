@@ -1,6 +1,7 @@
 // Functions that are computed in f64 (see VectorMath.h). An f32 argument is exact and never
 // denormal there, and series errors around 1e-12 vanish in the last rounding.
 #include "codegen/math/VectorMath.h"
+#include "ir/FritOps.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -95,6 +96,63 @@ static SinCos sinCos(const FloatBuilder &f, Value x) {
   sin = f.select(bit(quadrant, 2), f.neg(sin), sin);
   cos = f.select(bit(f.addInt(quadrant, f.intConstant(1)), 2), f.neg(cos), cos);
   return {sin, cos};
+}
+
+/// log|gamma(x)|.
+static Value logGamma(const FloatBuilder &f, Value x) {
+  // log(gamma(2 + d)) / d for |d| <= 1/2, by Taylor. Next to a zero of the result below -2 its
+  // error is that of a sum of large terms: the first omitted one is 1.5e-16.
+  static const double nearTwo[] = {
+      0.42278433509846713,     0.3224670334241132,     -0.0673523010531981,
+      0.020580808427784546,    -0.007385551028673986,  0.0028905103307415234,
+      -0.001192753911703261,   0.0005096695247430425,  -0.00022315475845357939,
+      9.945751278180853e-05,   -4.492623673813314e-05, 2.050721277567069e-05,
+      -9.439488275268397e-06,  4.374866789907488e-06,  -2.039215753801366e-06,
+      9.55141213040742e-07,    -4.492469198764566e-07, 2.1207184805554665e-07,
+      -1.0043224823968099e-07, 4.7698101693639804e-08, -2.2711094608943164e-08,
+      1.0838659214896955e-08,  -5.183475041970047e-09};
+  // Stirling's series: the first omitted term is 1.4e-12 at 4.5, where the sum is 2.4.
+  static const double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                    1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
+  Value one = f.constant(1.0), a = f.abs(x);
+  auto below = [&](double limit) { return f.compare(P::OLT, a, f.constant(limit)); };
+  auto from = [&](double limit) { return f.compare(P::UGE, a, f.constant(limit)); };
+  // gamma(a + 1) = a gamma(a) brings what is below 4.5 to y in [1.5, 2.5).
+  Value y = a, product = one;
+  auto move = [&](Value condition, Value moved, Value factor) {
+    y = f.select(condition, moved, y);
+    product = f.select(condition, factor, product);
+  };
+  Value more = f.add(a, one), less = f.sub(a, one), least = f.sub(less, one);
+  Value isSmall = below(1.5), isLarge = from(4.5);
+  move(isSmall, more, a);
+  move(below(0.5), f.add(more, one), f.mul(a, more));
+  move(from(2.5), less, less);
+  move(from(3.5), least, f.mul(less, least));
+  Value logarithm = log(f, f.select(isLarge, a, product));
+  Value d = f.sub(y, f.constant(2.0));
+  Value series = f.mul(d, f.horner(d, nearTwo));
+  Value near = f.select(isSmall, f.sub(series, logarithm), f.add(series, logarithm));
+  Value inverse = f.div(one, a);
+  // (a - 1/2) log(a) - a + log(2 pi) / 2 + series
+  Value rest = f.fma(inverse, f.horner(f.mul(inverse, inverse), stirling),
+                     f.constant(0.5 * std::log(2 * std::numbers::pi) - 0.5));
+  Value far = f.fma(f.sub(a, f.constant(0.5)), f.sub(logarithm, one), rest);
+  Value positive = f.select(isLarge, far, near);
+  // gamma(a) gamma(-a) = -pi / (a sin(pi a)); the distance of a to an integer is exact.
+  Value above = f.sub(a, f.floor(a));
+  Value distance = f.select(f.compare(P::OGT, above, f.constant(0.5)), f.sub(one, above), above);
+  Value angle = f.mul(distance, f.constant(std::numbers::pi));
+  // Taylor's series of the sine: the first omitted term is 3e-16 at pi / 2.
+  SmallVector<double> coefficients;
+  for (double k = 0, term = 1; k < 10; ++k, term /= -2 * k * (2 * k + 1)) {
+    coefficients.push_back(term);
+  }
+  Value sine = f.mul(angle, f.horner(f.mul(angle, angle), coefficients));
+  Value reflected = log(f, f.div(f.constant(std::numbers::pi), f.mul(a, sine)));
+  Value result =
+      f.select(f.compare(P::OLT, x, f.constant(0.0)), f.sub(reflected, positive), positive);
+  return f.select(f.compare(P::OEQ, a, f.constant(INFINITY)), a, result);
 }
 
 /// Replaces the lanes of `fast` where `rare` holds by calls, inside of a branch that is almost
@@ -280,6 +338,7 @@ Value vector_math::emitWideMath(OpBuilder &builder, Operation *op, ValueRange op
             Value unordered = f.compare(P::UNO, y, d);
             return f.select(unordered, f.add(y, d), angle);
           })
+          .Case([&](LgammaOp) { return logGamma(f, argument()); })
           .Case([&](math::PowFOp) { return power(f, widen(operands[0]), widen(operands[1])); })
           .Case([&](math::ErfcOp) { return called("erfc"); })
           .Case([&](math::AsinhOp) { return called("asinh"); })

@@ -1,5 +1,6 @@
 #include "codegen/simt/LowerToSimt.h"
 #include "ir/FritAttributes.h"
+#include "ir/FritOps.h"
 
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
@@ -202,7 +203,7 @@ private:
       op->erase();
     } else if (touchesHalf(op)) {
       lowerHalf(op);
-    } else if (isa<arith::RemFOp>(op) || isa_and_nonnull<math::MathDialect>(op->getDialect())) {
+    } else if (isa<arith::RemFOp>(op) || frit::isMathFunction(op)) {
       lowerMath(op);
     } else if (isa_and_nonnull<gpu::GPUDialect>(op->getDialect())) {
       return op->emitError("has no emulated meaning");
@@ -273,8 +274,7 @@ private:
     return element.isBF16() || element.isF16();
   }
   static bool touchesHalf(Operation *op) {
-    if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-        isa<arith::ConstantOp, arith::BitcastOp>(op)) {
+    if (!frit::isElementwise(op) || isa<arith::ConstantOp, arith::BitcastOp>(op)) {
       return false;
     }
     return llvm::any_of(op->getOperandTypes(), isHalf) ||
@@ -312,7 +312,7 @@ private:
       result = frit::emitFloatToHalf(builder, loc, result, element);
     }
     replace(op, result);
-    if (isa<arith::RemFOp>(computed) || isa<math::MathDialect>(computed->getDialect())) {
+    if (isa<arith::RemFOp>(computed) || frit::isMathFunction(computed)) {
       builder.setInsertionPoint(computed);
       lowerMath(computed);
     }

@@ -63,6 +63,7 @@ void mlir::frit::addElementwiseRules(RuleTable &table) {
   addMath<math::AtanhOp>(table, "aten.atanh.default");
   addMath<math::ErfOp>(table, "aten.erf.default");
   addMath<math::ErfcOp>(table, "aten.erfc.default");
+  addMath<LgammaOp>(table, "aten.lgamma.default");
   addRounding<math::FloorOp>(table, "aten.floor.default");
   addRounding<math::CeilOp>(table, "aten.ceil.default");
   addRounding<math::TruncOp>(table, "aten.trunc.default");

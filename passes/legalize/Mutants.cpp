@@ -157,6 +157,9 @@ static StringRef otherOperation(StringRef name) {
       {"math.asin", "math.atan"},
       {"math.acos", "math.asin"},
       {"math.atan", "math.tanh"},
+      {"math.asinh", "math.atan"},
+      {"math.acosh", "math.asinh"},
+      {"math.atanh", "math.atan"},
       {"math.erf", "math.tanh"},
       {"math.erfc", "math.erf"},
       {"math.floor", "math.ceil"},
@@ -196,7 +199,7 @@ static std::optional<ReduceKind> otherReduction(ReduceKind kind) {
 
 void Mutant::changeOperation(Operation *op) {
   StringRef name = op->getName().getStringRef();
-  StringRef other = otherOperation(name);
+  StringRef other = isa<ElementFunctionOpInterface>(op) ? "math.log" : otherOperation(name);
   if (other.empty() || !isHere("operation", name)) {
     return;
   }

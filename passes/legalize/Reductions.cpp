@@ -36,6 +36,35 @@ static SingleRule accumulate(ReduceKind kind, bool hasDims) {
   };
 }
 
+/// cumsum and cumprod, with the dtypes of sum and prod. On GPUs alone; and where rows are few and
+/// long, ATen's kernel is left, which shares a row among blocks.
+static SingleRule scan(ReduceKind kind) {
+  return [=](AtenCall &call, TensorBuilder &b) {
+    constexpr int64_t fewRows = 32, longRow = 16384;
+    Tensor x = call.tensor("self");
+    if (!call.isForGpu() || call.resultDtype() == DType::Bool) {
+      call.refuse("a scan: not in the vocabulary");
+      return x;
+    }
+    x = b.cast(x, call.resultDtype());
+    x = b.cast(x, getAccumulatorDtype(x.dtype));
+    if (x.rank() == 0) {
+      return x;
+    }
+    int64_t dim = call.dim("dim", x.rank());
+    SmallVector<SizeExpr> sizes = x.sizes();
+    SizeExpr length = sizes[dim];
+    sizes.erase(sizes.begin() + dim);
+    auto rows = product(length.getContext(), sizes).getConstant();
+    auto most = b.getFacts().upperBound(length);
+    if (rows && *rows < fewRows && (!most || *most > longRow)) {
+      call.refuse("a scan of few long rows: ATen shares a row among blocks");
+      return x;
+    }
+    return b.scan(kind, x, dim);
+  };
+}
+
 static Tensor mean(AtenCall &call, TensorBuilder &b, bool hasDims) {
   Tensor x = call.tensor("self");
   Dims dims = call.dims(hasDims ? 1 : ~0u, x.rank());
@@ -239,6 +268,8 @@ void mlir::frit::addReductionRules(RuleTable &table) {
   table.addSingle({"aten.sum.default"}, accumulate(ReduceKind::Sum, false));
   table.addSingle({"aten.prod.dim_int"}, accumulate(ReduceKind::Prod, true));
   table.addSingle({"aten.prod.default"}, accumulate(ReduceKind::Prod, false));
+  table.addSingle({"aten.cumsum.default"}, scan(ReduceKind::Sum));
+  table.addSingle({"aten.cumprod.default"}, scan(ReduceKind::Prod));
   table.addSingle({"aten.mean.dim"},
                   [](AtenCall &call, TensorBuilder &b) { return mean(call, b, true); });
   table.addSingle({"aten.mean.default"},

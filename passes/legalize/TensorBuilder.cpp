@@ -239,6 +239,12 @@ SizeExpr TensorBuilder::extent(Tensor x, ArrayRef<int64_t> dims) {
   return total;
 }
 
+Tensor TensorBuilder::scan(ReduceKind kind, Tensor x, int64_t dim) {
+  return {
+      ScanOp::create(builder, loc, x.value.getType(), kind, x.value, static_cast<uint64_t>(dim)),
+      x.dtype};
+}
+
 Tensor TensorBuilder::reduce(ReduceKind kind, Tensor x, ArrayRef<int64_t> dims, bool keep) {
   SmallVector<SizeExpr> kept, withOnes;
   for (auto [i, extent] : llvm::enumerate(x.sizes())) {

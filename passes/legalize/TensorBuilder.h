@@ -90,6 +90,7 @@ public:
   //===--- reducing -------------------------------------------------------===//
   /// Reduces `dims` (sorted); with `keep` they stay with size 1.
   Tensor reduce(ReduceKind kind, Tensor x, ArrayRef<int64_t> dims, bool keep);
+  Tensor scan(ReduceKind kind, Tensor x, int64_t dim);
   /// The product of the sizes of `dims`.
   SizeExpr extent(Tensor x, ArrayRef<int64_t> dims);
 

@@ -129,6 +129,10 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
   /// many candidates there are.
   unsigned choose(RegionOp region, const SizeEstimate &estimate, bool isForGpu, unsigned number) {
     MLIRContext *context = &getContext();
+    if (!region.getBody().front().getOps<ScanOp>().empty()) {
+      scheduleScan(region);
+      return 1;
+    }
     LoopDomain domain = LoopDomain::ofBody(region.getBody().front());
     SmallVector<SizeExpr> parallel = domain.getParallelSizes(), reduced = domain.getReducedSizes();
     RegionSummary summary;
@@ -176,8 +180,22 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     case ScheduleKind::FullReduction:
       ++fullReductions;
       break;
+    case ScheduleKind::Scan:
+      llvm_unreachable("scans have been scheduled above");
     }
     return candidates.size();
+  }
+
+  /// The dim of the scan is the reduced one; kernels find their numbers by themselves.
+  void scheduleScan(RegionOp region) {
+    LoopDomain domain = LoopDomain::ofBody(region.getBody().front());
+    SmallVector<SizeAttr> sizes;
+    llvm::append_range(sizes, domain.getParallelSizes());
+    llvm::append_range(sizes, domain.getReducedSizes());
+    region.setScheduleAttr(ScheduleAttr::get(&getContext(), ScheduleKind::Scan,
+                                             DimsAttr::get(&getContext(), sizes),
+                                             /*reducedRank=*/1, GpuNumbersAttr()));
+    ++scans;
   }
 
   /// The element size of the only large operand, if every point reads its own element of it; else

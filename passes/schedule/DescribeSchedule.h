@@ -5,9 +5,9 @@
 /// Schedules as reports show them, in words.
 namespace mlir::frit {
 
-/// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns; one of #frit.gpu_*.
+/// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns. Those of GPUs describe themselves
+/// (GpuScheduleInterface).
 std::string describeCpuSchedule(Attribute schedule);
-std::string describeGpuSchedule(Attribute schedule);
 
 /// The schedule of a kernel; empty where it has none.
 std::string describeSchedule(KernelOp kernel);

@@ -7,7 +7,6 @@
 #include "passes/schedule/GpuShapes.h"
 #include "passes/schedule/Schedule.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -58,7 +57,7 @@ unsigned countWaiting(const KernelProgram &program) {
 }
 
 bool isMathFunction(const Node &node) {
-  return node.kind == NodeKind::Apply && isa_and_nonnull<math::MathDialect>(node.op->getDialect());
+  return node.kind == NodeKind::Apply && mlir::frit::isMathFunction(node.op);
 }
 
 /// The vector width for a thread, by the accesses that are contiguous along `lane`.
@@ -121,6 +120,9 @@ public:
   }
 
   FailureOr<Attribute> choose() {
+    if (program.getScan()) {
+      return scan();
+    }
     KernelOp kernel = program.getKernel();
     std::optional<unsigned> across = findTransposedDim(program);
     FamilyFacts facts;
@@ -299,6 +301,23 @@ private:
                                threadsX, unroll, split,
                                split > 1 ? std::max(asked.getRowsOfPart(), run) : 0,
                                powerOfTwo(asked.getResident(), 1, 1, 4));
+  }
+
+  Attribute scan() {
+    unsigned along = program.getRank() - 1;
+    ScanNumbers numbers;
+    numbers.isAcross = *lane < program.numParallel();
+    numbers.width = widthAlong(along);
+    numbers.chunks = program.guess(countRowChunks(along, static_cast<unsigned>(numbers.width)));
+    numbers.rows = program.guess(program.getExtent(0, program.numParallel()));
+    numbers.bytes = 0;
+    for (const Node &node : program.getNodes()) {
+      numbers.bytes += node.kind == NodeKind::Load && node.dims ? getElementBytes(node.type) : 0;
+    }
+    ScanShape shape = shapeScan(numbers);
+    bool isColumn = shape.threads == 1;
+    return GpuScanAttr::get(context, isColumn ? *lane : along, isColumn ? 1 : numbers.width,
+                            shape.threads, shape.block, shape.unroll);
   }
 
   FailureOr<Attribute> rowsAndColumns() {

@@ -164,3 +164,17 @@ unsigned mlir::frit::chooseNeighbours(const TileNumbers &tile) {
   bool isLarge = !tile.elements || *tile.elements >= kFewElements;
   return pays && isLarge && !isOdd(tile.lanes) && !isOdd(tile.across) ? 2 : 1;
 }
+
+ScanShape mlir::frit::shapeScan(const ScanNumbers &scan) {
+  // Columns that fill the device even in blocks of one warp, rows that are not worth a group of
+  // threads, and the bytes that a thread keeps in flight.
+  constexpr int64_t manyColumns = 4096, fewRows = 64, blocks = 256, bytes = 32, mostElements = 16;
+  if (scan.isAcross && (scan.rows >= manyColumns || scan.chunks * scan.width <= fewRows)) {
+    int64_t unroll = powerOfTwo(bytes / std::max(1u, scan.bytes), 4, mostElements);
+    return {1, powerOfTwo(scan.rows / blocks, 32, 128), unroll};
+  }
+  int64_t unroll = std::clamp<int64_t>(mostElements / scan.width, 1, 4);
+  int64_t threads = powerOfTwo((scan.chunks + unroll - 1) / unroll, 8, kMostRowThreads);
+  // All threads of a block meet at barriers where a row has several warps.
+  return {threads, threads > 32 ? threads : 128, unroll};
+}

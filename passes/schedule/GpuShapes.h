@@ -113,4 +113,20 @@ constexpr int64_t kMostTileBytes = 48 << 10;
 /// keep memory busy, else 1.
 unsigned chooseNeighbours(const TileNumbers &tile);
 
+/// What decides how a scan runs: along its dim, chunks of `width` elements; beside it, rows, which
+/// lie side by side in memory where it is `isAcross`. Both counts may be estimates.
+struct ScanNumbers {
+  bool isAcross = false;
+  int64_t chunks = 1, width = 1, rows = 1;
+  /// Of an element, over all operands.
+  unsigned bytes = 4;
+};
+
+/// One thread takes a column, several share a row (#frit.gpu_scan).
+struct ScanShape {
+  int64_t threads = 1, block = 128, unroll = 1;
+};
+
+ScanShape shapeScan(const ScanNumbers &scan);
+
 } // namespace mlir::frit

@@ -333,6 +333,8 @@ Candidates mlir::frit::listSchedules(const RegionSummary &region, ScheduleDevice
   case ScheduleKind::FullReduction:
     list = {sharedRow(region, ScheduleKind::FullReduction, 1, device)};
     break;
+  case ScheduleKind::Scan:
+    llvm_unreachable("chooseFamily knows no scans: ChooseSchedules gives them their schedule");
   }
   list.push_back(rows(region, device).front());
   return list;

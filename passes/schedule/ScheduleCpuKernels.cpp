@@ -53,6 +53,10 @@ private:
       if (failed(program)) {
         return failure();
       }
+      if (program->getScan()) {
+        return kernel.emitError("kernel '")
+               << kernel.getSymName() << "' has a scan, for which there is no CPU code";
+      }
       CpuKernelSummary summary = summarizeCpuKernel(*program, vectors);
       SmallVector<Attribute> list = listCpuSchedules(&getContext(), summary, vectors);
       count = list.size();

@@ -4,7 +4,6 @@
 #include "passes/Passes.h"
 #include "passes/schedule/GpuSchedule.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "frit-schedule-gpu-kernels"
@@ -28,13 +27,6 @@ struct ScheduleGpuKernelsPass : frit::impl::ScheduleGpuKernelsPassBase<ScheduleG
           failed(choose(kernel, !shared.lookup(kernel.getName()).empty()))) {
         return signalPassFailure();
       }
-      llvm::TypeSwitch<Attribute>(kernel.getGpuScheduleAttr())
-          .Case([&](GpuPointwiseAttr) { ++pointwise; })
-          .Case([&](GpuTransposeAttr) { ++transposes; })
-          .Case([&](GpuRowsAttr) { ++rows; })
-          .Case([&](GpuSplitRowsAttr) { ++splitRows; })
-          .Case([&](GpuColumnsAttr) { ++columns; })
-          .Case([&](GpuRowsAndColumnsAttr) { ++rowsAndColumns; });
     }
   }
 
@@ -50,6 +42,7 @@ private:
     }
     LDBG() << kernel.getSymName() << ": " << *schedule;
     kernel.setGpuScheduleAttr(*schedule);
+    ++scheduled;
     return success();
   }
 };

@@ -15,6 +15,7 @@ _HOME = {
     "Model": "frit.loading",
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.cache.compiled_graphs",
+    "precompile": "frit.precompiling",
     "counts": "frit.report.counts",
     "record_sizes": "frit.sizes.record",
     "wait_for_background": "frit.sizes.specialize",

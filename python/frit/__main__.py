@@ -1,10 +1,13 @@
-"""The command line, also `python -m frit`. `frit doctor` checks the installation, `frit cache status|verify|clear` manages the disk cache, and
-`frit bisect script.py` finds where a program differs from ATen and which pass is responsible."""
+"""The command line, also `python -m frit`. `frit doctor` checks the installation, `frit cache status|verify|clear` manages the disk cache,
+`frit bisect script.py` finds where a program differs from ATen and which pass is responsible, `frit inspect`, `frit bench` and `frit report` show
+what an artifact holds, how fast it is, and a page of both."""
 
 import argparse
+import os
 import sys
 
 from .cache.disk_cache import DiskCache, default_folder
+from .errors import FritError
 
 
 def main(arguments=None):
@@ -20,13 +23,24 @@ def main(arguments=None):
     bisect.add_argument("--out", help="the folder for the results; a new temporary folder by default")
     bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
+    _add_looks(commands)
     chosen = parser.parse_args(arguments)
     if chosen.version or chosen.command == "doctor":
         from . import doctor
 
         return print(doctor.version()) or 0 if chosen.version else doctor.main()
     if chosen.command is None:
-        parser.error("a command is needed: doctor, cache or bisect")
+        parser.error("a command is needed: doctor, cache, bisect, inspect, bench or report")
+    if chosen.command in _LOOKS:
+        try:
+            return _LOOKS[chosen.command](chosen)
+        except BrokenPipeError:
+            # The reader has seen enough; Python would complain again when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except (FritError, OSError) as error:
+            print(f"frit {chosen.command}: {error}", file=sys.stderr)
+            return 1
     if chosen.command == "bisect":
         from .replay.bisect import of_script
 
@@ -36,6 +50,52 @@ def main(arguments=None):
         print("frit cache: there is no home folder; name a folder with --dir or FRIT_CACHE_DIR", file=sys.stderr)
         return 2
     return _ACTIONS[chosen.action](DiskCache(folder))
+
+
+def _add_looks(commands):
+    """The commands that look at an artifact."""
+    inspect = commands.add_parser("inspect", help="print an artifact's sections, inputs, weights, guards, kernels and steps; nothing is run")
+    inspect.add_argument("model", help="a .frit file")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+    inspect.add_argument("--steps", action="store_true", help="print each step of the plan")
+    inspect.add_argument("--size", action="append", default=[], metavar="NAME=N", help="the value of a size that varies; repeat for several")
+    bench = commands.add_parser("bench", help="measure an artifact on random inputs: latency, throughput, memory, each kernel")
+    bench.add_argument("model", help="a .frit file")
+    bench.add_argument("--input", action="append", default=[], metavar="[NAME=]4x64xi64", help="the form of an input, by name or in order")
+    bench.add_argument("--iterations", type=int, default=100, help="calls that are measured (100)")
+    bench.add_argument("--warmup", type=int, default=10, help="calls before them (10)")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    bench.add_argument("--allow-host-code", action="store_true", help="map machine code from a file that others own or can write")
+    report = commands.add_parser("report", help="write a page on an artifact, or on what FRIT_DUMP or frit-compile --dump wrote")
+    report.add_argument("path", help="a .frit file, the folder of a graph, or the folder of a dump; code of kernels is only in dumps")
+    report.add_argument("--out", metavar="FILE.html", help="the page; beside the input by default")
+
+
+def _inspect(chosen):
+    from .shell.inspect import run
+
+    sizes = {}
+    for text in chosen.size:
+        name, _, number = text.partition("=")
+        if not number.isdecimal():
+            raise FritError(f"--size={text!r} is no size like s0=64")
+        sizes[name] = int(number)
+    return run(chosen.model, chosen.json, chosen.steps, sizes)
+
+
+def _bench(chosen):
+    from .shell.bench import run
+
+    return run(chosen.model, chosen.input, chosen.iterations, chosen.warmup, chosen.json, chosen.allow_host_code)
+
+
+def _report(chosen):
+    from .shell.report import run
+
+    return run(chosen.path, chosen.out)
+
+
+_LOOKS = {"inspect": _inspect, "bench": _bench, "report": _report}
 
 
 def _status(cache):

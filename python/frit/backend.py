@@ -6,7 +6,9 @@ follows torch's boxed convention and runs no Python per call. Importing this mod
 first compilation loads the C++ libraries.
 """
 
+import contextlib
 import functools
+import importlib
 import json
 import logging
 import sys
@@ -18,10 +20,10 @@ from torch._dynamo.utils import counters
 
 from . import environment, native, planted
 from . import options as option_registry
-from .cache import compiled_graphs
+from .cache import compiled_graphs, saved_graph
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
-from .eager.decompositions import decomposition_table
+from .eager.decompositions import LazyTable
 from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log
 from .modes import autotune, cuda_graphs
@@ -34,6 +36,8 @@ _OBSERVERS = []
 _GRAPHS = {"count": 0}
 # Weak references to the executables compiled since the last reset, each with its report.
 _EXECUTABLES = []
+# Dynamo's numbers of the functions compiled since the last reset.
+_FUNCTIONS = set()
 
 
 def frit(gm, example_inputs, *, mode=None, options=None):
@@ -44,9 +48,18 @@ def frit(gm, example_inputs, *, mode=None, options=None):
 
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
     settings = buckets.resolve(settings, gm, example_inputs)
+    _FUNCTIONS.add(number_of_function())
+    # The room of reports is above this module and imports it.
+    settings = importlib.import_module("frit.report.watching").prepare(gm, settings)
     if _is_saved():
         return _compile_to_save(gm, example_inputs, settings)
-    return _compile(gm, example_inputs, settings, lambda compiler: compiler)
+    return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _keeper(settings))
+
+
+def number_of_function():
+    """Dynamo's number of the function that it compiles now, the same for all of its graphs and recompilations; None outside of a compilation."""
+    current = torch._guards.CompileContext.current_compile_id()
+    return current and current.frame_id
 
 
 def _is_saved():
@@ -59,49 +72,110 @@ def _compile_to_save(gm, example_inputs, settings):
     from .cache import aot
 
     with aot.key_of_torch(settings, native.compiler().identity()):
-        return _compile(gm, example_inputs, settings, functools.partial(aot.wrapping, poison=settings["poison"]))
+        return _compile(gm, example_inputs, settings, lambda compiler, stage: aot.wrapping(compiler, settings["poison"]))
 
 
 # Exceptions that show a bug in a decomposition; a decomposition that refuses its operands raises others.
 _MISTAKES = (TypeError, NameError, AttributeError, LookupError)
 
 
-def _compile(gm, example_inputs, settings, wrap):
+def _why_no_results(settings):
+    """Why AOTAutograd's results are neither looked up nor stored; "" if they are."""
+    if planted.NUMBER or settings["mutant"]:
+        return "a mistake is planted"
+    # These look at the graphs of each process, as traced.
+    for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", ""), ("dump_dir", "")):
+        if settings[option] != plain:
+            return f"the option {option}"
+    if settings["bucket_policy"] == "specialize":
+        return "the option bucket_policy"
+    if torch._dynamo.config.repro_after == "aot":
+        return "torch's repro_after"
+    return "the graphs are observed" if _OBSERVERS else ""
+
+
+@functools.cache
+def _autograd_results():
+    """The module that stores AOTAutograd's results; None where this version of torch has another cache."""
+    try:
+        from .cache import autograd_results
+
+        autograd_results.install()
+    except (ImportError, AttributeError) as why:
+        log.info("AOTAutograd's results are not stored: %s", why)
+        return None
+    return autograd_results
+
+
+@contextlib.contextmanager
+def backwards_compiled_now():
+    """Inside, backwards are compiled with their forwards and not at their first call."""
+    results = _autograd_results()
+    if results is None:
+        raise CompileError("frit: this version of torch cannot compile a backward before it is called; call the model once instead")
+    token = results.COMPILE_BACKWARDS_NOW.set(True)
+    try:
+        yield
+    finally:
+        results.COMPILE_BACKWARDS_NOW.reset(token)
+
+
+def _keeper(settings):
+    """What looks up and stores AOTAutograd's results; None if that is off."""
+    if not compiled_graphs.enabled(settings) or not torch._functorch.config.enable_autograd_cache:
+        return None
+    why = _why_no_results(settings)
+    if not why and not native.compiler().identity():
+        why = "the compiler carries no build id"
+    results = None if why else _autograd_results()
+    if results is None:
+        counters["frit"][f"autograd_cache_bypass:{why or 'this version of torch has another cache'}"] += 1
+        return None
+    return results.Keeper(buckets.for_compiler(settings))
+
+
+def _compile(gm, example_inputs, settings, wrap, keeper=None):
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     disable = torch._dynamo.disable
     laid = []  # the backward's channels-last inputs; the forward fills the list
-    compile_backward = disable(
-        wrap(functools.partial(compile_graph, settings=settings, stage="backward", laid=laid)),
-        reason="do not trace the backward compiler",
-    )
 
-    def backward(inner, inputs):
-        # The backward runs outside AOTAutograd's wrapper, so it must be hidden from Dynamo separately.
-        return _fenced(compile_backward(inner, inputs))
+    def compiler_of(stage, wrap):
+        laid_here = None if stage == "inference" else laid
+        return wrap(functools.partial(compile_graph, settings=settings, stage=stage, laid=laid_here), stage)
 
-    def trace(decompositions):
-        return aot_module_simplified(
-            gm,
-            example_inputs,
-            fw_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="forward", laid=laid)),
-            bw_compiler=backward,
-            inference_compiler=wrap(functools.partial(compile_graph, settings=settings, stage="inference")),
-            partition_fn=min_cut_rematerialization_partition,
-            decompositions=decompositions,
-            keep_inference_input_mutations=True,
+    def trace(decompositions, keeper):
+        compile_backward = disable(
+            compiler_of("backward", keeper.noting if keeper else wrap),
+            reason="do not trace the backward compiler",
         )
 
+        def backward(inner, inputs):
+            # The backward runs outside AOTAutograd's wrapper, so it must be hidden from Dynamo separately.
+            return _fenced(compile_backward(inner, inputs))
+
+        with keeper.looking() if keeper else contextlib.nullcontext():
+            return aot_module_simplified(
+                gm,
+                example_inputs,
+                fw_compiler=compiler_of("forward", keeper.asking if keeper else wrap),
+                bw_compiler=backward,
+                inference_compiler=compiler_of("inference", keeper.asking if keeper else wrap),
+                partition_fn=min_cut_rematerialization_partition,
+                decompositions=decompositions,
+                keep_inference_input_mutations=True,
+            )
+
     try:
-        compiled = trace(decomposition_table())
+        compiled = trace(LazyTable(), keeper)
     except (FritError, torch._dynamo.exc.TorchDynamoException):
         raise  # Dynamo's own exceptions ask it to restart the trace
     except Exception as error:
         # A decomposition of torch refused operands during tracing. The operator itself may accept them, or raise another message at run time.
         counters["frit"]["traced_whole"] += 1
         log.info("operators are not decomposed: %s", error)
-        compiled = trace({})
+        compiled = trace({}, None)
         if settings["strict"] and isinstance(error, _MISTAKES):
             raise  # tracing without decompositions succeeded, so a decomposition has a bug
     compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
@@ -148,12 +222,14 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, short, laid)
     if kept_as is not None:
+        captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
         kept_as.append(captured)
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     if short["has_buckets"]:
         for entry in report["buckets"]:
             entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
-    _count(name, stage, captured, report, short)
+    _count(name, stage, captured.nodes, report, short)
+    _count_callbacks(name, captured)
     for observe in _OBSERVERS:
         observe(name, stage, captured, report, executable)
     as_is.attach(executable, gm, captured, name, settings)
@@ -260,14 +336,26 @@ def _targets(captured, settings):
     raise CompileError(f"{device} is an sm_{major}{minor} device; frit generates code for sm_80 and newer, use backend='eager' there")
 
 
-def _count(name, stage, captured, report, short):
+def _note_loaded(saved, executable, report):
+    """Counts a graph that came with a result of AOTAutograd, as if it were compiled now; returns its name."""
+    name = f"graph{_GRAPHS['count']}_{saved.stage}"
+    _GRAPHS["count"] += 1
+    _EXECUTABLES.append((weakref.ref(executable), report))
+    _count(name, saved.stage, saved.nodes, report, saved.summary)
+    return name
+
+
+saved_graph.ON_LOAD.append(_note_loaded)
+
+
+def _count(name, stage, nodes, report, short):
     tally = counters["frit"]
     tally["graphs"] += 1
     tally[f"graphs_{stage}"] += 1
     calls = sum(short["calls"].values())
     left = f" ({', '.join(sorted(short['calls']))})" if calls else ""
-    log.info("%s: %d nodes, %d kernels, %d ATen calls%s", name, captured.nodes, short["kernels"], calls, left)
-    for what, number in (("nodes", captured.nodes), ("kernels", short["kernels"]), ("guards", short["guards"]), ("aten_calls", calls)):
+    log.info("%s: %d nodes, %d kernels, %d ATen calls%s", name, nodes, short["kernels"], calls, left)
+    for what, number in (("nodes", nodes), ("kernels", short["kernels"]), ("guards", short["guards"]), ("aten_calls", calls)):
         tally[what] += number
     for op, number in short["calls"].items():
         tally[f"aten:{op}"] += number
@@ -277,6 +365,10 @@ def _count(name, stage, captured, report, short):
         if artifact(what).isEnabledFor(logging.DEBUG):  # otherwise skip the JSON text
             for entry in report.get(entries, ()):
                 artifact(what).debug("%s: %s", name, json.dumps(entry))
+
+
+def _count_callbacks(name, captured):
+    tally = counters["frit"]
     for step in captured.callbacks:
         tally["callbacks"] += 1
         tally[f"callback:{step.name}"] += 1
@@ -295,6 +387,7 @@ def reset():
     counters["frit"].clear()
     _GRAPHS["count"] = 0
     _EXECUTABLES.clear()
+    _FUNCTIONS.clear()
     buckets.reset()
     specialize.forget()
     if "frit._C" in sys.modules:

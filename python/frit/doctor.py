@@ -7,6 +7,7 @@ what to do.
 import dataclasses
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
@@ -20,6 +21,8 @@ from .options import REGISTRY
 
 #: Minor versions of torch that the binding is tested with.
 TORCH = ((2, 11), (2, 13))
+#: Bytes free on the disk of the cache below which the cache is of little use.
+_LEAST_FREE = 256 << 20
 TARGETS = "cpu, simt, sm_80, sm_90, sm_100"
 
 
@@ -79,6 +82,20 @@ def _backend():
     return Finding("ok", "backend", "torch.compile finds 'frit'")
 
 
+def _cpu():
+    try:
+        host = native.library().identity().rpartition("host ")[2].partition(",")[0] or "not known"
+    except FritError:
+        host = "not known"
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    import torch
+
+    threads = torch.get_num_threads()
+    if threads > usable:
+        return Finding("warning", "cpu", f"{threads} threads on {usable} usable cores; set OMP_NUM_THREADS={usable}")
+    return Finding("ok", "cpu", f"kernels for {host}; {threads} threads on {usable} usable cores")
+
+
 def _gpu():
     import torch
 
@@ -106,8 +123,33 @@ def _cache():
         return Finding("warning", "cache", f"{folder} cannot be written ({error.strerror}); name another folder with FRIT_CACHE_DIR")
     cache = DiskCache(folder)
     entries = cache.entries()
+    free = shutil.disk_usage(folder).free
+    if free < _LEAST_FREE:
+        return Finding("warning", "cache", f"{folder} is on a disk with {free / 2**20:.0f} MiB free; name another folder with FRIT_CACHE_DIR")
     used, limit = sum(size for _, size, _ in entries) / 2**20, cache.limit / 2**20
     return Finding("ok", "cache", f"{cache.root}: {len(entries)} entries, {used:.0f} of {limit:.0f} MiB")
+
+
+def _programs():
+    """The programs that the package carries. A source tree has them in build/bin."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(frit.__file__)), "bin")
+    if not os.path.isdir(folder):
+        return Finding("ok", "programs", "frit-compile, frit-run and frit-run-torch are those of the build (build/bin), not of an installed package")
+    for name in ("frit-compile", "frit-run", "frit-run-torch"):
+        path = os.path.join(folder, name)
+        if not os.access(path, os.X_OK):
+            what = "cannot be executed; chmod +x it" if os.path.exists(path) else "is missing; install frit again"
+            return Finding("warning", "programs", f"{path} {what}")
+    return Finding("ok", "programs", folder)
+
+
+def _temporary():
+    """A compiler that cannot write temporary files leaves no reports, dumps and repros."""
+    try:
+        with tempfile.NamedTemporaryFile() as file:
+            return Finding("ok", "temporary", os.path.dirname(file.name))
+    except OSError as error:
+        return Finding("warning", "temporary", f"no temporary file can be made ({error.strerror}); name a writable folder with TMPDIR")
 
 
 def _variables():
@@ -143,7 +185,7 @@ def _self_test():
     return Finding("ok", "self-test", f"results and gradients are eager's; the first call took {first:.1f} s")
 
 
-CHECKS = (_python, _torch, _library, _backend, _gpu, _cache, _variables, _self_test)
+CHECKS = (_python, _torch, _library, _backend, _cpu, _gpu, _programs, _cache, _temporary, _variables, _self_test)
 
 
 def examine():

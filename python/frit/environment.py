@@ -67,6 +67,8 @@ def unknown(options):
 
 
 def check(options):
-    """Warns of unknown FRIT_* variables."""
+    """Warns of unknown FRIT_* variables, and of values that only the runtime reads."""
+    if os.environ.get("FRIT_CUDA_SYNC"):
+        truth("FRIT_CUDA_SYNC", os.environ["FRIT_CUDA_SYNC"])
     for sentence in unknown(options):
         warn(sentence)

@@ -2,7 +2,8 @@
 
 FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each optionally preceded by `+`
 (debug level) or `-` (errors only). `frit` is the package's own log; the other names are
-artifacts, which are off by default. TORCH_LOGS itself cannot name them: torch parses it during its import, before frit is imported.
+artifacts, which are off by default. TORCH_LOGS can name `frit` too, as it can name any package: `+frit` also shows the artifacts, all but the
+graphs (`torch_logs.py`). It cannot name the artifacts: torch parses it during its import, before frit is imported.
 """
 
 import functools
@@ -59,10 +60,15 @@ def _show(logger, level):
 def silence():
     """Restores the state without FRIT_LOGS: warnings only, artifacts off."""
     log.setLevel(logging.NOTSET)
+    _silence_artifacts()
+
+
+def _silence_artifacts():
     for each in ARTIFACTS:
         artifact(each).setLevel(logging.CRITICAL + 1)
 
 
-silence()
+# The level of `frit` itself may be TORCH_LOGS's.
+_silence_artifacts()
 if os.environ.get("FRIT_LOGS"):
     apply(os.environ["FRIT_LOGS"])

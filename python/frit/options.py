@@ -9,7 +9,7 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from . import environment
+from . import environment, inductor_options
 from .errors import OptionError
 
 MODES = {
@@ -49,6 +49,7 @@ REGISTRY = {
         Option("fusion", bool, True, "merge operators into kernels; off: each operator is a kernel of its own, for bisecting"),
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
+        Option("products", bool, True, "run matrix products on the CPU in frit's own kernel where it is faster; off: all are ATen calls"),
         Option(
             "target",
             str,
@@ -87,6 +88,14 @@ REGISTRY = {
             "write every stage of each graph into a folder of its own inside of this one: the captured graph, IR, kernel programs, LLVM IR, PTX, "
             "the plan, the report and the artifact; no cached graph is used, so that all are there",
             environment="FRIT_DUMP",
+        ),
+        Option(
+            "report_dir",
+            str,
+            "",
+            "write a page for each compiled function and an index into this folder when the program ends (`frit.explain(...).to_html`); no cached "
+            "graph is used",
+            environment="FRIT_REPORT",
         ),
         Option(
             "padding",
@@ -161,7 +170,7 @@ REGISTRY = {
 MOST_BUCKETS = 64
 
 #: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
-AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level")
+AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir")
 
 
 def _check_buckets(value):
@@ -210,7 +219,7 @@ def nearest(name, known):
 
 def resolve(mode=None, options=None):
     """All options as a plain dict name -> value, or an OptionError that says what to do."""
-    given = dict(options or {})
+    given = inductor_options.translate(options or {})
     mode = given.pop("mode", None) if mode is None else mode
     mode = "default" if mode is None else mode
     if mode not in MODES:

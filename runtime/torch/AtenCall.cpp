@@ -305,6 +305,9 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   }
   AtenCall call(source, *found);
   call.asksLayout = name.starts_with("aten::sym_");
+  Result<std::optional<ProductCall>> product = productOf(source);
+  FRIT_RETURN_IF_ERROR(product.status());
+  call.product = *product;
   const c10::FunctionSchema &schema = found->schema();
   const auto &arguments = schema.arguments();
   std::vector<bool> given(arguments.size(), false);
@@ -391,18 +394,23 @@ CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
 
 Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   count.fetch_add(1, std::memory_order_relaxed);
-  torch::jit::Stack arguments(stack);
-  for (const Dynamic &argument : dynamic) {
-    arguments[argument.position] =
-        makeValue(*argument.value, argument.type, argument.length, &state);
-  }
-  if (asksLayout) {
-    // Excluded, or torch would pass the operator a resolved copy of a tensor with lazy bits.
-    c10::impl::ExcludeDispatchKeyGuard asItIs(
-        c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
-    handle.callBoxed(&arguments);
+  torch::jit::Stack arguments;
+  if (std::optional<at::Tensor> own = runOwnProduct(state)) {
+    arguments.emplace_back(std::move(*own));
   } else {
-    handle.callBoxed(&arguments);
+    arguments = stack;
+    for (const Dynamic &argument : dynamic) {
+      arguments[argument.position] =
+          makeValue(*argument.value, argument.type, argument.length, &state);
+    }
+    if (asksLayout) {
+      // Excluded, or torch would pass the operator a resolved copy of a tensor with lazy bits.
+      c10::impl::ExcludeDispatchKeyGuard asItIs(
+          c10::DispatchKeySet({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}));
+      handle.callBoxed(&arguments);
+    } else {
+      handle.callBoxed(&arguments);
+    }
   }
   for (uint32_t tensor : written) {
     state.wroteInput = true; // or a temporary

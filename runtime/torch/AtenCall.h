@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "runtime/cpu/ProductCall.h"
 #include "runtime/plan/PlanExecutor.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -23,7 +24,8 @@ public:
   AtenCall(AtenCall &&other) noexcept
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
-        resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout) {}
+        resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
+        product(other.product) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -42,6 +44,8 @@ public:
   mutable std::atomic<uint64_t> count{0};
   /// Results that were copied because their strides differed from the trace.
   mutable std::atomic<uint64_t> strideCopies{0};
+  /// Calls that the runtime's own kernel computed (AtenProduct.cpp).
+  mutable std::atomic<uint64_t> ownProducts{0};
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle)
@@ -54,6 +58,8 @@ private:
     int32_t length;
   };
 
+  std::optional<at::Tensor> runOwnProduct(RunState &state) const;
+
   const format::Aten *source;
   c10::OperatorHandle handle;
   std::vector<c10::IValue> stack;
@@ -65,6 +71,7 @@ private:
   std::vector<bool> resultsAlias;
   /// The operator queries a tensor's size, stride or storage offset.
   bool asksLayout = false;
+  std::optional<ProductCall> product;
 };
 
 } // namespace frit

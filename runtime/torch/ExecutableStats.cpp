@@ -24,6 +24,7 @@ public:
     sum("calls", counters.calls);
     sum("kernel_launches", counters.kernelLaunches);
     sum("aten_calls", counters.atenCalls);
+    fields["own_products"] += 0;
     sum("allocations", counters.allocations);
     sum("size_evaluations", counters.sizeEvaluations);
     most("peak_bytes", counters.peakBytes);
@@ -131,6 +132,7 @@ private:
       }
       name += "." + (call.overload().empty() ? "default" : call.overload());
       byName[name] += call.count.load();
+      fields["own_products"] += call.ownProducts.load();
       if (uint64_t copies = call.strideCopies.load()) {
         restridedByName[name] += copies;
       }

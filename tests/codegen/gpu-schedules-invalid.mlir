@@ -223,3 +223,38 @@ frit.kernel @numbers(%x: tensor<8xf32>) -> tensor<8xf32>
     attributes {schedule = #frit.schedule<pointwise, <[8]>, reduced 0, <threads = -1>>, symbols = []} {
   frit.yield %x : tensor<8xf32>
 }
+
+// -----
+
+// CHECK: error: kernel 'no_scan': its gpu_schedule is of a scan, and the kernel has none
+frit.kernel @no_scan(%x: tensor<8x16xf32>) -> tensor<8x16xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 0, width = 4, threads = 8, block = 128, unroll = 1>, symbols = []} {
+  frit.yield %x : tensor<8x16xf32>
+}
+
+// -----
+
+// CHECK: error: kernel 'scan_lane': its gpu_schedule shares rows along d0, the innermost dim of the scan is d1
+frit.kernel @scan_lane(%x: tensor<8x16xf32>) -> tensor<8x16xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 0, width = 1, threads = 8, block = 128, unroll = 1>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<8x16xf32>
+  frit.yield %0 : tensor<8x16xf32>
+}
+
+// -----
+
+// CHECK: error: kernel 'scan_column': its gpu_schedule has its lanes along d1, one of d0 to d0 is expected
+frit.kernel @scan_column(%x: tensor<8x16xf32>) -> tensor<8x16xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 1, threads = 1, block = 32, unroll = 1>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 0 : tensor<8x16xf32>
+  frit.yield %0 : tensor<8x16xf32>
+}
+
+// -----
+
+// CHECK: error: kernel 'scan_pointwise': its gpu_schedule is pointwise, and the kernel reduces
+frit.kernel @scan_pointwise(%x: tensor<8x16xf32>) -> tensor<8x16xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<8x16xf32>
+  frit.yield %0 : tensor<8x16xf32>
+}

@@ -293,3 +293,48 @@ frit.kernel @both_otherwise(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tens
   %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
 }
+
+// A scan of rows: a warp's two chunks a thread, 10 shuffles, and a barrier for the other warp.
+// CHECK-LABEL: gpu.func @scan(
+// CHECK-SAME: frit.grid = [#frit.size<64>
+// CHECK-SAME: frit.shared_bytes = 32
+// CHECK-SAME: known_block_size = array<i32: 64, 1, 1>
+// CHECK-COUNT-2: llvm.load {{.*}} -> vector<4xf32>
+// CHECK-COUNT-10: gpu.shuffle
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+frit.kernel @scan(%x: tensor<64x1024xf32>) -> tensor<64x1024xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 4, threads = 64, block = 64, unroll = 2>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<64x1024xf32>
+  frit.yield %0 : tensor<64x1024xf32>
+}
+// Four rows a block, without shared memory.
+// CHECK-LABEL: gpu.func @scan_otherwise(
+// CHECK-SAME: frit.grid = [#frit.size<16>
+// CHECK-SAME: frit.shared_bytes = 0
+// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>
+// CHECK-COUNT-1: llvm.load {{.*}} -> vector<2xf32>
+// CHECK-COUNT-3: gpu.shuffle
+// CHECK-NOT: gpu.shuffle
+// CHECK-NOT: gpu.barrier
+// CHECK: gpu.return
+frit.kernel @scan_otherwise(%x: tensor<64x1024xf32>) -> tensor<64x1024xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 2, threads = 8, block = 32, unroll = 1>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<64x1024xf32>
+  frit.yield %0 : tensor<64x1024xf32>
+}
+// A thread a column, four rows at once.
+// CHECK-LABEL: gpu.func @scan_of_columns(
+// CHECK-SAME: frit.grid = [#frit.size<16>
+// CHECK-SAME: known_block_size = array<i32: 64, 1, 1>
+// CHECK-COUNT-4: llvm.load {{.*}} -> f32
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-4: llvm.store
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.return
+frit.kernel @scan_of_columns(%x: tensor<64x1024xf32>) -> tensor<64x1024xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 0, width = 1, threads = 1, block = 64, unroll = 4>, symbols = []} {
+  %0 = frit.scan <sum> %x dim 0 : tensor<64x1024xf32>
+  frit.yield %0 : tensor<64x1024xf32>
+}

@@ -27,6 +27,19 @@ frit.kernel @double(%x: tensor<8xf32>) -> tensor<8xf32> attributes {symbols = []
   frit.yield %0 : tensor<8xf32>
 }
 
+// A scan belongs to the whole domain; its dim is the reduced one.
+// CHECK-NEXT: kernel scan
+// CHECK-NEXT: domain [4, 64 | 8]
+// CHECK-NEXT: %0 = load arg0[{{.*}}] : f32 dims {0,1,2} level 0
+// CHECK-NEXT: %1 = scan sum %0 : f32 dims {0,1,2} level 0
+// CHECK-NEXT: %2 = apply arith.mulf %1, %0 : f32 dims {0,1,2} level 0
+// CHECK-NEXT: store %2 -> result 0[{{.*}}]
+frit.kernel @scan(%x: tensor<4x8x64xf32>) -> tensor<4x8x64xf32> attributes {symbols = []} {
+  %s = frit.scan <sum> %x dim 1 : tensor<4x8x64xf32>
+  %m = arith.mulf %s, %x : tensor<4x8x64xf32>
+  frit.yield %m : tensor<4x8x64xf32>
+}
+
 // A graph has no program of its own.
 // CHECK-NOT: kernel
 frit.graph @main(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -37,6 +50,7 @@ frit.graph @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // The module is what it was.
 // MODULE: frit.kernel @softer
 // MODULE: frit.kernel @double
+// MODULE: frit.kernel @scan
 // MODULE: frit.graph @main
 
 // ERROR: error: cannot open output file

@@ -194,3 +194,20 @@ frit.graph @effects(%x: tensor<4xf32>, %t: tensor<i1>) {
   %d = frit.aten "my.op.default"(%x) [#frit.operand<0>] {argument_names = ["x"], operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
   frit.return
 }
+
+// -----
+
+// A function of a constant is a constant, a splat or not, rounded once; that of a value is computed.
+// CHECK-LABEL: @functions(
+// CHECK-DAG: %[[MANY:.*]] = arith.constant dense<[0.000000e+00, 0x7F800000, 0.693147182]> : tensor<3xf32>
+// CHECK-DAG: %[[SAME:.*]] = arith.constant dense<1.2655121234846454> : tensor<8xf64>
+// CHECK-NEXT: %[[Y:.*]] = frit.lgamma %arg0
+// CHECK-NEXT: frit.return %[[MANY]], %[[SAME]], %[[Y]]
+frit.graph @functions(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<8xf64>, tensor<3xf32>) {
+  %many = arith.constant dense<[1.0, -2.0, 3.0]> : tensor<3xf32>
+  %same = arith.constant dense<-0.5> : tensor<8xf64>
+  %a = frit.lgamma %many : tensor<3xf32>
+  %b = frit.lgamma %same : tensor<8xf64>
+  %c = frit.lgamma %x : tensor<3xf32>
+  frit.return %a, %b, %c : tensor<3xf32>, tensor<8xf64>, tensor<3xf32>
+}

@@ -53,3 +53,21 @@ frit.graph @inherent(%a: tensor<4xf32>) attributes {buffers = [4 : i64]} { frit.
 
 // expected-error@+1 {{a buffer names an argument exactly if its storage is that argument's}}
 frit.graph @buffer(%a: tensor<4xf32>) attributes {buffers = [#frit.buffer<argument, <4>>]} { frit.return }
+
+// -----
+
+// expected-error@+2 {{threads is 4 and width 1: at least 8 threads share a row, one takes a column of width 1}}
+frit.kernel @scan_threads(%a: tensor<4xf32>) -> tensor<4xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 0, width = 1, threads = 4, block = 128, unroll = 1>} { frit.yield %a : tensor<4xf32> }
+
+// -----
+
+// expected-error@+2 {{block is 128, a block of 64 is expected: all of its threads meet at barriers}}
+frit.kernel @scan_block(%a: tensor<4xf32>) -> tensor<4xf32>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 0, width = 1, threads = 64, block = 128, unroll = 1>} { frit.yield %a : tensor<4xf32> }
+
+// -----
+
+// expected-error@+1 {{op attribute 'gpu_schedule' failed to satisfy constraint: schedule of a GPU kernel}}
+frit.kernel @schedule(%a: tensor<4xf32>) -> tensor<4xf32>
+    attributes {gpu_schedule = 1 : i64} { frit.yield %a : tensor<4xf32> }

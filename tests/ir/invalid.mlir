@@ -466,3 +466,35 @@ frit.graph @circular(%x: tensor<8xf32>) attributes {symbols = [#frit.symbol<"u0"
   frit.bind "u0" = %y dim 0 : tensor<?xf32, #frit.dims<[u0]>>
   frit.return
 }
+
+// -----
+
+frit.graph @function_of_integers(%x: tensor<4xi64>) {
+  // expected-error@+1 {{operand #0 must be floating-point-like, but got 'tensor<4xi64>'}}
+  %y = frit.lgamma %x : tensor<4xi64>
+  frit.return
+}
+
+// -----
+
+frit.graph @scan_dim(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  // expected-error @below {{dim is 2, the operand has 2 dims}}
+  %r = frit.scan <sum> %a dim 2 : tensor<4x5xf32>
+  frit.return %r : tensor<4x5xf32>
+}
+
+// -----
+
+frit.graph @function_of_another_type(%x: tensor<4xf32>) {
+  // expected-error@+1 {{requires the same type for all operands and results}}
+  %y = "frit.lgamma"(%x) : (tensor<4xf32>) -> tensor<4xf64>
+  frit.return
+}
+
+// -----
+
+frit.graph @scan_kind(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
+  // expected-error @below {{is of sums or products, found max}}
+  %r = frit.scan <max> %a dim 1 : tensor<4x5xf32>
+  frit.return %r : tensor<4x5xf32>
+}

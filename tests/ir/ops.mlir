@@ -84,6 +84,8 @@ frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>,
   %random = frit.random %seed, %stream : tensor<i64> -> tensor<?x8xi32, #frit.dims<[s0, 8]>>
   // CHECK: frit.reduce <sum> %{{.*}} dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
   %sum = frit.reduce <sum> %x dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
+  // CHECK: frit.scan <sum> %{{.*}} dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
+  %running = frit.scan <sum> %x dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
   // CHECK: frit.reduce <max> %{{.*}} dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   %max = frit.reduce <max> %i dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   // CHECK: frit.reduce <argmin> %{{.*}} dims [0]
@@ -150,4 +152,12 @@ frit.graph @alias(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<4x?xi32, #
   // CHECK: frit.alias %{{.*}} <[4, 1], offset s0> seen <[1, 4], offset 2> <i32> : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<4x?xi32, #frit.dims<[4, s0]>>
   %r = frit.alias %x <[4, 1], offset s0> seen <[1, 4], offset 2> <i32> : tensor<?x4xf32, #frit.dims<[s0, 4]>> -> tensor<4x?xi32, #frit.dims<[4, s0]>>
   frit.return %r : tensor<4x?xi32, #frit.dims<[4, s0]>>
+}
+
+// CHECK-LABEL: frit.graph @functions
+frit.graph @functions(%x: tensor<?x4xf32, #frit.dims<[s0, 4]>>) -> tensor<?x4xf32, #frit.dims<[s0, 4]>>
+    attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  // CHECK: frit.lgamma %{{.*}} : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  %r = frit.lgamma %x : tensor<?x4xf32, #frit.dims<[s0, 4]>>
+  frit.return %r : tensor<?x4xf32, #frit.dims<[s0, 4]>>
 }

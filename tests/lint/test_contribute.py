@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs/Contribute").glob("*.md"))}
 #: A path, and the one it has today.
-NAMED = r"`([\w.-]+(?:/[\w.-]+)+)`(?:\s+\(today\s+`([\w./-]+)`\))?"
+NAMED = r"`([\w.-]+(?:/[\w.-]+)+|CHANGELOG\.md)`(?:\s+\(today\s+`([\w./-]+)`\))?"
 
 
 def git(*arguments):
@@ -58,7 +58,7 @@ def commit_of(page):
 
 
 def test_there_is_a_page_for_each_thing_to_add():
-    assert set(PAGES) == {"Operator", "Pass", "Schedule", "RuntimeStep"}
+    assert set(PAGES) == {"Operator", "ElementOperation", "Pass", "Schedule", "GpuKernelFamily", "RuntimeStep"}
 
 
 def test_a_line_that_was_not_added_is_noticed():
@@ -95,3 +95,15 @@ def test_the_lines_are_those_of_the_commit(name):
 
 def test_the_operator_takes_three_files():
     assert re.search(r"touches 3 files", PAGES["Operator"])
+
+
+def test_an_element_operation_takes_four_files_of_code():
+    changed = git("show", "--format=", "--name-only", commit_of(PAGES["ElementOperation"])).split()
+    code = [path for path in changed if not path.startswith(("tests/", "docs/generated/")) and path != "CHANGELOG.md"]
+    assert code == ["codegen/math/WideMath.cpp", "ir/ElementOps.cpp", "ir/FunctionOps.td", "passes/legalize/Elementwise.cpp"]
+
+
+def test_a_family_of_gpu_kernels_takes_eight_files():
+    own = [path for path in named(PAGES["GpuKernelFamily"]) if not path.startswith(("tests/", "docs/generated/"))]
+    changed = git("show", "--format=", "--name-only", "--no-renames", commit_of(PAGES["GpuKernelFamily"])).split()
+    assert len(set(own) & set(changed)) == 8

@@ -86,3 +86,19 @@ frit.graph @stacked(%x: tensor<64xf32>) -> tensor<64x2xf32> {
   }
   frit.return %r : tensor<64x2xf32>
 }
+
+// -----
+
+// The dim of a scan is the reduced one.
+// CHECK-LABEL: @scan
+// CHECK: schedule = #frit.schedule<scan, <[4, 64, 8]>, reduced 1
+// GPU-LABEL: @scan
+// GPU: schedule = #frit.schedule<scan, <[4, 64, 8]>, reduced 1
+frit.graph @scan(%x: tensor<4x8x64xf32>) -> tensor<4x8x64xf32> {
+  %r = frit.region(%x) : (tensor<4x8x64xf32>) -> tensor<4x8x64xf32> {
+  ^bb0(%a: tensor<4x8x64xf32>):
+    %s = frit.scan <sum> %a dim 1 : tensor<4x8x64xf32>
+    frit.yield %s : tensor<4x8x64xf32>
+  }
+  frit.return %r : tensor<4x8x64xf32>
+}

@@ -529,3 +529,41 @@ frit.graph @many_dims(%x: tensor<1x2x10x10xf32>) -> tensor<2x5x5xf32> {
   %3 = frit.reduce <sum> %2 dims [0, 1] : tensor<1x4x2x5x5xf32> -> tensor<2x5x5xf32>
   frit.return %3 : tensor<2x5x5xf32>
 }
+
+// -----
+
+// A scan takes its producers, and what reads its result where it is computed.
+// CHECK-LABEL: @scan
+// CHECK: frit.region(%{{.*}})
+// CHECK: math.exp
+// CHECK: frit.scan <sum>
+// CHECK: arith.mulf
+// CHECK: frit.yield
+// CHECK-NOT: frit.region
+frit.graph @scan(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %e = math.exp %x : tensor<8x64xf32>
+  %s = frit.scan <sum> %e dim 1 : tensor<8x64xf32>
+  %m = arith.mulf %s, %x : tensor<8x64xf32>
+  frit.return %m : tensor<8x64xf32>
+}
+
+// -----
+
+// A reduction, another scan and a reader at other places are kernels of their own.
+// CHECK-LABEL: @beside_scan
+// CHECK: frit.region
+// CHECK: frit.scan <sum>
+// CHECK-NOT: frit.reduce
+// CHECK: frit.region
+// CHECK-NOT: frit.scan
+// CHECK: frit.yield
+// CHECK: frit.region
+// CHECK: frit.scan <prod>
+frit.graph @beside_scan(%x: tensor<8x64xf32>) -> (tensor<8xf32>, tensor<8x64xf32>, tensor<8x64xf32>) {
+  %s = frit.scan <sum> %x dim 1 : tensor<8x64xf32>
+  %r = frit.reduce <sum> %s dims [1] : tensor<8x64xf32> -> tensor<8xf32>
+  %p = frit.scan <prod> %s dim 0 : tensor<8x64xf32>
+  %f = frit.reindex %s <(d0, d1) -> (d0, 63 - d1)> : tensor<8x64xf32> -> tensor<8x64xf32>
+  %d = arith.subf %s, %f : tensor<8x64xf32>
+  frit.return %r, %p, %d : tensor<8xf32>, tensor<8x64xf32>, tensor<8x64xf32>
+}

@@ -136,3 +136,25 @@ frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32
   %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
 }
+
+// CHECK: frit.kernel @scan
+// CHECK-SAME: gpu_schedule = #frit.gpu_scan<lane = 1, width = 4, threads = 64, block = 64, unroll = 4>
+frit.kernel @scan(%x: tensor<64x768xf32>) -> tensor<64x768xf32> attributes {symbols = []} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<64x768xf32>
+  frit.yield %0 : tensor<64x768xf32>
+}
+
+// CHECK: frit.kernel @scan_of_columns
+// CHECK-SAME: gpu_schedule = #frit.gpu_scan<lane = 0, width = 1, threads = 1, block = 32, unroll = 8>
+frit.kernel @scan_of_columns(%x: tensor<768x4096xf32>) -> tensor<768x4096xf32> attributes {symbols = []} {
+  %0 = frit.scan <sum> %x dim 0 : tensor<768x4096xf32>
+  frit.yield %0 : tensor<768x4096xf32>
+}
+
+// Few long columns: a group of threads takes one, element by element.
+// CHECK: frit.kernel @scan_of_few_columns
+// CHECK-SAME: gpu_schedule = #frit.gpu_scan<lane = 1, width = 1, threads = 256, block = 256, unroll = 4>
+frit.kernel @scan_of_few_columns(%x: tensor<768x4xf32>) -> tensor<768x4xf32> attributes {symbols = []} {
+  %0 = frit.scan <sum> %x dim 0 : tensor<768x4xf32>
+  frit.yield %0 : tensor<768x4xf32>
+}

@@ -51,11 +51,25 @@ def build_interpreted(captured, settings, name, match=None):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the disk cache of the test lies, which is on."""
+    """Where the disk cache of the test lies, which is on for graphs, here and in processes that the test starts. AOTAutograd's results would hide
+    the graphs; `results_folder` has them too."""
+    monkeypatch.setenv("TORCHINDUCTOR_AUTOGRAD_CACHE", "0")
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        yield from _cache_in(tmp_path / "cache", monkeypatch)
+
+
+@pytest.fixture
+def results_folder(tmp_path, monkeypatch):
+    """Where the disk cache of the test lies, which is on for graphs and for AOTAutograd's results."""
+    with torch._functorch.config.patch(enable_autograd_cache=True):
+        yield from _cache_in(tmp_path / "cache", monkeypatch)
+
+
+def _cache_in(folder, monkeypatch):
     monkeypatch.setenv("FRIT_CACHE", "1")
-    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(folder))
     with torch.compiler.config.patch(force_disable_caches=False):
-        yield tmp_path / "cache"
+        yield folder
 
 
 @pytest.fixture

@@ -309,8 +309,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuColumnReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                        GpuColumnsAttr as, KernelDesc &desc, bool isInPlace) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuColumnsAttr as, KernelDesc &desc, bool isInPlace) {
   SizeExpr one = SizeExpr::constant(program.getContext(), 1), parts = one;
   ColumnShape shape;
   shape.threadsX = static_cast<uint32_t>(as.getThreadsX());

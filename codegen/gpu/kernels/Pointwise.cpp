@@ -201,8 +201,8 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
   sweepElements(left[0], left[1], left[2]);
 }
 
-void mlir::frit::emitGpuPointwise(gpu::GPUModuleOp module, const KernelProgram &program,
-                                  GpuPointwiseAttr as, KernelDesc &desc) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuPointwiseAttr as, KernelDesc &desc, bool) {
   KernelOp kernel = program.getKernel();
   auto items = static_cast<uint32_t>(kernel.getList().value_or(0)),
        threads = static_cast<uint32_t>(as.getThreads());

@@ -350,8 +350,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuRowReduction(gpu::GPUModuleOp module, const KernelProgram &program,
-                                     GpuRowsAttr as, KernelDesc &desc, bool isInPlace) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuRowsAttr as, KernelDesc &desc, bool isInPlace) {
   auto spaceOf = [&](unsigned width) {
     return ChunkSpace(program, program.numParallel(), program.getRank(), as.getLane(), width);
   };

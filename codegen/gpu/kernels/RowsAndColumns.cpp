@@ -295,8 +295,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuRowsAndColumns(gpu::GPUModuleOp module, const KernelProgram &program,
-                                       GpuRowsAndColumnsAttr as, KernelDesc &desc, bool isInPlace) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuRowsAndColumnsAttr as, KernelDesc &desc, bool isInPlace) {
   ChunkSpace space(program, program.numParallel(), program.getRank(), as.getLane(), as.getWidth());
   SizeExpr one = SizeExpr::constant(program.getContext(), 1),
            rows = program.getExtent(0, program.numParallel());

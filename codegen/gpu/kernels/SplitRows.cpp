@@ -246,8 +246,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuSplitRows(gpu::GPUModuleOp module, const KernelProgram &program,
-                                  GpuSplitRowsAttr as, KernelDesc &desc, bool isInPlace) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuSplitRowsAttr as, KernelDesc &desc, bool isInPlace) {
   ChunkSpace space(program, program.numParallel(), program.getRank(), as.getLane(), as.getWidth());
   SplitKernel(module, program, desc, space, as, isInPlace).emit();
 }

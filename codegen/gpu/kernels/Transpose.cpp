@@ -257,8 +257,8 @@ private:
 
 } // namespace
 
-void mlir::frit::emitGpuTranspose(gpu::GPUModuleOp module, const KernelProgram &program,
-                                  GpuTransposeAttr as, KernelDesc &desc) {
+void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
+                               GpuTransposeAttr as, KernelDesc &desc, bool) {
   unsigned lane = as.getLane(), across = as.getAcross();
   auto neighbours = static_cast<unsigned>(as.getNeighbours());
   StagedAccesses staged(program, lane, across, neighbours);

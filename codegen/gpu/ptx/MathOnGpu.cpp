@@ -15,6 +15,7 @@
 // the instructions has a vector form.
 
 #include "codegen/gpu/ptx/LowerToNvvm.h"
+#include "ir/FritOps.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -125,7 +126,7 @@ Value emitApproximate(OpBuilder &builder, Operation *op) {
 }
 
 struct LibdeviceNames {
-  StringRef f32, f64;
+  std::string f32, f64;
 };
 
 /// The libdevice function for an operation, if there is one.
@@ -158,6 +159,10 @@ std::optional<LibdeviceNames> getLibdeviceNames(Operation *op) {
       .Case([](math::TanOp) { return LibdeviceNames{"__nv_tanf", "__nv_tan"}; })
       .Case([](math::TanhOp) { return LibdeviceNames{"__nv_tanhf", "__nv_tanh"}; })
       .Case([](arith::RemFOp) { return LibdeviceNames{"__nv_fmodf", "__nv_fmod"}; })
+      .Case([](frit::ElementFunctionOpInterface function) {
+        std::string name = ("__nv_" + function->getName().stripDialect()).str();
+        return LibdeviceNames{name + "f", name};
+      })
       .Default([](Operation *) { return std::nullopt; });
 }
 
@@ -283,8 +288,7 @@ LogicalResult frit::rewriteMathForGpu(gpu::GPUModuleOp module) {
   rewriteApproximateMath(module);
   SmallVector<Operation *> candidates;
   module.walk([&](Operation *op) {
-    if (isa_and_present<math::MathDialect>(op->getDialect()) ||
-        isa<arith::DivFOp, arith::RemFOp>(op)) {
+    if (frit::isMathFunction(op) || isa<arith::DivFOp, arith::RemFOp>(op)) {
       candidates.push_back(op);
     }
   });

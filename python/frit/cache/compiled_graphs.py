@@ -64,7 +64,8 @@ def _store():
     return _at(folder) if folder else None
 
 
-def _enabled(settings):
+def enabled(settings):
+    """Whether the disk cache is on: by the options, the environment and torch's own switch."""
     if not settings["cache"] or environment.truth("FRIT_CACHE", os.environ.get("FRIT_CACHE") or "1") is False or settings["dump_dir"] or settings["poison"]:
         return False
     config = torch.compiler.config
@@ -106,7 +107,7 @@ def get_or_compile(gm, settings, capture, build, with_text=False):
 
 def key_of(gm, settings):
     """The fast key of a graph, or None if it is not cached. If the cache is off, the library is not loaded."""
-    if not _enabled(settings):
+    if not enabled(settings):
         return None
     identity = native.compiler().identity()
     try:
@@ -303,6 +304,35 @@ def keep_artifact(key, artifact, source=b""):
     store = _store()
     if store is not None:
         _note_write(store.write(key, pack(key, {}, artifact, source)))
+
+
+def read_bytes(key):
+    """The bytes that `keep_bytes` stored, whole, or None. A damaged entry is counted, removed, and None."""
+    store = _store()
+    try:
+        content = store and store.read(key)
+        if not content:
+            return None
+        _, stored = unpack(key, content)
+    except BadEntry as why:
+        _note_bad(store, key, why)
+        return None
+    CacheArtifactManager.record_artifact("frit", key, content)
+    return stored
+
+
+def keep_bytes(key, stored, kind):
+    """Stores bytes that are no artifact; torch's portable cache contains them. `kind` is for `frit cache verify`. Whether they were written."""
+    store = _store()
+    content = pack(key, {"kind": kind}, stored)
+    CacheArtifactManager.record_artifact("frit", key, content)
+    wrong = "there is no folder" if store is None else store.write(key, content)
+    return not wrong or _note_write(wrong)
+
+
+def note_bad(key, why):
+    """Counts an entry whose bytes are those that were written and of no use all the same, and removes it."""
+    _note_bad(_store(), key, why)
 
 
 def _match_for(captured, with_text):

@@ -7,8 +7,10 @@ A single call of a compiled graph falls back (`attach`) if the graph was not com
 than its fake kernel promised. The latter is a bug of the operator, so it is not an error under `strict`.
 """
 
+import copy
 import re
 
+import torch
 from torch._dynamo.utils import counters
 from torch.fx.graph import _BoxedCodeGen
 
@@ -31,24 +33,51 @@ def allowed(error, settings):
 def boxed(gm, relaid=()):
     """A boxed callable that runs a graph. `relaid`: numbers of the arguments to which a compiled forward may have given other strides than the
     graph has; they are copied to the graph's strides."""
-    gm.graph.set_codegen(_BoxedCodeGen())
-    gm.recompile()
-    forward = gm.forward
-    orders = {}
-    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if relaid else []
-    for number in relaid:
-        strides = placeholders[number].meta["val"].stride()
-        known = [stride if type(stride) is int else stride.node.hint or 0 for stride in strides]
-        orders[number] = sorted(range(len(known)), key=lambda dim: -known[dim])
+    return Traced(gm, relaid).boxed()
 
-    def run(args):
-        for number, order in orders.items():
-            back = sorted(range(len(order)), key=lambda dim: order[dim])
-            args[number] = args[number].permute(order).contiguous().permute(back)
-        return forward(args)
 
-    run._boxed_call = True
-    return run
+class Traced:
+    """A graph as it was traced. It can be pickled, as torch pickles graphs: as Python code, traced again when it is first needed."""
+
+    def __init__(self, gm, relaid=()):
+        placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        self.count = len(placeholders)
+        self._gm, self._reduced = gm, None
+        self._orders = {number: _order(placeholders[number].meta["val"].stride()) for number in relaid}
+
+    def boxed(self):
+        if self._gm is None:
+            made, given = self._reduced
+            self._gm = made(*given)
+        # A graph of its own, because the pickled form is of the graph that is not boxed.
+        gm = torch.fx.GraphModule(self._gm, copy.deepcopy(self._gm.graph))
+        gm.graph.set_codegen(_BoxedCodeGen())
+        gm.recompile()
+        forward = gm.forward
+        orders = self._orders
+
+        def run(args):
+            for number, order in orders.items():
+                back = sorted(range(len(order)), key=lambda dim: order[dim])
+                args[number] = args[number].permute(order).contiguous().permute(back)
+            return forward(args)
+
+        run._boxed_call = True
+        return run
+
+    def __getstate__(self):
+        reduced = self._reduced
+        if reduced is None:
+            bare = copy.copy(self._gm)  # only what the graph refers to
+            bare.meta = {}
+            reduced = bare.__reduce__()
+        return {"count": self.count, "_gm": None, "_reduced": reduced, "_orders": self._orders}
+
+
+def _order(strides):
+    """The dimensions of a tensor from the outermost to the innermost."""
+    known = [stride if type(stride) is int else stride.node.hint or 0 for stride in strides]
+    return sorted(range(len(known)), key=lambda dim: -known[dim])
 
 
 def report(reason):
@@ -73,13 +102,11 @@ def reason_of(error):
 class Otherwise:
     """Runs the calls that a compiled graph was not compiled for: the graph runs as it was traced, counted by the reason."""
 
-    def __init__(self, name, gm, relaid, captured, strict):
+    def __init__(self, name, traced, strict, opaque_inputs=(), opaque_results=()):
         self._name = name
         self._strict = strict
-        self._gm = gm
-        self._relaid = relaid
-        self._count = sum(node.op == "placeholder" for node in gm.graph.nodes)
-        self._opaque_inputs, self._opaque_results = captured.opaque_inputs, captured.opaque_results
+        self._traced = traced
+        self._opaque_inputs, self._opaque_results = dict(opaque_inputs), dict(opaque_results)
         self._run = None
 
     def takes(self, why):
@@ -89,10 +116,10 @@ class Otherwise:
     def __call__(self, args, why):
         if not self.takes(why):
             raise CompileError(f"frit: {why}")
-        if len(args) != self._count:
+        if len(args) != self._traced.count:
             raise RuntimeError(why)
         if self._run is None:
-            self._run = boxed(self._gm, self._relaid)
+            self._run = self._traced.boxed()
             log.warning("%s: a call runs as it was traced, operator by operator: %s", self._name, why)
         counters["frit"]["calls_as_traced"] += 1
         # Numbers are replaced, or each call could get a counter of its own.
@@ -108,4 +135,5 @@ class Otherwise:
 def attach(executable, gm, captured, name, settings):
     """Lets an executable run the calls that it was not compiled for as traced."""
     if settings["fallback"] != "error" and hasattr(executable, "stats"):
-        executable._otherwise = Otherwise(name, gm, settings.get("channels_last_inputs", ()), captured, settings["strict"])
+        traced = Traced(gm, settings.get("channels_last_inputs", ()))
+        executable._otherwise = Otherwise(name, traced, settings["strict"], captured.opaque_inputs, captured.opaque_results)

@@ -49,6 +49,8 @@ class Captured:
         self.why_not_kept = None  # a reason other than Python steps that the graph cannot be saved in a file
         self.key = None  # the key of the graph's entry in the disk cache
         self.artifact = None  # the bytes of the compiled artifact
+        self.summary = None  # of the report (`cache/summary.py`)
+        self.relaid = ()  # inputs to which a compiled forward gave other strides than the graph has
 
 
 def capture(gm):

@@ -7,6 +7,7 @@ dispatcher, with eager's own result. `tests/python/eager/test_decompositions.py`
 change in a new torch is noticed.
 """
 
+import collections
 import functools
 
 import torch
@@ -114,6 +115,17 @@ def decomposition_table():
     table = {op: functools.partial(_where_it_helps, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
     return table
+
+
+class LazyTable(collections.UserDict):
+    """`decomposition_table()`, which is made when AOTAutograd first looks an operator up: it takes longer than all else if nothing is traced."""
+
+    def __init__(self):
+        pass  # `data` is the property
+
+    @functools.cached_property
+    def data(self):
+        return decomposition_table()
 
 
 def _refused(op):

@@ -82,8 +82,12 @@ class _Search:
             return choices, 0
         best = self._base
         with _disable_current_modes(), torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []), torch.no_grad():
-            inputs = made_up_inputs(self._gm)
-            expected = self._results(self._base)
+            inputs = self._inputs()
+            try:
+                expected = self._results(self._base)
+            except RuntimeError as error:
+                # Random numbers need not be arguments of this graph: no matrix of them is positive definite.
+                raise NotMeasured(f"it cannot be run on arguments that are made up: {str(error).splitlines()[0]}") from error
             for region in list(self._candidates)[:MOST_REGIONS]:
                 for candidate in range(1, self._candidates[region]):
                     tried = self._try({**choices, region: candidate}, expected)
@@ -114,8 +118,16 @@ class _Search:
         return executable
 
     def _results(self, executable):
-        """The results for fresh arguments."""
-        return executable(made_up_inputs(self._gm))
+        """The results for fresh arguments, with the same random numbers in each call."""
+        torch.manual_seed(0)
+        return executable(self._inputs())
+
+    def _inputs(self):
+        """Fresh arguments, laid out as the compiled forward lays what it saves for this graph."""
+        inputs = made_up_inputs(self._gm)
+        for number in self._options.get("channels_last_inputs", ()):
+            inputs[number] = inputs[number].contiguous(memory_format=torch.channels_last if inputs[number].dim() == 4 else torch.channels_last_3d)
+        return inputs
 
 
 def _agree(a, b):

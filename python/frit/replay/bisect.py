@@ -28,11 +28,12 @@ SWITCHES = {
     "buckets": {"bucket_policy": "off", "symbol_buckets": ""},
     "in-place": {"reuse": False},
     "layout": {"relay": False},
+    "product": {"products": False},
     "approximation": {"numerics": "eager"},
     "random": {"random": "torch"},
 }
-#: `numerics="eager"` also keeps the program's order of dims, so without approximation layouts do not change either.
-_ALSO_WITHOUT = {"approximation": "layout"}
+#: `numerics="eager"` also keeps the program's order of dims, and all products with ATen, so without approximation those do not change either.
+_ALSO_WITHOUT = {"approximation": ("layout", "product")}
 _MOST_TRIES = 80
 
 
@@ -89,8 +90,8 @@ def of_program(program, out=None, say=print):
                 undecided.append(name)
                 say(f"without {name}: undecided, it fails: {error}")
                 continue
-            also = _ALSO_WITHOUT.get(name) if not wrong else None
-            said_by_other = also in culprits
+            also = next((one for one in _ALSO_WITHOUT.get(name, ()) if one in culprits), None) if not wrong else None
+            said_by_other = also is not None
             culprits.extend([] if wrong or said_by_other else [name])
             say(f"without {name}: {'still wrong' if wrong else 'right'}{f', and without it {also}s are not changed' if said_by_other else ''}")
     if culprits:

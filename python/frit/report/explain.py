@@ -1,28 +1,32 @@
 """`frit.explain(fn)(*args)`: shows what a function compiles to.
 
-It compiles and runs `fn` once with frit under a fresh Dynamo state, and its backward if results need gradients (no `.grad` is written). A summary
-comes first. The report of each graph lists its kernels with their operators, the operators left to ATen or Python with the reason, the user's source
-lines, and the memory that the run took beyond its arguments.
+It compiles `fn` anew, whatever the cache has, and runs it once with frit under a fresh Dynamo state, and its backward if results need gradients (no
+`.grad` is written). A summary comes first. The report of each graph lists its kernels by the bytes they move, with their operators, the operators left
+to ATen or Python with the reason, the user's source lines, and the memory that the run took beyond its arguments. Hints come last. `to_html(path)`
+writes all of it, and the code of each kernel, into one page.
 """
 
 import collections
 import json
-import os
+import tempfile
 
 from .. import backend as _backend
 from ..modes import cuda_graphs
 from ..modes.cuda_graphs import in_bytes
 from ..sizes.buckets import waste
 from ..sizes.specialize import wait_for_background
-from .counts import COUNTED, GRAPHS
+from . import hints
+from .collected import Collected, breaks_of
 from .recompiles import Watch, sizes_of
 
 
 class Explanation:
-    """The reports of all graphs of one run, as text (`print`) or JSON (`to_json`)."""
+    """The reports of all graphs of one run, as text (`print`), JSON (`to_json`) or a page (`to_html`)."""
 
-    def __init__(self, graphs, recompiles=(), breaks=()):
+    def __init__(self, graphs, recompiles=(), breaks=(), anatomies=(), title="program"):
         self.graphs = graphs
+        self.title = title
+        self._anatomies = list(anatomies)
         self.recompiles = list(recompiles)
         self.breaks = list(breaks)  # of Dynamo: {"reason", "source"}
 
@@ -42,9 +46,23 @@ class Explanation:
     def buckets(self):
         return [entry for graph in self.graphs for entry in graph["buckets"]]
 
+    def each(self):
+        """(graph, Anatomy or None) of all graphs."""
+        return zip(self.graphs, self._anatomies or [None] * len(self.graphs))
+
+    @property
+    def hints(self):
+        return hints.of_program(self)
+
     def to_json(self):
         recompiles = [one.to_dict() for one in self.recompiles]
-        return json.dumps({"graphs": self.graphs, "breaks": self.breaks, "recompiles": recompiles}, indent=1)
+        return json.dumps({"graphs": self.graphs, "breaks": self.breaks, "recompiles": recompiles, "hints": self.hints}, indent=1)
+
+    def to_html(self, path):
+        """Writes one self-contained page: no network, light and dark."""
+        from .html import write
+
+        write(self, path)
 
     def summary(self):
         """A few lines: what became of the operators, where Dynamo broke the graph, how long compiling took, and the memory."""
@@ -67,14 +85,13 @@ class Explanation:
         phases = collections.Counter()
         for graph in self.graphs:
             phases.update(graph["phases_ms"])
-        cached = sum(not graph["phases_ms"] and not graph["whole_graph"] for graph in self.graphs)
         spent = ", ".join(f"{name} {milliseconds:.0f}" for name, milliseconds in phases.most_common(4))
-        compiled = f"compiled in {sum(phases.values()):.0f} ms ({spent})" if phases else "nothing was compiled"
-        lines.append(compiled + (f"; {_count(cached, 'graph')} came from a cache" if cached else ""))
+        lines.append(f"compiled in {sum(phases.values()):.0f} ms ({spent})" if phases else "nothing was compiled")
         ran = [graph for graph in self.graphs if graph.get("runs")]
         if ran:
             temporaries, peak = (max(graph[key] for graph in ran) for key in ("temporary_bytes", "peak_bytes"))
-            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results")
+            moves = _moves(self.graphs)
+            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results{moves}")
         return "\n".join(lines)
 
     def __str__(self):
@@ -86,12 +103,15 @@ class Explanation:
                 lines.append(f"  runs as it was traced, operator by operator: {graph['whole_graph']}")
                 continue
             lines.append(f"  {_memory(graph)}")
+            if graph.get("own_products"):
+                lines.append(f"  {graph['own_products']} matrix products in frit's own kernel, in {_count(graph['runs'], 'call')}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
                 lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
             for kernel in graph["kernels"]:
-                lines.append(f"  kernel {kernel['name']}{_times(kernel.get('uses', 1))}: {', '.join(kernel.get('ops', ()))}")
+                moves = f" ({in_bytes(kernel['bytes'])})" if kernel.get("bytes") else ""
+                lines.append(f"  kernel {kernel['name']}{_times(kernel.get('uses', 1))}: {', '.join(kernel.get('ops', ())) or 'copy'}{moves}")
                 if kernel.get("schedule"):
                     lines.append(f"    schedule {kernel['schedule']}")
                 lines.extend(f"    {source}" for source in kernel.get("sources", ()))
@@ -105,7 +125,16 @@ class Explanation:
             lines.extend(cuda_graphs.lines(graph))
             lines.extend(f"  python {step}: {why}" for step, why in zip(graph["callbacks"], graph["callback_reasons"]))
         lines.extend(map(str, self.recompiles))
+        lines.extend(f"hint: {hint}" for hint in self.hints)
         return "\n".join(lines)
+
+
+def _moves(graphs):
+    """The bytes that a call of all graphs moves, and how that compares with what it must move."""
+    moved, mandatory = (sum(graph.get(key, 0) for graph in graphs) for key in ("bytes_moved", "bytes_mandatory"))
+    if not mandatory:
+        return ""
+    return f"; a call moves {in_bytes(moved)}, {moved / mandatory:.2g} times the {in_bytes(mandatory)} of arguments and results"
 
 
 def _count(number, one, several=None):
@@ -120,7 +149,8 @@ def _calls(graph):
     """The calls of ATen: one entry for all calls of an operator that have the same reason, with the lines that make them."""
     folded = collections.defaultdict(list)
     for call in graph["aten_calls"]:
-        folded[call["op"], call.get("reason", "")].append(call.get("source"))
+        reason = call.get("reason", "") + ("; frit's own kernel where it is faster" if call.get("own_product") else "")
+        folded[call["op"], reason].append(call.get("source"))
     for (op, reason), sources in folded.items():
         yield f"  aten {op}{_times(len(sources))}: {reason}".rstrip(": ")
         for source, count in collections.Counter(source for source in sources if source).items():
@@ -221,69 +251,31 @@ def _is_full(call):
 def _explain(fn, calls, mode, options, dynamic, fullgraph):
     import torch
 
-    graphs = []
-    executables = []
     breaks = []
     watch = Watch()
+    # Graphs of the cache have no stages to show, so the graphs are compiled anew, with a dump.
+    kept = (options or {}).get("dump_dir")
+    temporary = None if kept else tempfile.TemporaryDirectory(prefix="frit-explain-")
+    collected = Collected(kept or temporary.name)
+    options = {**(options or {}), "dump_dir": kept or temporary.name}
 
     def chosen(gm, inputs, **others):
-        reason = getattr(gm, "compile_subgraph_reason", None)
-        if reason is not None and reason.graph_break:
-            breaks.append(_break(reason))
+        breaks.extend(breaks_of(gm))
         return _backend.frit(gm, inputs, mode=mode, options=options, **others)
 
-    def observe(name, stage, captured, report, executable):
-        executables.append(executable)
-        graphs.append(
-            {
-                "name": name,
-                "stage": stage,
-                "nodes": captured.nodes,
-                "kernels": list(report.get("kernels", ())),
-                "aten_calls": list(report.get("aten_calls", ())),
-                "guards": list(report.get("guards", ())),
-                "buckets": [dict(entry) for entry in report.get("buckets", ())],
-                "padding": list(report.get("padding", ())),
-                "random": dict(report.get("random", {})),
-                "callbacks": [step.name for step in captured.callbacks],
-                "callback_reasons": [step.why for step in captured.callbacks],
-                "whole_graph": report.get("whole_graph", ""),
-                "autotune": report.get("autotune", ""),
-                "phases_ms": dict(report.get("phases_ms", {})),
-            }
-        )
-
     torch.compiler.reset()
-    _backend._OBSERVERS.append(observe)
+    _backend._OBSERVERS.append(collected.observe)
     try:
         chosen.reset = _backend.reset
         compiled = torch.compile(fn, backend=chosen, dynamic=dynamic, fullgraph=fullgraph)
         for args, kwargs in calls:
             _differentiate(watch.call(compiled, args, kwargs, sizes_of(fn, args, kwargs)))
         wait_for_background()
-        for graph, executable in zip(graphs, executables):
-            stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
-            graph["runs"] = stats["calls"]
-            graph["peak_bytes"] = stats.get("peak_bytes", 0)
-            graph["temporary_bytes"] = stats.get("temporary_bytes", 0)
-            graph["overlap_copies"] = stats.get("overlap_copies", 0)
-            for name in (*GRAPHS, *COUNTED):
-                graph[name] = stats.get(name, 0)
-            graph["not_captured"] = stats.get("not_captured", {})
-            graph["graphs_of_one_size"] = stats.get("graphs_of_one_size", {})
-            graph["variants"] = stats.get("variants", {})
-            graph["stride_copies"] = stats.get("stride_copies", {})
-            for entry in graph["buckets"]:
-                if entry["index"] >= 0 and graph["runs"]:
-                    entry.update(stats["buckets"][entry["index"]])
+        collected.finish()
     finally:
-        _backend._OBSERVERS.remove(observe)
+        _backend._OBSERVERS.remove(collected.observe)
         torch.compiler.reset()
-    return Explanation(graphs, watch.found, breaks)
-
-
-def _break(reason):
-    """Why Dynamo ended a graph, and the user's line, as {"reason", "source"}."""
-    frame = reason.user_stack[-1] if reason.user_stack else None
-    source = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" if frame else ""
-    return {"reason": str(reason.reason).strip().split("\n")[0], "source": source}
+        if temporary:
+            temporary.cleanup()
+    title = getattr(fn, "__qualname__", type(fn).__qualname__)
+    return Explanation(collected.graphs, watch.found, breaks, collected.anatomies, title)

@@ -464,3 +464,49 @@ frit.kernel @channels_flat(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>, %b: 
   %2 = arith.subf %1, %mm : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
   frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0, p1 * p2]>>
 }
+
+// Running sums of rows of unknown length, of what is computed on the way in, and with work on the way out.
+frit.kernel @scan_rows(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xbf16, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 4, threads = 64, block = 64, unroll = 2>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 100000>]} {
+  %0 = arith.extf %y : tensor<?x?xbf16, #frit.dims<[p0, p1]>> to tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %1 = arith.mulf %x, %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %2 = frit.scan <sum> %1 dim 1 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %3 = arith.subf %2, %x : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %3 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Several rows a block, integers of 64 bits.
+frit.kernel @scan_short_rows(%x: tensor<?x?xi32, #frit.dims<[p0, p1]>>) -> tensor<?x?xi64, #frit.dims<[p0, p1]>>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 4, threads = 8, block = 32, unroll = 1>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = arith.extsi %x : tensor<?x?xi32, #frit.dims<[p0, p1]>> to tensor<?x?xi64, #frit.dims<[p0, p1]>>
+  %1 = frit.scan <sum> %0 dim 1 : tensor<?x?xi64, #frit.dims<[p0, p1]>>
+  frit.yield %1 : tensor<?x?xi64, #frit.dims<[p0, p1]>>
+}
+
+// Whole tiles, of 16 warps, in doubles.
+frit.kernel @scan_whole(%x: tensor<?x4096xf64, #frit.dims<[p0, 4096]>>) -> tensor<?x4096xf64, #frit.dims<[p0, 4096]>>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 2, threads = 512, block = 512, unroll = 2>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %0 = frit.scan <sum> %x dim 1 : tensor<?x4096xf64, #frit.dims<[p0, 4096]>>
+  frit.yield %0 : tensor<?x4096xf64, #frit.dims<[p0, 4096]>>
+}
+
+// A thread a column.
+frit.kernel @scan_columns(%x: tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>) -> tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 1, threads = 1, block = 32, unroll = 4>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>, #frit.symbol<"p2", min = 0, max = 4096>]} {
+  %0 = arith.negf %x : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %1 = frit.scan <sum> %0 dim 1 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  %2 = math.absf %1 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+  frit.yield %2 : tensor<?x?x?xf32, #frit.dims<[p0, p1, p2]>>
+}
+
+// Columns that a group of threads takes element by element.
+frit.kernel @scan_long_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {gpu_schedule = #frit.gpu_scan<lane = 1, width = 1, threads = 64, block = 64, unroll = 4>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 100000>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %0 = frit.scan <prod> %x dim 0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}

@@ -41,6 +41,24 @@ frit.graph @inverse_hyperbolic(%a: tensor<4xf32>, %h: tensor<4xf16>) -> (tensor<
 
 // -----
 
+// A function that the math dialect lacks is an operation of frit's; integers become floats first.
+// CHECK-LABEL: frit.graph @log_gamma
+// CHECK:         %[[S:.+]] = frit.lgamma %arg0 : tensor<4xf32>
+// CHECK:         %[[W:.+]] = arith.extf %arg1
+// CHECK:         %[[H:.+]] = frit.lgamma %[[W]] : tensor<4xf32>
+// CHECK:         %[[N:.+]] = arith.truncf %[[H]] {frit.implicit}
+// CHECK:         %[[F:.+]] = arith.sitofp %arg2
+// CHECK:         %[[I:.+]] = frit.lgamma %[[F]] : tensor<4xf32>
+// CHECK:         frit.return %[[S]], %[[N]], %[[I]]
+frit.graph @log_gamma(%a: tensor<4xf32>, %h: tensor<4xbf16>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xbf16>, tensor<4xf32>) {
+  %0 = frit.aten "aten.lgamma.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = frit.aten "aten.lgamma.default"(%h) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<bf16>], result_dtypes = [#frit.dtype<bf16>]} : (tensor<4xbf16>) -> tensor<4xbf16>
+  %2 = frit.aten "aten.lgamma.default"(%i) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xi32>) -> tensor<4xf32>
+  frit.return %0, %1, %2 : tensor<4xf32>, tensor<4xbf16>, tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: frit.graph @floor_of_integers
 // CHECK-NEXT:    frit.return %arg0
 frit.graph @floor_of_integers(%a: tensor<4xi32>) -> tensor<4xi32> {
@@ -83,11 +101,11 @@ frit.graph @negated_bool(%a: tensor<4xi1>) -> tensor<4xi1> {
 // -----
 
 // No rule, and none of another overload.
-// CHECK-LABEL: frit.graph @lgamma
-// CHECK-NEXT:    frit.aten "aten.lgamma.default"
+// CHECK-LABEL: frit.graph @i0
+// CHECK-NEXT:    frit.aten "aten.i0.default"
 // CHECK-SAME:      reason = "no rule for this operator"
 // CHECK-NEXT:    frit.return
-frit.graph @lgamma(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = frit.aten "aten.lgamma.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
+frit.graph @i0(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = frit.aten "aten.i0.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<4xf32>) -> tensor<4xf32>
   frit.return %0 : tensor<4xf32>
 }

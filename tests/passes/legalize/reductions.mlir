@@ -97,6 +97,10 @@ frit.graph @maybe_empty(%a: tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> tensor<8xf3
 
 // -----
 
+// Scans are kernels on GPUs only.
+// GPU-LABEL: frit.graph @scan
+// GPU-NEXT:    %[[S:.*]] = frit.scan <sum> %{{.*}} dim 0 : tensor<8xf32>
+// GPU-NEXT:    frit.return %[[S]]
 // CHECK-LABEL: frit.graph @scan
 // CHECK-NEXT:    frit.aten "aten.cumsum.default"
 // CHECK-SAME:      reason = "a scan: not in the vocabulary"

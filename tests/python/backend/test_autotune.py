@@ -264,3 +264,38 @@ def test_arguments_are_made_as_they_were_traced():
         if isinstance(value, torch.Tensor):
             assert (one.shape, one.stride(), one.storage_offset(), one.dtype) == (value.shape, value.stride(), value.storage_offset(), value.dtype)
     assert made[2] == 7 and not made[1].any() and made[0].std() > 0
+
+
+def test_a_backward_whose_saved_tensors_are_channels_last_is_measured():
+    """The forward gives what it saves the layout that convolutions like; the graph of the backward does not tell."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.MaxPool2d(2), torch.nn.ReLU(), torch.nn.Conv2d(16, 16, 3), torch.nn.ReLU())
+    x = torch.randn(4, 3, 66, 66)
+    torch.compile(model, backend="frit", mode=MODE)(x).sum().backward()
+    gradients = [parameter.grad for parameter in model.parameters()]
+    expected = torch.autograd.grad(model(x).sum(), list(model.parameters()))
+    torch.testing.assert_close(gradients, list(expected), rtol=1e-4, atol=1e-4)
+    assert counters["frit"]["autotune_regions"] >= 1 and not [name for name in counters["frit"] if name.startswith("not_measured")]
+
+
+def test_a_graph_that_made_up_arguments_do_not_fit_is_not_measured():
+    def function(x):
+        return torch.linalg.cholesky(x).sum(0), (x * 2).sum(0)
+
+    x = torch.eye(300) * 2
+    torch.testing.assert_close(run(function, x), function(x))
+    assert counters["frit"]["graphs"] == 1 and not counters["frit"]["autotune_regions"]
+
+
+def test_random_numbers_are_the_same_for_each_schedule(monkeypatch):
+    """Other numbers would look like a schedule with wrong results. The caller's generator is left as it was."""
+    scripted(monkeypatch, True)
+    x = torch.randn(300, 500)
+
+    def function(x):
+        return (torch.rand_like(x) * x).sum(0)
+
+    torch.manual_seed(3)
+    result = run(function, x)
+    torch.manual_seed(3)
+    torch.testing.assert_close(result, function(x), rtol=1e-4, atol=1e-4)
+    assert counters["frit"]["autotune_changed"] >= 1 and not counters["frit"]["autotune_wrong"]

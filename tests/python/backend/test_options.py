@@ -114,3 +114,21 @@ def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
 def test_sizes_are_numbers_with_units(monkeypatch, text, size):
     monkeypatch.setenv("FRIT_CACHE_LIMIT", text)
     assert environment.number_of_bytes("FRIT_CACHE_LIMIT", 7) == size
+
+
+def test_no_value_of_a_variable_stops_a_program(tmp_path):
+    wrong = {
+        "FRIT_CACHE": "ja", "FRIT_CACHE_LIMIT": "1XB", "FRIT_CUDA_SYNC": "maybe", "FRIT_LOGS": "fallback", "FRIT_PADDING": "sometimes", "FRIT_PLANT": "x",
+        "FRIT_POISON": "maybe", "FRIT_STRICT": "2", "FRIT_VERIFY": "lots", "FRIT_VERIFY_ACTION": "shout", "FRIT_VERFIY": "1",
+        "FRIT_DUMP": str(tmp_path / "file" / "dump"), "FRIT_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    (tmp_path / "file").write_text("")
+    program = "import torch\nf = torch.compile(lambda x: x.sin() + 1, backend='frit')\nfor n in (2, 3): print(f(torch.zeros(n)).sum().item())"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FRIT_")}
+    done = subprocess.run([sys.executable, "-c", program], env={**clean, **wrong}, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["2.0", "3.0"] and "Traceback" not in done.stderr, done.stderr
+    for name in wrong.keys() - {"FRIT_CACHE_DIR"}:
+        assert done.stderr.count(f"{name}=") + done.stderr.count(f"{name}:") + done.stderr.count(f"reads {name};") == 1, (name, done.stderr)
+    understood = subprocess.run([sys.executable, "-c", program], env={**clean, "FRIT_CACHE_LIMIT": "1GB", "FRIT_CACHE_DIR": str(tmp_path / "c")},
+                                capture_output=True, text=True)
+    assert understood.returncode == 0 and understood.stderr == ""

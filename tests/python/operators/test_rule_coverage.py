@@ -20,7 +20,7 @@ TOOL = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-op
 
 PROMISED = """
 add sub mul div neg abs sign reciprocal rsqrt sqrt exp exp2 expm1 log log2 log1p log10 sin cos tan tanh sinh cosh asin acos atan
-asinh acosh atanh atan2 sigmoid erf erfc gelu relu hardtanh silu leaky_relu elu softplus pow clamp maximum minimum fmod remainder floor ceil trunc
+asinh acosh atanh atan2 sigmoid erf erfc lgamma gelu relu hardtanh silu leaky_relu elu softplus pow clamp maximum minimum fmod remainder floor ceil trunc
 round where masked_fill eq ne lt le gt ge logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor
 bitwise_not bitwise_left_shift bitwise_right_shift isnan isinf lerp addcmul addcdiv _to_copy
 gelu_backward hardtanh_backward silu_backward leaky_relu_backward elu_backward softplus_backward tanh_backward sigmoid_backward
@@ -56,7 +56,7 @@ def elementwise(*names):
 
 CALLS = {
     **elementwise(*"""neg abs sign reciprocal rsqrt sqrt exp exp2 expm1 log log2 log1p log10 sin cos tan tanh sinh cosh asin acos
-        atan asinh atanh sigmoid erf erfc gelu relu hardtanh silu leaky_relu elu softplus floor ceil trunc round logical_not isnan isinf
+        atan asinh atanh sigmoid erf erfc lgamma gelu relu hardtanh silu leaky_relu elu softplus floor ceil trunc round logical_not isnan isinf
         clone alias lift_fresh_copy empty_like t sum mean prod max min any all _to_copy""".split()),
     **{f"aten.{op}.Tensor": (X, Y) for op in "add sub mul div fmod remainder eq ne lt le gt ge".split()},
     **{f"aten.{op}.Scalar": (X, 0.4) for op in "add sub mul div fmod remainder eq ne lt le gt ge".split()},

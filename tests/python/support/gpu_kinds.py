@@ -594,3 +594,4 @@ def assembled(one):
 
 
 import gpu_dynamic_kinds  # noqa: E402, F401
+import gpu_scan_kinds  # noqa: E402, F401

@@ -19,7 +19,7 @@ def test_a_machine_where_all_is_well(folder, capsys):
     assert main(["doctor"]) == 0
     head, *lines = lines_of(capsys)
     assert head == doctor.version() and [line.split()[1] for line in lines] == [
-        "python", "torch", "library", "backend", "gpu", "cache", "variables", "self-test",
+        "python", "torch", "library", "backend", "cpu", "gpu", "programs", "cache", "temporary", "variables", "self-test",
     ]
     assert not [line for line in lines if line.startswith("error")]
     assert re.search(r"ok +self-test +results and gradients are eager's", lines[-1])
@@ -33,7 +33,7 @@ def test_the_version_is_one_line(capsys):
 def test_a_command_is_needed(capsys):
     with pytest.raises(SystemExit):
         main([])
-    assert "a command is needed: doctor, cache or bisect" in capsys.readouterr().err
+    assert "a command is needed: doctor, cache, bisect, inspect, bench or report" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_said_with_what_to_do(tmp_path, monkeypatch):

@@ -80,3 +80,6 @@ torch.testing.assert_close(frit.load("m.frit")(x), expected)
     words = [installed / "frit-run-torch", "m.frit", "--input=@x.npy", "--expected-output=@expected.npy"]
     run("env", f"LD_LIBRARY_PATH={libraries}", *words, cwd=tmp_path)
     assert "usage: frit-compile" in run(installed / "frit-compile", "--help")
+    # The schema, the style and the script of pages are in the package.
+    assert "kernel frit_" in run(installed / "frit", "inspect", "m.frit", cwd=tmp_path)
+    assert run(installed / "frit", "report", "m.frit", cwd=tmp_path) == "m.html\n" and "<style>" in (tmp_path / "m.html").read_text()

@@ -87,6 +87,27 @@ TEST(GpuShapes, SingleElementsAreLoadedTogetherUntilMemoryIsBusy) {
   }
 }
 
+TEST(GpuShapes, ScansTakeAThreadAColumnWhereColumnsAreMany) {
+  struct Case {
+    ScanNumbers scan;
+    int64_t threads, block, unroll;
+  };
+  for (const auto &[scan, threads, block, unroll] :
+       {// Rows of f32: 64, 768 and 65536 elements.
+        Case{{false, 16, 4, 1000, 4}, 8, 128, 4}, Case{{false, 192, 4, 1000, 4}, 64, 64, 4},
+        Case{{false, 16384, 4, 1000, 4}, 512, 512, 4},
+        // Of bf16, and of one element.
+        Case{{false, 96, 8, 1000, 2}, 64, 64, 2}, Case{{false, 1, 1, 1000, 4}, 8, 128, 4},
+        // Columns: many, few short ones, and few long ones.
+        Case{{true, 768, 1, 4096, 4}, 1, 32, 8}, Case{{true, 768, 1, 1 << 20, 2}, 1, 128, 16},
+        Case{{true, 64, 1, 4, 8}, 1, 32, 4}, Case{{true, 65, 1, 4, 4}, 32, 128, 4}}) {
+    ScanShape shape = shapeScan(scan);
+    EXPECT_EQ(shape.threads, threads) << scan.chunks << " chunks, " << scan.rows << " rows";
+    EXPECT_EQ(shape.block, block) << scan.chunks << " chunks, " << scan.rows << " rows";
+    EXPECT_EQ(shape.unroll, unroll) << scan.chunks << " chunks, " << scan.rows << " rows";
+  }
+}
+
 TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   // Rows of bf16: 64, 128, 256, 1024, 4096, 16384 and 32768 elements.
   expectShape(known(8), 8, 128, 1);

@@ -143,6 +143,9 @@ private:
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
       return evaluateReduce(reduce, std::move(result));
     }
+    if (auto scan = dyn_cast<ScanOp>(op)) {
+      return evaluateScan(scan, std::move(result));
+    }
     for (int64_t i = 0; i < count; ++i) {
       Index index = unravel(i, result.sizes);
       if (auto reindex = dyn_cast<ReindexOp>(op)) {
@@ -183,6 +186,25 @@ private:
         copy(result, i, operand(0), ravel(source, operand(0).sizes));
       } else {
         evaluateElement(op, result, i);
+      }
+    }
+    return result;
+  }
+
+  ReferenceTensor evaluateScan(ScanOp op, ReferenceTensor result) {
+    const ReferenceTensor &source = values[op.getOperand()];
+    bool isSum = op.getKind() == ReduceKind::Sum;
+    for (int64_t i = 0; i < source.numElements(); ++i) {
+      Index index = unravel(i, source.sizes);
+      bool isFirst = index[op.getDim()] == 0;
+      index[op.getDim()] -= isFirst ? 0 : 1;
+      int64_t before = ravel(index, source.sizes);
+      if (source.isFloat()) {
+        double y = isFirst ? (isSum ? 0 : 1) : result.reals[before], x = source.reals[i];
+        result.reals[i] = isSum ? y + x : y * x;
+      } else {
+        int64_t y = isFirst ? (isSum ? 0 : 1) : result.integers[before], x = source.integers[i];
+        result.integers[i] = isSum ? y + x : y * x;
       }
     }
     return result;
@@ -319,7 +341,9 @@ private:
                    : name == "math.atan2"     ? std::atan2(real(0), real(1))
                    : name == "math.roundeven" ? std::nearbyint(real(0))
                    : name == "math.absf"      ? std::abs(real(0))
-                                              : unknown(op);
+                   : isa<ElementFunctionOpInterface>(op)
+                       ? cast<ElementFunctionOpInterface>(op).evaluate(real(0))
+                       : unknown(op);
     result.reals[i] = roundToType(value, result.element);
   }
 

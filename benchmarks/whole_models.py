@@ -1,0 +1,205 @@
+"""Whole models on the CPU, without gradients: eager, frit and Inductor, interleaved in one run.
+
+    python -m benchmarks.whole_models [--threads N] [--seconds S] [--contenders frit,inductor] [--output FILE.json] [MODEL ...]
+
+The models have random weights and the sizes of common small ones. OpenVINO and ONNX Runtime take part if they can be
+imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
+"""
+
+import argparse
+import io
+import json
+import statistics
+import sys
+import time
+import warnings
+
+import torch
+from torch import nn
+
+from . import measure
+
+VOCABULARY = 8192
+
+
+def _tokens(batch, length):
+    return {"input_ids": torch.randint(0, VOCABULARY, (batch, length))}
+
+
+def bert(batch, length):
+    import transformers
+
+    config = transformers.BertConfig(
+        hidden_size=384, intermediate_size=1536, num_hidden_layers=4, num_attention_heads=6, vocab_size=VOCABULARY, max_position_embeddings=512
+    )
+    return transformers.BertModel(config), _tokens(batch, length)
+
+
+def gpt2(batch, length):
+    import transformers
+
+    config = transformers.GPT2Config(n_embd=384, n_layer=4, n_head=6, vocab_size=VOCABULARY, n_positions=512, use_cache=False)
+    return transformers.GPT2LMHeadModel(config), _tokens(batch, length)
+
+
+def llama(batch, length):
+    import transformers
+
+    config = transformers.LlamaConfig(
+        hidden_size=512,
+        intermediate_size=1376,
+        num_hidden_layers=4,
+        num_attention_heads=8,
+        vocab_size=VOCABULARY // 2,
+        max_position_embeddings=512,
+        use_cache=False,
+    )
+    return transformers.LlamaForCausalLM(config), _tokens(batch, length)
+
+
+def t5_encoder(batch, length):
+    import transformers
+
+    config = transformers.T5Config(d_model=384, d_kv=64, d_ff=1536, num_layers=4, num_heads=6, vocab_size=VOCABULARY, use_cache=False)
+    return transformers.T5EncoderModel(config), _tokens(batch, length)
+
+
+def vit(batch, side):
+    import transformers
+
+    config = transformers.ViTConfig(hidden_size=384, intermediate_size=1536, num_hidden_layers=4, num_attention_heads=6, image_size=side, patch_size=8)
+    return transformers.ViTModel(config), {"pixel_values": torch.randn(batch, 3, side, side)}
+
+
+def resnet18(batch, side):
+    import transformers
+
+    config = transformers.ResNetConfig(embedding_size=32, hidden_sizes=[32, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", hidden_act="relu")
+    return transformers.ResNetModel(config), {"pixel_values": torch.randn(batch, 3, side, side)}
+
+
+def convnext(batch, side):
+    import transformers
+
+    config = transformers.ConvNextConfig(hidden_sizes=[48, 96, 192, 384], depths=[2, 2, 4, 2], image_size=side)
+    return transformers.ConvNextModel(config), {"pixel_values": torch.randn(batch, 3, side, side)}
+
+
+MODELS = {
+    "bert 1x16": lambda: bert(1, 16),
+    "bert 8x128": lambda: bert(8, 128),
+    "gpt2 1x32": lambda: gpt2(1, 32),
+    "llama 1x1": lambda: llama(1, 1),
+    "llama 2x128": lambda: llama(2, 128),
+    "t5 encoder 4x64": lambda: t5_encoder(4, 64),
+    "vit 4x96": lambda: vit(4, 96),
+    "resnet18 1x96": lambda: resnet18(1, 96),
+    "resnet18 8x96": lambda: resnet18(8, 96),
+    "convnext 4x96": lambda: convnext(4, 96),
+}
+
+
+class Plain(nn.Module):
+    """A model that takes tensors by position and returns the first result, for contenders that export it."""
+
+    def __init__(self, model, names):
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, *values):
+        return self.model(**dict(zip(self.names, values)))[0]
+
+
+def _compiled(backend):
+    return lambda plain, values: torch.compile(plain, backend=backend)
+
+
+def _onnx(plain, values):
+    program = io.BytesIO()
+    torch.onnx.export(plain, values, dynamo=True, verbose=False).save(program)
+    return program.getvalue()
+
+
+def _openvino(plain, values):
+    import openvino
+
+    core = openvino.Core()
+    options = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+    request = core.compile_model(core.read_model(_onnx(plain, values)), "CPU", options).create_infer_request()
+    arrays = [value.numpy() for value in values]
+    return lambda *_: torch.from_numpy(request.infer(arrays, share_inputs=True, share_outputs=True)[0])
+
+
+def _onnxruntime(plain, values):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(_onnx(plain, values), options, providers=["CPUExecutionProvider"])
+    named = {given.name: value.numpy() for given, value in zip(session.get_inputs(), values)}
+    return lambda *_: torch.from_numpy(session.run(None, named)[0])
+
+
+CONTENDERS = {
+    "eager": lambda plain, values: plain,
+    "frit": _compiled("frit"),
+    "inductor": _compiled("inductor"),
+    "openvino": _openvino,
+    "onnxruntime": _onnxruntime,
+}
+
+
+def measured(make, contenders, seconds):
+    """Median milliseconds by contender; round by round, each round in another order."""
+    torch.manual_seed(0)
+    model, inputs = make()
+    plain, values = Plain(model.eval(), list(inputs)), tuple(inputs.values())
+    with torch.no_grad():
+        expected = plain(*values)
+        calls = {name: CONTENDERS[name](plain, values) for name in contenders}
+        for name, call in calls.items():
+            for _ in range(2):
+                torch.testing.assert_close(call(*values), expected, rtol=1e-3, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
+        samples, order, began = {name: [] for name in calls}, list(calls), time.perf_counter()
+        while time.perf_counter() - began < seconds * len(calls) or len(samples[order[0]]) < 5:
+            for name in order:
+                calls[name](*values)  # what the others left in the caches is not its own
+                start = time.perf_counter()
+                calls[name](*values)
+                samples[name].append(1e3 * (time.perf_counter() - start))
+            order.append(order.pop(0))
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each contender of a model")
+    parser.add_argument("--contenders", default="frit,inductor", help=f"some of {', '.join(CONTENDERS)}; eager always takes part")
+    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("models", nargs="*", help="parts of the models' names; all by default")
+    chosen = parser.parse_args(arguments)
+    warnings.filterwarnings("ignore")
+    contenders = list(dict.fromkeys(["eager", *chosen.contenders.split(",")]))
+    rows = []
+    with measure.threads(chosen.threads):
+        for name, make in MODELS.items():
+            if not chosen.models or any(part in name for part in chosen.models):
+                print(f"  {name} ...", file=sys.stderr, flush=True)
+                torch.compiler.reset()
+                rows.append({"model": name, "ms": measured(make, contenders, chosen.seconds)})
+    print("model".ljust(18) + "".join(name.rjust(12) for name in contenders) + "   frit is faster than the others by")
+    others = [name for name in contenders if name != "frit"]
+    for row in rows:
+        ratios = {name: row["ms"][name] / row["ms"]["frit"] for name in others} if "frit" in row["ms"] else {}
+        shown = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        print(row["model"].ljust(18) + "".join(f"{row['ms'][name]:12.2f}" for name in contenders) + "   " + shown)
+    means = {name: statistics.geometric_mean(row["ms"][name] / row["ms"]["frit"] for row in rows) for name in others if rows and "frit" in contenders}
+    print("geometric means: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
+    if chosen.output:
+        with open(chosen.output, "w", encoding="utf-8") as file:
+            json.dump({"machine": measure.machine(), "threads": chosen.threads, "rows": rows, "geometric_means": means}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The texts that a compilation dumped (`FRIT_DUMP`), cut into kernels, beside what the artifact says about each step."""
+
+import os
+import re
+
+from ..errors import FritError
+from .memory import timeline
+from .reader import read, read_file
+from .traffic import Traffic
+
+#: Stages of a whole graph that a report shows, by the end of the file's name.
+_GRAPH_STAGES = (("imported.mlir", "imported graph"), ("fused.mlir", "fused graph"), ("plan.txt", "plan"))
+
+
+class Anatomy:
+    """One compiled graph: its artifact, what its steps move, its memory over time, and its stages as text."""
+
+    def __init__(self, artifact, texts=None, symbols=None):
+        self.artifact = artifact
+        self.report = artifact["report"]
+        self.plan = artifact["plans"][0]
+        self.traffic = Traffic(artifact, self.plan, symbols)
+        self.timeline = timeline(self.traffic)
+        self._texts = texts or {}
+        self._kernels = _cut_all(self._texts, artifact)
+
+    @property
+    def stages(self):
+        """(title, text) of the stages of the whole graph."""
+        for ending, title in _GRAPH_STAGES:
+            for name, text in self._texts.items():
+                if name.endswith(ending):
+                    yield title, text
+
+    def texts_of(self, kernel):
+        """(title, text) of what was written of a kernel: its IR, its program, LLVM's IR, PTX."""
+        entries = [launch["entry"] for variant in kernel["variants"] for launch in variant["launches"]]
+        for title, parts in self._kernels.items():
+            found = [parts[name] for name in dict.fromkeys([kernel["name"], *entries]) if name in parts]
+            if found:
+                yield title, "\n\n".join(found)
+
+    @property
+    def bytes_by_kernel(self):
+        """Name -> bytes of all launches in a call."""
+        return self._sums("kernel")
+
+    @property
+    def bytes_by_call(self):
+        return self._sums("aten")
+
+    def _sums(self, kind):
+        sums = {}
+        for step in self.traffic.steps:
+            if step.kind == kind:
+                sums[step.name] = sums.get(step.name, 0) + step.bytes
+        return sums
+
+
+def of_graph(artifact, folder=None, symbols=None):
+    """The Anatomy of an artifact's bytes, with the texts in a folder of `FRIT_DUMP` if there is one; None if there is no artifact."""
+    return Anatomy(read(artifact), texts_in(folder) if folder else None, symbols) if artifact else None
+
+
+def of_path(path):
+    """The Anatomy of a .frit file, or of a folder that a dump wrote."""
+    if not os.path.isdir(path):
+        return Anatomy(read_file(path))
+    found = sorted(name for name in os.listdir(path) if name.endswith(".frit"))
+    if not found:
+        raise FritError(f"{path} holds no artifact (NN-artifact.frit); name the folder of one graph, which FRIT_DUMP or --dump made inside of yours")
+    return Anatomy(read_file(os.path.join(path, found[-1])), texts_in(path))
+
+
+def texts_in(folder):
+    """Name -> text of the stages in a folder; {} if it is missing."""
+    found = {}
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name.endswith((".mlir", ".txt", ".ll", ".ptx")):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                found[name] = file.read()
+    return found
+
+
+_CUTS = (
+    ("outlined.mlir", "IR", re.compile(r"^  frit\.kernel @(\w+)\(.*?^  \}$", re.MULTILINE | re.DOTALL)),
+    ("kernel-programs.txt", "kernel program", re.compile(r"^kernel (\w+)\n.*?(?=^kernel |\Z)", re.MULTILINE | re.DOTALL)),
+    (".ll", "LLVM IR", re.compile(r"^define [^@\n]*@(\w+)\(.*?^\}$", re.MULTILINE | re.DOTALL)),
+    (".ptx", "PTX", re.compile(r"^\.visible \.entry (\w+)\(.*?^\}$", re.MULTILINE | re.DOTALL)),
+)
+
+
+def _cut_all(texts, artifact):
+    """Title -> {name: text}."""
+    found = {}
+    for ending, title, pattern in _CUTS:
+        for name, text in texts.items():
+            if name.endswith(ending):
+                target = re.sub(r"^\d+-", "", name).removesuffix(ending).strip("-.")
+                found[f"{title} ({target})" if ending in (".ll", ".ptx") else title] = _cut(pattern, text)
+    if not any(title.startswith("PTX") for title in found):
+        for module in artifact["gpu_modules"]:
+            if module["kind"] == "Ptx":
+                found[f"PTX (sm_{module['arch']})"] = _cut(_CUTS[3][2], module["bytes"].rstrip(b"\0").decode("utf-8", "replace"))
+    return found
+
+
+def _cut(pattern, text):
+    return {match[1]: match[0].rstrip() for match in pattern.finditer(text)}
+
+
+def folder_of(parent, name):
+    """The folder that the newest compilation of a graph `name` left inside of a dump: `name`, or `name-2` ... after earlier ones."""
+    numbers = []
+    for entry in os.listdir(parent) if os.path.isdir(parent) else ():
+        found = re.fullmatch(re.escape(name) + r"(?:-(\d+))?", entry)
+        if found:
+            numbers.append((int(found[1] or 1), entry))
+    return os.path.join(parent, max(numbers)[1]) if numbers else None

@@ -1,0 +1,105 @@
+"""`frit.precompile`: fills the disk cache in a process that has no weights, for a process that serves the model.
+
+    with torch.device("meta"):
+        model = Model()
+    frit.precompile(model, torch.empty(8, 128, device="meta"), device="cpu")
+
+Tensors without data (of the device "meta", or fake) are replaced by tensors of the same layout that are never read or written: nothing is computed,
+so the operating system gives them no memory on a CPU. The model is traced as `torch.compile(model, backend="frit")` would trace it, so that process
+finds the results under the same keys.
+"""
+
+import copy
+
+import torch
+import torch._dynamo
+from torch._dynamo.utils import counters
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_map
+
+from . import backend
+from .cache import compiled_graphs
+from .errors import CompileError
+
+
+class _Compiled(Exception):
+    """Raised in the place of the first call."""
+
+
+def precompile(model, *args, device=None, mode=None, options=None, dynamic=None, **kwargs):
+    """Compiles what `torch.compile(model, backend="frit", mode=mode, options=options, dynamic=dynamic)(*args, **kwargs)` would compile, forward and
+    backward, and calls nothing. `device` is that of meta tensors in the other process. Gradient mode, autocast and the model's `training` must be
+    those of the call there. Returns what is now in the cache: `{"results": n, "graphs": n, "bypassed": {reason: n}}`; results have whole calls of
+    AOTAutograd, graphs only what they compiled. A model with graph breaks is an error, because what follows a break depends on results."""
+    if not compiled_graphs.enabled({"cache": True, "dump_dir": "", "poison": False, **(options or {})}):
+        raise CompileError("frit: precompile fills the disk cache, which is off (docs/Cache.md); set FRIT_CACHE=1 and drop the options that need it off")
+    before = dict(counters["frit"])
+    real = _Real(device)
+    args, kwargs = tree_map(real.tensor, (args, kwargs))
+
+    def compile_and_stop(gm, example_inputs):
+        backend.frit(gm, example_inputs, mode=mode, options=options)
+
+        def stop(*_):
+            raise _Compiled
+
+        return stop
+
+    run = torch.compile(real.module(model), backend=compile_and_stop, dynamic=dynamic, fullgraph=True)
+    with backend.backwards_compiled_now():
+        try:
+            run(*args, **kwargs)
+        except _Compiled:
+            pass
+    return _report(before)
+
+
+def _report(before):
+    new = {name: number - before.get(name, 0) for name, number in counters["frit"].items() if number > before.get(name, 0)}
+    reasons = {name.partition(":")[2].strip(): number for name, number in new.items() if "cache_bypass:" in name}
+    results = new.get("autograd_cache_stores", 0) + new.get("autograd_cache_hits", 0)
+    return {"results": results, "graphs": new.get("graphs", 0), "bypassed": reasons}
+
+
+class _Real:
+    """Replaces tensors without data; equal tensors by equal ones."""
+
+    def __init__(self, device):
+        self._device = device
+        self._made = {}
+
+    def tensor(self, value):
+        if not isinstance(value, torch.Tensor) or not (value.is_meta or isinstance(value, FakeTensor)):
+            return value
+        if id(value) not in self._made:
+            self._made[id(value)] = self._like(value), value
+        return self._made[id(value)][0]
+
+    def module(self, model):
+        """The model, or a copy with other parameters and buffers where some have no data."""
+        if not isinstance(model, torch.nn.Module):
+            return model
+        replaced = {}
+        for value in (*model.parameters(), *model.buffers()):
+            other = self.tensor(value)
+            if other is not value:
+                replaced[id(value)] = other
+        return copy.deepcopy(model, {**{id(x): x for x in (*model.parameters(), *model.buffers())}, **replaced}) if replaced else model
+
+    def _like(self, value):
+        place = value.fake_device if isinstance(value, FakeTensor) else None
+        place = self._device if place is None or place.type == "meta" else place
+        if place is None:
+            raise CompileError("frit: precompile got a tensor of the device 'meta'; name the device of the other process, as in device='cpu'")
+        if value.storage_offset():
+            raise CompileError("frit: precompile got a tensor without data that begins inside its storage; give one that begins at its storage's start")
+        with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
+            made = torch.empty_strided(tuple(map(int, value.shape)), tuple(map(int, value.stride())), dtype=value.dtype, device=place)
+        if isinstance(value, torch.nn.Parameter):
+            made = torch.nn.Parameter(made, value.requires_grad)
+        else:
+            made.requires_grad_(value.requires_grad)
+        for name, mark in vars(value).items():
+            if name.startswith("_dynamo_"):  # torch._dynamo.mark_dynamic and its like
+                setattr(made, name, mark)
+        return made

@@ -1,0 +1,1 @@
+"""The commands of `frit` that look at artifacts: report, inspect and bench."""

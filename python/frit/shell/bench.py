@@ -1,0 +1,147 @@
+"""`frit bench model.frit`: latency, throughput, memory and a table of the kernels of one artifact, on random inputs."""
+
+import json
+import resource
+import time
+
+from ..errors import OptionError
+from ..inspect.reader import read_file
+from ..inspect.traffic import Traffic
+from ..modes.cuda_graphs import in_bytes
+from .inspect import typical_symbols
+
+_DTYPES = {
+    "bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "bf16": "bfloat16", "f32": "float32",
+    "f64": "float64", "c64": "complex64", "c128": "complex128",
+}
+_PERCENTILES = (50, 90, 95, 99)
+
+
+def parse_input(text):
+    """(name or "", sizes, dtype or "") of an --input, as ids=4x64xi64, 4x64 or f32 (a tensor without dimensions)."""
+    name, _, form = text.rpartition("=")
+    parts = form.split("x") if form else []
+    dtype = parts.pop() if parts and not parts[-1].isdecimal() else ""
+    if form.endswith("x") or (dtype and dtype not in _DTYPES) or not all(part.isdecimal() for part in parts) or not form:
+        raise OptionError(f"frit bench: --input={text!r} is no form like ids=4x64xi64; types: {', '.join(_DTYPES)}")
+    return name, [int(part) for part in parts], dtype
+
+
+def _random(value, sizes, dtype):
+    import torch
+
+    dtype = getattr(torch, _DTYPES[dtype] if dtype else value.dtype.removeprefix("torch."))
+    if dtype == torch.bool:
+        return torch.randint(0, 2, sizes, device=value.device or "cpu", dtype=dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        # Numbers that are indices are small in any model.
+        return torch.randint(0, 2, sizes, device=value.device or "cpu").to(dtype)
+    return torch.randn(sizes, device=value.device or "cpu").to(dtype)
+
+
+def inputs_of(model, given, symbols):
+    """Random arguments for a loaded model: in the forms of --input, by name or in order, else in the model's own with typical sizes."""
+    forms = [parse_input(text) for text in given]
+    named = {name: form for name, *form in forms if name}
+    rest = [form for name, *form in forms if not name]
+    known = {value.name for value in model.inputs}
+    if unknown := sorted(set(named) - known):
+        raise OptionError(f"frit bench: the model has no input {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    found = []
+    for value in model.inputs:
+        if value.kind != "tensor":
+            found.append({"int": 2, "float": 0.5, "bool": True}.get(value.kind))
+            continue
+        form = named.get(value.name) or (rest.pop(0) if rest else None)
+        sizes, dtype = form or ([_size(size, symbols) for size in value.shape or ()], "")
+        found.append(_random(value, sizes, dtype))
+    if rest:
+        raise OptionError(f"frit bench: {len(rest)} --input more than the model's {len(model.inputs)} inputs")
+    return found
+
+
+def _size(size, symbols):
+    """A size of an input: a number, or the name of a symbol."""
+    return size if isinstance(size, int) else symbols.get(size, 16)
+
+
+def measure(model, inputs, iterations, warmup):
+    """Seconds of each call."""
+    import torch
+
+    wait = torch.cuda.synchronize if any(getattr(one, "is_cuda", False) for one in inputs) else lambda: None
+    spent = []
+    for number in range(warmup + iterations):
+        start = time.perf_counter()
+        model(*inputs)
+        wait()
+        if number >= warmup:
+            spent.append(time.perf_counter() - start)
+    return spent
+
+
+def kernel_times(model, inputs, calls):
+    """Name -> (count, microseconds) a call, from torch's profiler."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        for _ in range(calls):
+            model(*inputs)
+    return {event.key: (event.count / calls, event.cpu_time_total / calls) for event in found.key_averages()}
+
+
+def run(path, given, iterations, warmup, as_json, allow_host_code):
+    from ..loading import load
+
+    if iterations < 1 or warmup < 0:
+        raise OptionError("frit bench: --iterations takes a number from 1, --warmup one from 0")
+    model = load(path, allow_host_code=allow_host_code)
+    inputs = inputs_of(model, given, typical_symbols(path))
+    spent = sorted(measure(model, inputs, iterations, warmup))
+    symbols = {name: size for value, one in zip(model.inputs, inputs) if value.kind == "tensor" and value.shape
+               for name, size in zip(value.shape, one.shape) if isinstance(name, str)}
+    artifact = read_file(path)
+    traffic = Traffic(artifact, artifact["plans"][0], symbols)
+    stats = model.stats()
+    result = {
+        "model": path,
+        "inputs": [f"{tuple(one.shape)} {one.dtype}" if hasattr(one, "shape") else str(one) for one in inputs],
+        "iterations": iterations,
+        "milliseconds": {"mean": 1e3 * sum(spent) / len(spent), "least": 1e3 * spent[0], "most": 1e3 * spent[-1],
+                         **{f"p{one}": 1e3 * spent[min(len(spent) - 1, len(spent) * one // 100)] for one in _PERCENTILES}},
+        "calls_per_second": len(spent) / sum(spent),
+        "bytes_moved": traffic.moved,
+        "peak_bytes": stats.get("peak_bytes", 0),
+        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "kernels": _table(model, inputs, traffic),
+    }
+    print(json.dumps(result, indent=1) if as_json else "\n".join(_lines(result)))
+    return 0
+
+
+def _table(model, inputs, traffic):
+    """A row for each kernel and operator, the slowest first."""
+    times = kernel_times(model, inputs, 5)
+    rows = {}
+    for step in traffic.steps:
+        row = rows.setdefault(step.name, {"name": step.name, "kind": step.kind, "count": 0, "bytes": 0, "microseconds": None})
+        row["count"] += 1
+        row["bytes"] += step.bytes
+    for name, row in rows.items():
+        plain = name.removesuffix(".default").replace("aten.", "aten::", 1)
+        found = times.get(name) or times.get(plain) or times.get(plain.rsplit(".", 1)[0])
+        row["microseconds"] = found[1] if found else None
+    return sorted(rows.values(), key=lambda row: -(row["microseconds"] or 0))
+
+
+def _lines(result):
+    times = result["milliseconds"]
+    yield f"{result['model']} on {'; '.join(result['inputs'])}"
+    yield "latency (ms): " + ", ".join(f"{name} {times[name]:.3g}" for name in ("least", "mean", "p50", "p90", "p95", "p99", "most"))
+    rate = result["bytes_moved"] * result["calls_per_second"] / 1e9
+    yield f"throughput: {result['calls_per_second']:.4g} calls a second, {rate:.3g} GB a second of {in_bytes(result['bytes_moved'])} a call"
+    yield f"memory: {in_bytes(result['peak_bytes'])} beyond the arguments at the peak, {in_bytes(result['resident_bytes'])} of the whole process"
+    yield f"{'us':>10} {'count':>6} {'bytes':>12}  kernel or operator"
+    for row in result["kernels"]:
+        spent = "?" if row["microseconds"] is None else f"{row['microseconds']:.1f}"
+        yield f"{spent:>10} {row['count']:>6} {in_bytes(row['bytes']):>12}  {row['name']}"

@@ -1,0 +1,39 @@
+"""`frit report PATH --out report.html`: the page of a .frit file, or of what `frit-compile --dump` or FRIT_DUMP left."""
+
+import os
+
+from ..errors import FritError
+from ..inspect.stages import of_path
+from ..report.collected import graph_entry
+from ..report.explain import Explanation
+from ..report.html import write
+
+
+def graph_folders(path):
+    """The folders of graphs in a dump; [path] if it is a file or the folder of one graph."""
+    if not os.path.isdir(path) or any(name.endswith(".frit") for name in os.listdir(path)):
+        return [path]
+    inner = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    found = [folder for folder in inner if os.path.isdir(folder) and any(name.endswith(".frit") for name in os.listdir(folder))]
+    if not found:
+        raise FritError(f"{path} holds no graph; name a .frit file, or a folder that FRIT_DUMP or frit-compile --dump wrote")
+    return found
+
+
+def explanation_of(path):
+    """The Explanation of what is stored; nothing is run, so it has no counts of calls."""
+    anatomies, graphs = [], []
+    for folder in graph_folders(path):
+        anatomy = of_path(folder)
+        name = anatomy.artifact["graph"] or os.path.basename(folder)
+        stage = next((stage for stage in ("forward", "backward", "inference") if name.endswith(stage)), "exported")
+        anatomies.append(anatomy)
+        graphs.append(graph_entry(name, stage, len(anatomy.plan["steps"]), anatomy.report, anatomy))
+    return Explanation(graphs, (), (), anatomies, os.path.basename(os.path.normpath(path)))
+
+
+def run(path, out):
+    out = out or os.path.splitext(os.path.normpath(path))[0] + ".html"
+    write(explanation_of(path), out, "read from a file, nothing was run")
+    print(out)
+    return 0

@@ -1,0 +1,78 @@
+#include "runtime/cpu/ProductKernels.h"
+
+#include "runtime/artifact/HostFeatures.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace frit {
+
+namespace {
+
+/// A piece of a parallel loop takes at least about 10 us, or starting it costs more than it gains.
+/// A thread streams 16 bytes of a weight a nanosecond, and does 64 operations.
+constexpr int64_t kPieceNanoseconds = 10000, kBytesPerNanosecond = 16,
+                  kOperationsPerNanosecond = 64;
+
+} // namespace
+
+std::span<const ProductKernel *const> productKernels() {
+  static const std::vector<const ProductKernel *> kernels = [] {
+    std::vector<const ProductKernel *> found;
+#ifdef FRIT_PRODUCT_KERNELS
+    for (auto [level, kernel] :
+         {std::pair("x86-64-v4", &kProductAvx512), {"x86-64-v3", &kProductAvx2}}) {
+      if (missingFeatures(level, {}).empty()) {
+        found.push_back(kernel);
+      }
+    }
+#endif
+    return found;
+  }();
+  return kernels;
+}
+
+int productLanes() { return productKernels().empty() ? 0 : productKernels().front()->lanes; }
+
+/// Measured on Zen 4 against MKL, with one thread (docs/Rationale.md).
+bool isProductFaster(ProductForm form, int64_t rows, int64_t, int64_t depth, int lanes) {
+  if (form == ProductForm::AlongColumns) {
+    // For the fewest rows MKL reads whole rows of the weight, which memory delivers faster.
+    return lanes == 16 ? rows >= 4 && rows <= 64 : lanes == 8 && rows >= 8 && rows <= 32;
+  }
+  // Dot products add the lanes of each element in the end, which a short depth does not pay for.
+  bool isShort = depth < 8 * lanes;
+  return lanes == 16 ? rows <= (isShort ? 16 : 64) : lanes == 8 && rows <= 3;
+}
+
+void runProduct(const Product &product, ParallelFor parallelFor) {
+  runProduct(product, *productKernels().front(), parallelFor);
+}
+
+void runProduct(const Product &product, const ProductKernel &kernel, ParallelFor parallelFor) {
+  const ProductTiles &tiles =
+      product.form == ProductForm::AlongDepth ? kernel.alongDepth : kernel.alongColumns;
+  struct Work {
+    decltype(ProductTiles::run) run;
+    const Product *product;
+  } work = {tiles.run, &product};
+  int64_t units = (product.columns + tiles.columns - 1) / tiles.columns *
+                  ((product.rows + kProductBlock - 1) / kProductBlock);
+  if (units == 0) {
+    return;
+  }
+  int64_t elements = tiles.columns * std::max<int64_t>(product.depth, 1);
+  int64_t rows = std::min(product.rows, kProductBlock);
+  int64_t cost =
+      std::max(elements * 4 / kBytesPerNanosecond, elements * rows * 2 / kOperationsPerNanosecond);
+  parallelFor(
+      units, std::max<int64_t>(kPieceNanoseconds / std::max<int64_t>(cost, 1), 1),
+      [](void *argument, int64_t begin, int64_t end) {
+        auto *work = static_cast<Work *>(argument);
+        work->run(*work->product, begin, end);
+      },
+      &work);
+}
+
+} // namespace frit

@@ -1,0 +1,54 @@
+// Products of f32 matrices on the CPU, with what is added to them, in two forms. In one both
+// operands lie along the depth, as x and the weight of an nn.Linear do: every element of the result
+// is a dot product of two contiguous rows. In the other the right operand lies along the columns of
+// the result, and its rows are added, scaled by elements of the left one.
+//
+// The weight is read where it lies. A copy in another order would have to follow every write to the
+// weight, also those that no version counter sees (`weight.data.mul_`), and tiles of either form
+// read it at the speed of memory anyway (docs/Rationale.md has the numbers).
+//
+// An element is added in an order that follows from the depth, the form and the machine alone. It
+// has the same bits for every number of rows and of threads.
+
+#pragma once
+
+#include "runtime/plan/Host.h"
+
+#include <cstdint>
+
+namespace frit {
+
+/// What is contiguous in the right operand.
+enum class ProductForm : uint8_t { AlongDepth, AlongColumns };
+
+/// result = left right + added. Strides are in elements; the left operand is contiguous along the
+/// depth, and the result along the columns.
+struct Product {
+  int64_t rows = 0, columns = 0, depth = 0;
+  const float *left = nullptr;
+  int64_t leftStride = 0;
+  const float *right = nullptr;
+  /// From one column to the next, or from one row of the operand to the next.
+  int64_t rightStride = 0;
+  ProductForm form = ProductForm::AlongDepth;
+  /// Null: nothing is added. A stride of 0 adds the same to all rows or columns; the stride of
+  /// columns is 0 or 1.
+  const float *added = nullptr;
+  int64_t addedRowStride = 0, addedColumnStride = 0;
+  float *result = nullptr;
+  int64_t resultStride = 0;
+};
+
+/// The vector lanes of the kernel for this machine; 0 if it has none.
+int productLanes();
+
+/// Whether the kernel is faster than ATen's (MKL) for these sizes. `lanes` is productLanes().
+bool isProductFaster(ProductForm form, int64_t rows, int64_t columns, int64_t depth, int lanes);
+
+/// Calls a body for ranges of [0, units), as TensorHost::parallelFor.
+using ParallelFor = void (*)(int64_t units, int64_t grain, RangeBody body, void *argument);
+
+/// Computes a product; productLanes() must not be 0.
+void runProduct(const Product &product, ParallelFor parallelFor);
+
+} // namespace frit

@@ -1,0 +1,260 @@
+// The kernels of Product.h for one width of vectors. A unit of work is a tile of columns in a block
+// of rows: the tile's weights stay in a near cache while the rows pass.
+//
+// Only the sources of one instruction set include this file, and they are compiled for it. All of
+// it has internal linkage, so that the linker never takes a copy for another instruction set.
+
+#pragma once
+
+#include "runtime/cpu/ProductKernels.h"
+
+#include <utility>
+
+namespace frit {
+namespace {
+
+#define FRIT_INLINE inline __attribute__((always_inline))
+
+template <int Lanes> struct VectorOf {
+  typedef float type __attribute__((vector_size(Lanes * sizeof(float)), may_alias));
+  typedef float unaligned
+      __attribute__((vector_size(Lanes * sizeof(float)), aligned(4), may_alias));
+};
+template <int Lanes> using Vector = typename VectorOf<Lanes>::type;
+
+template <int Lanes> FRIT_INLINE Vector<Lanes> load(const float *from) {
+  return *reinterpret_cast<const typename VectorOf<Lanes>::unaligned *>(from);
+}
+
+template <int Lanes> FRIT_INLINE void store(Vector<Lanes> vector, float *to) {
+  *reinterpret_cast<typename VectorOf<Lanes>::unaligned *>(to) = vector;
+}
+
+/// The first `count` elements, and zeros. A function of its own: it runs once in a tile.
+template <int Lanes>
+__attribute__((noinline)) Vector<Lanes> loadFirst(const float *from, int64_t count) {
+  Vector<Lanes> vector = {};
+  for (int64_t lane = 0; lane < count; ++lane) {
+    vector[lane] = from[lane];
+  }
+  return vector;
+}
+
+/// The lane that comes to `lane` when groups of 2 * Half lanes of `a` and `b` are halved: the lower
+/// halves if `upper` is 0, else the upper ones.
+template <int Lanes, int Half> constexpr int halved(int lane, int upper) {
+  int inSource = lane % (Lanes / 2);
+  return (lane < Lanes / 2 ? 0 : Lanes) + inSource / Half * 2 * Half + upper * Half +
+         inSource % Half;
+}
+
+template <int Lanes, int Half, int... Lane>
+FRIT_INLINE Vector<Lanes> fold(Vector<Lanes> a, Vector<Lanes> b,
+                               std::integer_sequence<int, Lane...>) {
+  return __builtin_shufflevector(a, b, halved<Lanes, Half>(Lane, 0)...) +
+         __builtin_shufflevector(a, b, halved<Lanes, Half>(Lane, 1)...);
+}
+
+/// Lane i of the result is the sum of the lanes of vector First + i; missing vectors count as 0.
+template <int Lanes, int Half, int First, int Count>
+FRIT_INLINE Vector<Lanes> sums(const Vector<Lanes> *vectors) {
+  if constexpr (First >= Count) {
+    return Vector<Lanes>{};
+  } else if constexpr (Half == Lanes) {
+    return vectors[First];
+  } else {
+    // Folding `Half` lanes away joins Lanes / Half vectors, each half of them in one subtree.
+    constexpr int kStep = Lanes / Half / 2;
+    return fold<Lanes, Half>(sums<Lanes, 2 * Half, First, Count>(vectors),
+                             sums<Lanes, 2 * Half, First + kStep, Count>(vectors),
+                             std::make_integer_sequence<int, Lanes>());
+  }
+}
+
+/// Where the product's addend for an element is; null if there is none.
+FRIT_INLINE const float *addedAt(const Product &product, int64_t row, int64_t column) {
+  return product.added
+             ? product.added + row * product.addedRowStride + column * product.addedColumnStride
+             : nullptr;
+}
+
+/// Dot products. An element has one accumulator, a vector along the depth, whose lanes are added in
+/// a tree in the end.
+template <int Lanes, int Columns> struct DotTile {
+  static constexpr int kColumns = Columns;
+
+  template <int Rows, int Count>
+  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column) {
+    const float *left = product.left + row * product.leftStride;
+    const float *right = product.right + column * product.rightStride;
+    Vector<Lanes> sum[Rows * Count] = {};
+    auto add = [&](auto loadAt) __attribute__((always_inline)) {
+      Vector<Lanes> weights[Count];
+#pragma GCC unroll 8
+      for (int c = 0; c < Count; ++c) {
+        weights[c] = loadAt(right + c * product.rightStride);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        Vector<Lanes> values = loadAt(left + r * product.leftStride);
+#pragma GCC unroll 8
+        for (int c = 0; c < Count; ++c) {
+          sum[r * Count + c] += values * weights[c];
+        }
+      }
+    };
+    int64_t at = 0;
+    for (; at + Lanes <= product.depth; at += Lanes) {
+      add([at](const float *from)
+              __attribute__((always_inline)) { return load<Lanes>(from + at); });
+    }
+    if (int64_t rest = product.depth - at) {
+      add([at, rest](const float *from)
+              __attribute__((always_inline)) { return loadFirst<Lanes>(from + at, rest); });
+    }
+    constexpr int kVectors = (Rows * Count + Lanes - 1) / Lanes;
+    alignas(Vector<Lanes>) float total[kVectors * Lanes];
+    [&]<int... Number>(std::integer_sequence<int, Number...>) __attribute__((always_inline)) {
+      (store<Lanes>(sums<Lanes, 1, Number * Lanes, Rows * Count>(sum), total + Number * Lanes),
+       ...);
+    }(std::make_integer_sequence<int, kVectors>());
+    float *result = product.result + row * product.resultStride + column;
+    const float *added = addedAt(product, row, column);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+#pragma GCC unroll 8
+      for (int c = 0; c < Count; ++c) {
+        float value = total[r * Count + c];
+        result[r * product.resultStride + c] =
+            added ? value + added[r * product.addedRowStride + c * product.addedColumnStride]
+                  : value;
+      }
+    }
+  }
+
+  template <int Rows>
+  static void runLast(const Product &product, int64_t row, int64_t column, int64_t count) {
+    runCount<Rows, Columns - 1>(product, row, column, count);
+  }
+
+private:
+  template <int Rows, int Count>
+  static void runCount(const Product &product, int64_t row, int64_t column, int64_t count) {
+    if constexpr (Count > 0) {
+      if (count == Count) {
+        run<Rows, Count>(product, row, column);
+      } else {
+        runCount<Rows, Count - 1>(product, row, column, count);
+      }
+    }
+  }
+};
+
+/// Rows of the right operand, scaled and added. An element has one lane, and is added in the order
+/// of the depth.
+template <int Lanes, int Vectors> struct WideTile {
+  static constexpr int kColumns = Lanes * Vectors;
+
+  template <int Rows, int Count>
+  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column) {
+    runVectors<Rows, Vectors>(
+        product, row, column,
+        [](const float *from) __attribute__((always_inline)) { return load<Lanes>(from); },
+        [](Vector<Lanes> vector, float *to)
+            __attribute__((always_inline)) { store<Lanes>(vector, to); });
+  }
+
+  template <int Rows>
+  static void runLast(const Product &product, int64_t row, int64_t column, int64_t count) {
+    for (; count >= Lanes; count -= Lanes, column += Lanes) {
+      WideTile<Lanes, 1>::template run<Rows, Lanes>(product, row, column);
+    }
+    if (count != 0) {
+      runVectors<Rows, 1>(
+          product, row, column,
+          [count](const float *from) { return loadFirst<Lanes>(from, count); },
+          [count](Vector<Lanes> vector, float *to) {
+            for (int64_t lane = 0; lane < count; ++lane) {
+              to[lane] = vector[lane];
+            }
+          });
+    }
+  }
+
+private:
+  template <int Rows, int Count>
+  FRIT_INLINE static void runVectors(const Product &product, int64_t row, int64_t column,
+                                     auto loadAt, auto storeAt) {
+    const float *left = product.left + row * product.leftStride;
+    const float *right = product.right + column;
+    Vector<Lanes> sum[Rows * Count] = {};
+    for (int64_t at = 0; at < product.depth; ++at) {
+      Vector<Lanes> weights[Count];
+#pragma GCC unroll 8
+      for (int v = 0; v < Count; ++v) {
+        weights[v] = loadAt(right + v * Lanes);
+        // Rows of the operand lie too far apart for the machine to see a stream.
+        __builtin_prefetch(right + kAhead * product.rightStride + v * Lanes);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        float value = left[r * product.leftStride + at];
+#pragma GCC unroll 8
+        for (int v = 0; v < Count; ++v) {
+          sum[r * Count + v] += value * weights[v];
+        }
+      }
+      right += product.rightStride;
+    }
+    const float *added = addedAt(product, row, column);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      float *result = product.result + (row + r) * product.resultStride + column;
+#pragma GCC unroll 8
+      for (int v = 0; v < Count; ++v) {
+        Vector<Lanes> value = sum[r * Count + v];
+        if (added) {
+          const float *from = added + r * product.addedRowStride;
+          value +=
+              product.addedColumnStride == 1 ? loadAt(from + v * Lanes) : Vector<Lanes>{} + from[0];
+        }
+        storeAt(value, result + v * Lanes);
+      }
+    }
+  }
+
+  static constexpr int64_t kAhead = 16;
+};
+
+/// A tile of columns, for the rows [begin, end); `count` columns if they are the last.
+template <typename Tile, int Rows>
+void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t column) {
+  int64_t count = product.columns - column;
+  for (; begin + Rows <= end; begin += Rows) {
+    if (count >= Tile::kColumns) {
+      Tile::template run<Rows, Tile::kColumns>(product, begin, column);
+    } else {
+      Tile::template runLast<Rows>(product, begin, column, count);
+    }
+  }
+  if constexpr (Rows > 1) {
+    if (begin < end) {
+      tileOfRows<Tile, Rows - 1>(product, begin, end, column);
+    }
+  }
+}
+
+/// The units [begin, end): tiles of columns, in blocks of rows.
+template <typename Tile, int Rows> void units(const Product &product, int64_t begin, int64_t end) {
+  int64_t tiles = (product.columns + Tile::kColumns - 1) / Tile::kColumns;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    int64_t row = unit / tiles * kProductBlock;
+    int64_t last = row + kProductBlock < product.rows ? row + kProductBlock : product.rows;
+    tileOfRows<Tile, Rows>(product, row, last, unit % tiles * Tile::kColumns);
+  }
+}
+
+#undef FRIT_INLINE
+
+} // namespace
+} // namespace frit

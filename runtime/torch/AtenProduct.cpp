@@ -1,0 +1,52 @@
+// Products that the runtime's own kernel computes for ATen.
+
+#include "runtime/torch/AtenCall.h"
+
+#include "runtime/torch/Bridge.h"
+#include "runtime/torch/ParallelFor.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+
+namespace frit {
+
+static TensorView viewOf(const TensorSlot &slot) {
+  c10::TensorImpl *impl = implOf(slot.handle);
+  return {slot.data,
+          impl->sizes().data(),
+          impl->strides().data(),
+          impl->dim(),
+          impl->storage_offset(),
+          dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
+          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
+          0,
+          slot.lazy};
+}
+
+/// The result; nullopt if the operands are for ATen.
+std::optional<at::Tensor> AtenCall::runOwnProduct(RunState &state) const {
+  if (!product) {
+    return std::nullopt;
+  }
+  std::optional<TensorView> added;
+  if (product->added != kNoRegister) {
+    added = viewOf(state.tensors[product->added]);
+  }
+  std::optional<Product> work =
+      productFrom(viewOf(state.tensors[product->left]), viewOf(state.tensors[product->right]),
+                  added ? &*added : nullptr);
+  if (!work ||
+      !isProductFaster(work->form, work->rows, work->columns, work->depth, productLanes())) {
+    return std::nullopt;
+  }
+  RECORD_FUNCTION("frit::product", c10::ArrayRef<const c10::IValue>());
+  at::Tensor result(at::detail::empty_cpu({work->rows, work->columns}, c10::kFloat));
+  work->result = result.mutable_data_ptr<float>();
+  work->resultStride = work->columns;
+  runProduct(*work, parallelForOnTorchThreads);
+  ownProducts.fetch_add(1, std::memory_order_relaxed);
+  return result;
+}
+
+} // namespace frit

@@ -1,0 +1,135 @@
+"""frit inspect, frit bench and frit report on files of frit-compile, and what frit-compile can compile for."""
+
+import json
+import subprocess
+
+import pytest
+import torch
+from exported import TOOLS, compile_file
+
+from frit.__main__ import main
+from frit.errors import OptionError
+from frit.inspect.reader import read, read_file
+from frit.inspect.schema import parse, schema
+from frit.shell.bench import parse_input
+
+
+class Mixed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 16)
+        self.out = torch.nn.Linear(16, 4)
+
+    def forward(self, ids, scale):
+        return self.out(self.table(ids) * scale).softmax(-1)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("models")
+    sizes = ({0: torch.export.Dim("rows", min=2, max=64)}, None)
+    return compile_file(folder, Mixed(), (torch.randint(0, 10, (4, 3)), torch.ones(16)), dynamic_shapes=sizes)
+
+
+def test_the_schema_is_the_runtimes():
+    known = schema()
+    assert known.unions["Action"][:2] == ["Eval", "Alloc"] and known.enums["Dtype"][1][11] == "F32"
+    assert [field.name for field in known.structs["PointerBits"]] == ["tensor", "mask"]
+    assert known.tables["Alloc"][3].default == 2**32 - 1 and known.tables["Kernel"][1].is_list
+    with_comment = parse("enum A : ubyte { X = 3, Y } // enum B : ubyte { Z }\ntable T { a: A; b: [long]; c: bool = true; }")
+    assert with_comment.enums == {"A": ("ubyte", {3: "X", 4: "Y"})} and with_comment.tables["T"][2].default is True
+
+
+def test_inspect_prints_what_a_file_holds(model, capsys):
+    assert main(["inspect", str(model)]) == 0
+    text = capsys.readouterr().out
+    for part in ("graph 'main'", "code image cpu", "weights (3, ", "table.weight: f32[10, 16]", "input ids: i64[4, 3]", "size ", "result 0: f32[4, 3, 4]",
+                 "kernel frit_", "call aten.linear.default", "test_inspect.py:", "steps; --steps lists them"):
+        assert part in text, part
+    assert main(["inspect", str(model), "--steps"]) == 0
+    assert "launch frit_" in capsys.readouterr().out
+
+
+def test_inspect_as_json_at_another_size(model, capsys):
+    (name,) = [one["name"] for one in read_file(model)["plans"][0]["symbols"]]
+    assert main(["inspect", str(model), "--json", "--size", f"{name}=8"]) == 0
+    (plan,) = json.loads(capsys.readouterr().out)["plans"]
+    assert plan["outputs"] == ["f32[8, 3, 4]"] and plan["inputs"][0]["type"] == "i64[8, 3]" and plan["bytes_moved"] > plan["bytes_mandatory"] > 0
+    assert plan["peak_bytes"] >= 8 * 3 * 4 * 4 and len(plan["steps"]) > 3
+
+
+def test_bench_measures_at_the_sizes_given(model, capsys):
+    assert main(["bench", str(model), "--input", "ids=6x3xi64", "--iterations", "5", "--warmup", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    times = found["milliseconds"]
+    assert 0 < times["least"] <= times["p50"] <= times["p99"] <= times["most"] and found["calls_per_second"] > 0
+    assert found["inputs"][0] == "(6, 3) torch.int64" and found["resident_bytes"] > 0
+    rows = {row["name"]: row for row in found["kernels"]}
+    assert rows["aten.linear.default"]["microseconds"] > 0 and all(row["microseconds"] for name, row in rows.items() if name.startswith("frit_"))
+    assert main(["bench", str(model), "--iterations", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "latency (ms): least" in text and "calls a second" in text and "kernel or operator" in text
+
+
+@pytest.mark.parametrize("text", ["4x", "4xf99", "ids=", "ids=x", "-1x3"])
+def test_bench_refuses_what_is_no_form(text):
+    with pytest.raises(OptionError, match="is no form like"):
+        parse_input(text)
+
+
+def test_forms_of_inputs():
+    assert parse_input("ids=4x64xi64") == ("ids", [4, 64], "i64") and parse_input("3x2") == ("", [3, 2], "") and parse_input("f32") == ("", [], "f32")
+
+
+def test_wrong_uses_end_with_one_line(model, tmp_path, capsys):
+    (tmp_path / "text.frit").write_text("no artifact")
+    (tmp_path / "empty").mkdir()
+    for words, message in [
+        (["inspect", str(tmp_path / "text.frit")], "is no .frit file"),
+        (["inspect", str(tmp_path / "none.frit")], "cannot be read: No such file"),
+        (["inspect", str(model), "--size", "rows"], "is no size like"),
+        (["report", str(tmp_path / "empty")], "holds no graph"),
+        (["bench", str(model), "--input", "idz=4x3"], "the model has no input 'idz'; it has ids, scale"),
+        (["bench", str(model), "--iterations", "0"], "--iterations takes a number from 1"),
+    ]:
+        assert main(words) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1, said
+
+
+def test_a_damaged_file_is_refused_or_read(model):
+    data = bytearray(model.read_bytes())
+    for place in range(128, 128 + 4 * 400, 4):
+        damaged = bytearray(data)
+        damaged[place : place + 4] = b"\xff\xff\xff\x7f"
+        try:
+            read(damaged)
+        except Exception as error:
+            assert type(error).__name__ == "ArtifactError", (place, error)
+
+
+def test_report_of_a_file_and_of_a_dump(model, tmp_path, capsys):
+    assert main(["report", str(model), "--out", str(tmp_path / "a.html")]) == 0
+    assert "nothing was run" in (tmp_path / "a.html").read_text()
+    program = model.with_suffix(".pt2")
+    subprocess.run([TOOLS / "frit-compile", program, "-o", tmp_path / "m.frit", f"--dump={tmp_path / 'dump'}"], check=True, capture_output=True)
+    assert main(["report", str(tmp_path / "dump")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "dump.html")
+    text = (tmp_path / "dump.html").read_text()
+    assert "define dso_local i32 @frit_" in text and "frit.kernel @frit_" in text
+
+
+def test_report_of_gpu_code_shows_ptx(model, tmp_path):
+    subprocess.run([TOOLS / "frit-compile", model.with_suffix(".pt2"), "-o", tmp_path / "g.frit", "--target=sm_90"], check=True, capture_output=True)
+    assert main(["report", str(tmp_path / "g.frit")]) == 0
+    text = (tmp_path / "g.html").read_text()
+    assert "PTX (sm_90)" in text and ".visible .entry frit_" in text
+
+
+def test_targets_are_listed_and_html_is_another_command(model, tmp_path):
+    listed = subprocess.run([TOOLS / "frit-compile", "--list-targets"], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in listed.splitlines()] == ["cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:CPU", "sm_80", "sm_90", "sm_100", "simt"]
+    words = [TOOLS / "frit-compile", model.with_suffix(".pt2"), "-o", tmp_path / "m.frit", "--report=x.html"]
+    refused = subprocess.run(words, capture_output=True, text=True)
+    assert refused.returncode == 2 and "frit report DIR --out x.html" in refused.stderr
