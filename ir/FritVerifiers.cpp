@@ -74,8 +74,8 @@ LogicalResult GraphOp::verify() {
   return success();
 }
 
-/// Whether the domain of a schedule has reduced dims if its body has a reduction or a scan, and only
-/// then.
+/// Whether the domain of a schedule has reduced dims if its body has a reduction or a scan, and
+/// only then.
 static LogicalResult checkReducedDims(Operation *op, ScheduleAttr schedule, Block &body) {
   bool reduces = getFirstReduce(body) || !body.getOps<ScanOp>().empty();
   if (!schedule || (schedule.getReducedRank() > 0) == reduces) {

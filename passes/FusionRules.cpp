@@ -79,8 +79,7 @@ FusionVerdict FusionRules::unify(const LoopDomain &a, const LoopDomain &b) {
 
 FusionVerdict FusionRules::join(const LoopDomain &kernel, const LoopDomain &nest,
                                 ArrayRef<LinkedRead> reads) const {
-  if ((kernel.scans() && (nest.scans() || nest.reduces())) ||
-      (nest.scans() && kernel.reduces())) {
+  if ((kernel.scans() && (nest.scans() || nest.reduces())) || (nest.scans() && kernel.reduces())) {
     return FusionVerdict::no(FusionRefusal::BesideScan);
   }
   FusionVerdict verdict;
