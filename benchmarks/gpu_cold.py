@@ -178,8 +178,7 @@ def main(arguments=None):
         rows.append(cost(name, chosen.arch, chosen.rounds))
     print(measure.table(rows, columns()))
     if chosen.output:
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "arch": chosen.arch, "load": os.getloadavg()[0], "graphs": rows}, file, indent=1)
+        measure.write(chosen.output, arch=chosen.arch, load=os.getloadavg()[0], graphs=rows)
     return 0
 
 

@@ -7,6 +7,7 @@ one call, read from the profiler's allocation events.
 
 import contextlib
 import gc
+import json
 import os
 import platform
 import statistics
@@ -118,6 +119,13 @@ def machine():
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         name = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), name)
     return {"cpu": name, "cores": os.cpu_count(), "torch": torch.__version__, "commit": commit()}
+
+
+def write(path, **figures):
+    """Writes the JSON of a benchmark: the machine first, then its figures."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"machine": machine(), **figures}, file, indent=1)
+        file.write("\n")
 
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -11,7 +11,6 @@ candidates change.
 import argparse
 import collections
 import itertools
-import json
 import logging
 import re
 import sys
@@ -148,9 +147,7 @@ def main(arguments=None):
     shown.append(("where", lambda c: min(by_change[c], key=lambda row: row["ratio"])["program"]))
     print(measure.table(sorted(by_change), shown))
     if chosen.output:
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "margin": autotune.MARGIN, "rows": rows}, file, indent=1)
-            file.write("\n")
+        measure.write(chosen.output, margin=autotune.MARGIN, rows=rows)
     return 0
 
 

@@ -137,10 +137,9 @@ def main(arguments=None):
                 ratio = times["processor_s"] / row[chosen.contenders[-1]]["processor_s"]
                 print(f"{name:16} {contender:12} {times['processor_s']:7.2f} s of the processor  {times['wall_s']:7.2f} s  {ratio:5.2f}", flush=True)
     if chosen.output:
-        from benchmarks.measure import machine
+        from benchmarks.measure import write
 
-        with open(chosen.output, "w") as file:
-            json.dump({"machine": machine(), "programs": rows}, file, indent=1)
+        write(chosen.output, programs=rows)
     return 0
 
 

@@ -312,8 +312,7 @@ def main(arguments=None):
     print(measure.table(list(lines(rows)), columns()))
     if chosen.output:
         os.makedirs(os.path.dirname(os.path.abspath(chosen.output)), exist_ok=True)
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "threads": 2, "scale": chosen.scale, "steps": chosen.steps, "sweeps": rows}, file, indent=1)
+        measure.write(chosen.output, threads=2, scale=chosen.scale, steps=chosen.steps, sweeps=rows)
     return 0
 
 

@@ -9,7 +9,6 @@ figure of a program is the quotient of the fastest calls.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -88,8 +87,7 @@ def main(arguments=None):
         ratios = [row["ratio"] for row in rows]
         print(f"median {statistics.median(ratios):.3f}, worst {max(ratios):.3f}")
     if chosen.output:
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "threads": 1, "programs": rows}, file, indent=1)
+        measure.write(chosen.output, threads=1, programs=rows)
     return 0
 
 

@@ -96,10 +96,9 @@ def main(arguments=None):
             print(f"{name:20} {graph['nodes']:6} nodes  least {graph['least_ms']:7.2f} ms  median {graph['median_ms']:7.2f}  "
                   f"of 400 nodes {graph['least_ms_of_400_nodes']:6.2f}  (libraries once: {row['libraries_ms']:.1f})")
     if chosen.output:
-        from benchmarks.measure import machine
+        from benchmarks.measure import write
 
-        with open(chosen.output, "w") as file:
-            json.dump({"machine": machine(), "programs": rows}, file, indent=1)
+        write(chosen.output, programs=rows)
     return 0
 
 

@@ -8,7 +8,6 @@ imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
 
 import argparse
 import io
-import json
 import statistics
 import sys
 import time
@@ -22,8 +21,8 @@ from . import measure
 VOCABULARY = 8192
 
 
-def _tokens(batch, length):
-    return {"input_ids": torch.randint(0, VOCABULARY, (batch, length))}
+def _tokens(batch, length, vocabulary=VOCABULARY):
+    return {"input_ids": torch.randint(0, vocabulary, (batch, length))}
 
 
 def bert(batch, length):
@@ -54,7 +53,7 @@ def llama(batch, length):
         max_position_embeddings=512,
         use_cache=False,
     )
-    return transformers.LlamaForCausalLM(config), _tokens(batch, length)
+    return transformers.LlamaForCausalLM(config), _tokens(batch, length, config.vocab_size)
 
 
 def t5_encoder(batch, length):
@@ -197,8 +196,7 @@ def main(arguments=None):
     means = {name: statistics.geometric_mean(row["ms"][name] / row["ms"]["frit"] for row in rows) for name in others if rows and "frit" in contenders}
     print("geometric means: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
     if chosen.output:
-        with open(chosen.output, "w", encoding="utf-8") as file:
-            json.dump({"machine": measure.machine(), "threads": chosen.threads, "rows": rows, "geometric_means": means}, file, indent=1)
+        measure.write(chosen.output, threads=chosen.threads, rows=rows, geometric_means=means)
 
 
 if __name__ == "__main__":

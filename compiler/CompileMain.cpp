@@ -52,7 +52,8 @@ how:
   --bucket-count=K        entries of each computed list (default 8)
 
 what it shows:
-  --report[=FILE]         the report, always as JSON, on standard output or in a file; `frit report` makes HTML of what --dump writes
+  --report[=FILE]         the report as JSON, on standard output or in a file;
+                          `frit report` makes a page of what --dump writes
   --dump=DIR              every stage in a folder inside of DIR, in numbered files: IR, kernel programs, LLVM IR, PTX, the plan;
                           FRIT_DUMP=DIR does the same
   --emit=imported|outlined  print this stage instead of an artifact

@@ -11,31 +11,21 @@
 
 namespace frit {
 
-static TensorView viewOf(const TensorSlot &slot) {
-  c10::TensorImpl *impl = implOf(slot.handle);
-  return {slot.data,
-          impl->sizes().data(),
-          impl->strides().data(),
-          impl->dim(),
-          impl->storage_offset(),
-          dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
-          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
-          0,
-          slot.lazy};
-}
-
 /// The result; nullopt if the operands are for ATen.
 std::optional<at::Tensor> AtenCall::runOwnProduct(RunState &state) const {
   if (!product) {
     return std::nullopt;
   }
+  auto view = [&](uint32_t reg) {
+    const TensorSlot &slot = state.tensors[reg];
+    return makeView(*implOf(slot.handle), slot.data, slot.lazy);
+  };
   std::optional<TensorView> added;
   if (product->added != kNoRegister) {
-    added = viewOf(state.tensors[product->added]);
+    added = view(product->added);
   }
   std::optional<Product> work =
-      productFrom(viewOf(state.tensors[product->left]), viewOf(state.tensors[product->right]),
-                  added ? &*added : nullptr);
+      productFrom(view(product->left), view(product->right), added ? &*added : nullptr);
   if (!work ||
       !isProductFaster(work->form, work->rows, work->columns, work->depth, productLanes())) {
     return std::nullopt;

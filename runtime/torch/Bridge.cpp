@@ -58,6 +58,18 @@ c10::Device deviceOf(format::Device device, int64_t index) {
              : c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
 }
 
+TensorView makeView(const c10::TensorImpl &impl, void *data, LazyBits lazy) {
+  return {data,
+          impl.sizes().data(),
+          impl.strides().data(),
+          impl.dim(),
+          impl.storage_offset(),
+          dtypeOf(c10::typeMetaToScalarType(impl.dtype())),
+          impl.is_cpu() ? format::Device::Cpu : format::Device::Cuda,
+          impl.is_cpu() ? 0 : impl.device().index(),
+          lazy};
+}
+
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
   constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor,
                                 DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchGradWrapper,

@@ -63,6 +63,9 @@ inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
                                (impl.is_neg() ? kNegated : kPlain));
 }
 
+/// What the runtime sees of a tensor with this first element and these bits.
+TensorView makeView(const c10::TensorImpl &impl, void *data, LazyBits lazy);
+
 /// Sets bits only if they differ, because torch has no conjugates of real tensors.
 inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
   if (lazyBitsOf(impl) != bits) {

@@ -235,15 +235,7 @@ void TorchHost::retainTensor(void *handle) { tensorOf(handle).unsafeReleaseTenso
 
 TensorView TorchHost::viewOf(void *handle) {
   c10::TensorImpl *impl = implOf(handle);
-  return {dataOf(impl),
-          impl->sizes().data(),
-          impl->strides().data(),
-          impl->dim(),
-          impl->storage_offset(),
-          dtypeOf(c10::typeMetaToScalarType(impl->dtype())),
-          impl->is_cpu() ? format::Device::Cpu : format::Device::Cuda,
-          impl->is_cpu() ? 0 : impl->device().index(),
-          lazyBitsOf(*impl)};
+  return makeView(*impl, dataOf(impl), lazyBitsOf(*impl));
 }
 
 namespace {

@@ -26,7 +26,13 @@ from .graph_key import Uncacheable, canonical_key, graph_key
 from .summary import KeptReport, is_summary, summary
 
 
-@CacheArtifactFactory.register
+def _registered(kind):
+    """Registers a kind of artifact, for a second import of this module too: torch refuses a name that it has."""
+    CacheArtifactFactory._artifact_types.pop(kind.type(), None)
+    return CacheArtifactFactory.register(kind)
+
+
+@_registered
 class FritCacheArtifact(CacheArtifact):
     """An entry of the disk cache inside a portable cache."""
 

@@ -14,7 +14,6 @@ from torch._dynamo.utils import counters
 
 from .. import backend as _backend
 from ..logs import log
-from .recompiles import explain_reason
 
 
 def _is_ours():
@@ -45,6 +44,8 @@ def watch():
 
 def note(code, reason, limit):
     """Warns that a function is not compiled any more."""
+    from .recompiles import explain_reason
+
     counters["frit"]["recompile_limit"] += 1
     name = code.co_name if code else "a function"
     place = f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else "?"
@@ -62,6 +63,8 @@ def _with_remedy(record):
         text = record.getMessage()
         reason = next((line.strip().removeprefix("- ") for line in text.splitlines() if line.strip().startswith("- ")), "")
         if reason:
+            from .recompiles import explain_reason
+
             found = explain_reason(reason, "", "")
             # Without arguments a message is not formatted again.
             record.msg, record.args = f"{text}\n    frit: {found.reason}; {found.remedy}", ()

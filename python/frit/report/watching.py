@@ -1,4 +1,7 @@
-"""Shows each graph where torch's users look: TORCH_LOGS, TORCH_COMPILE_DEBUG, the log of `tlparse`, and the pages of FRIT_REPORT."""
+"""Shows each graph where torch's users look: TORCH_LOGS, TORCH_COMPILE_DEBUG, the log of `tlparse`, and the pages of FRIT_REPORT.
+
+Every first compilation imports this module. What reads artifacts and makes pages is imported where something is shown.
+"""
 
 import functools
 import json
@@ -10,10 +13,8 @@ import torch
 from .. import backend as _backend
 from .. import environment, torch_logs
 from ..errors import FritError
-from ..inspect import stages
 from ..logs import log
-from . import hints, limits, program
-from .collected import graph_entry
+from . import limits
 
 
 @functools.cache
@@ -30,7 +31,11 @@ def prepare(gm, settings):
     if not folder and (torch_logs.wants("output_code") or torch_logs.is_traced()):
         folder = _temporary().name
     settings = {**settings, "dump_dir": folder}
-    return program.collect(gm, settings) if settings["report_dir"] else settings
+    if not settings["report_dir"]:
+        return settings
+    from . import program
+
+    return program.collect(gm, settings)
 
 
 def _writable(folder):
@@ -61,6 +66,10 @@ def _observe(name, stage, captured, report, executable):
     traced = torch_logs.is_traced()
     if not _is_shown():
         return
+    from ..inspect import stages
+    from . import hints
+    from .collected import graph_entry
+
     try:
         anatomy = stages.of_graph(getattr(captured, "artifact", None), _folder(name))
     except FritError as error:
@@ -78,6 +87,9 @@ def _observe(name, stage, captured, report, executable):
 
 
 def _folder(name):
+    from ..inspect import stages
+    from . import program
+
     places = [torch_logs.debug_folder(), _temporary().name, *(known.temporary.name for known in program.programs())]
     found = [stages.folder_of(place, name) for place in places if place]
     return next(filter(None, found), None)

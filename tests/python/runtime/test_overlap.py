@@ -5,33 +5,18 @@ itself refuses some of these calls (`x.add_(y)` on partly overlapping tensors), 
 graph's meaning: every argument is read as it was at entry, which is what torch's own "aot_eager" gives.
 """
 
-import contextlib
 import json
 import logging
 
+import checker
 import pytest
 import torch
 from exported import Function, compiled
 
 import frit
-from frit import backend
 
 # Several blocks of every vector width, split among threads, with a tail.
 LARGE = 3 * (1 << 17) + 5
-
-
-@contextlib.contextmanager
-def executables():
-    seen = []
-
-    def observe(name, stage, captured, report, executable):
-        seen.append(executable)
-
-    backend._OBSERVERS.append(observe)
-    try:
-        yield seen
-    finally:
-        backend._OBSERVERS.remove(observe)
 
 
 def copies(seen):
@@ -40,7 +25,7 @@ def copies(seen):
 
 def reused(function, apart, *overlapping, **options):
     """`function` compiled for `apart`, then called with `overlapping`, without a recompilation; how many copies it made."""
-    with executables() as seen:
+    with checker.executables() as seen:
         fast = torch.compile(function, backend="frit", fullgraph=True, options=options)
         fast(*apart)
         assert copies(seen) == 0

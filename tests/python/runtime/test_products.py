@@ -3,12 +3,12 @@
 import copy
 import json
 
+import checker
 import pytest
 import torch
 from torch import nn
 
 import frit
-from frit import backend
 
 # With AVX2 alone the kernel is chosen for few sizes; tests/unit/runtime/cpu tests its values.
 pytestmark = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() != "AVX512", reason="counts what is chosen on machines with AVX-512")
@@ -17,14 +17,8 @@ pytestmark = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() != "AVX5
 @pytest.fixture
 def seen():
     """The executables that a test compiles."""
-    executables = []
-
-    def observe(name, stage, captured, report, executable):
-        executables.append(executable)
-
-    backend._OBSERVERS.append(observe)
-    yield executables
-    backend._OBSERVERS.remove(observe)
+    with checker.executables() as found:
+        yield found
 
 
 def own(executables):

@@ -14,8 +14,25 @@ import contextlib
 import torch
 import torch.utils._pytree as pytree
 
+from frit import backend
+
 SMALL = 10
 DRAWS = 24
+
+
+@contextlib.contextmanager
+def executables():
+    """The executables that are compiled meanwhile, in order."""
+    seen = []
+
+    def observe(name, stage, captured, report, executable):
+        seen.append(executable)
+
+    backend._OBSERVERS.append(observe)
+    try:
+        yield seen
+    finally:
+        backend._OBSERVERS.remove(observe)
 
 
 class SmallSample(AssertionError):

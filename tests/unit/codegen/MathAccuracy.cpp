@@ -52,7 +52,7 @@ const Function kFunctions[] = {
     {"atanh", "math.atanh", static_cast<One>(std::atanh), nullptr, 2},
     {"erf", "math.erf", static_cast<One>(std::erf), nullptr, 2},
     {"erfc", "math.erfc", static_cast<One>(std::erfc), nullptr, 2},
-    {"lgamma", "frit.lgamma", static_cast<One>(std::lgamma), nullptr, 2},
+    {"lgamma", LgammaOp::getOperationName().str(), static_cast<One>(std::lgamma), nullptr, 2},
     {"rsqrt", "math.rsqrt", rsqrt, nullptr, 2},
     {"pow", "math.powf", nullptr, static_cast<Two>(std::pow), 4},
     {"atan2", "math.atan2", nullptr, static_cast<Two>(std::atan2), 2},
