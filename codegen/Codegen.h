@@ -58,7 +58,7 @@ struct KernelDesc {
   std::vector<VariantDesc> variants;
 
   /// The hot launches: those that are tried first and run in most calls.
-  const std::vector<LaunchDesc> &getUsual() const {
+  const std::vector<LaunchDesc> &getHot() const {
     return variants.empty() ? launches : variants.front().launches;
   }
 
@@ -134,7 +134,7 @@ struct PtxImages {
     unsigned arch;
     std::string ptx;
     /// The cold code: a driver need not load it before one of its launches runs.
-    bool isSeldom = false;
+    bool isCold = false;
     std::string llvmIr;
   };
   /// The hot code for each architecture, then the cold code where there is any.

@@ -21,7 +21,7 @@ struct KernelCode {
   /// Position-independent machine code, or the PTX of the hot launches.
   std::string bytes;
   /// PTX of the cold launches.
-  std::string seldom;
+  std::string cold;
   /// Machine code: byte offsets of its public functions.
   llvm::StringMap<uint64_t> entries;
   /// LLVM's IR that the code was made from, if it is wanted.
@@ -49,7 +49,7 @@ private:
     std::string key;
     std::shared_ptr<const KernelCode> code;
     size_t size() const {
-      return key.size() + code->bytes.size() + code->seldom.size() +
+      return key.size() + code->bytes.size() + code->cold.size() +
              (code->llvmIr ? code->llvmIr->size() : 0);
     }
   };

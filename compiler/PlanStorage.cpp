@@ -62,7 +62,7 @@ format::Device PlanWriter::deviceOf(Value root) {
   if (builder.plan.target != format::Target::Gpu) {
     return format::Device::Cpu;
   }
-  auto traced = kDeviceAttr.get(graph);
+  auto traced = graph.getDeviceAttr();
   if (!traced || !traced.getValue().starts_with("cuda")) {
     return format::Device::Cuda;
   }

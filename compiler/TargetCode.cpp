@@ -128,7 +128,7 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     return failure();
   }
   for (PtxImages::Text &text : images.texts) {
-    if (keepsLlvmIr && !text.isSeldom) {
+    if (keepsLlvmIr && !text.isCold) {
       code.llvmIr.emplace_back("sm_" + std::to_string(text.arch), std::move(text.llvmIr));
     }
     auto one = std::make_unique<format::GpuModuleT>();
@@ -137,10 +137,9 @@ static LogicalResult addGpuCode(ModuleOp module, const CompileOptions &options, 
     one->bytes.assign(text.ptx.begin(), text.ptx.end());
     for (const KernelDesc &kernel : images.kernels) {
       kernel.forEachLaunch([&](const LaunchDesc &launch) {
-        bool isUsual = llvm::any_of(kernel.getUsual(), [&](const LaunchDesc &usual) {
-          return usual.entry == launch.entry;
-        });
-        if (isUsual != text.isSeldom && !llvm::is_contained(one->entries, launch.entry)) {
+        bool isHot = llvm::any_of(kernel.getHot(),
+                                  [&](const LaunchDesc &hot) { return hot.entry == launch.entry; });
+        if (isHot != text.isCold && !llvm::is_contained(one->entries, launch.entry)) {
           one->entries.push_back(launch.entry);
         }
       });

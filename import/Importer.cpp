@@ -563,7 +563,7 @@ FailureOr<GraphOp> GraphImporter::run(ModuleOp module, StringRef name) {
   }
   op->setSymbolsAttr(builder.getArrayAttr(symbolAttrs));
   if (mainDevice) {
-    kDeviceAttr.set((*op), mainDevice);
+    op->setDeviceAttr(mainDevice);
   }
   GraphOp graphOp = op.release();
   if (isMain) {

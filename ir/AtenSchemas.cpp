@@ -1,6 +1,8 @@
-// The table is text sorted by name that is searched and parsed on demand: operators that nobody
-// asks about cost nothing.
+// The table is text, a line for each operator, that is parsed on demand: operators that nobody asks
+// about cost no more than an entry of the index.
 #include "ir/AtenSchemas.h"
+
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir::frit;
 using llvm::StringRef;
@@ -9,26 +11,22 @@ static constexpr char tableText[] =
 #include "ir/AtenSchemas.def"
     ;
 
+/// Where the line of each operator is, by name.
+static llvm::StringMap<StringRef> indexLines() {
+  llvm::StringMap<StringRef> lines;
+  for (StringRef rest(tableText, sizeof(tableText) - 1); !rest.empty();) {
+    StringRef line;
+    std::tie(line, rest) = rest.split('\n');
+    auto [name, schema] = line.split(' ');
+    lines.try_emplace(name, schema);
+  }
+  return lines;
+}
+
 /// The line of an operator after its name, or an empty string.
 static StringRef findLine(StringRef name) {
-  StringRef table(tableText, sizeof(tableText) - 1);
-  size_t low = 0, high = table.size(); // both are starts of lines
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    size_t start = middle == 0 ? 0 : table.rfind('\n', middle - 1) + 1;
-    StringRef line = table.slice(start, table.find('\n', start));
-    auto [lineName, rest] = line.split(' ');
-    int order = name.compare(lineName);
-    if (order == 0) {
-      return rest;
-    }
-    if (order < 0) {
-      high = start;
-    } else {
-      low = start + line.size() + 1;
-    }
-  }
-  return {};
+  static const llvm::StringMap<StringRef> lines = indexLines();
+  return lines.lookup(name);
 }
 
 static AtenEffects parseEffects(StringRef flags) {

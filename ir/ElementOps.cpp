@@ -67,3 +67,12 @@ ElementRead GatherOp::getElementRead(unsigned operand) {
 }
 unsigned GatherOp::getElementWeight() { return 4; }
 bool GatherOp::movesElements() { return true; }
+
+ReduceOp mlir::frit::getFirstReduce(Block &body) {
+  for (ReduceOp reduce : body.getOps<ReduceOp>()) {
+    if (!reduce.getAcross()) {
+      return reduce;
+    }
+  }
+  return {};
+}

@@ -1,5 +1,6 @@
 // Registration of the dialect, and tensor types with sizes.
 #include "ir/FritOps.h"
+#include "ir/SizeConstants.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -15,6 +16,7 @@ void FritDialect::initialize() {
 #define GET_OP_LIST
 #include "ir/FritOps.cpp.inc"
       >();
+  addInterfaces<SizeConstants>();
 }
 
 Operation *FritDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

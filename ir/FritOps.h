@@ -24,4 +24,8 @@ inline bool isView(Operation *op) { return isa_and_nonnull<ViewLikeOpInterface>(
 /// Whether the result lies in the memory of the first operand: a view of values, or an alias.
 inline bool isLook(Operation *op) { return isView(op) || isa_and_nonnull<AliasOp>(op); }
 
+/// The reduction that the domain of a region's or kernel's body comes from: the first one that is
+/// not `across`.
+ReduceOp getFirstReduce(Block &body);
+
 } // namespace mlir::frit

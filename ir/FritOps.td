@@ -30,9 +30,8 @@ def Frit_GraphOp : Frit_Op<"graph", [
   let description = [{
     Arguments are tensors (parameters and buffers included), host scalars
     (SymInt i64, SymFloat f64, SymBool i1) or none. `ir/FritAttributes.def` lists the attributes of
-    arguments and results. `symbols` is the symbol table. `buffers` are the storages that the
-    graph's launches write, by number; `plan-buffers` adds them. The importer creates graphs, and
-    they exist until the artifact is written.
+    arguments and results. `symbols` is the symbol table, `device` where its kernels run. `buffers`
+    are the storages, by number, that the launches write; `plan-buffers` adds them.
 
     ```mlir
     frit.graph @main(%x: tensor<?xf32, #frit.dims<[s0]>>) -> tensor<?xf32, #frit.dims<[s0]>>
@@ -42,6 +41,7 @@ def Frit_GraphOp : Frit_Op<"graph", [
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
                        ArrayAttr:$symbols,
+                       OptionalAttr<StrAttr>:$device,
                        OptionalAttr<Frit_BufferArrayAttr>:$buffers,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs);

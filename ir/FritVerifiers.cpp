@@ -74,6 +74,18 @@ LogicalResult GraphOp::verify() {
   return success();
 }
 
+/// Whether the domain of a schedule has reduced dims if its body has a reduction or a scan, and
+/// only then.
+static LogicalResult checkReducedDims(Operation *op, ScheduleAttr schedule, Block &body) {
+  bool reduces = getFirstReduce(body) || !body.getOps<ScanOp>().empty();
+  if (!schedule || (schedule.getReducedRank() > 0) == reduces) {
+    return success();
+  }
+  return op->emitOpError("has a schedule with ")
+         << schedule.getReducedRank() << " reduced dims, and "
+         << (schedule.getReducedRank() ? "no" : "a") << " reduction";
+}
+
 LogicalResult KernelOp::verify() {
   for (auto [i, attr] : llvm::enumerate(getSymbols())) {
     auto symbol = dyn_cast<SymbolAttr>(attr);
@@ -86,7 +98,7 @@ LogicalResult KernelOp::verify() {
   if (terminator.getOperandTypes() != getResultTypes()) {
     return emitOpError("yields values whose types are not its result types");
   }
-  return success();
+  return checkReducedDims(*this, getScheduleAttr(), getBody().front());
 }
 
 LogicalResult BindOp::verify() {
@@ -332,5 +344,5 @@ LogicalResult RegionOp::verify() {
     return emitOpError("has ") << getNumResults() << " results and " << getResultLayouts()->size()
                                << " layouts";
   }
-  return success();
+  return checkReducedDims(*this, getScheduleAttr(), body);
 }

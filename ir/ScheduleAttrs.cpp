@@ -7,11 +7,19 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+LogicalResult ScheduleAttr::verify(EmitError emitError, ScheduleKind, DimsAttr domain,
+                                   unsigned reducedRank, GpuNumbersAttr) {
+  size_t rank = domain.getSizes().size();
+  return reducedRank <= rank
+             ? success()
+             : emitError() << "reduces " << reducedRank << " dims of a domain of " << rank;
+}
+
 //===----------------------------------------------------------------------===//
 // Schedules of CPU kernels
 //===----------------------------------------------------------------------===//
-
-using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 static LogicalResult checkAtLeast(EmitError emitError, StringRef field, int64_t value,
                                   int64_t least) {

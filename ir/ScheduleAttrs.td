@@ -53,9 +53,9 @@ def Frit_GpuNumbersAttr : Frit_Attr<"GpuNumbers", "gpu_numbers"> {
 def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
   let summary = "the schedule of a region";
   let description = [{
-    `domain` is the region's iteration domain, outermost first: the parallel
-    sizes, then `reducedRank` reduced ones. On a GPU `numbers` are those of the
-    candidate that was chosen.
+    `domain` is the region's iteration domain (kernel/LoopDomain.h), outermost first: the parallel
+    sizes, then `reducedRank` reduced ones, at least one if the region reduces or scans. On a GPU
+    `numbers` are those of the candidate that was chosen.
 
     ```mlir
     #frit.schedule<row_reduction, [s0, 1024], reduced 1, <threads = 128>>
@@ -67,6 +67,16 @@ def Frit_ScheduleAttr : Frit_Attr<"Schedule", "schedule"> {
                         OptionalParameter<"::mlir::frit::GpuNumbersAttr">:$numbers);
   let assemblyFormat =
       "`<` $kind `,` $domain `,` `reduced` $reducedRank (`,` $numbers^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The two parts of the domain.
+    ::llvm::ArrayRef<SizeAttr> getParallelSizes() const {
+      return getDomain().getSizes().drop_back(getReducedRank());
+    }
+    ::llvm::ArrayRef<SizeAttr> getReducedSizes() const {
+      return getDomain().getSizes().take_back(getReducedRank());
+    }
+  }];
 }
 
 def Frit_CpuPointwiseAttr : Frit_Attr<"CpuPointwise", "cpu_pointwise"> {

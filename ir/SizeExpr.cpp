@@ -1,6 +1,7 @@
 // Construction keeps the canonical form: every operation returns a sorted,
 // expanded polynomial, and nothing here looks at ranges.
 #include "ir/SizeExpr.h"
+#include "ir/SizeConstants.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/MathExtras.h"
@@ -71,6 +72,14 @@ static int compareSizes(SizeAttr lhs, SizeAttr rhs) {
   return lhs.getMonomials().size() < rhs.getMonomials().size() ? -1 : 1;
 }
 
+/// 64-bit arithmetic that wraps: sizes beyond 64 bits are refused at run time.
+static int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+static int64_t wrappingMultiply(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 namespace {
 /// A sum under construction.
 class Polynomial {
@@ -80,8 +89,7 @@ public:
   void add(int64_t coefficient, ArrayAttr monomial) { terms.emplace_back(monomial, coefficient); }
   void add(SizeAttr size, int64_t factor = 1) {
     for (auto [c, m] : llvm::zip(size.getCoefficients(), size.getMonomials())) {
-      // Wrapping multiplication: sizes beyond 64 bits are refused at run time.
-      add(static_cast<int64_t>(static_cast<uint64_t>(c) * static_cast<uint64_t>(factor)), m);
+      add(wrappingMultiply(c, factor), m);
     }
   }
   SizeAttr finish() {
@@ -91,8 +99,7 @@ public:
     SmallVector<ArrayAttr> monomials;
     for (auto &[monomial, coefficient] : terms) {
       if (!monomials.empty() && monomials.back() == monomial) {
-        coefficients.back() = static_cast<int64_t>(static_cast<uint64_t>(coefficients.back()) +
-                                                   static_cast<uint64_t>(coefficient));
+        coefficients.back() = wrappingAdd(coefficients.back(), coefficient);
       } else {
         monomials.push_back(monomial);
         coefficients.push_back(coefficient);
@@ -152,10 +159,12 @@ static SizeExpr fromAtom(MLIRContext *context, Attribute atom) {
 }
 
 SizeExpr SizeExpr::constant(MLIRContext *context, int64_t value) {
-  if (value == 0) {
-    return SizeExpr(SizeAttr::get(context, {}, {}));
-  }
-  return SizeExpr(SizeAttr::get(context, {value}, {ArrayAttr::get(context, {})}));
+  auto make = [&] {
+    return value == 0 ? SizeAttr::get(context, {}, {})
+                      : SizeAttr::get(context, {value}, {ArrayAttr::get(context, {})});
+  };
+  return context->getLoadedDialect<FritDialect>()->getRegisteredInterface<SizeConstants>()->get(
+      value, make);
 }
 
 SizeExpr SizeExpr::symbol(SizeSymbolAttr symbol) { return fromAtom(symbol.getContext(), symbol); }
@@ -180,7 +189,19 @@ SizeExpr SizeExpr::value(MLIRContext *context, unsigned position) {
 // Ring operations
 //===----------------------------------------------------------------------===//
 
+// Most operands are constants, often 0 or 1: those need no polynomial.
+
 SizeExpr SizeExpr::operator+(SizeExpr other) const {
+  auto lhs = getConstant(), rhs = other.getConstant();
+  if (lhs == 0) {
+    return other;
+  }
+  if (rhs == 0) {
+    return *this;
+  }
+  if (lhs && rhs) {
+    return constant(getContext(), wrappingAdd(*lhs, *rhs));
+  }
   Polynomial sum(getContext());
   sum.add(attr);
   sum.add(other.attr);
@@ -188,6 +209,11 @@ SizeExpr SizeExpr::operator+(SizeExpr other) const {
 }
 
 SizeExpr SizeExpr::operator-(SizeExpr other) const {
+  if (auto rhs = other.getConstant(); rhs == 0) {
+    return *this;
+  } else if (auto lhs = getConstant(); lhs && rhs) {
+    return constant(getContext(), wrappingAdd(*lhs, wrappingMultiply(*rhs, -1)));
+  }
   Polynomial sum(getContext());
   sum.add(attr);
   sum.add(other.attr, -1);
@@ -195,12 +221,17 @@ SizeExpr SizeExpr::operator-(SizeExpr other) const {
 }
 
 SizeExpr SizeExpr::operator*(SizeExpr other) const {
+  if (auto rhs = other.getConstant()) {
+    return *this * *rhs;
+  }
+  if (auto lhs = getConstant()) {
+    return other * *lhs;
+  }
   MLIRContext *context = getContext();
   Polynomial sum(context);
   for (auto [lc, lm] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
     for (auto [rc, rm] : llvm::zip(other.attr.getCoefficients(), other.attr.getMonomials())) {
-      sum.add(static_cast<int64_t>(static_cast<uint64_t>(lc) * static_cast<uint64_t>(rc)),
-              multiplyMonomials(context, lm, rm));
+      sum.add(wrappingMultiply(lc, rc), multiplyMonomials(context, lm, rm));
     }
   }
   return sum.finish();
@@ -210,6 +241,12 @@ SizeExpr SizeExpr::operator-() const { return *this * -1; }
 SizeExpr SizeExpr::operator+(int64_t other) const { return *this + constant(getContext(), other); }
 SizeExpr SizeExpr::operator-(int64_t other) const { return *this + constant(getContext(), -other); }
 SizeExpr SizeExpr::operator*(int64_t other) const {
+  if (other == 1) {
+    return *this;
+  }
+  if (auto lhs = getConstant()) {
+    return constant(getContext(), wrappingMultiply(*lhs, other));
+  }
   Polynomial sum(getContext());
   sum.add(attr, other);
   return sum.finish();

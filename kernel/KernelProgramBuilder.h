@@ -34,7 +34,7 @@ private:
   /// By argument: the address that `value` reads at its own index.
   std::map<unsigned, SizeExpr> addressesOf(Value value);
   std::optional<Exprs> followFirst(Value value, Value first, ArrayRef<SizeExpr> index);
-  bool isStacked(Value value);
+  bool isWrittenInPieces(Value value);
   LogicalResult addStore(unsigned result, Value value, ArrayRef<SizeExpr> strides,
                          SizeExpr address);
   Exprs reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> from, ArrayRef<SizeExpr> to);

@@ -204,7 +204,7 @@ bool FusionClusters::refuse(FusionRefusal refusal, unsigned kernel, unsigned oth
   return false;
 }
 
-void FusionClusters::absorb(unsigned into, unsigned from, LoopShape shape) {
+void FusionClusters::absorb(unsigned into, unsigned from, LoopDomain domain) {
   Unit &target = units[into], &source = units[from];
   LDBG() << "kernel " << into << " (" << *target.loops.front() << ") takes " << from << " ("
          << *source.loops.front() << ")";
@@ -224,7 +224,7 @@ void FusionClusters::absorb(unsigned into, unsigned from, LoopShape shape) {
   target.operations += source.operations;
   target.first = std::min(target.first, source.first);
   target.last = std::max(target.last, source.last);
-  target.shape = std::move(shape);
+  target.domain = std::move(domain);
   parents[from] = into;
   source.loops.clear();
   source.predecessors.clear();
@@ -237,9 +237,9 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
   gatherReads(op, reads, operations);
   Unit &unit = units[number];
   unit.loops.push_back(op);
-  unit.shape = LoopShape::of(op);
+  unit.domain = LoopDomain::ofNest(op);
   unit.operations = operations;
-  levels[op] = unit.shape.reduces ? LoopLevel::Row : LoopLevel::Full;
+  levels[op] = isa<ReduceOp>(op) ? LoopLevel::Row : LoopLevel::Full;
   llvm::SmallSetVector<unsigned, 4> kernels;
   for (Read &read : reads) {
     Operation *def = read.value.getDefiningOp();
@@ -287,7 +287,7 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
         linked.push_back({levels.lookup(def), read.place});
       }
     }
-    FusionVerdict verdict = rules.join(units[kernel].shape, unit.shape, linked);
+    FusionVerdict verdict = rules.join(units[kernel].domain, unit.domain, linked);
     if (!verdict) {
       refuse(verdict.refusal, kernel, number);
       continue;
@@ -301,12 +301,12 @@ void FusionClusters::addLoop(Operation *op, unsigned number) {
       continue;
     }
     levels[op] = verdict.level;
-    absorb(kernel, number, std::move(verdict.shape));
+    absorb(kernel, number, std::move(verdict.domain));
   }
 }
 
 FusionRefusal FusionClusters::checkLinks(unsigned reader, unsigned writer,
-                                         const LoopShape &shape) const {
+                                         const LoopDomain &domain) const {
   for (Operation *loop : units[reader].loops) {
     auto it = linkedReads.find(loop);
     if (it == linkedReads.end()) {
@@ -319,7 +319,7 @@ FusionRefusal FusionClusters::checkLinks(unsigned reader, unsigned writer,
         continue;
       }
       FusionRefusal refusal =
-          rules.link(shape, getLoopSizes(loop), level, {levels.lookup(def), read.place});
+          rules.link(domain, getLoopSizes(loop), level, {levels.lookup(def), read.place});
       if (refusal != FusionRefusal::None) {
         return refusal;
       }
@@ -333,7 +333,7 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
     // Keep the earlier number: searches stop at the first operation.
     std::swap(from, into);
   }
-  FusionVerdict verdict = rules.merge(units[into].shape, units[from].shape);
+  FusionVerdict verdict = rules.merge(units[into].domain, units[from].domain);
   if (!verdict) {
     return refuse(verdict.refusal, into, from);
   }
@@ -342,14 +342,14 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
     return refuse(refusal, into, from);
   }
   for (auto [reader, writer] : {std::pair(into, from), std::pair(from, into)}) {
-    if (refusal = checkLinks(reader, writer, verdict.shape); refusal != FusionRefusal::None) {
+    if (refusal = checkLinks(reader, writer, verdict.domain); refusal != FusionRefusal::None) {
       return refuse(refusal, into, from);
     }
   }
   if (depends(into, from, /*directly=*/false) || depends(from, into, /*directly=*/false)) {
     return refuse(FusionRefusal::WouldMakeCycle, into, from);
   }
-  absorb(into, from, std::move(verdict.shape));
+  absorb(into, from, std::move(verdict.domain));
   return true;
 }
 
@@ -357,8 +357,8 @@ bool FusionClusters::tryMerge(unsigned into, unsigned from) {
 /// gather-regions is better for them: it takes all nests of a kind, and nests that are fused into
 /// one kernel are lost to it.
 bool FusionClusters::areTwins(Value shared, const Unit &a, const Unit &b) {
-  return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.shape.reduces &&
-         !b.shape.reduces && a.operations == b.operations && a.loops.size() == b.loops.size() &&
+  return cast<RankedTensorType>(shared.getType()).getRank() == 0 && !a.domain.reduces() &&
+         !b.domain.reduces() && a.operations == b.operations && a.loops.size() == b.loops.size() &&
          a.inputs.size() == b.inputs.size();
 }
 

@@ -42,7 +42,7 @@ private:
   };
   struct Unit {
     SmallVector<Operation *, 2> loops;
-    LoopShape shape;
+    LoopDomain domain;
     SmallVector<unsigned, 4> predecessors;
     llvm::SmallDenseSet<Value, 4> inputs;
     unsigned operations = 0;
@@ -58,9 +58,9 @@ private:
   void addBindsOf(Operation *op, SmallVectorImpl<unsigned> &predecessors);
   /// Whether `from` depends on `on`: through a third unit or, if `directly`, in any way.
   bool depends(unsigned from, unsigned on, bool directly = true) const;
-  FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopShape &shape) const;
+  FusionRefusal checkLinks(unsigned reader, unsigned writer, const LoopDomain &domain) const;
   bool tryMerge(unsigned into, unsigned from);
-  void absorb(unsigned into, unsigned from, LoopShape shape);
+  void absorb(unsigned into, unsigned from, LoopDomain domain);
   static bool areTwins(Value shared, const Unit &a, const Unit &b);
   void mergeSiblings();
   unsigned pointersOf(const Unit &unit) const { return unit.inputs.size() + unit.loops.size(); }

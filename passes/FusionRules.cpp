@@ -7,55 +7,6 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-LoopShape LoopShape::pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context) {
-  LoopShape shape;
-  shape.sizes.assign(sizes.begin(), sizes.end());
-  shape.total = product(context, sizes);
-  shape.parallel = ReadPlace::rowMajor(sizes, context).getSignature();
-  return shape;
-}
-
-/// The shape of a nest over the operand that sweeps `dims`.
-static LoopShape sweepOf(Value operand, ArrayRef<int64_t> dims) {
-  MLIRContext *context = operand.getContext();
-  LoopShape shape;
-  shape.sizes = getSizes(cast<RankedTensorType>(operand.getType()));
-  shape.total = product(context, shape.sizes);
-  ReadPlace place = ReadPlace::rowMajor(shape.sizes, context);
-  SmallVector<Digit> kept, reduced;
-  for (auto [i, digit] : llvm::enumerate(place.getDigits())) {
-    (llvm::is_contained(dims, static_cast<int64_t>(i)) ? reduced : kept).push_back(digit);
-  }
-  shape.parallel = mergeDigits(kept);
-  shape.reduced = mergeDigits(reduced);
-  return shape;
-}
-
-LoopShape LoopShape::reduction(ReduceOp op) {
-  LoopShape shape = sweepOf(op.getOperand(), op.getDims());
-  shape.reduces = true;
-  return shape;
-}
-
-LoopShape LoopShape::scan(ScanOp op) {
-  LoopShape shape = sweepOf(op.getOperand(), {static_cast<int64_t>(op.getDim())});
-  shape.scans = true;
-  return shape;
-}
-
-LoopShape LoopShape::of(Operation *loop) {
-  if (auto reduce = dyn_cast<ReduceOp>(loop)) {
-    return reduction(reduce);
-  }
-  auto scanned = dyn_cast<ScanOp>(loop);
-  return scanned ? scan(scanned) : pointwise(getLoopSizes(loop), loop->getContext());
-}
-
-bool LoopShape::isColumn() const {
-  return !reduced.empty() &&
-         llvm::none_of(reduced, [](const Digit &digit) { return digit.stride.isConstant(1); });
-}
-
 StringRef mlir::frit::stringify(FusionRefusal refusal) {
   switch (refusal) {
   case FusionRefusal::None:
@@ -84,24 +35,23 @@ StringRef mlir::frit::stringify(FusionRefusal refusal) {
   return "unknown";
 }
 
-bool FusionRules::splitsRows(const LoopShape &shape) const {
-  MLIRContext *context = shape.total.getContext();
-  return estimate(countOf(shape.parallel, context)) < limits.fewRows &&
-         estimate(countOf(shape.reduced, context)) >= limits.longRow;
+bool FusionRules::splitsRows(const LoopDomain &domain) const {
+  return estimate(domain.countRows()) < limits.fewRows &&
+         estimate(domain.getRowLength()) >= limits.longRow;
 }
 
-FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
+FusionRefusal FusionRules::link(const LoopDomain &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                                 const LinkedRead &read) const {
   if (read.place.isElsewhere()) {
     return FusionRefusal::ReadsElsewhere;
   }
   Signature place = read.place.getSignature();
-  Signature whole = ReadPlace::rowMajor(sizes, kernel.total.getContext()).getSignature();
+  Signature whole = ReadPlace::rowMajor(sizes, kernel.getContext()).getSignature();
   bool ofRow = read.level == LoopLevel::Row;
   if (level == LoopLevel::Row) {
     return ofRow && place == whole ? FusionRefusal::None : FusionRefusal::ReadsElsewhere;
   }
-  if (place != (ofRow ? kernel.parallel : whole)) {
+  if (place != (ofRow ? kernel.getParallel() : whole)) {
     return FusionRefusal::ReadsElsewhere;
   }
   if (ofRow && splitsRows(kernel)) {
@@ -110,71 +60,62 @@ FusionRefusal FusionRules::link(const LoopShape &kernel, ArrayRef<SizeExpr> size
   return ofRow && kernel.isColumn() ? FusionRefusal::ColumnEpilogue : FusionRefusal::None;
 }
 
-FusionVerdict FusionRules::join(const LoopShape &kernel, const LoopShape &nest,
-                                ArrayRef<LinkedRead> reads) const {
-  MLIRContext *context = nest.total.getContext();
-  if ((kernel.scans && (nest.scans || nest.reduces)) || (nest.scans && kernel.reduces)) {
-    return FusionVerdict::no(FusionRefusal::BesideScan);
+FusionVerdict FusionRules::unify(const LoopDomain &a, const LoopDomain &b) {
+  if (a.getTotal() != b.getTotal()) {
+    return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }
-  if (nest.total == kernel.total) {
-    auto sizes = refineSizes(kernel.sizes, nest.sizes, context);
-    if (failed(sizes)) {
-      return FusionVerdict::no(FusionRefusal::DomainsDiffer);
-    }
-    if (nest.reduces && kernel.reduces &&
-        (nest.parallel != kernel.parallel || nest.reduced != kernel.reduced)) {
-      return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
-    }
-    for (const LinkedRead &read : reads) {
-      FusionRefusal refusal = link(kernel, nest.sizes, LoopLevel::Full, read);
-      if (refusal != FusionRefusal::None) {
-        return FusionVerdict::no(refusal);
-      }
-    }
-    FusionVerdict verdict;
-    verdict.shape = nest.reduces || nest.scans ? nest : kernel;
-    verdict.shape.sizes = std::move(*sizes);
-    verdict.level = nest.reduces ? LoopLevel::Row : LoopLevel::Full;
-    return verdict;
+  FusionVerdict verdict;
+  bool isFirst = a.reduces() || a.scans();
+  verdict.domain = isFirst ? a : b;
+  if (!verdict.domain.refine((isFirst ? b : a).getSizes())) {
+    return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }
-  if (kernel.reduces && !nest.reduces && nest.total == countOf(kernel.parallel, context)) {
-    for (const LinkedRead &read : reads) {
-      FusionRefusal refusal = link(kernel, nest.sizes, LoopLevel::Row, read);
-      if (refusal != FusionRefusal::None) {
-        return FusionVerdict::no(refusal);
-      }
-    }
-    FusionVerdict verdict;
-    verdict.shape = kernel;
-    verdict.level = LoopLevel::Row;
-    return verdict;
+  if (a.reduces() && b.reduces() &&
+      (a.getParallel() != b.getParallel() || a.getReduced() != b.getReduced())) {
+    return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
   }
-  return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+  return verdict;
 }
 
-FusionVerdict FusionRules::merge(const LoopShape &a, const LoopShape &b) const {
-  if (a.scans || b.scans) {
+FusionVerdict FusionRules::join(const LoopDomain &kernel, const LoopDomain &nest,
+                                ArrayRef<LinkedRead> reads) const {
+  if ((kernel.scans() && (nest.scans() || nest.reduces())) || (nest.scans() && kernel.reduces())) {
     return FusionVerdict::no(FusionRefusal::BesideScan);
   }
-  if (a.total != b.total) {
+  FusionVerdict verdict;
+  LoopLevel level = LoopLevel::Full;
+  if (nest.getTotal() == kernel.getTotal()) {
+    verdict = unify(kernel, nest);
+    verdict.level = nest.reduces() ? LoopLevel::Row : LoopLevel::Full;
+  } else if (kernel.reduces() && !nest.reduces() && nest.getTotal() == kernel.countRows()) {
+    verdict.domain = kernel;
+    verdict.level = level = LoopLevel::Row;
+  } else {
     return FusionVerdict::no(FusionRefusal::DomainsDiffer);
   }
-  auto sizes = refineSizes(a.sizes, b.sizes, a.total.getContext());
-  if (failed(sizes)) {
-    return FusionVerdict::no(FusionRefusal::DomainsDiffer);
+  for (const LinkedRead &read : reads) {
+    if (!verdict) {
+      break;
+    }
+    verdict.refusal = link(kernel, nest.getSizes(), level, read);
   }
-  if (a.reduces && b.reduces && (a.parallel != b.parallel || a.reduced != b.reduced)) {
-    return FusionVerdict::no(FusionRefusal::ReducesOtherDims);
+  return verdict;
+}
+
+FusionVerdict FusionRules::merge(const LoopDomain &a, const LoopDomain &b) const {
+  if (a.scans() || b.scans()) {
+    return FusionVerdict::no(FusionRefusal::BesideScan);
+  }
+  FusionVerdict verdict = unify(a, b);
+  if (!verdict) {
+    return verdict;
   }
   // A kernel that splits rows over threads or sweeps columns cannot also compute unrelated results
   // over the full domain.
   for (const auto &[one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
-    if (one->reduces && !other->reduces && (one->isColumn() || splitsRows(*one))) {
+    if (one->reduces() && !other->reduces() && (one->isColumn() || splitsRows(*one))) {
       return FusionVerdict::no(FusionRefusal::ColumnEpilogue);
     }
   }
-  FusionVerdict verdict;
-  verdict.shape = a.reduces ? a : b;
-  verdict.shape.sizes = std::move(*sizes);
   return verdict;
 }

@@ -1,41 +1,20 @@
 #pragma once
 
-#include "kernel/LoopSpace.h"
+#include "kernel/LoopDomain.h"
 
 #include <functional>
 
 /// The single answer to "may these run in one kernel, and if not why".
 ///
-/// A kernel has one domain: parallel digits P and reduced digits R of one loop
-/// counter. What runs in it is `full` (over P and R) or `row` (over P only: the
-/// results of its reductions and what is computed from them). Several
-/// reductions of one kernel reduce the same R over the same P; a value that a
-/// reduction of the kernel feeds is read only at its own place, because the
-/// kernel looks reduction results up and cannot recompute them elsewhere.
+/// A kernel has one domain (kernel/LoopDomain.h). What runs in it is `full` (over P and R) or `row`
+/// (over P only: the results of its reductions and what is computed from them). Several reductions
+/// of one kernel reduce the same R over the same P; a value that a reduction of the kernel feeds is
+/// read only at its own place, because the kernel looks reduction results up and cannot recompute
+/// them elsewhere.
 ///
 ///   softmax over [N, C]:  max (R) -> exp (full) -> sum (R) -> div (full)
 ///   mean, rstd, y of a layer norm: row, row, full
 namespace mlir::frit {
-
-/// What a loop nest runs over.
-struct LoopShape {
-  /// The operation's own sizes; refined to a common shape when it is fused.
-  SmallVector<SizeExpr> sizes;
-  SizeExpr total;
-  /// Without reduction: `parallel` is everything and `reduced` is empty.
-  Signature parallel, reduced;
-  bool reduces = false;
-  /// A scan along `reduced`: its result belongs to every element.
-  bool scans = false;
-
-  static LoopShape pointwise(ArrayRef<SizeExpr> sizes, MLIRContext *context);
-  static LoopShape reduction(ReduceOp op);
-  static LoopShape scan(ScanOp op);
-  /// That of any loop nest.
-  static LoopShape of(Operation *loop);
-  /// Reduces, and not along the innermost dim.
-  bool isColumn() const;
-};
 
 enum class LoopLevel { Full, Row };
 
@@ -75,8 +54,8 @@ struct FusionLimits {
 struct FusionVerdict {
   FusionRefusal refusal = FusionRefusal::None;
   LoopLevel level = LoopLevel::Full;
-  /// The kernel's shape after the nest has joined.
-  LoopShape shape;
+  /// The kernel's domain after the nest has joined.
+  LoopDomain domain;
 
   explicit operator bool() const { return refusal == FusionRefusal::None; }
   static FusionVerdict no(FusionRefusal refusal) { return {refusal, LoopLevel::Full, {}}; }
@@ -90,19 +69,22 @@ public:
   const FusionLimits &getLimits() const { return limits; }
 
   /// Whether a nest that reads these values of the kernel may join it.
-  FusionVerdict join(const LoopShape &kernel, const LoopShape &nest,
+  FusionVerdict join(const LoopDomain &kernel, const LoopDomain &nest,
                      ArrayRef<LinkedRead> reads) const;
   /// Whether two kernels may become one, as far as their domains go.
-  FusionVerdict merge(const LoopShape &a, const LoopShape &b) const;
-  /// Whether a nest of a kernel of this shape (the nest's sizes; `row` if it only runs over P) may
+  FusionVerdict merge(const LoopDomain &a, const LoopDomain &b) const;
+  /// Whether a nest of a kernel of this domain (the nest's sizes; `row` if it only runs over P) may
   /// read that value of the same kernel.
-  FusionRefusal link(const LoopShape &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
+  FusionRefusal link(const LoopDomain &kernel, ArrayRef<SizeExpr> sizes, LoopLevel level,
                      const LinkedRead &read) const;
 
   /// Whether there are so few and so long rows that their reduction is split over threads.
-  bool splitsRows(const LoopShape &shape) const;
+  bool splitsRows(const LoopDomain &domain) const;
 
 private:
+  /// The common refinement of two domains that reduce the same dims, if both reduce.
+  static FusionVerdict unify(const LoopDomain &a, const LoopDomain &b);
+
   std::function<double(SizeExpr)> estimate;
   FusionLimits limits;
 };

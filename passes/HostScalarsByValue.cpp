@@ -23,7 +23,7 @@ struct HostScalarsByValuePass : frit::impl::HostScalarsByValuePassBase<HostScala
 
   void runOnOperation() override {
     GraphOp graph = getOperation();
-    auto main = kDeviceAttr.get(graph);
+    auto main = graph.getDeviceAttr();
     if (!main || !main.getValue().starts_with("cuda")) {
       return;
     }

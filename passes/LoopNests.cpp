@@ -1,7 +1,8 @@
 // Reverse walk that decides where each value is computed.
 #include "passes/LoopNests.h"
-#include "ir/FritAttributes.h"
 
+#include "ir/FritAttributes.h"
+#include "kernel/LoopDomain.h"
 #include "passes/Layouts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,17 +65,6 @@ unsigned mlir::frit::getWeight(Operation *op) {
     return 8;
   }
   return 1;
-}
-
-bool mlir::frit::isStacked(Operation *op) {
-  auto concat = dyn_cast<ConcatOp>(op);
-  return concat && concat.isStacked();
-}
-
-SmallVector<SizeExpr> mlir::frit::getLoopSizes(Operation *op) {
-  auto element = dyn_cast<ElementOpInterface>(op);
-  return element ? element.getLoopSizes()
-                 : getSizes(cast<RankedTensorType>(op->getResult(0).getType()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -120,10 +120,6 @@ private:
 bool isFusible(Operation *op);
 /// Relative cost of one evaluation.
 unsigned getWeight(Operation *op);
-/// A concatenation of equal pieces (`ConcatOp::isStacked`).
-bool isStacked(Operation *op);
-/// The sizes that a loop nest of this operation runs over.
-SmallVector<SizeExpr> getLoopSizes(Operation *op);
 inline unsigned getStoredBytes(Value tensor) { return getStoredBytes(tensor.getType()); }
 
 } // namespace mlir::frit

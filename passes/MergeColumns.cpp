@@ -28,14 +28,9 @@ using namespace mlir::frit;
 
 namespace {
 
-/// The reduction that defines a region's domain: the first one that is not `across`.
-ReduceOp firstReduce(RegionOp region) {
-  for (ReduceOp reduce : region.getBody().front().getOps<ReduceOp>()) {
-    if (!reduce.getAcross()) {
-      return reduce;
-    }
-  }
-  return {};
+/// The domain of a region's first reduction.
+LoopDomain getDomain(RegionOp region) {
+  return LoopDomain::reduction(getFirstReduce(region.getBody().front()));
 }
 
 /// All values in the body that depend on a reduction.
@@ -95,7 +90,7 @@ private:
         return false;
       }
     }
-    SizeExpr columns = getNumElements(cast<RankedTensorType>(firstReduce(region).getType()));
+    SizeExpr columns = getDomain(region).countRows();
     return llvm::all_of(body.getTerminator()->getOperands(), [&](Value result) {
       return !behind.contains(result) ||
              getNumElements(cast<RankedTensorType>(result.getType())) == columns;
@@ -106,7 +101,7 @@ private:
   /// first.
   static SmallVector<RegionOp> partnersOf(RegionOp columns) {
     llvm::SmallSetVector<Operation *, 4> found;
-    SizeExpr total = LoopShape::reduction(firstReduce(columns)).total;
+    SizeExpr total = getDomain(columns).getTotal();
     auto consider = [&](Operation *op) {
       auto region = dyn_cast_or_null<RegionOp>(op);
       if (!region || region == columns || op->getBlock() != columns->getBlock() ||
@@ -160,7 +155,7 @@ private:
   }
 
   /// Whether the columns read results of the rows only at the point that is being computed.
-  static bool readsInPlace(RegionOp columns, RegionOp rows, const LoopShape &shape) {
+  static bool readsInPlace(RegionOp columns, RegionOp rows, const LoopDomain &along) {
     MLIRContext *context = columns.getContext();
     Block &body = columns.getBody().front();
     SmallVector<std::pair<Value, ReadPlace>> stack;
@@ -191,8 +186,9 @@ private:
         if (columns.getOperand(argument.getArgNumber()).getDefiningOp() != rows) {
           continue;
         }
-        bool isFull = getNumElements(cast<RankedTensorType>(argument.getType())) == shape.total;
-        if (place.isElsewhere() || place.getSignature() != (isFull ? whole : shape.parallel)) {
+        bool isFull =
+            getNumElements(cast<RankedTensorType>(argument.getType())) == along.getTotal();
+        if (place.isElsewhere() || place.getSignature() != (isFull ? whole : along.getParallel())) {
           return false;
         }
         continue;
@@ -208,10 +204,9 @@ private:
 
   bool merge(RegionOp rows, RegionOp columns, const SizeEstimate &estimate) {
     MLIRContext *context = &getContext();
-    LoopShape along = LoopShape::reduction(firstReduce(rows)),
-              down = LoopShape::reduction(firstReduce(columns));
-    if (along.total != down.total || along.parallel != down.reduced ||
-        along.reduced != down.parallel) {
+    LoopDomain along = getDomain(rows), down = getDomain(columns);
+    if (along.getTotal() != down.getTotal() || along.getParallel() != down.getReduced() ||
+        along.getReduced() != down.getParallel()) {
       return false;
     }
     bool rowsFirst = rows->isBeforeInBlock(columns);
@@ -226,7 +221,7 @@ private:
       ++elsewhere;
       return refuse(rows, columns, "they read each other's values elsewhere");
     }
-    BothWays both = measure(rows, columns, *domain, along, estimate);
+    BothWays both = measure(rows, columns, along, estimate);
     switch (both.refusal) {
     case BothWays::Refusal::None:
       break;
@@ -257,16 +252,11 @@ private:
   /// The common refinement of both domains, and how many of its dims are reduced along a row.
   FailureOr<std::pair<SmallVector<SizeAttr>, unsigned>> domainOf(ScheduleAttr rows,
                                                                  ScheduleAttr columns) {
-    auto split = [](ScheduleAttr schedule) {
-      ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
-      size_t parallel = sizes.size() - schedule.getReducedRank();
-      return std::pair(SmallVector<SizeExpr>(sizes.begin(), sizes.begin() + parallel),
-                       SmallVector<SizeExpr>(sizes.begin() + parallel, sizes.end()));
+    auto refine = [&](ArrayRef<SizeAttr> a, ArrayRef<SizeAttr> b) {
+      return refineSizes(SmallVector<SizeExpr>(a), SmallVector<SizeExpr>(b), &getContext());
     };
-    auto [kept, reduced] = split(rows);
-    auto [below, across] = split(columns);
-    auto parallel = refineSizes(kept, across, &getContext()),
-         along = refineSizes(reduced, below, &getContext());
+    auto parallel = refine(rows.getParallelSizes(), columns.getReducedSizes()),
+         along = refine(rows.getReducedSizes(), columns.getParallelSizes());
     if (failed(parallel) || failed(along) || parallel->empty() || along->empty()) {
       return failure();
     }
@@ -275,13 +265,12 @@ private:
     return std::pair(sizes, static_cast<unsigned>(along->size()));
   }
 
-  BothWays measure(RegionOp rows, RegionOp columns,
-                   const std::pair<SmallVector<SizeAttr>, unsigned> &domain, const LoopShape &shape,
+  BothWays measure(RegionOp rows, RegionOp columns, const LoopDomain &along,
                    const SizeEstimate &estimate) {
     RegionSummary summary;
     summary.reduces = summary.hasEpilogue = true;
-    summary.rows = estimate.of(countOf(shape.parallel, &getContext()));
-    SizeExpr length = countOf(shape.reduced, &getContext());
+    summary.rows = estimate.of(along.countRows());
+    SizeExpr length = along.getRowLength();
     summary.columns = estimate.of(length);
     summary.knownColumns = length.getConstant().value_or(0);
     summary.widestBytes = 1;
@@ -302,14 +291,14 @@ private:
         }
         element(operand);
         SizeExpr elements = getNumElements(type);
-        bool isFull = elements == shape.total, isMade = operand.getDefiningOp() == rows;
+        bool isFull = elements == along.getTotal(), isMade = operand.getDefiningOp() == rows;
         if (isFull && region == columns && (isMade || read.contains(operand))) {
           beside.bytesSaved += getStoredBytes(operand);
         }
         if (isMade || !seen.insert(operand).second) {
           continue;
         }
-        bool isOfRow = elements == countOf(shape.parallel, &getContext()) || elements.isConstant(1);
+        bool isOfRow = elements == along.countRows() || elements.isConstant(1);
         bool isOfColumn = elements == length;
         // A value of any other size counts as one of the full domain.
         summary.keptOperands += isFull || (!isOfRow && !isOfColumn);

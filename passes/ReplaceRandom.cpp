@@ -22,7 +22,7 @@ namespace {
 class Draws {
 public:
   explicit Draws(GraphOp graph) : graph(graph) {
-    auto device = kDeviceAttr.get(graph);
+    auto device = graph.getDeviceAttr();
     deviceName = device ? device.getValue() : "cpu";
   }
   ~Draws() {

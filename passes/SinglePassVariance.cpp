@@ -70,16 +70,17 @@ static Value findDeviations(ReduceOp squares) {
     return {};
   }
   Value x = centred.getLhs();
-  LoopShape shape = LoopShape::reduction(squares);
-  ReadPlace place = ReadPlace::rowMajor(shape.sizes, squares.getContext());
+  LoopDomain domain = LoopDomain::reduction(squares);
+  ReadPlace place = ReadPlace::rowMajor(domain.getSizes(), squares.getContext());
   auto mean = throughViews(centred.getRhs(), place).getDefiningOp<arith::DivFOp>();
-  if (!mean || !isCount(mean.getRhs(), countOf(shape.reduced, squares.getContext()))) {
+  if (!mean || !isCount(mean.getRhs(), domain.getRowLength())) {
     return {};
   }
   auto sum = throughViews(mean.getLhs(), place).getDefiningOp<ReduceOp>();
   bool isSame = sum && sum.getKind() == ReduceKind::Sum && sum.getOperand() == x &&
                 sum.getDims() == squares.getDims();
-  return isSame && !place.isElsewhere() && place.getSignature() == shape.parallel ? x : Value();
+  return isSame && !place.isElsewhere() && place.getSignature() == domain.getParallel() ? x
+                                                                                        : Value();
 }
 
 namespace {
@@ -125,10 +126,9 @@ struct SinglePassVariancePass : frit::impl::SinglePassVariancePassBase<SinglePas
 
 private:
   bool isKept(ReduceOp reduce, Value x, const SizeEstimate &estimate) {
-    LoopShape shape = LoopShape::reduction(reduce);
+    LoopDomain domain = LoopDomain::reduction(reduce);
     FusionRules rules([&](SizeExpr size) { return estimate.of(size); });
-    SizeExpr rows = countOf(shape.parallel, reduce.getContext()),
-             columns = countOf(shape.reduced, reduce.getContext());
+    SizeExpr rows = domain.countRows(), columns = domain.getRowLength();
     RegionSummary region;
     region.reduces = region.hasEpilogue = true;
     region.rows = estimate.of(rows);
@@ -140,7 +140,8 @@ private:
     Value source = isa_and_nonnull<arith::ExtFOp>(def) ? def->getOperand(0) : x;
     region.narrowestBytes = getStoredBytes(source);
     region.widestBytes = getStoredBytes(x);
-    return !shape.isColumn() && !rules.splitsRows(shape) && keepsRows(region, ScheduleDevice{arch});
+    return !domain.isColumn() && !rules.splitsRows(domain) &&
+           keepsRows(region, ScheduleDevice{arch});
   }
 };
 } // namespace

@@ -29,13 +29,19 @@ static constexpr llvm::StringLiteral kFeatureNames[] = {
 
 llvm::ArrayRef<llvm::StringLiteral> CpuTarget::usableFeatures() { return kUsable; }
 
-CpuTarget CpuTarget::host() {
+static CpuLevel findHostLevel() {
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   auto has = [&](StringRef name) { return features.lookup(name); };
+  bool is4 =
+      has("avx512f") && has("avx512bw") && has("avx512cd") && has("avx512dq") && has("avx512vl");
+  return is4 ? CpuLevel::X86_64_V4 : CpuTarget().level;
+}
+
+CpuTarget CpuTarget::host() {
+  // A virtual machine answers each CPUID slowly, and the answer stays the same.
+  static const CpuLevel level = findHostLevel();
   CpuTarget target;
-  if (has("avx512f") && has("avx512bw") && has("avx512cd") && has("avx512dq") && has("avx512vl")) {
-    target.level = CpuLevel::X86_64_V4;
-  }
+  target.level = level;
   return target;
 }
 

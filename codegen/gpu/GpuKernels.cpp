@@ -24,13 +24,12 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// The modules for the entries of a kernel: hot (`usual`) and cold (`seldom`). Both may be the same
-/// module.
+/// The modules for the hot and the cold entries of a kernel. Both may be the same module.
 struct Destination {
-  gpu::GPUModuleOp usual, seldom;
+  gpu::GPUModuleOp hot, cold;
 
   gpu::GPUFuncOp find(StringRef entry) const {
-    gpu::GPUModuleOp first = usual, second = seldom;
+    gpu::GPUModuleOp first = hot, second = cold;
     auto function = first.lookupSymbol<gpu::GPUFuncOp>(entry);
     return function ? function : second.lookupSymbol<gpu::GPUFuncOp>(entry);
   }
@@ -90,23 +89,23 @@ static void emitFamily(gpu::GPUModuleOp module, const KernelProgram &program, Ke
 
 namespace {
 /// Emits the variants of one kernel.
-class WaysEmitter {
+class VariantEmitter {
 public:
-  WaysEmitter(Destination to, bool isInPlace) : to(to), isInPlace(isInPlace) {}
+  VariantEmitter(Destination to, bool isInPlace) : to(to), isInPlace(isInPlace) {}
 
   /// In the order in which they are tried; the last one is generic and always applies.
-  std::vector<VariantDesc> ways;
+  std::vector<VariantDesc> variants;
 
   /// Emits the kernel for the sizes and pointers that `program` assumes. The first goes to the hot
   /// module.
   void emit(const KernelProgram &program, std::string name, std::optional<unsigned> number) {
-    gpu::GPUModuleOp module = ways.empty() ? to.usual : to.seldom;
+    gpu::GPUModuleOp module = variants.empty() ? to.hot : to.cold;
     KernelDesc one;
     one.name = std::move(name);
     emitFamily(module, program, one, isInPlace);
-    ways.push_back({number, {}, std::move(one.launches), one.workspaceBytes});
-    for (const LaunchDesc &launch : ways.back().launches) {
-      noteAlignment(module.lookupSymbol<gpu::GPUFuncOp>(launch.entry), ways.back().aligned);
+    variants.push_back({number, {}, std::move(one.launches), one.workspaceBytes});
+    for (const LaunchDesc &launch : variants.back().launches) {
+      noteAlignment(module.lookupSymbol<gpu::GPUFuncOp>(launch.entry), variants.back().aligned);
     }
   }
 
@@ -118,17 +117,17 @@ public:
                       std::optional<unsigned> number) {
     program.setPointers(PointerAlignment::Aligned);
     emit(program, name, number);
-    if (ways.back().aligned.empty()) {
+    if (variants.back().aligned.empty()) {
       return;
     }
     auto hasSizePaths = [&](const LaunchDesc &launch) {
       return kSizePathsAttr.isOn(to.find(launch.entry));
     };
-    if (llvm::any_of(ways.back().launches, hasSizePaths)) {
-      for (const LaunchDesc &launch : ways.back().launches) {
+    if (llvm::any_of(variants.back().launches, hasSizePaths)) {
+      for (const LaunchDesc &launch : variants.back().launches) {
         to.find(launch.entry).erase();
       }
-      ways.pop_back();
+      variants.pop_back();
       program.setPointers(PointerAlignment::Tested);
       return emit(program, name, number);
     }
@@ -136,13 +135,13 @@ public:
     emit(program, name + "_u", number);
     // Launches without vector accesses (folds of partial results in the workspace) are the same in
     // both variants.
-    for (auto [usual, any] :
-         llvm::zip_equal(ways[ways.size() - 2].launches, ways.back().launches)) {
+    for (auto [vectors, any] :
+         llvm::zip_equal(variants[variants.size() - 2].launches, variants.back().launches)) {
       std::vector<AlignedTensor> aligned;
-      noteAlignment(to.find(usual.entry), aligned);
+      noteAlignment(to.find(vectors.entry), aligned);
       if (aligned.empty()) {
         to.find(any.entry).erase();
-        any.entry = usual.entry;
+        any.entry = vectors.entry;
       }
     }
   }
@@ -171,7 +170,8 @@ private:
 
 /// Variants have the same schedule, so the same order of additions, and 32-bit indices. A variant
 /// whose addresses do not provably fit under its assumptions is left out.
-static void emitWays(WaysEmitter &emitter, const KernelProgram &program, const std::string &name) {
+static void emitVariants(VariantEmitter &emitter, const KernelProgram &program,
+                         const std::string &name) {
   if (program.getKernel().getList()) {
     return emitter.emit(program, name, std::nullopt);
   }
@@ -186,8 +186,8 @@ static void emitWays(WaysEmitter &emitter, const KernelProgram &program, const s
       emitter.emitByPointers(narrow, name + "_v" + std::to_string(number), number);
     }
   }
-  emitter.ways.empty() ? emitter.emitByPointers(program, name, std::nullopt)
-                       : emitter.emit(program, name, std::nullopt);
+  emitter.variants.empty() ? emitter.emitByPointers(program, name, std::nullopt)
+                           : emitter.emit(program, name, std::nullopt);
 }
 
 static LogicalResult emitKernel(KernelOp kernel, const SharedPointers &sharedPointers,
@@ -198,12 +198,12 @@ static LogicalResult emitKernel(KernelOp kernel, const SharedPointers &sharedPoi
   if (failed(program) || failed(checkGpuSchedule(*program))) {
     return failure();
   }
-  WaysEmitter emitter(destination, isInPlace);
-  emitWays(emitter, *program, desc.name);
-  desc.launches = std::move(emitter.ways.back().launches);
-  desc.workspaceBytes = emitter.ways.back().workspaceBytes;
-  emitter.ways.pop_back();
-  desc.variants = std::move(emitter.ways);
+  VariantEmitter emitter(destination, isInPlace);
+  emitVariants(emitter, *program, desc.name);
+  desc.launches = std::move(emitter.variants.back().launches);
+  desc.workspaceBytes = emitter.variants.back().workspaceBytes;
+  emitter.variants.pop_back();
+  desc.variants = std::move(emitter.variants);
   if (failed(checkLimits(kernel, destination, desc))) {
     return failure();
   }
@@ -258,10 +258,10 @@ static LogicalResult emitEach(ModuleOp source, std::vector<KernelDesc> &descs, b
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(kernel.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
     auto module = gpu::GPUModuleOp::create(builder, kernel.getLoc(), kernel.getName());
-    auto seldom = isApart ? gpu::GPUModuleOp::create(builder, kernel.getLoc(),
-                                                     (kernel.getName() + "_seldom").str())
-                          : module;
-    Emitted emitted = {kernel, {module, seldom}, ""};
+    auto cold = isApart ? gpu::GPUModuleOp::create(builder, kernel.getLoc(),
+                                                   (kernel.getName() + "_cold").str())
+                        : module;
+    Emitted emitted = {kernel, {module, cold}, ""};
     auto pointers = shared.find(kernel.getName());
     if (pointers != shared.end()) {
       SmallVector<unsigned> numbers(pointers->second.begin(), pointers->second.end());
@@ -290,12 +290,12 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
       auto compileFor = [&, arch = arch](KernelCode &made) -> LogicalResult {
         // The hot and the cold module are compiled in parallel, which matters for a graph of one
         // kernel.
-        std::string seldomIr;
-        std::tuple<gpu::GPUModuleOp, std::string *, std::string *> ways[] = {
-            {emitted.modules.usual, &made.bytes, made.llvmIr ? &*made.llvmIr : nullptr},
-            {emitted.modules.seldom, &made.seldom, made.llvmIr ? &seldomIr : nullptr}};
-        auto compileWay = [&](auto &way) -> LogicalResult {
-          auto [module, to, llvmIr] = way;
+        std::string coldIr;
+        std::tuple<gpu::GPUModuleOp, std::string *, std::string *> modules[] = {
+            {emitted.modules.hot, &made.bytes, made.llvmIr ? &*made.llvmIr : nullptr},
+            {emitted.modules.cold, &made.cold, made.llvmIr ? &coldIr : nullptr}};
+        auto compileModule = [&](auto &part) -> LogicalResult {
+          auto [module, to, llvmIr] = part;
           if (module.getBody()->empty()) {
             return success(); // there is no cold variant
           }
@@ -309,11 +309,11 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
           *to = std::move(*text);
           return success();
         };
-        if (failed(failableParallelForEach(module.getContext(), ways, compileWay))) {
+        if (failed(failableParallelForEach(module.getContext(), modules, compileModule))) {
           return failure();
         }
         if (made.llvmIr) {
-          *made.llvmIr += seldomIr;
+          *made.llvmIr += coldIr;
         }
         isLowered = true;
         return success();
@@ -328,23 +328,23 @@ LogicalResult mlir::frit::generatePtx(ModuleOp module, ArrayRef<unsigned> archit
   if (failed(emitEach(module, images.kernels, /*isApart=*/true, compile))) {
     return failure();
   }
-  for (bool isSeldom : {false, true}) {
+  for (bool isCold : {false, true}) {
     for (auto [arch, ofArch] : llvm::zip_equal(architectures, codes)) {
       SmallVector<StringRef> texts;
       for (const auto &code : ofArch) {
-        const std::string &text = isSeldom ? code->seldom : code->bytes;
-        if (!isSeldom || !text.empty()) {
+        const std::string &text = isCold ? code->cold : code->bytes;
+        if (!isCold || !text.empty()) {
           texts.push_back(text);
         }
       }
-      if (isSeldom && texts.empty()) {
+      if (isCold && texts.empty()) {
         continue;
       }
-      PtxImages::Text &text = images.texts.emplace_back(PtxImages::Text{arch, "", isSeldom});
+      PtxImages::Text &text = images.texts.emplace_back(PtxImages::Text{arch, "", isCold});
       if (std::string problem = joinPtx(texts, text.ptx); !problem.empty()) {
         return module.emitError(problem);
       }
-      if (!isSeldom) {
+      if (!isCold) {
         for (const auto &code : ofArch) {
           text.llvmIr += code->llvmIr.value_or("");
         }
@@ -365,8 +365,8 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
                         [&](KernelCode &made) {
                           OwningOpRef<ModuleOp> host =
                               ModuleOp::create(KernelOp(emitted.kernel).getLoc());
-                          rewriteApproximateMath(emitted.modules.usual);
-                          return failure(failed(lowerToSimt(emitted.modules.usual, *host)) ||
+                          rewriteApproximateMath(emitted.modules.hot);
+                          return failure(failed(lowerToSimt(emitted.modules.hot, *host)) ||
                                          failed(compileToImage(*host, target, made)));
                         });
   };

@@ -215,7 +215,7 @@ static Values metadata(AtenCall &call) {
   bool holds = call.isNone("dtype") || (dtype && dtype.getValue() == x.dtype);
   holds &= call.isNone("size") || call.sizes("size") == x.sizes();
   auto graph = call.getOp()->getParentOfType<GraphOp>();
-  auto device = kDeviceAttr.get(graph);
+  auto device = graph.getDeviceAttr();
   if (auto argument = dyn_cast<BlockArgument>(x.value)) {
     device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
   } else if (auto made = x.value.getDefiningOp<AtenOp>(); made && made.getDevicesAttr()) {

@@ -80,7 +80,7 @@ static std::optional<DType> operandDtype(AtenOp op, const AtenSchema &schema, bo
 
 std::optional<DType> mlir::frit::refusedDtype(AtenOp op) {
   auto found = refusals().find(op.getOpName());
-  auto device = kDeviceAttr.get(op->getParentOfType<GraphOp>());
+  auto device = op->getParentOfType<GraphOp>().getDeviceAttr();
   if (found == refusals().end() || (device && device.getValue() != "cpu")) {
     return {};
   }

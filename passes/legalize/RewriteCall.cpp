@@ -37,7 +37,7 @@ static bool crossesDevices(AtenOp op) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto graph = cast<GraphOp>(argument.getOwner()->getParentOp());
       Attribute device = kArgumentDeviceAttr.get(graph, argument.getArgNumber());
-      return device && device != kDeviceAttr.get(graph);
+      return device && device != graph.getDeviceAttr();
     }
     auto call = value.getDefiningOp<AtenOp>();
     return call && call.getDevicesAttr();

@@ -1,6 +1,5 @@
 // Summarises every region for `listSchedules` and gives it the first schedule of the list, or the
 // one that the option `choices` asks for.
-#include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -20,95 +19,14 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// The iteration domain of a region and where its arguments are read.
-class RegionDomain {
-public:
-  explicit RegionDomain(RegionOp region) : region(region), context(region.getContext()) {
-    Block &body = region.getBody().front();
-    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
-      if (!first) {
-        first = reduce;
-        shape = LoopShape::reduction(reduce);
-      }
-    }
-    for (Value result : body.getTerminator()->getOperands()) {
-      Operation *def = result.getDefiningOp();
-      SmallVector<SizeExpr> sizes = def && isStacked(def)
-                                        ? getLoopSizes(def)
-                                        : getSizes(cast<RankedTensorType>(result.getType()));
-      if (!first && (shape.sizes.empty() || !shape.total)) {
-        shape = LoopShape::pointwise(sizes, context);
-      } else if (product(context, sizes) == shape.total) {
-        auto refined = refineSizes(shape.sizes, sizes, context);
-        if (succeeded(refined)) {
-          shape.sizes = *refined;
-        } else if (!first && sizes.size() > shape.sizes.size()) {
-          shape.sizes = sizes;
-        }
-      }
-    }
-    for (ReduceOp reduce : body.getOps<ReduceOp>()) {
-      auto refined = refineSizes(
-          shape.sizes, getSizes(cast<RankedTensorType>(reduce.getOperand().getType())), context);
-      if (succeeded(refined)) {
-        shape.sizes = *refined;
-      }
-    }
-    split();
-  }
-
-  /// The sizes of parallel and of reduced dims, without dims of size 1.
-  SmallVector<SizeExpr> parallel, reduced;
-  /// The product of the parallel sizes inside the innermost reduced dim.
-  SizeExpr width;
-  LoopShape shape;
-  ReduceOp first;
-
-private:
-  void split() {
-    if (!first) {
-      for (SizeExpr size : shape.sizes) {
-        if (!size.isConstant(1)) {
-          parallel.push_back(size);
-        }
-      }
-      return;
-    }
-    // Refined dims subdivide the reduction's dims in order; match them from the innermost out.
-    SmallVector<SizeExpr> own = getSizes(cast<RankedTensorType>(first.getOperand().getType()));
-    size_t dim = shape.sizes.size();
-    width = SizeExpr::constant(context, 1);
-    for (size_t i = own.size(); i-- > 0;) {
-      bool isReduced = llvm::is_contained(first.getDims(), static_cast<int64_t>(i));
-      SizeExpr covered = SizeExpr::constant(context, 1);
-      while (covered != own[i] && dim > 0) {
-        SizeExpr size = shape.sizes[--dim];
-        covered = covered * size;
-        if (!size.isConstant(1)) {
-          (isReduced ? reduced : parallel).push_back(size);
-        }
-        if (!isReduced && reduced.empty()) {
-          width = width * size;
-        }
-      }
-    }
-    std::reverse(parallel.begin(), parallel.end());
-    std::reverse(reduced.begin(), reduced.end());
-  }
-
-  RegionOp region;
-  MLIRContext *context;
-};
-
 /// Bytes that the reads of a reduction move with unit stride along P and R.
 class ReadTracer {
 public:
   ReadTracer(RegionOp region, RegionSummary &summary) : region(region), summary(summary) {}
 
   void trace(ReduceOp reduce) {
-    SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
-    shape = LoopShape::reduction(reduce);
-    visit(reduce.getOperand(), ReadPlace::rowMajor(sizes, reduce.getContext()));
+    domain = LoopDomain::reduction(reduce);
+    visit(reduce.getOperand(), ReadPlace::rowMajor(domain.getSizes(), reduce.getContext()));
   }
 
   /// The number of operands that reductions read along R.
@@ -143,7 +61,7 @@ private:
     double bytes = getStoredBytes(argument);
     if (place.isElsewhere()) {
       // A slice or gather: assume that it is contiguous in the direction of the loop.
-      (shape.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
+      (domain.isColumn() ? summary.bytesAlongParallel : summary.bytesAlongReduced) += bytes / 2;
       return;
     }
     LayoutAttr layout = getAssignedLayout(region.getOperand(argument.getArgNumber()));
@@ -152,14 +70,14 @@ private:
         continue;
       }
       // An operand that several reductions read in the same way is read once.
-      for (const Digit &part : shape.reduced) {
+      for (const Digit &part : domain.getReduced()) {
         if (part.stride == digit.stride) {
           summary.bytesAlongReduced +=
               alongReduced.insert(argument.getArgNumber()).second ? bytes : 0;
           return;
         }
       }
-      for (const Digit &part : shape.parallel) {
+      for (const Digit &part : domain.getParallel()) {
         if (part.stride == digit.stride) {
           summary.bytesAlongParallel +=
               alongParallel.insert(argument.getArgNumber()).second ? bytes : 0;
@@ -171,7 +89,7 @@ private:
 
   RegionOp region;
   RegionSummary &summary;
-  LoopShape shape;
+  LoopDomain domain;
   llvm::SmallDenseSet<unsigned> alongReduced, alongParallel;
   llvm::DenseSet<std::pair<Operation *, unsigned>> seen;
 };
@@ -202,11 +120,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
         return signalPassFailure();
       }
     }
-    if (failed(asked->checkCount(graph, "region", candidates.size()))) {
+    if (failed(asked->finish(graph, "region", candidates))) {
       return signalPassFailure();
-    }
-    if (asked->areCounted()) {
-      kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
     }
   }
 
@@ -214,27 +129,27 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
   /// many candidates there are.
   unsigned choose(RegionOp region, const SizeEstimate &estimate, bool isForGpu, unsigned number) {
     MLIRContext *context = &getContext();
-    for (ScanOp scan : region.getBody().front().getOps<ScanOp>()) {
-      scheduleScan(region, scan);
+    if (!region.getBody().front().getOps<ScanOp>().empty()) {
+      scheduleScan(region);
       return 1;
     }
-    RegionDomain domain(region);
+    LoopDomain domain = LoopDomain::ofBody(region.getBody().front());
+    SmallVector<SizeExpr> parallel = domain.getParallelSizes(), reduced = domain.getReducedSizes();
     RegionSummary summary;
-    summary.reduces = static_cast<bool>(domain.first);
-    for (SizeExpr size : domain.parallel) {
+    summary.reduces = domain.reduces();
+    for (SizeExpr size : parallel) {
       summary.rows *= estimate.of(size);
     }
-    for (SizeExpr size : domain.reduced) {
+    for (SizeExpr size : reduced) {
       summary.columns *= estimate.of(size);
     }
-    summary.singleRow = domain.parallel.empty();
-    if (!domain.reduced.empty() && llvm::all_of(domain.reduced, [](SizeExpr size) {
-          return size.getConstant().has_value();
-        })) {
+    summary.singleRow = parallel.empty();
+    if (!domain.getReduced().empty() &&
+        llvm::all_of(reduced, [](SizeExpr size) { return size.getConstant().has_value(); })) {
       summary.knownColumns = static_cast<int64_t>(summary.columns);
     }
-    if (domain.first) {
-      summary.knownWidth = domain.width.getConstant().value_or(0);
+    if (domain.reduces()) {
+      summary.knownWidth = domain.getInnerWidth().getConstant().value_or(0);
     }
     measure(region, domain, estimate, summary);
     SmallVector<ScheduleCandidate, 2> candidates;
@@ -244,15 +159,10 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       candidates = {{chooseFamily(summary), {}}};
     }
     ScheduleCandidate best = candidates[number < candidates.size() ? number : 0];
-    SmallVector<SizeAttr> sizes(domain.parallel.begin(), domain.parallel.end());
-    sizes.append(domain.reduced.begin(), domain.reduced.end());
-    unsigned reducedRank = domain.reduced.size();
-    if (summary.reduces && reducedRank == 0) {
-      sizes.push_back(SizeExpr::constant(context, 1));
-      reducedRank = 1;
-    }
+    SmallVector<SizeAttr> sizes(parallel.begin(), parallel.end());
+    sizes.append(reduced.begin(), reduced.end());
     region.setScheduleAttr(
-        ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes), reducedRank,
+        ScheduleAttr::get(context, best.kind, DimsAttr::get(context, sizes), reduced.size(),
                           isForGpu ? best.numbers.toAttr(context) : GpuNumbersAttr()));
     if (number > 0) {
       region.setPinned(true);
@@ -277,17 +187,11 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
   }
 
   /// The dim of the scan is the reduced one; kernels find their numbers by themselves.
-  void scheduleScan(RegionOp region, ScanOp scan) {
+  void scheduleScan(RegionOp region) {
+    LoopDomain domain = LoopDomain::ofBody(region.getBody().front());
     SmallVector<SizeAttr> sizes;
-    SizeAttr length;
-    for (auto [dim, size] : llvm::enumerate(getSizes(cast<RankedTensorType>(scan.getType())))) {
-      if (dim == scan.getDim()) {
-        length = size;
-      } else if (!size.isConstant(1)) {
-        sizes.push_back(size);
-      }
-    }
-    sizes.push_back(length);
+    llvm::append_range(sizes, domain.getParallelSizes());
+    llvm::append_range(sizes, domain.getReducedSizes());
     region.setScheduleAttr(ScheduleAttr::get(&getContext(), ScheduleKind::Scan,
                                              DimsAttr::get(&getContext(), sizes),
                                              /*reducedRank=*/1, GpuNumbersAttr()));
@@ -322,7 +226,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return only ? getStoredBytes(only) : 0;
   }
 
-  void measure(RegionOp region, const RegionDomain &domain, const SizeEstimate &estimate,
+  void measure(RegionOp region, const LoopDomain &domain, const SizeEstimate &estimate,
                RegionSummary &summary) {
     Block &body = region.getBody().front();
     summary.widestBytes = 1;
@@ -335,8 +239,8 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     };
     llvm::for_each(region.getOperands(), element);
     llvm::for_each(region.getResults(), element);
-    if (!domain.first) {
-      summary.streamedBytes = streamedBytes(region, domain.shape.total, estimate);
+    if (!domain.reduces()) {
+      summary.streamedBytes = streamedBytes(region, domain.getTotal(), estimate);
     }
     // Values that depend on a reduction.
     llvm::DenseSet<Value> after;
@@ -353,7 +257,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
       } else if (follows) {
         after.insert(op.getResult(0));
         summary.hasEpilogue |=
-            domain.first && !domain.reduced.empty() && getNumElements(type) == domain.shape.total;
+            !domain.getReduced().empty() && getNumElements(type) == domain.getTotal();
       }
     }
     ReadTracer tracer(region, summary);

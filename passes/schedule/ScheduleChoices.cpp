@@ -1,5 +1,8 @@
 #include "passes/schedule/ScheduleChoices.h"
 
+#include "ir/FritAttributes.h"
+#include "ir/FritOps.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -23,10 +26,15 @@ FailureOr<ScheduleChoices> ScheduleChoices::parse(Operation *place, StringRef te
   return choices;
 }
 
-LogicalResult ScheduleChoices::checkCount(Operation *place, StringRef what, unsigned count) const {
-  if (!chosen.empty() && chosen.rbegin()->first >= count) {
+LogicalResult ScheduleChoices::finish(Operation *place, StringRef what,
+                                      ArrayRef<int64_t> candidates) const {
+  if (!chosen.empty() && chosen.rbegin()->first >= candidates.size()) {
     return place->emitError("a schedule was chosen for ")
-           << what << " " << chosen.rbegin()->first << ", there are " << count;
+           << what << " " << chosen.rbegin()->first << ", there are " << candidates.size();
+  }
+  if (counted) {
+    auto counts = DenseI64ArrayAttr::get(place->getContext(), candidates);
+    place->walk([&](GraphOp graph) { kScheduleCandidatesAttr.set(graph, counts); });
   }
   return success();
 }

@@ -13,14 +13,15 @@ public:
   /// An error at `place` where the text is no such list.
   static FailureOr<ScheduleChoices> parse(Operation *place, llvm::StringRef text);
 
-  /// Whether somebody wants to know how many candidates there are.
-  bool areCounted() const { return counted; }
   unsigned of(unsigned number) const {
     auto own = chosen.find(number);
     return own == chosen.end() ? 0 : own->second;
   }
-  /// An error at `place` where something was chosen for a number that is not there.
-  LogicalResult checkCount(Operation *place, llvm::StringRef what, unsigned count) const;
+  /// Where somebody asked, notes on every graph in `place` how many candidates each region or
+  /// kernel
+  /// (`what`) has. An error where something was chosen for a number that is not there.
+  LogicalResult finish(Operation *place, llvm::StringRef what,
+                       llvm::ArrayRef<int64_t> candidates) const;
 
 private:
   std::map<unsigned, unsigned> chosen;

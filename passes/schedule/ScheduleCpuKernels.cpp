@@ -1,6 +1,5 @@
 // Kernels get their CPU schedules when they are outlined: a schedule depends on addresses, which
 // the flat program of a kernel knows, and equal regions are one kernel by then.
-#include "ir/FritAttributes.h"
 #include "passes/Passes.h"
 #include "passes/schedule/CpuSchedule.h"
 #include "passes/schedule/ScheduleChoices.h"
@@ -42,13 +41,8 @@ struct ScheduleCpuKernelsPass : frit::impl::ScheduleCpuKernelsPassBase<ScheduleC
         return signalPassFailure();
       }
     }
-    if (failed(asked->checkCount(module, "kernel", candidates.size()))) {
+    if (failed(asked->finish(module, "kernel", candidates))) {
       return signalPassFailure();
-    }
-    if (asked->areCounted()) {
-      for (auto graph : module.getOps<GraphOp>()) {
-        kScheduleCandidatesAttr.set(graph, DenseI64ArrayAttr::get(&getContext(), candidates));
-      }
     }
   }
 

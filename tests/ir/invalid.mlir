@@ -300,6 +300,30 @@ frit.graph @region(%a: tensor<4xf32>) {
 // -----
 
 frit.graph @region(%a: tensor<4xf32>) {
+  // expected-error@+1 {{has a schedule with 1 reduced dims, and no reduction}}
+  %r = frit.region(%a) {schedule = #frit.schedule<row_reduction, <[4]>, reduced 1>} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%x: tensor<4xf32>):
+    frit.yield %x : tensor<4xf32>
+  }
+  frit.return
+}
+
+// -----
+
+// expected-error@+1 {{has a schedule with 0 reduced dims, and a reduction}}
+frit.kernel @k(%x: tensor<4xf32>) -> tensor<f32> attributes {schedule = #frit.schedule<pointwise, <[4]>, reduced 0>} {
+  %s = frit.reduce <sum> %x dims [0] : tensor<4xf32> -> tensor<f32>
+  frit.yield %s : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{reduces 2 dims of a domain of 1}}
+frit.kernel @k() attributes {schedule = #frit.schedule<row_reduction, <[4]>, reduced 2>} { frit.yield }
+
+// -----
+
+frit.graph @region(%a: tensor<4xf32>) {
   // expected-error@+1 {{has 1 results and 2 layouts}}
   %r = frit.region(%a) {result_layouts = [#frit.layout<[1]>, #frit.layout<[1]>]} : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%x: tensor<4xf32>):

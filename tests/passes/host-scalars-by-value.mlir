@@ -10,7 +10,7 @@
 // CHECK: %[[N:.*]] = arith.truncf %[[T]] : tensor<f64> to tensor<f32>
 // CHECK: frit.reindex %[[N]]
 frit.graph @by_value(%x: tensor<4xf32> {frit.device = "cuda:0"}, %s: tensor<f32> {frit.device = "cpu"}) -> tensor<4xf32>
-    attributes {frit.device = "cuda:0"} {
+    attributes {device = "cuda:0"} {
   %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
   %y = arith.mulf %x, %b : tensor<4xf32>
   frit.return %y : tensor<4xf32>
@@ -26,7 +26,7 @@ frit.graph @by_value(%x: tensor<4xf32> {frit.device = "cuda:0"}, %s: tensor<f32>
 // CHECK-DAG: tensor.from_elements %[[B]] : tensor<i1>
 frit.graph @types(%x: tensor<4xf32> {frit.device = "cuda:0"}, %h: tensor<bf16> {frit.device = "cpu"},
                   %i: tensor<i16> {frit.device = "cpu"}, %c: tensor<i1> {frit.device = "cpu"})
-    -> (tensor<4xbf16>, tensor<4xi16>, tensor<4xi1>) attributes {frit.device = "cuda:0"} {
+    -> (tensor<4xbf16>, tensor<4xi16>, tensor<4xi1>) attributes {device = "cuda:0"} {
   %0 = frit.reindex %h <(d0) -> ()> : tensor<bf16> -> tensor<4xbf16>
   %1 = frit.reindex %i <(d0) -> ()> : tensor<i16> -> tensor<4xi16>
   %2 = frit.reindex %c <(d0) -> ()> : tensor<i1> -> tensor<4xi1>
@@ -38,14 +38,14 @@ frit.graph @types(%x: tensor<4xf32> {frit.device = "cuda:0"}, %h: tensor<bf16> {
 // CHECK-NOT: tensor.extract
 frit.graph @on_the_gpu(%x: tensor<4xf32> {frit.device = "cuda:0"}, %s: tensor<f32> {frit.device = "cuda:0"},
                        %r: tensor<f32> {frit.device = "cpu"}) -> (tensor<4xf32>, tensor<f32>)
-    attributes {frit.device = "cuda:0"} {
+    attributes {device = "cuda:0"} {
   %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
   frit.return %b, %r : tensor<4xf32>, tensor<f32>
 }
 // CHECK-LABEL: frit.graph @on_the_cpu
 // CHECK-NOT: tensor.extract
 frit.graph @on_the_cpu(%x: tensor<4xf32> {frit.device = "cpu"}, %s: tensor<f32> {frit.device = "cpu"}) -> tensor<4xf32>
-    attributes {frit.device = "cpu"} {
+    attributes {device = "cpu"} {
   %b = frit.reindex %s <(d0) -> ()> : tensor<f32> -> tensor<4xf32>
   frit.return %b : tensor<4xf32>
 }

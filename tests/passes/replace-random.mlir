@@ -26,7 +26,7 @@
 // MARK-LABEL: frit.graph @dropout_and_rand
 // MARK:         frit.random {{.+}} {frit.operator = -1 : i64}
 // MARK:         frit.random {{.+}} {frit.operator = -2 : i64}
-frit.graph @dropout_and_rand(%x: tensor<?x8xbf16, #frit.dims<[s0, 8]>>) -> (tensor<?x8xbf16, #frit.dims<[s0, 8]>>, tensor<?x8xi1, #frit.dims<[s0, 8]>>, tensor<?x8xf64, #frit.dims<[s0, 8]>>) attributes {frit.device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>]} {
+frit.graph @dropout_and_rand(%x: tensor<?x8xbf16, #frit.dims<[s0, 8]>>) -> (tensor<?x8xbf16, #frit.dims<[s0, 8]>>, tensor<?x8xi1, #frit.dims<[s0, 8]>>, tensor<?x8xf64, #frit.dims<[s0, 8]>>) attributes {device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>]} {
   %n = frit.size <s0>
   %y, %mask = frit.aten "aten.native_dropout.default"(%x) [#frit.operand<0>, 0.1, true] {operand_dtypes = [#frit.dtype<bf16>], result_dtypes = [#frit.dtype<bf16>, #frit.dtype<bool>]} : (tensor<?x8xbf16, #frit.dims<[s0, 8]>>) -> (tensor<?x8xbf16, #frit.dims<[s0, 8]>>, tensor<?x8xi1, #frit.dims<[s0, 8]>>)
   %u = frit.aten "aten.rand.default"(%n) [[#frit.operand<0>, 8], #frit.dtype<f64>, unit, #frit.torch<"device", 0, "cuda:0">, false] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<f64>]} : (i64) -> tensor<?x8xf64, #frit.dims<[s0, 8]>>
@@ -57,7 +57,7 @@ frit.graph @halves(%x: tensor<8xbf16>, %h: tensor<8xf16>) -> (tensor<8xbf16>, te
 // CHECK-NOT:     aten.randint
 // CHECK:         arith.mulf
 // CHECK:         frit.return
-frit.graph @certain(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {frit.device = "cpu"} {
+frit.graph @certain(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {device = "cpu"} {
   %y, %mask = frit.aten "aten.native_dropout.default"(%x) [#frit.operand<0>, 1.0, true] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<bool>]} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xi1>)
   %b = frit.aten "aten.bernoulli.p"(%x) [#frit.operand<0>, 0.0, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<8xf32>) -> tensor<8xf32>
   frit.return %y, %b : tensor<8xf32>, tensor<8xf32>
@@ -65,7 +65,7 @@ frit.graph @certain(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attribu
 // CHECK-LABEL: frit.graph @certain_on_cuda
 // CHECK-NOT:     arith.mulf
 // CHECK:         frit.return
-frit.graph @certain_on_cuda(%x: tensor<8xf32>) -> tensor<8xf32> attributes {frit.device = "cuda:0"} {
+frit.graph @certain_on_cuda(%x: tensor<8xf32>) -> tensor<8xf32> attributes {device = "cuda:0"} {
   %y, %mask = frit.aten "aten.native_dropout.default"(%x) [#frit.operand<0>, 1.0, true] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<bool>]} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xi1>)
   frit.return %y : tensor<8xf32>
 }

@@ -83,35 +83,35 @@ Value ChunkSpace::isAligned(GpuFunction &function, bool wholeChunks) const {
   return all;
 }
 
-Odometer ChunkSpace::count(GpuFunction &function, SizeExpr perRow, int64_t unit) const {
-  SmallVector<Odometer::Digit> digits;
+MixedRadixCounter ChunkSpace::count(GpuFunction &function, SizeExpr perRow, int64_t unit) const {
+  SmallVector<MixedRadixCounter::Digit> digits;
   for (unsigned dim : dims) {
     digits.push_back({dim, program.getDomain()[dim]});
   }
   digits.back().extent = perRow;
   digits.back().unit = unit;
-  return Odometer(function, digits);
+  return MixedRadixCounter(function, digits);
 }
 
-Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, const Odometer &odometer,
+Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, const MixedRadixCounter &counter,
                             ArrayRef<Value> place) const {
   Value chunk = place[dims.size() - 1];
   Value first = width == 1 ? chunk : function.mul(chunk, function.index(width));
-  odometer.bind(frame, place);
+  counter.bind(frame, place);
   frame.bindLanes(getLaneDim(), first, width, Value());
   frame.isAtMultiple = true;
   return first;
 }
 
 Value ChunkSpace::bindChunk(GpuFunction &function, Frame &frame, Value chunk) const {
-  Odometer odometer = countChunks(function);
-  return bindChunk(function, frame, odometer, odometer.split(chunk));
+  MixedRadixCounter counter = countChunks(function);
+  return bindChunk(function, frame, counter, counter.split(chunk));
 }
 
-void ChunkSpace::bindStep(GpuFunction &function, Frame &frame, const Odometer &odometer,
+void ChunkSpace::bindStep(GpuFunction &function, Frame &frame, const MixedRadixCounter &counter,
                           Value chunk, ArrayRef<Value> place, bool isMasked) const {
-  Value first = bindChunk(function, frame, odometer,
-                          place.empty() ? odometer.split(chunk) : Odometer::Place(place));
+  Value first = bindChunk(function, frame, counter,
+                          place.empty() ? counter.split(chunk) : MixedRadixCounter::Place(place));
   if (!isMasked || width == 1 || dividesEvenly()) {
     return;
   }
@@ -125,12 +125,13 @@ void ChunkSpace::bindStep(GpuFunction &function, Frame &frame, const Odometer &o
                                               VectorType::get({width}, builder.getI1Type()), lanes);
 }
 
-void ChunkSpace::bindElement(Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const {
-  odometer.bind(frame, place);
+void ChunkSpace::bindElement(Frame &frame, const MixedRadixCounter &counter,
+                             ArrayRef<Value> place) const {
+  counter.bind(frame, place);
   frame.bindLanes(getLaneDim(), place[dims.size() - 1], 1, Value());
 }
 
 void ChunkSpace::bindElement(GpuFunction &function, Frame &frame, Value element) const {
-  Odometer odometer = countElements(function);
-  bindElement(frame, odometer, odometer.split(element));
+  MixedRadixCounter counter = countElements(function);
+  bindElement(frame, counter, counter.split(element));
 }

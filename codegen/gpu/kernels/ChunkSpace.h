@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/gpu/emit/Odometer.h"
+#include "codegen/gpu/emit/MixedRadixCounter.h"
 #include "kernel/VectorAccesses.h"
 
 /// Some dims of the domain, swept in chunks of `width` elements along the lane dim.
@@ -50,19 +50,23 @@ public:
   void bindElement(GpuFunction &function, Frame &frame, Value element) const;
 
   /// Counters that carry the place of a chunk, or of an element, through a loop.
-  Odometer countChunks(GpuFunction &function) const { return count(function, chunksPerRow, width); }
-  Odometer countElements(GpuFunction &function) const { return count(function, laneExtent, 1); }
+  MixedRadixCounter countChunks(GpuFunction &function) const {
+    return count(function, chunksPerRow, width);
+  }
+  MixedRadixCounter countElements(GpuFunction &function) const {
+    return count(function, laneExtent, 1);
+  }
   /// The same for a carried place.
-  Value bindChunk(GpuFunction &function, Frame &frame, const Odometer &odometer,
+  Value bindChunk(GpuFunction &function, Frame &frame, const MixedRadixCounter &counter,
                   ArrayRef<Value> place) const;
-  void bindElement(Frame &frame, const Odometer &odometer, ArrayRef<Value> place) const;
+  void bindElement(Frame &frame, const MixedRadixCounter &counter, ArrayRef<Value> place) const;
   /// Binds one step of a sweep over chunks: by its carried place if there is one, by its number
   /// otherwise. `isMasked`: masks the lanes beyond the lane dim.
-  void bindStep(GpuFunction &function, Frame &frame, const Odometer &odometer, Value chunk,
+  void bindStep(GpuFunction &function, Frame &frame, const MixedRadixCounter &counter, Value chunk,
                 ArrayRef<Value> place, bool isMasked) const;
 
 private:
-  Odometer count(GpuFunction &function, SizeExpr perRow, int64_t unit) const;
+  MixedRadixCounter count(GpuFunction &function, SizeExpr perRow, int64_t unit) const;
 
   const KernelProgram &program;
   SmallVector<unsigned> dims;

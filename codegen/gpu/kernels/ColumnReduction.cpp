@@ -3,12 +3,12 @@
 // A block of 256 threads takes `threadsX` chunks of neighbouring columns: 32, or fewer where there
 // are few columns. Thread (y, x) sweeps every rows-th reduced index (rows = 256 / threadsX) of its
 // chunk, so a warp reads whole cache lines. A thread issues the loads of `unroll` rows before it
-// uses the first, then adds them in order. Rows over several dims of unknown sizes are indexed by a
-// mixed-radix counter (Odometer.h). The partial sums of a column are combined by shuffles where a
-// warp has several rows, then through shared memory with one value per warp, in fixed order, by
-// every thread that needs the result. Results on the full domain that depend on a reduction (a
-// softmax over dim 0) sweep the columns again; those that do not (a gradient beside its sum) are
-// written by the first sweep.
+// uses the first, then adds them in order. Rows over several dims of unknown sizes carry their
+// places (MixedRadixCounter.h). The partial sums of a column are combined by shuffles where a warp
+// has several rows, then through shared memory with one value per warp, in fixed order, by every
+// thread that needs the result. Results on the full domain that depend on a reduction (a softmax
+// over dim 0) sweep the columns again; those that do not (a gradient beside its sum) are written by
+// the first sweep.
 //
 // Where accesses cannot be vectors, or the width does not divide the columns, the block takes the
 // same columns element by element, `threadsX` columns at a time, with the same order of additions.
@@ -182,11 +182,11 @@ private:
   overRows(Frame &column, ValueRange carried, ArrayRef<unsigned> loads,
            llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
     unsigned begin = program.numParallel(), end = program.getRank();
-    SmallVector<Odometer::Digit> digits;
+    SmallVector<MixedRadixCounter::Digit> digits;
     for (unsigned dim = begin; dim < end; ++dim) {
       digits.push_back({dim, program.getDomain()[dim]});
     }
-    Odometer odometer(function, digits);
+    MixedRadixCounter counter(function, digits);
     UnrolledSweep rows{program.getExtent(begin, end),
                        y,
                        shape.rows(),
@@ -194,14 +194,14 @@ private:
                        part,
                        parts,
                        /*isRolled=*/false,
-                       &odometer};
+                       &counter};
     return emitUnrolledSweep(
         function, rows, column, loads, carried,
         [&](Frame &frame, Value row, ArrayRef<Value> place) {
           if (place.empty()) {
             return emitter.bindLinear(frame, row, begin, end);
           }
-          odometer.bind(frame, place);
+          counter.bind(frame, place);
           frame.bind(end - 1, place[digits.size() - 1]);
         },
         body);

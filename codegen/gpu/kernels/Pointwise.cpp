@@ -13,7 +13,7 @@
 // elements; a thread loads `together` of them before it stores the first. The choice is one uniform
 // test of sizes and pointers. A partial last chunk (one dim only) goes through the same scalar
 // loop. Where finding an element would divide by unknown sizes the loop carries its place as a
-// mixed-radix counter: it divides once in front, not for each element (Odometer.h).
+// mixed-radix counter: it divides once in front, not for each element (MixedRadixCounter.h).
 //
 // A kernel over a list (ir/KernelLists.h) runs over several tensors: a block takes a chunk of one
 // of them, up to 16 times as much as it handles at once, and finds it by a binary search in the
@@ -66,7 +66,8 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
   // distance.
   auto sweepElements = [&](Value first, Value count, Value distance) {
     Value limit = function.minimum(function.add(first, function.mul(count, distance)), elements);
-    auto sweepFrom = [&](ValueRange place, const Odometer &odometer, const Odometer::Step &step) {
+    auto sweepFrom = [&](ValueRange place, const MixedRadixCounter &counter,
+                         const MixedRadixCounter::Step &step) {
       function.loop(first, limit, distance, place,
                     [&](Value element, ValueRange at) -> SmallVector<Value> {
                       Frame frame(outer);
@@ -76,20 +77,20 @@ static void emitSweep(GpuFunction &function, const ChunkSpace &space, GpuPointwi
                         return {};
                       }
                       SmallVector<Value> now(at);
-                      space.bindElement(frame, odometer, now);
+                      space.bindElement(frame, counter, now);
                       function.getEmitter().computeThenStore(frame, stores);
-                      return odometer.advance(now, step);
+                      return counter.advance(now, step);
                     });
     };
-    Odometer odometer = space.countElements(function);
-    if (!odometer.divides()) {
-      return sweepFrom({}, odometer, {});
+    MixedRadixCounter counter = space.countElements(function);
+    if (!counter.divides()) {
+      return sweepFrom({}, counter, {});
     }
     // Threads whose chunks were vectors have nothing left and skip the divisions, as does every
     // thread if a size is 0.
     function.when(function.less(first, limit), [&] {
       Frame top(outer);
-      sweepFrom(odometer.find(top, first), odometer, odometer.getStep(distance));
+      sweepFrom(counter.find(top, first), counter, counter.getStep(distance));
     });
   };
   if (width == 1 && unroll == 1) {

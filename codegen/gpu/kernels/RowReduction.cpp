@@ -18,10 +18,10 @@
 // loads need no mask, and what was loaded twice is left out of accumulation and stores. (In place
 // these loads are masked, because the owner of the data may be writing it.) Where the row is not
 // kept, full results that depend on no reduction are written by the first sweep. Chunks of a swept
-// row over several dims of unknown sizes carry their places (Odometer.h). Where a row is a whole
-// number of chunks and accesses cannot be vectors, the same chunks are read element by element, so
-// the order of additions depends on sizes alone. Kept rows of unknown length use one code for both
-// cases, with a run-time branch around loads and stores.
+// row over several dims of unknown sizes carry their places (MixedRadixCounter.h). Where a row is a
+// whole number of chunks and accesses cannot be vectors, the same chunks are read element by
+// element, so the order of additions depends on sizes alone. Kept rows of unknown length use one
+// code for both cases, with a run-time branch around loads and stores.
 //
 // Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so
 // (sm_90 and newer): chunks are distributed over all threads of the cluster, and the blocks'
@@ -303,15 +303,15 @@ private:
   /// Sweeps this thread's chunks of a row.
   SmallVector<Value> sweepChunks(Frame &row, bool vectors, ValueRange carried,
                                  llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
-    Odometer odometer = space.countChunks(function);
+    MixedRadixCounter counter = space.countChunks(function);
     UnrolledSweep chunks{.extent = space.getChunks(),
                          .thread = lane,
                          .threads = as.getThreads(),
-                         .odometer = &odometer};
+                         .counter = &counter};
     return emitUnrolledSweep(
         function, chunks, row, {}, carried,
         [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
-          space.bindStep(function, frame, odometer, chunk, place, !vectors);
+          space.bindStep(function, frame, counter, chunk, place, !vectors);
           if (isInPlace) {
             frame.mask = emitter.conjunction(function.getLoc(), frame.mask, active, frame.lanes);
           }

@@ -53,22 +53,22 @@ public:
       Frame top;
       space.bindElement(function, top, column);
       unsigned begin = program.numParallel(), end = program.getRank();
-      SmallVector<Odometer::Digit> digits;
+      SmallVector<MixedRadixCounter::Digit> digits;
       for (unsigned dim = begin; dim < end; ++dim) {
         digits.push_back({dim, program.getDomain()[dim]});
       }
-      Odometer odometer(function, digits);
+      MixedRadixCounter counter(function, digits);
       UnrolledSweep rows{.extent = program.getExtent(begin, end),
                          .thread = function.index(0),
                          .unroll = static_cast<unsigned>(as.getUnroll()),
-                         .odometer = &odometer};
+                         .counter = &counter};
       emitUnrolledSweep(
           function, rows, top, loads, identity(),
           [&](Frame &frame, Value row, ArrayRef<Value> place) {
             if (place.empty()) {
               return emitter.bindLinear(frame, row, begin, end);
             }
-            odometer.bind(frame, place);
+            counter.bind(frame, place);
             frame.bind(end - 1, place[digits.size() - 1]);
           },
           [&](ArrayRef<Frame *> frames, ValueRange carried) -> SmallVector<Value> {
@@ -113,19 +113,19 @@ private:
     emitter.hoist(row, roots);
     int64_t share = group * as.getUnroll(), run = share * countWarps(as);
     SizeExpr tiles = space.getChunks().ceilDiv(SizeExpr::constant(program.getContext(), run));
-    Odometer odometer = space.countChunks(function);
+    MixedRadixCounter counter = space.countChunks(function);
     function.loop(function.index(0), function.size(tiles), function.index(1), identity(),
                   [&](Value tile, ValueRange carried) -> SmallVector<Value> {
                     Value first = function.add(function.mul(warp, function.index(share)), lane);
                     first = function.add(function.mul(tile, function.index(run)), first);
-                    return {emitTile(row, odometer, tile, first, carried[0], vectors)};
+                    return {emitTile(row, counter, tile, first, carried[0], vectors)};
                   });
     function.setVectorAddresses(nullptr);
   }
 
   /// Scans a tile; returns what all tiles so far combine to.
-  Value emitTile(Frame &row, const Odometer &odometer, Value tile, Value first, Value carried,
-                 bool vectors) {
+  Value emitTile(Frame &row, const MixedRadixCounter &counter, Value tile, Value first,
+                 Value carried, bool vectors) {
     SizeExpr chunks = space.getChunks();
     int64_t share = group * as.getUnroll();
     bool areWhole = chunks.getContentDivisor() % (share * countWarps(as)) == 0;
@@ -141,7 +141,7 @@ private:
         chunk = function.minimum(chunk, last);
       }
       Frame &frame = *frames.back();
-      space.bindStep(function, frame, odometer, chunk, {}, !vectors);
+      space.bindStep(function, frame, counter, chunk, {}, !vectors);
       if (isInPlace) {
         frame.mask =
             emitter.conjunction(loc, frame.mask, function.both(inside.back(), active), frame.lanes);

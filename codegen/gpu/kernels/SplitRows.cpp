@@ -10,7 +10,7 @@
 // registers that leave room for `resident` blocks per multiprocessor. Where accesses cannot be
 // vectors it takes the same elements in the same order, one at a time unless a tile is one step of
 // the reduction. Places over several dims of unknown sizes are carried from chunk to chunk
-// (Odometer.h).
+// (MixedRadixCounter.h).
 //
 // Workspace: 8 bytes for each partial result and each final value. Shared memory: 8 bytes x warps x
 // reductions.
@@ -109,7 +109,7 @@ private:
         ValueRange carried,
         llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr);
-    Odometer odometer = space.countChunks(function);
+    MixedRadixCounter counter = space.countChunks(function);
     UnrolledSweep chunks{space.getChunks(),
                          function.threadId(),
                          kThreads,
@@ -117,11 +117,11 @@ private:
                          part,
                          parts,
                          /*isRolled=*/!vectors && !takesTiles,
-                         &odometer};
+                         &counter};
     auto totals = emitUnrolledSweep(
         function, chunks, row, program.getSweptLoads(roots), carried,
         [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
-          space.bindStep(function, frame, odometer, chunk, place, !vectors);
+          space.bindStep(function, frame, counter, chunk, place, !vectors);
         },
         body);
     function.setVectorAddresses(nullptr);

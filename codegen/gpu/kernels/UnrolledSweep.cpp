@@ -12,7 +12,7 @@ public:
                llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind,
                llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body)
       : function(function), sweep(sweep), outer(&outer), loads(loads), bind(bind), body(body),
-        odometer(sweep.odometer && sweep.odometer->divides() ? sweep.odometer : nullptr) {}
+        counter(sweep.counter && sweep.counter->divides() ? sweep.counter : nullptr) {}
 
   SmallVector<Value> emit(ValueRange carried) {
     int64_t run = sweep.run();
@@ -66,15 +66,15 @@ private:
   struct Carried {
     SmallVector<Value> values, place;
   };
-  using Step = std::optional<Odometer::Step>;
+  using Step = std::optional<MixedRadixCounter::Step>;
 
   SmallVector<Value> place(Value step) {
-    return odometer ? odometer->find(outer, step) : SmallVector<Value>();
+    return counter ? counter->find(outer, step) : SmallVector<Value>();
   }
-  Step stepOf(Value distance) { return odometer ? Step(odometer->getStep(distance)) : Step(); }
+  Step stepOf(Value distance) { return counter ? Step(counter->getStep(distance)) : Step(); }
   void advance(SmallVector<Value> &place, const Step &step) {
-    if (odometer && step) {
-      place = odometer->advance(place, *step);
+    if (counter && step) {
+      place = counter->advance(place, *step);
     }
   }
 
@@ -132,7 +132,7 @@ private:
   ArrayRef<unsigned> loads;
   llvm::function_ref<void(Frame &, Value, ArrayRef<Value>)> bind;
   llvm::function_ref<SmallVector<Value>(ArrayRef<Frame *>, ValueRange)> body;
-  const Odometer *odometer;
+  const MixedRadixCounter *counter;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/gpu/emit/Odometer.h"
+#include "codegen/gpu/emit/MixedRadixCounter.h"
 
 /// A thread's share of a sweep whose steps are distributed over the threads of a block and, if
 /// several blocks share it, over the blocks of a grid.
@@ -26,7 +26,7 @@ struct UnrolledSweep {
   /// The steps of a run are a loop, without loads ahead, which makes less code.
   bool isRolled = false;
   /// Carries the place of a step, if that saves divisions; otherwise a step is only a number.
-  const Odometer *odometer = nullptr;
+  const MixedRadixCounter *counter = nullptr;
 
   int64_t run() const { return threads * unroll; }
 };

@@ -263,6 +263,9 @@ class _GraphWriter(HigherOrderWriter):
     def call_text(self, node, op, args, kwargs):
         """(target, inputs) of a call of an operator."""
         target, arguments, _, _ = _operator_facts(op)
+        return target, self._inputs(node, arguments, args, kwargs)
+
+    def _inputs(self, node, arguments, args, kwargs):
         given = len(args)
         inputs = []
         for i, (name, quoted, keyword_only, schema_type) in enumerate(arguments):
@@ -272,7 +275,7 @@ class _GraphWriter(HigherOrderWriter):
             elif name in kwargs:
                 text = self._argument(node, kwargs[name], schema_type)
                 inputs.append(f'{{"name":{quoted},"arg":{text},"kind":2}}')
-        return target, inputs
+        return inputs
 
     def step_text(self, op):
         """(target, names of arguments) of a Python step."""
@@ -280,8 +283,8 @@ class _GraphWriter(HigherOrderWriter):
         return target, [quoted for _, quoted, _, _ in arguments]
 
     def _operator(self, node):
-        target, inputs = self.call_text(node, node.target, node.args, node.kwargs)
-        _, _, returns, listed = _operator_facts(node.target)
+        target, arguments, returns, listed = _operator_facts(node.target)
+        inputs = self._inputs(node, arguments, node.args, node.kwargs)
         if returns == 0:
             outputs = []
         elif listed:
@@ -383,27 +386,26 @@ class _GraphWriter(HigherOrderWriter):
         return f"{node.name}_part_{self.extra_names}"
 
     def _tensor_meta(self, value, node=None):
-        why = why_opaque(value)
-        if why:
-            raise _Inexpressible(why)
+        if value.layout is not torch.strided:
+            raise _Inexpressible(why_opaque(value))
         shape, stride, offset = value.shape, value.stride(), self.offsets.of(value, node)
-        device = value.device
+        key = (value.dtype, shape, stride, offset, value.device, value.requires_grad)
+        is_static = type(offset) is int and all(type(s) is int for s in shape) and all(type(s) is int for s in stride)
+        text = self.metas.get(key) if is_static else None
+        if text is not None:
+            return text
+        if why := why_opaque(value):
+            raise _Inexpressible(why)
+        dtype, _, _, _, device, requires_grad = key
         self.devices[device] = True
-        key = None
-        if type(offset) is int and all(type(s) is int for s in shape) and all(type(s) is int for s in stride):
-            key = (value.dtype, shape, stride, offset, device, value.requires_grad)
-            text = self.metas.get(key)
-            if text is not None:
-                return text
-        dtype = _dtype_code(value.dtype)
         size = self.sizes.size
         text = (
-            f'{{"dtype":{dtype},"sizes":[{",".join(map(size, shape))}],'
-            f'"requires_grad":{literal_text(value.requires_grad)},"device":{_device_text(device)},'
+            f'{{"dtype":{_dtype_code(dtype)},"sizes":[{",".join(map(size, shape))}],'
+            f'"requires_grad":{literal_text(requires_grad)},"device":{_device_text(device)},'
             f'"strides":[{",".join(map(size, stride))}],"storage_offset":{size(offset)},'
             f'"layout":{LAYOUTS[value.layout]}}}'
         )
-        if key is not None:
+        if is_static:
             self.metas[key] = text
         return text
 

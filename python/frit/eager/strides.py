@@ -226,6 +226,8 @@ COPIES_OF_STORAGE = {
     aten.diagonal_scatter.default,
     aten.as_strided_scatter.default,
 }
+# Operators live forever. Their own hash is a call of Python, which a look at every node of a graph would pay.
+_COPIES_BY_ID = frozenset(map(id, COPIES_OF_STORAGE))
 
 
 class EagerOffsets:
@@ -243,7 +245,7 @@ class EagerOffsets:
         offset = value.storage_offset()
         if node is None or node.op != "call_function":
             return offset
-        if node.target in COPIES_OF_STORAGE:
+        if id(node.target) in _COPIES_BY_ID:
             base = node.args[0]
             beyond = self._kept_offset(base) - offset
         elif self.beyond:
@@ -268,7 +270,7 @@ class EagerOffsets:
 
 def has_offset_of_argument(node):
     """Whether a result of the graph has the storage offset that an argument has in each call, whatever the trace saw: only ATen's kernel knows it."""
-    if node.target not in COPIES_OF_STORAGE:
+    if id(node.target) not in _COPIES_BY_ID:
         return False
     base = node.args[0]
     while base.op == "call_function" and _viewed(base) is not None:

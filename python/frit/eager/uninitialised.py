@@ -17,4 +17,4 @@ _OPERATORS = frozenset(
 
 def is_filled(node):
     """Whether eager may fill the memory that the node's operator leaves as it is, which it decides at each call. Dynamo guards the setting."""
-    return node.target in _OPERATORS and torch.are_deterministic_algorithms_enabled()
+    return torch.are_deterministic_algorithms_enabled() and node.target in _OPERATORS

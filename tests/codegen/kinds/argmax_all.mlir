@@ -11,7 +11,7 @@
 // PTX: bar.sync
 // From argmax_all of tests/python/support/gpu_kinds.py: `scripts/gpu-table argmax_all` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<268435456xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}) -> (tensor<i64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<268435456xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1]>, frit.name = "arg0_1"}) -> (tensor<i64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten.argmax.default"(%arg0) [#frit.operand<0>, unit, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1]>], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<268435456xf32>) -> tensor<i64>
     frit.return %0 : tensor<i64>
   }

@@ -10,7 +10,7 @@
 // PTX: st.global.{{b(8|16|32|64)}}
 // From argmin_short_rows of tests/python/support/gpu_kinds.py: `scripts/gpu-table argmin_short_rows` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<1048576x32xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[32, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<1048576x32xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[32, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten.argmin.default"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[32, 1]>], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<1048576x32xbf16>) -> tensor<1048576xi64>
     frit.return %0 : tensor<1048576xi64>
   }

@@ -10,7 +10,7 @@
 // PTX: st.global.v2.b64
 // From cumsum_of_integers of tests/python/support/gpu_scan_kinds.py: `scripts/gpu-table cumsum_of_integers` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<16384x4096xi32> {frit.device = "cpu", frit.dtype = #frit.dtype<i32>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<16384x4096xi32> {frit.device = "cpu", frit.dtype = #frit.dtype<i32>, frit.kind = "user_input", frit.layout = #frit.layout<[4096, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x4096xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[4096, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten.cumsum.default"(%arg0) [#frit.operand<0>, -1, unit] {operand_dtypes = [#frit.dtype<i32>], operand_layouts = [#frit.layout<[4096, 1]>], result_dtypes = [#frit.dtype<i64>], result_layouts = [#frit.layout<[4096, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16384x4096xi32>) -> tensor<16384x4096xi64>
     frit.return %0 : tensor<16384x4096xi64>
   }

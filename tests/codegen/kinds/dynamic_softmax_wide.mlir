@@ -14,7 +14,7 @@
 // PTX: st.global.v4.b32
 // From dynamic_softmax_wide of tests/python/support/gpu_dynamic_kinds.py: `scripts/gpu-table dynamic_softmax_wide` writes what follows.
 module {
-  frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: tensor<?x?xbf16, #frit.dims<[s77, s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s77, 1]>, frit.name = "arg1_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s77, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>]} {
+  frit.graph @main(%arg0: i64 {frit.kind = "user_input", frit.name = "arg0_1", frit.size = #frit.size<s77>}, %arg1: tensor<?x?xbf16, #frit.dims<[s77, s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[s77, 1]>, frit.name = "arg1_1"}) -> (tensor<?x?xbf16, #frit.dims<[s77, s77]>> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[s77, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = [#frit.symbol<"s77", min = 2, hint = 16384>]} {
     %0 = frit.aten "aten._softmax.default"(%arg1) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[s77, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[s77, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<?x?xbf16, #frit.dims<[s77, s77]>>) -> tensor<?x?xbf16, #frit.dims<[s77, s77]>>
     frit.return %0 : tensor<?x?xbf16, #frit.dims<[s77, s77]>>
   }

@@ -11,7 +11,7 @@
 // PTX: bar.sync
 // From max_with_indices of tests/python/support/gpu_kinds.py: `scripts/gpu-table max_with_indices` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<32768x1024xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1024, 1]>, frit.name = "arg0_1"}) -> (tensor<32768xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<32768xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<32768x1024xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1024, 1]>, frit.name = "arg0_1"}) -> (tensor<32768xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<32768xi64> {frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {device = "cpu", symbols = []} {
     %0:2 = frit.aten "aten.max.dim"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1024, 1]>], result_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_layouts = [#frit.layout<[1]>, #frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>, #frit.storage<fresh, 1>]} : (tensor<32768x1024xf32>) -> (tensor<32768xf32>, tensor<32768xi64>)
     frit.return %0#0, %0#1 : tensor<32768xf32>, tensor<32768xi64>
   }

@@ -8,7 +8,7 @@
 // PTX: st.global.v4.b32
 // From odd_unaligned of tests/python/support/gpu_kinds.py: `scripts/gpu-table odd_unaligned` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<16383x8191xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[8191, 1], offset 1>, frit.name = "arg0_1"}) -> (tensor<16383x8191xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[8191, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<16383x8191xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[8191, 1], offset 1>, frit.name = "arg0_1"}) -> (tensor<16383x8191xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[8191, 1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten.mul.Tensor"(%arg0) [#frit.operand<0>, 2.500000e+00] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8191, 1], offset 1>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[8191, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16383x8191xf32>) -> tensor<16383x8191xf32>
     %1 = frit.aten "aten.add.Tensor"(%0) [#frit.operand<0>, 1, 1] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[8191, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[8191, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<16383x8191xf32>) -> tensor<16383x8191xf32>
     frit.return %1 : tensor<16383x8191xf32>

@@ -10,7 +10,7 @@
 // PTX: st.global.{{b(8|16|32|64)}}
 // From row_sum_short of tests/python/support/gpu_kinds.py: `scripts/gpu-table row_sum_short` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<1048576x128xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[128, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<1048576x128xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[128, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten._to_copy.default"(%arg0) [#frit.operand<0>, #frit.dtype<f32>, unit, unit, unit, false, unit] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[128, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[128, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<1048576x128xbf16>) -> tensor<1048576x128xf32>
     %1 = frit.aten "aten.sum.dim_IntList"(%0) [#frit.operand<0>, [-1], false, unit] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[128, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<1048576x128xf32>) -> tensor<1048576xf32>
     frit.return %1 : tensor<1048576xf32>

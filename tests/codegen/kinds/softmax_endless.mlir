@@ -12,7 +12,7 @@
 // PTX: st.global.v4.b32
 // From softmax_endless of tests/python/support/gpu_kinds.py: `scripts/gpu-table softmax_endless` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<4096x600000xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[600000, 1]>, frit.name = "arg0_1"}) -> (tensor<4096x600000xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[600000, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<4096x600000xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[600000, 1]>, frit.name = "arg0_1"}) -> (tensor<4096x600000xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[600000, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten._softmax.default"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[600000, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[600000, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4096x600000xbf16>) -> tensor<4096x600000xbf16>
     frit.return %0 : tensor<4096x600000xbf16>
   }

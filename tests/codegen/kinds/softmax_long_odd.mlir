@@ -15,7 +15,7 @@
 // PTX: mapa.shared::cluster
 // From softmax_long_odd of tests/python/support/gpu_kinds.py: `scripts/gpu-table softmax_long_odd` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<4096x50257xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[50257, 1]>, frit.name = "arg0_1"}) -> (tensor<4096x50257xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[50257, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<4096x50257xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[50257, 1]>, frit.name = "arg0_1"}) -> (tensor<4096x50257xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[50257, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten._softmax.default"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<bf16>], operand_layouts = [#frit.layout<[50257, 1]>], result_dtypes = [#frit.dtype<bf16>], result_layouts = [#frit.layout<[50257, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<4096x50257xbf16>) -> tensor<4096x50257xbf16>
     frit.return %0 : tensor<4096x50257xbf16>
   }

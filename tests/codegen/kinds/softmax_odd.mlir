@@ -11,7 +11,7 @@
 // PTX: bar.sync
 // From softmax_odd of tests/python/support/gpu_kinds.py: `scripts/gpu-table softmax_odd` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<32768x1023xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1023, 1]>, frit.name = "arg0_1"}) -> (tensor<32768x1023xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1023, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<32768x1023xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[1023, 1]>, frit.name = "arg0_1"}) -> (tensor<32768x1023xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1023, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten._softmax.default"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[1023, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1023, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<32768x1023xf32>) -> tensor<32768x1023xf32>
     frit.return %0 : tensor<32768x1023xf32>
   }

@@ -10,7 +10,7 @@
 // PTX: st.global.v4.b32
 // From softmax_short of tests/python/support/gpu_kinds.py: `scripts/gpu-table softmax_short` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<1048576x64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[64, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576x64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[64, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<1048576x64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[64, 1]>, frit.name = "arg0_1"}) -> (tensor<1048576x64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[64, 1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten._softmax.default"(%arg0) [#frit.operand<0>, -1, false] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[64, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[64, 1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<1048576x64xf32>) -> tensor<1048576x64xf32>
     frit.return %0 : tensor<1048576x64xf32>
   }

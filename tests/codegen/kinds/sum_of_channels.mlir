@@ -11,7 +11,7 @@
 // PTX: bar.sync
 // From sum_of_channels of tests/python/support/gpu_kinds.py: `scripts/gpu-table sum_of_channels` writes what follows.
 module {
-  frit.graph @main(%arg0: tensor<256x64x56x56xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[200704, 3136, 56, 1]>, frit.name = "arg0_1"}) -> (tensor<64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {frit.device = "cpu", symbols = []} {
+  frit.graph @main(%arg0: tensor<256x64x56x56xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input", frit.layout = #frit.layout<[200704, 3136, 56, 1]>, frit.name = "arg0_1"}) -> (tensor<64xf32> {frit.device = "cpu", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) attributes {device = "cpu", symbols = []} {
     %0 = frit.aten "aten.sum.dim_IntList"(%arg0) [#frit.operand<0>, [0, 2, 3], false, unit] {operand_dtypes = [#frit.dtype<f32>], operand_layouts = [#frit.layout<[200704, 3136, 56, 1]>], result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[1]>], result_storage = [#frit.storage<fresh, 0>]} : (tensor<256x64x56x56xf32>) -> tensor<64xf32>
     frit.return %0 : tensor<64xf32>
   }

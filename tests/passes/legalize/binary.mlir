@@ -111,7 +111,7 @@ frit.graph @bits_of_floats(%a: tensor<4xf32>) -> tensor<4xf32> attributes {symbo
 // CHECK-NOT: arith.xori
 // CHECK: frit.aten "aten.bitwise_xor.Tensor"
 // CHECK-SAME: reason = "no rule for operands of these types"
-frit.graph @bits_of_floats_elsewhere(%a: tensor<4xf32>) -> tensor<4xf32> attributes {frit.device = "cuda:0", symbols = []} {
+frit.graph @bits_of_floats_elsewhere(%a: tensor<4xf32>) -> tensor<4xf32> attributes {device = "cuda:0", symbols = []} {
   %0 = frit.aten "aten.bitwise_xor.Tensor"(%a, %a) [#frit.operand<0>, #frit.operand<1>]
        {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]}
        : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

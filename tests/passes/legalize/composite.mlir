@@ -96,7 +96,7 @@ frit.graph @unknown_namespace(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // CHECK-NEXT:    frit.aten "aten._assert_tensor_metadata.default"(%arg0) {{.*}}"cuda:0"
 // CHECK-NEXT:    frit.aten "aten._assert_tensor_metadata.default"(%arg0) {{.*}}reason = "strides are asserted"
 // CHECK-NEXT:    frit.return
-frit.graph @metadata(%a: tensor<?x8xf32, #frit.dims<[s0, 8]>> {frit.device = "cpu"}) attributes {frit.device = "cpu", symbols = [#frit.symbol<"s0", min = 2>]} {
+frit.graph @metadata(%a: tensor<?x8xf32, #frit.dims<[s0, 8]>> {frit.device = "cpu"}) attributes {device = "cpu", symbols = [#frit.symbol<"s0", min = 2>]} {
   frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, #frit.dtype<f32>, #frit.torch<"device", 0, "cpu">, #frit.torch<"layout", 0, "strided">] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
   frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, #frit.dtype<f64>, unit, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()
   frit.aten "aten._assert_tensor_metadata.default"(%a) [#frit.operand<0>, unit, unit, unit, #frit.torch<"device", 0, "cuda:0">, unit] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<?x8xf32, #frit.dims<[s0, 8]>>) -> ()

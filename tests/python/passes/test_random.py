@@ -92,7 +92,7 @@ def test_the_reference_gives_the_published_answers():
 BITS = """
 frit.graph @main(%seed: tensor<i64> {{frit.device = "cpu", frit.dtype = #frit.dtype<i64>, frit.kind = "user_input", frit.layout = #frit.layout<[]>, frit.name = "seed"}})
     -> (tensor<{n}x{type}> {{frit.device = "cpu", frit.dtype = #frit.dtype<{type}>, frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 1>}})
-    attributes {{frit.device = "cpu", symbols = []}} {{
+    attributes {{device = "cpu", symbols = []}} {{
   %stream = arith.constant {stream} : i64
   %bits = frit.random %seed, %stream : tensor<i64> -> tensor<{n}x{type}>
   frit.return %bits : tensor<{n}x{type}>

@@ -1,5 +1,5 @@
-// Which ways to run a kernel on a GPU there are: for aligned pointers and for any, and that what
-// seldom runs is code of its own.
+// The variants of a kernel on a GPU: for aligned pointers and for any pointers. Cold code is a text
+// of its own.
 #include "codegen/Codegen.h"
 #include "ir/FritOps.h"
 #include "tests/unit/codegen/ScheduleGpuKernels.h"
@@ -72,7 +72,7 @@ TEST(KernelVariants, AlignedPointersAreTriedFirst) {
   EXPECT_FALSE(aligned.number.has_value()) << "it serves all sizes";
   EXPECT_EQ(entriesOf(aligned.launches), std::vector<std::string>{"widen"});
   EXPECT_EQ(entriesOf(kernel.launches), std::vector<std::string>{"widen_u"});
-  EXPECT_EQ(&kernel.getUsual(), &aligned.launches);
+  EXPECT_EQ(&kernel.getHot(), &aligned.launches);
   // Operands, then results: a vector of eight halves, or of four floats.
   ASSERT_EQ(aligned.aligned.size(), 2u);
   for (unsigned number : {0, 1}) {
@@ -83,24 +83,24 @@ TEST(KernelVariants, AlignedPointersAreTriedFirst) {
   EXPECT_EQ(aligned.launches[0].block[0], kernel.launches[0].block[0]);
 }
 
-TEST(KernelVariants, WhatSeldomRunsIsATextOfItsOwn) {
+TEST(KernelVariants, ColdCodeIsATextOfItsOwn) {
   PtxImages images = compile(std::string(kHalvesAndFloats) + kTotal, {80, 90});
   ASSERT_EQ(images.texts.size(), 4u);
-  for (auto [number, arch, isSeldom] :
+  for (auto [number, arch, isCold] :
        {std::tuple(0, 80u, false), {1, 90u, false}, {2, 80u, true}, {3, 90u, true}}) {
     const PtxImages::Text &text = images.texts[static_cast<size_t>(number)];
     EXPECT_EQ(text.arch, arch);
-    EXPECT_EQ(text.isSeldom, isSeldom);
-    EXPECT_EQ(has(text, "widen"), !isSeldom);
-    EXPECT_EQ(has(text, "widen_u"), isSeldom);
-    EXPECT_EQ(StringRef(text.ptx).contains("v4.b32"), !isSeldom);
+    EXPECT_EQ(text.isCold, isCold);
+    EXPECT_EQ(has(text, "widen"), !isCold);
+    EXPECT_EQ(has(text, "widen_u"), isCold);
+    EXPECT_EQ(StringRef(text.ptx).contains("v4.b32"), !isCold);
   }
 }
 
 TEST(KernelVariants, LaunchesThatSeeNoTensorAreShared) {
   PtxImages images = compile(kTotal, {90});
   const KernelDesc &kernel = images.kernels.at(0);
-  EXPECT_EQ(entriesOf(kernel.getUsual()), (std::vector<std::string>{"total_0", "total_1"}));
+  EXPECT_EQ(entriesOf(kernel.getHot()), (std::vector<std::string>{"total_0", "total_1"}));
   EXPECT_EQ(entriesOf(kernel.launches), (std::vector<std::string>{"total_u_0", "total_1"}));
   EXPECT_TRUE(has(images.texts.at(0), "total_1"));
   EXPECT_FALSE(has(images.texts.at(1), "total_1"));

@@ -288,7 +288,7 @@ frit.graph @layer(
                                          frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 11>},
         tensor<f32> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[]>,
                      frit.storage = #frit.storage<fresh, 12>})
-    attributes {frit.device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
+    attributes {device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
   %y = frit.aten "aten.mul.Tensor"(%x, %s) [#frit.operand<0>, #frit.operand<1>]
       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f64>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[]>],
        result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 10>]}
@@ -315,7 +315,7 @@ frit.graph @layer(
                      frit.layout = #frit.layout<[]>, frit.name = "s"})
     -> (tensor<f32> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.layout = #frit.layout<[]>,
                      frit.storage = #frit.storage<fresh, 16>})
-    attributes {frit.device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
+    attributes {device = "cuda:0", symbols = [#frit.symbol<"s0", min = 2>, #frit.symbol<"s1", min = 2>]} {
   %y = frit.aten "aten.mul.Tensor"(%x, %s) [#frit.operand<0>, #frit.operand<1>]
       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f64>], operand_layouts = [#frit.layout<[s1, 1]>, #frit.layout<[]>],
        result_dtypes = [#frit.dtype<f32>], result_layouts = [#frit.layout<[s1, 1]>], result_storage = [#frit.storage<fresh, 10>]}

@@ -25,17 +25,14 @@ struct FusionRulesTest : testing::Test {
     }
     return result;
   }
-  LoopShape pointwise(ArrayRef<StringRef> texts) {
-    return LoopShape::pointwise(sizes(texts), &context);
+  LoopDomain pointwise(ArrayRef<StringRef> texts) {
+    return LoopDomain::pointwise(sizes(texts), &context);
   }
   /// Reduces the last `count` dims.
-  LoopShape rows(ArrayRef<StringRef> texts, size_t count = 1) {
-    LoopShape shape = pointwise(texts);
-    ReadPlace place = ReadPlace::rowMajor(shape.sizes, &context);
-    shape.reduces = true;
-    shape.parallel = mergeDigits(place.getDigits().drop_back(count));
-    shape.reduced = mergeDigits(place.getDigits().take_back(count));
-    return shape;
+  LoopDomain rows(ArrayRef<StringRef> texts, size_t count = 1) {
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq<int64_t>(texts.size() - count, texts.size()));
+    return LoopDomain::reduction(sizes(texts), dims, &context);
   }
   LinkedRead whole(ArrayRef<StringRef> texts, LoopLevel level = LoopLevel::Full) {
     return {level, ReadPlace::rowMajor(sizes(texts), &context)};
@@ -67,7 +64,7 @@ TEST_F(FusionRulesTest, SameElementsUnderAnotherShapeJoin) {
   FusionVerdict verdict = rules.join(pointwise({"s0 * s1", "64"}), pointwise({"s0", "s1", "64"}),
                                      {whole({"s0", "s1", "64"})});
   EXPECT_TRUE(static_cast<bool>(verdict));
-  EXPECT_EQ(verdict.shape.sizes.size(), 3u);
+  EXPECT_EQ(verdict.domain.getSizes().size(), 3u);
 }
 
 TEST_F(FusionRulesTest, OtherDomainsDoNotJoin) {
@@ -76,10 +73,10 @@ TEST_F(FusionRulesTest, OtherDomainsDoNotJoin) {
 }
 
 TEST_F(FusionRulesTest, AnEpilogueReadsItsOwnRow) {
-  LoopShape kernel = rows({"s0", "s1", "64"});
+  LoopDomain kernel = rows({"s0", "s1", "64"});
   // Digits (s1*64, s0) (64, s1) of a loop over [s0, s1, 64].
-  ReadPlace all = ReadPlace::rowMajor(kernel.sizes, &context);
-  EXPECT_EQ(mergeDigits(all.getDigits().drop_back()), kernel.parallel);
+  ReadPlace all = ReadPlace::rowMajor(kernel.getSizes(), &context);
+  EXPECT_EQ(mergeDigits(all.getDigits().drop_back()), kernel.getParallel());
   FusionVerdict rowLevel =
       rules.join(kernel, pointwise({"s0", "s1"}), {whole({"s0", "s1"}, LoopLevel::Row)});
   EXPECT_TRUE(static_cast<bool>(rowLevel));
@@ -100,7 +97,7 @@ TEST_F(FusionRulesTest, ReductionsOfOneKernelReduceTheSameDims) {
 }
 
 TEST_F(FusionRulesTest, NothingFollowsARowThatIsSplit) {
-  LoopShape kernel = rows({"1000000"});
+  LoopDomain kernel = rows({"1000000"});
   LinkedRead read{LoopLevel::Row, ReadPlace::rowMajor({}, &context)};
   EXPECT_EQ(rules.join(kernel, pointwise({"1000000"}), {read}).refusal,
             FusionRefusal::NeedsWholeReduction);

@@ -1,5 +1,5 @@
-// Kernels with several variants: the code of those that seldom run is loaded when one of them does,
-// and what goes wrong with it is said of the calls that need it and of no others.
+// Kernels with several variants: the code of the cold ones is loaded when one of them runs,
+// and an error in it is reported by the calls that need it and by no others.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -7,7 +7,7 @@ using namespace fakecuda;
 
 namespace {
 
-/// Two kernels of chainOf in two variants: "usual" for an x at a multiple of 16 bytes, "seldom" for
+/// Two kernels of chainOf in two variants: "hot" for an x at a multiple of 16 bytes, "cold" for
 /// any.
 std::string twoVariants(bool isApart = true) {
   std::string bytes = chainOf(2);
@@ -26,20 +26,20 @@ std::string twoVariants(bool isApart = true) {
     }
   }
   artifact.gpu_modules.clear();
-  addCode(artifact, {{kPtx, 90, "usual"}, {kPtx, 90, "seldom"}}, 5);
-  format::GpuModuleT &seldom = *artifact.gpu_modules[1];
-  std::string text(seldom.bytes.begin(), seldom.bytes.end()), entry = "frit_add_entry";
+  addCode(artifact, {{kPtx, 90, "hot"}, {kPtx, 90, "cold"}}, 5);
+  format::GpuModuleT &cold = *artifact.gpu_modules[1];
+  std::string text(cold.bytes.begin(), cold.bytes.end()), entry = "frit_add_entry";
   text.replace(text.find(entry), entry.size(), "frit_add_u");
   if (!isApart) {
     // As one module with both entries.
-    format::GpuModuleT &usual = *artifact.gpu_modules[0];
+    format::GpuModuleT &hot = *artifact.gpu_modules[0];
     text = text.substr(text.find(".visible"));
-    usual.bytes.insert(usual.bytes.end(), text.begin(), text.end());
-    usual.entries.push_back("frit_add_u");
+    hot.bytes.insert(hot.bytes.end(), text.begin(), text.end());
+    hot.entries.push_back("frit_add_u");
     artifact.gpu_modules.pop_back();
   } else {
-    seldom.bytes.assign(text.begin(), text.end());
-    seldom.entries = {"frit_add_u"};
+    cold.bytes.assign(text.begin(), text.end());
+    cold.entries = {"frit_add_u"};
   }
   return packArtifact(artifact);
 }
@@ -74,19 +74,19 @@ struct CudaVariants : testing::Test {
   static uint64_t completed(Session &session) { return session.backend->counters().back().second; }
 };
 
-TEST_F(CudaVariants, CodeThatSeldomRunsIsLoadedWhenItDoes) {
+TEST_F(CudaVariants, ColdCodeIsLoadedWhenItRuns) {
   auto owner = std::make_unique<Session>(twoVariants());
   Session &session = *owner;
   ASSERT_TRUE(run(session, 0).isOk());
   ASSERT_TRUE(run(session, 0).isOk());
   EXPECT_EQ(count("load"), 1);
-  EXPECT_EQ(count("load usual"), 1);
+  EXPECT_EQ(count("load hot"), 1);
   EXPECT_EQ(completed(session), 0u);
   ASSERT_TRUE(run(session, 1).isOk());
   ASSERT_TRUE(run(session, 1).isOk());
   ASSERT_TRUE(run(session, 0).isOk());
   EXPECT_EQ(count("load"), 2) << "each once";
-  EXPECT_EQ(count("load seldom"), 1);
+  EXPECT_EQ(count("load cold"), 1);
   EXPECT_EQ(session.backend->counters().back(),
             (std::pair<std::string, uint64_t>("modules_completed", 1)));
   // The first kernel of the chain sees x; the second a temporary of the runtime, which is aligned.
@@ -109,7 +109,7 @@ TEST_F(CudaVariants, AModuleWithBothIsLoadedOnce) {
 }
 
 TEST_F(CudaVariants, WhatCannotBeLoadedFailsForTheCallsThatNeedIt) {
-  fake.loadCodes["seldom"] = 218;
+  fake.loadCodes["cold"] = 218;
   Session session(twoVariants());
   Status first = run(session, 1);
   EXPECT_EQ(first.kind(), ErrorKind::Unsupported);
@@ -123,7 +123,7 @@ TEST_F(CudaVariants, WhatCannotBeLoadedFailsForTheCallsThatNeedIt) {
     EXPECT_TRUE(run(session, 0).isOk());
     EXPECT_EQ(run(session, 1).message(), first.message());
   }
-  EXPECT_EQ(count("load seldom"), 1) << "not offered again";
+  EXPECT_EQ(count("load cold"), 1) << "not offered again";
   EXPECT_EQ(session.host().held.load(), 0);
 }
 
@@ -173,7 +173,7 @@ TEST_F(CudaVariants, ThreadsMayNeedItAtOnce) {
     for (std::thread &thread : threads) {
       thread.join();
     }
-    EXPECT_EQ(count("load seldom"), 1);
+    EXPECT_EQ(count("load cold"), 1);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "codegen/gpu/emit/Odometer.h"
+#include "codegen/gpu/emit/MixedRadixCounter.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -8,16 +8,17 @@ static bool isInvariant(SizeExpr expr) {
   return !expr.anySymbol([](SizeSymbolAttr symbol) { return !symbol.isUniform(); });
 }
 
-Odometer::Odometer(GpuFunction &function, ArrayRef<Digit> digits)
+MixedRadixCounter::MixedRadixCounter(GpuFunction &function, ArrayRef<Digit> digits)
     : function(function), program(function.getProgram()), digits(digits) {
-  program.forEachQuotient(
-      [&](SizeExpr quotient, SizeExpr left, SizeExpr right) { addCounter(quotient, left, right); });
+  program.forEachQuotient([&](SizeExpr quotient, SizeExpr left, SizeExpr right) {
+    addDivision(quotient, left, right);
+  });
 }
 
-void Odometer::addCounter(SizeExpr quotient, SizeExpr left, SizeExpr divisor) {
-  auto isKnown = [&](const Counter &known) { return known.quotient == quotient; };
+void MixedRadixCounter::addDivision(SizeExpr quotient, SizeExpr left, SizeExpr divisor) {
+  auto isKnown = [&](const Division &known) { return known.quotient == quotient; };
   if (divisor.getConstant() || !isInvariant(divisor) ||
-      !program.getFacts().provablyNonNegative(left) || llvm::any_of(counters, isKnown) ||
+      !program.getFacts().provablyNonNegative(left) || llvm::any_of(divisions, isKnown) ||
       llvm::any_of(shared, isKnown)) {
     return;
   }
@@ -38,28 +39,28 @@ void Odometer::addCounter(SizeExpr quotient, SizeExpr left, SizeExpr divisor) {
   for (auto [number, digit] : llvm::enumerate(digits)) {
     SizeExpr rest = left - SizeExpr::dim(program.getContext(), digit.dim);
     if (isOutside(rest)) {
-      counters.push_back(
+      divisions.push_back(
           {quotient, left, divisor, rest, static_cast<unsigned>(number), std::nullopt});
       return;
     }
   }
-  for (auto [number, inner] : llvm::enumerate(counters)) {
+  for (auto [number, inner] : llvm::enumerate(divisions)) {
     SizeExpr rest = left - inner.quotient;
     if (isOutside(rest)) {
-      counters.push_back(
+      divisions.push_back(
           {quotient, left, divisor, rest, inner.digit, static_cast<unsigned>(number)});
       return;
     }
   }
 }
 
-bool Odometer::divides() const {
-  return !counters.empty() || !shared.empty() ||
+bool MixedRadixCounter::divides() const {
+  return !divisions.empty() || !shared.empty() ||
          llvm::any_of(ArrayRef(digits).drop_front(),
                       [](const Digit &digit) { return !digit.extent.getConstant(); });
 }
 
-Value Odometer::positive(SizeExpr size) const {
+Value MixedRadixCounter::positive(SizeExpr size) const {
   Value value = function.size(size);
   auto least = program.getFacts().lowerBound(size);
   return least && *least > 0
@@ -68,17 +69,17 @@ Value Odometer::positive(SizeExpr size) const {
                                             function.index(1)));
 }
 
-std::pair<Value, Value> Odometer::divide(Value number, SizeExpr divisor) const {
+std::pair<Value, Value> MixedRadixCounter::divide(Value number, SizeExpr divisor) const {
   Value by = positive(divisor), quotient = function.div(number, by);
   return {quotient, function.sub(number, function.mul(quotient, by))};
 }
 
-Value Odometer::unitsOf(Value digit, unsigned number) const {
+Value MixedRadixCounter::unitsOf(Value digit, unsigned number) const {
   return digits[number].unit == 1 ? digit
                                   : function.mul(digit, function.index(digits[number].unit));
 }
 
-Odometer::Place Odometer::split(Value number) const {
+MixedRadixCounter::Place MixedRadixCounter::split(Value number) const {
   Place place(digits.size());
   for (size_t i = digits.size(); i-- > 1;) {
     Value extent = function.size(digits[i].extent), quotient = function.div(number, extent);
@@ -89,51 +90,51 @@ Odometer::Place Odometer::split(Value number) const {
   return place;
 }
 
-Odometer::Place Odometer::find(Frame &outer, Value number) const {
+MixedRadixCounter::Place MixedRadixCounter::find(Frame &outer, Value number) const {
   Place place(digits.size());
   for (size_t i = digits.size(); i-- > 1;) {
     std::tie(number, place[i]) = divide(number, digits[i].extent);
   }
   place[0] = number;
-  for (const Counter &counter : shared) {
+  for (const Division &division : shared) {
     Value quotient =
-        divide(function.getEmitter().firstLane(outer, counter.left), counter.divisor).first;
-    outer.indices[{0u, counter.quotient.getAttr()}] = quotient;
+        divide(function.getEmitter().firstLane(outer, division.left), division.divisor).first;
+    outer.indices[{0u, division.quotient.getAttr()}] = quotient;
   }
   SmallVector<Value> quotients;
-  for (const Counter &counter : counters) {
-    Value left =
-        counter.inner ? quotients[*counter.inner] : unitsOf(place[counter.digit], counter.digit);
-    left = function.add(left, function.getEmitter().firstLane(outer, counter.rest));
-    auto [quotient, rest] = divide(left, counter.divisor);
+  for (const Division &division : divisions) {
+    Value left = division.inner ? quotients[*division.inner]
+                                : unitsOf(place[division.digit], division.digit);
+    left = function.add(left, function.getEmitter().firstLane(outer, division.rest));
+    auto [quotient, rest] = divide(left, division.divisor);
     quotients.push_back(quotient);
     place.append({quotient, rest});
   }
   return place;
 }
 
-Odometer::Step Odometer::getStep(Value distance) const {
+MixedRadixCounter::Step MixedRadixCounter::getStep(Value distance) const {
   Step step;
   step.digits.resize(digits.size());
   for (size_t i = digits.size(); i-- > 1;) {
     std::tie(distance, step.digits[i]) = divide(distance, digits[i].extent);
   }
   step.digits[0] = distance;
-  for (const Counter &counter : counters) {
+  for (const Division &division : divisions) {
     auto own = [&](Value ofDigit, ArrayRef<std::pair<Value, Value>> quotients) {
-      return divide(counter.inner ? quotients[*counter.inner].first : ofDigit, counter.divisor);
+      return divide(division.inner ? quotients[*division.inner].first : ofDigit, division.divisor);
     };
-    step.added.push_back(own(unitsOf(step.digits[counter.digit], counter.digit), step.added));
+    step.added.push_back(own(unitsOf(step.digits[division.digit], division.digit), step.added));
     step.taken.emplace_back();
-    if (counter.digit > 0) {
+    if (division.digit > 0) {
       step.taken.back() =
-          own(unitsOf(function.size(digits[counter.digit].extent), counter.digit), step.taken);
+          own(unitsOf(function.size(digits[division.digit].extent), division.digit), step.taken);
     }
   }
   return step;
 }
 
-Odometer::Place Odometer::advance(ArrayRef<Value> place, const Step &step) const {
+MixedRadixCounter::Place MixedRadixCounter::advance(ArrayRef<Value> place, const Step &step) const {
   OpBuilder &builder = function.getBuilder();
   Location loc = function.getLoc();
   auto one = [&](Value carry) -> Value {
@@ -166,16 +167,16 @@ Odometer::Place Odometer::advance(ArrayRef<Value> place, const Step &step) const
     }
   }
   SmallVector<Value> ups, downs;
-  for (auto [number, counter] : llvm::enumerate(counters)) {
-    Value divisor = function.size(counter.divisor), old = place[digits.size() + 2 * number],
+  for (auto [number, division] : llvm::enumerate(divisions)) {
+    Value divisor = function.size(division.divisor), old = place[digits.size() + 2 * number],
           rest = place[digits.size() + 2 * number + 1];
     auto [quotientStep, restStep] = step.added[number];
-    rest = plus(rest, restStep, counter.inner ? ups[*counter.inner] : carries[counter.digit]);
+    rest = plus(rest, restStep, division.inner ? ups[*division.inner] : carries[division.digit]);
     Value up = reaches(rest, divisor), quotient = plus(old, quotientStep, up), down;
     rest = select(up, function.sub(rest, divisor), rest);
-    if (Value isBack = wraps[counter.digit]) {
+    if (Value isBack = wraps[division.digit]) {
       auto [quotientBack, restBack] = step.taken[number];
-      Value borrow = counter.inner ? downs[*counter.inner] : Value();
+      Value borrow = division.inner ? downs[*division.inner] : Value();
       Value left = minus(rest, restBack, borrow);
       down = function.less(left, function.index(0));
       rest = select(isBack, select(down, function.add(left, divisor), left), rest);
@@ -188,13 +189,13 @@ Odometer::Place Odometer::advance(ArrayRef<Value> place, const Step &step) const
   return next;
 }
 
-void Odometer::bind(Frame &frame, ArrayRef<Value> place) const {
+void MixedRadixCounter::bind(Frame &frame, ArrayRef<Value> place) const {
   for (size_t i = 0; i + 1 < digits.size(); ++i) {
     frame.bind(digits[i].dim, unitsOf(place[i], i));
   }
   if (place.size() > digits.size()) {
-    for (auto [number, counter] : llvm::enumerate(counters)) {
-      frame.indices[{0u, counter.quotient.getAttr()}] = place[digits.size() + 2 * number];
+    for (auto [number, division] : llvm::enumerate(divisions)) {
+      frame.indices[{0u, division.quotient.getAttr()}] = place[digits.size() + 2 * number];
     }
   }
 }

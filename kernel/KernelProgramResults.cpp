@@ -1,53 +1,26 @@
-// The iteration domain of a kernel, and where each result lies on it.
+// Numbers the dims of a kernel's domain, and says where each result lies on it.
 #include "kernel/KernelProgramBuilder.h"
+#include "kernel/LoopDomain.h"
 
 using namespace mlir;
 using namespace mlir::frit;
 
-//===----------------------------------------------------------------------===//
-// The domain, and where results lie on it
-//===----------------------------------------------------------------------===//
-
 LogicalResult KernelProgramBuilder::chooseDomain() {
-  kernel.walk([&](ReduceOp op) {
-    if (!firstReduce && !op.getAcross()) {
-      firstReduce = op;
-    }
-  });
-  WalkResult walk = kernel.walk([&](ScanOp op) {
+  Block &body = kernel.getBody().front();
+  firstReduce = getFirstReduce(body);
+  for (ScanOp op : body.getOps<ScanOp>()) {
     if (scan || firstReduce) {
-      op->emitError("a kernel has one scan, and no reduction beside it");
-      return WalkResult::interrupt();
+      return op->emitError("a kernel has one scan, and no reduction beside it");
     }
     scan = op;
-    return WalkResult::advance();
-  });
-  if (walk.wasInterrupted()) {
-    return failure();
   }
-  auto schedule = kernel.getScheduleAttr();
-  if (schedule && (schedule.getReducedRank() > 0) == (firstReduce || scan)) {
-    ArrayRef<SizeAttr> sizes = schedule.getDomain().getSizes();
-    size_t parallel = sizes.size() - schedule.getReducedRank();
-    parallelSizes.assign(sizes.begin(), sizes.begin() + parallel);
-    reducedSizes.assign(sizes.begin() + parallel, sizes.end());
-  } else if (firstReduce) {
-    auto sizes = getSizes(cast<RankedTensorType>(firstReduce.getOperand().getType()));
-    for (auto [i, size] : llvm::enumerate(sizes)) {
-      (llvm::is_contained(firstReduce.getDims(), i) ? reducedSizes : parallelSizes).push_back(size);
-    }
-  } else if (scan) {
-    parallelSizes = getSizes(cast<RankedTensorType>(scan.getType()));
-    reducedSizes = {parallelSizes[scan.getDim()]};
-    parallelSizes.erase(parallelSizes.begin() + scan.getDim());
+  if (auto schedule = kernel.getScheduleAttr()) {
+    llvm::append_range(parallelSizes, schedule.getParallelSizes());
+    llvm::append_range(reducedSizes, schedule.getReducedSizes());
   } else {
-    // The result of the highest rank splits the domain finest.
-    for (Type type : kernel.getResultTypes()) {
-      auto sizes = getSizes(cast<RankedTensorType>(type));
-      if (sizes.size() > parallelSizes.size()) {
-        parallelSizes = sizes;
-      }
-    }
+    LoopDomain domain = LoopDomain::ofBody(body);
+    parallelSizes = domain.getParallelSizes();
+    reducedSizes = domain.getReducedSizes();
   }
   unsigned dims = 0;
   auto number = [&](ArrayRef<SizeExpr> sizes, Exprs &index, bool keepOne) {
@@ -65,9 +38,6 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
   };
   number(parallelSizes, parallelIndex, false);
   unsigned parallel = dims;
-  if (firstReduce && reducedSizes.empty()) {
-    reducedSizes.push_back(constant(1));
-  }
   number(reducedSizes, reducedIndex, true);
   program.reducedRank = dims - parallel;
   if (dims > 31) {
@@ -168,7 +138,7 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
              << "; results of one pointwise kernel have equally many";
     }
     Value first = cast<YieldOp>(kernel.getBody().front().getTerminator()).getOperand(0);
-    if (joinReads && value != first && !isStacked(first)) {
+    if (joinReads && value != first && !isWrittenInPieces(first)) {
       Exprs index = reexpress(parallelIndex, parallelSizes,
                               getSizes(cast<RankedTensorType>(first.getType())));
       if (auto turned = followFirst(value, first, index)) {
@@ -260,12 +230,12 @@ FailureOr<Exprs> KernelProgramBuilder::resultIndex(Value value) {
 
 /// Whether a result is a concatenation of pieces that each fill the domain: all
 /// of them are written at every point.
-bool KernelProgramBuilder::isStacked(Value value) {
-  auto concat = value.getDefiningOp<ConcatOp>();
-  if (!concat || !concat.isStacked()) {
+bool KernelProgramBuilder::isWrittenInPieces(Value value) {
+  Operation *def = value.getDefiningOp();
+  if (!def || !isStacked(def)) {
     return false;
   }
-  SizeExpr piece = getNumElements(cast<RankedTensorType>(concat->getOperand(0).getType()));
+  SizeExpr piece = product(context, getLoopSizes(def));
   SizeExpr rows = product(context, parallelSizes), columns = product(context, reducedSizes);
   return piece == rows * columns || piece == rows;
 }
@@ -297,7 +267,7 @@ FailureOr<KernelProgram> KernelProgramBuilder::build() {
     auto strides =
         getKernelStrides(kernel, cast<RankedTensorType>(value.getType()),
                          resultAttrs ? cast<DictionaryAttr>(resultAttrs[i]) : DictionaryAttr());
-    if (!isStacked(value)) {
+    if (!isWrittenInPieces(value)) {
       if (failed(addStore(i, value, strides, constant(0)))) {
         return failure();
       }
