@@ -79,7 +79,7 @@ static SinCos sinCos(const FloatBuilder &f, Value x) {
   Value r = f.fma(n, f.constant(-0x1.921fb54442d18p0), x);
   r = f.fma(n, f.constant(-0x1.1a62633145c07p-54), r);
   Value u = f.mul(r, r);
-  // Taylor series: the first omitted terms are below 1e-13 at pi/4.
+  // Taylor series: at pi/4 the first omitted terms are 2e-14 (sin) and 4e-13 (cos).
   Value s = f.fma(f.mul(r, u),
                   f.horner(u, {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
                                1.0 / 6227020800.0}),
