@@ -131,7 +131,10 @@ def _keeper(settings):
     if results is None:
         counters["frit"][f"autograd_cache_bypass:{why or 'this version of torch has another cache'}"] += 1
         return None
-    return results.Keeper(buckets.for_compiler(settings))
+    from .verify import repro_text
+
+    watch = functools.partial(guard.watch_loaded, settings=settings)
+    return results.Keeper(buckets.for_compiler(settings), repro_text.traced_arguments, watch)
 
 
 def _compile(gm, example_inputs, settings, wrap, keeper=None):

@@ -54,10 +54,11 @@ _keeper = contextvars.ContextVar("frit_keeper", default=None)
 
 
 class Keeper:
-    """Looks up and stores the results of one call of AOTAutograd. `settings`: the options that a result depends on."""
+    """Looks up and stores the results of one call of AOTAutograd. `settings`: the options that a result depends on. `describe(gm)` and
+    `watch(executable, name, saved)` are for calls that a loaded graph refuses (`SavedGraph`)."""
 
-    def __init__(self, settings):
-        self._settings = settings
+    def __init__(self, settings, describe, watch):
+        self._settings, self._describe, self.watch = settings, describe, watch
 
     def key(self, mod, args, aot_config):
         gm = mod.gm if isinstance(mod, torch._dynamo.utils.GmWrapper) else mod
@@ -84,7 +85,7 @@ class Keeper:
         def compile_and_note(gm, example_inputs):
             captured = []
             executable = compile_graph(gm, example_inputs, kept_as=captured)
-            executable.frit_saved = SavedGraph(gm, captured[0], self._settings, stage)
+            executable.frit_saved = SavedGraph(gm, captured[0], self._settings, stage, self._describe)
             executable._fx_graph_cache_key = "frit"  # torch asks for it before it stores a result
             vars(executable)["_boxed_call"] = True  # torch's wrappers copy what is in __dict__ only
             return executable
@@ -121,7 +122,8 @@ class _Forward(InductorOutput):
         self.saved = self.saved.for_file()
 
     def load(self, example_inputs):
-        return self.saved.load()
+        keeper = _keeper.get()  # none where torch loads Dynamo's code and the graphs together
+        return self.saved.load(keeper and keeper.watch)
 
     def post_compile(self, result, fx_config):
         return result

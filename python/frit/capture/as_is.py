@@ -45,12 +45,16 @@ class Traced:
         self._gm, self._reduced = gm, None
         self._orders = {number: _order(placeholders[number].meta["val"].stride()) for number in relaid}
 
-    def boxed(self):
+    def graph(self):
+        """The graph module; what torch knew of its values is lost when it is pickled."""
         if self._gm is None:
             made, given = self._reduced
             self._gm = made(*given)
+        return self._gm
+
+    def boxed(self):
         # A graph of its own, because the pickled form is of the graph that is not boxed.
-        gm = torch.fx.GraphModule(self._gm, copy.deepcopy(self._gm.graph))
+        gm = torch.fx.GraphModule(self.graph(), copy.deepcopy(self.graph().graph))
         gm.graph.set_codegen(_BoxedCodeGen())
         gm.recompile()
         forward = gm.forward

@@ -71,7 +71,7 @@ def _write_before_it_runs(gm, settings, stage):
 
 def _watched(run, gm, settings, stage, build, name, _stage, captured, report, executable):
     if hasattr(executable, "stats") and settings["repro_dir"] != "off":
-        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, gm, settings, stage)
+        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, lambda: gm, settings, stage)
     if not settings["verify"]:
         return run
     from . import calls
@@ -79,19 +79,28 @@ def _watched(run, gm, settings, stage, build, name, _stage, captured, report, ex
     return calls.attach(run, gm, stage, name, settings, captured, report, build)
 
 
-class Refused:
-    """Handles calls whose arguments a compiled graph refuses: the first leaves a repro, then `otherwise` runs the call, or it is an error."""
+def watch_loaded(executable, name, saved, settings):
+    """Refused calls of a graph that was stored (`cache/saved_graph.py`) leave a repro as well."""
+    if settings["repro_dir"] != "off":
+        told = {**settings, "channels_last_inputs": list(saved.relaid)} if saved.relaid else settings
+        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, saved.graph, told, saved.stage, saved.described)
 
-    def __init__(self, otherwise, name, gm, settings, stage):
-        self._otherwise, self._name, self._gm, self._settings, self._stage = otherwise, name, gm, settings, stage
-        self._folder = None
+
+class Refused:
+    """Handles calls whose arguments a compiled graph refuses: the first leaves a repro, then `otherwise` runs the call, or it is an error.
+    `graph` gives the graph; `traced`: its `traced_arguments`, if it was stored without them."""
+
+    def __init__(self, otherwise, name, graph, settings, stage, traced=None):
+        self._otherwise, self._name, self._graph, self._settings, self._stage = otherwise, name, graph, settings, stage
+        self._traced, self._folder = traced, None
 
     def __call__(self, args, why):
         from . import repro
 
         error = CompileError(f"frit: {why}")
         if self._folder is None:
-            self._folder = repro.note(error, self._gm, self._settings, self._stage, arguments=list(args)).repro or ""
+            noted = repro.note(error, self._graph(), self._settings, self._stage, arguments=list(args), traced=self._traced)
+            self._folder = getattr(noted, "repro", None) or ""
         elif self._folder:
             repro.name_in(error, self._folder)
         if self._otherwise is None or not self._otherwise.takes(why):

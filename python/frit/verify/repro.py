@@ -26,12 +26,13 @@ SCRIPT = "repro.py"
 DATA = "arguments.pt"
 
 
-def note(error, gm, settings, stage, arguments=None):
-    """Writes the folder of `error` and adds its path to the message; returns the same error. `arguments`: those of the failed call."""
+def note(error, gm, settings, stage, arguments=None, traced=None):
+    """Writes the folder of `error` and adds its path to the message; returns the same error. `arguments`: those of the failed call; `traced`: the
+    `traced_arguments` of a graph that was stored without them."""
     if isinstance(error, OptionError) or getattr(error, "repro", None) or settings["repro_dir"] == "off":
         return error
     try:
-        folder = write(error, gm, settings, stage, arguments)
+        folder = write(error, gm, settings, stage, arguments, traced=traced)
     except Exception as wrong:  # a failure to write the repro must not hide the error
         log.info("no repro of %s: %s: %s", type(error).__name__, type(wrong).__name__, wrong)
         return error
@@ -45,10 +46,10 @@ def name_in(error, folder):
         error.args = (f"{error.args[0]}\nto repeat it: python {os.path.join(folder, SCRIPT)}", *error.args[1:])
 
 
-def write(error, gm, settings, stage, arguments=None, title=""):
+def write(error, gm, settings, stage, arguments=None, title="", traced=None):
     """Writes a folder for `error` of this graph; returns its path."""
     keeps_data = settings["repro_data"] and arguments is not None
-    text = repro_text.script(error, gm, settings, stage, arguments, keeps_data, title)
+    text = repro_text.script(error, gm, settings, stage, arguments, keeps_data, title, traced)
     # Digest only the text that is the same each time the failure occurs.
     lasting = [line for line in text.split("\n") if not line.startswith(("#", "SEED ="))]
     digest = hashlib.sha256("\n".join([*lasting, title]).encode()).hexdigest()[:12]

@@ -18,10 +18,14 @@ from ..options import AFTERWARDS
 _INLINE = 64  # the most elements of a constant that is written as a literal
 
 
-def script(error, gm, settings, stage, arguments, keeps_data, title=""):
-    """The whole text."""
-    symbols = _symbols(gm)
-    inputs = [_described(node.meta.get("val")) for node in gm.graph.nodes if node.op == "placeholder"]
+def traced_arguments(gm):
+    """What only the placeholders of a graph say: its symbols, and the text of each argument as traced."""
+    return _symbols(gm), [_described(node.meta.get("val")) for node in gm.graph.nodes if node.op == "placeholder"]
+
+
+def script(error, gm, settings, stage, arguments, keeps_data, title="", traced=None):
+    """The whole text. `traced`: the `traced_arguments` of a graph that has lost them."""
+    symbols, inputs = traced or traced_arguments(gm)
     call = None if arguments is None else [_described(x, real=True) for x in _with_storages(arguments)]
     message = "\n".join(f"# {line}".rstrip() for line in (title + str(error)).split("\n"))
     classes, imports = [], {}

@@ -521,3 +521,19 @@ def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
 
 def test_no_setting_is_in_the_key_twice():
     assert set(autograd_key._WHILE_TRACING).isdisjoint(graph_key.FLAGS)
+
+
+def test_a_refused_call_of_a_stored_graph_leaves_a_repro(tmp_path):
+    def function(x):
+        return x[:, 1:].sin() + torch.tensor([1.0, 2.0, 3.0])
+
+    x, how = torch.randn(5, 4), {"dynamic": True, "options": {"repro_dir": str(tmp_path)}}
+    compiled(function, x, **how)
+    compiled(function, x, **how)
+    assert tally("autograd_cache_hits") == 1
+    executable = backend._EXECUTABLES[-1][0]()
+    with pytest.raises(frit.CompileError, match="to repeat it: python") as raised:
+        executable([5, 4, torch.randn(5, 4, dtype=torch.float64)])
+    script = os.path.join(raised.value.repro, "repro.py")
+    done = subprocess.run([sys.executable, script], env=dict(os.environ, FRIT_CACHE="0"), capture_output=True, text=True)
+    assert done.returncode == 1 and "the failure: CompileError" in done.stdout + done.stderr, done.stdout + done.stderr

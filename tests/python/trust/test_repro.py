@@ -94,12 +94,12 @@ def test_a_refused_call_leaves_one_and_goes_on(tmp_path):
         takes = staticmethod(lambda why: why.startswith("input"))
         __call__ = staticmethod(lambda args, why: [args, why])
 
-    refused = guard.Refused(Otherwise(), "graph0", gm, settings, "inference")
+    refused = guard.Refused(Otherwise(), "graph0", lambda: gm, settings, "inference")
     assert refused([torch.ones(2)], "input 0: it has 2")[1] == "input 0: it has 2"
     (folder,) = os.listdir(tmp_path)
     assert "tensor((2,), (1,), 0, torch.float32)" in (tmp_path / folder / "repro.py").read_text()
     with pytest.raises(frit.CompileError, match=folder):
-        guard.Refused(None, "graph0", gm, settings, "inference")([torch.ones(2)], "input 0: it has 2")
+        guard.Refused(None, "graph0", lambda: gm, settings, "inference")([torch.ones(2)], "input 0: it has 2")
     with pytest.raises(frit.CompileError, match=folder):
         refused([torch.ones(2)], "something else")
 
