@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from exported import compile_file
+from small_models import MODELS
 from torch import nn
 from torch.nn import functional as F
 
@@ -113,6 +114,21 @@ def test_the_text_says_what_at_says(name):
         sizes = sizes_of(memory, make(n), names_of(function))
         parts = memory.parts(sizes)
         assert evaluated(memory.formula, sizes, parts.workspaces) == parts.total == memory.at(sizes)
+
+
+@pytest.mark.parametrize("name, unbounded", [("gpt2", []), ("t5", []), ("vit", ["aten.convolution.default: its own workspace"])])
+def test_the_formula_of_a_model(name, unbounded):
+    model, make, _ = MODELS[name]()
+    model.eval()
+    with torch.no_grad():
+        memory = frit.memory(model, make(4))
+        compiled = torch.compile(model, backend="frit", dynamic=True)
+        for batch in (4, 31):
+            x = make(batch)
+            sizes = {one: x.shape[int(one[one.rindex("[") + 1 : -1])] for one in memory.sizes}
+            parts = memory.parts(sizes)
+            assert peak_bytes(lambda: compiled(x)) == pytest.approx(parts.results + parts.temporaries + parts.workspaces, rel=0.03), str(memory)
+    assert [line.partition(": ")[2] for line in memory.not_counted] == unbounded
 
 
 def test_training_is_two_graphs():
