@@ -13,14 +13,13 @@ import os
 
 from . import environment
 from .errors import OptionError
-from .inspect.formula import Parts, PlanMemory
+from .inspect.formula import Parts, PlanMemory, as_text
 from .inspect.polynomial import largest as largest_of
 from .inspect.reader import read, read_file
 from .loading import Model
 from .options import nearest
 
 _ENDLESS = 1 << 48
-_MOST_SHOWN = 6
 
 
 class Memory:
@@ -120,7 +119,7 @@ class Memory:
     def formula(self):
         """The peak as text, in the names of the sizes."""
         least = {name: low for name, (low, _) in self.sizes.items()}
-        return _largest_as_text(largest_of([one for graph in self.graphs for one in graph.candidates()], least))
+        return as_text(largest_of([one for graph in self.graphs for one in graph.candidates()], least))
 
     @property
     def not_counted(self):
@@ -135,19 +134,12 @@ class Memory:
             others = [alias for alias, of in self._aliases.items() if of == name]
             lines.append(f"  {name}: {least} {_upto(most)}{', also ' + ', '.join(others) if others else ''}")
         if len(self.graphs) > 1:
-            lines.extend(f"  {graph.name}: {_largest_as_text(graph.candidates())}" for graph in self.graphs)
+            lines.extend(f"  {graph.name}: {graph.formula()}" for graph in self.graphs)
         lines.append("  counted: arguments and parameters, constants, results, temporaries, workspaces of kernels")
         if "workspace(" in lines[0]:
             lines.append("  workspace(...): what an operator of ATen takes for itself, known at given sizes; it depends on the number of threads")
         lines.extend(f"  unbounded: {sentence}" for sentence in unbounded)
         return "\n".join(lines)
-
-
-def _largest_as_text(candidates):
-    if len(candidates) == 1:
-        return str(candidates[0])
-    shown = ", ".join(map(str, candidates[:_MOST_SHOWN]))
-    return f"max({shown}{f', and {len(candidates) - _MOST_SHOWN} more' if len(candidates) > _MOST_SHOWN else ''})"
 
 
 def _upto(most):

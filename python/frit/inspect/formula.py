@@ -13,6 +13,7 @@ from .traffic import tensors_of, width
 
 #: From this size on the runtime rounds temporaries of CPUs up to their bucket and keeps them between calls (runtime/plan/PlanExecutor.cpp).
 KEPT_BYTES = 8 << 20
+_MOST_SHOWN = 6
 _WORDS = {"FloorDiv": "floor({}/{})", "Mod": "({} mod {})", "Min": "min({}, {})", "Max": "max({}, {})"}
 
 
@@ -144,6 +145,9 @@ class PlanMemory:
         held = [live + self._workspace(step["action"], amounts, 1) + given for live, step in zip(line.live, self.plan["steps"])]
         return largest(held or [given], self.least())
 
+    def formula(self):
+        return as_text(self.candidates())
+
     def least(self):
         return {name: low for name, (low, _, _) in self.sizes.items()}
 
@@ -192,6 +196,14 @@ class PlanMemory:
         if amounts.unknown and not found:
             found["tensors whose sizes follow from data"] = True
         return list(found)
+
+
+def as_text(candidates):
+    """The largest of some polynomials."""
+    if len(candidates) == 1:
+        return str(candidates[0])
+    shown = ", ".join(map(str, candidates[:_MOST_SHOWN]))
+    return f"max({shown}{f', and {len(candidates) - _MOST_SHOWN} more' if len(candidates) > _MOST_SHOWN else ''})"
 
 
 def operator_of(action):
