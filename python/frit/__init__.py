@@ -16,6 +16,7 @@ _HOME = {
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.cache.compiled_graphs",
     "precompile": "frit.precompiling",
+    "memory": "frit.peak_memory",
     "counts": "frit.report.counts",
     "record_sizes": "frit.sizes.record",
     "wait_for_background": "frit.sizes.specialize",

@@ -18,14 +18,14 @@ import weakref
 import torch
 from torch._dynamo.utils import counters
 
-from . import environment, native, planted
+from . import environment, native, phases, planted
 from . import options as option_registry
 from .cache import compiled_graphs, saved_graph
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
 from .eager.decompositions import LazyTable
 from .errors import CompileError, FritError, OptionError
-from .logs import artifact, log
+from .logs import artifact, log, note_entry
 from .modes import autotune, cuda_graphs
 from .sizes import buckets, record, specialize
 from .verify import guard
@@ -51,9 +51,10 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     _FUNCTIONS.add(number_of_function())
     # The room of reports is above this module and imports it.
     settings = importlib.import_module("frit.report.watching").prepare(gm, settings)
-    if _is_saved():
-        return _compile_to_save(gm, example_inputs, settings)
-    return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _keeper(settings))
+    with phases.watched(settings["progress"]):
+        if _is_saved():
+            return _compile_to_save(gm, example_inputs, settings)
+        return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _keeper(settings))
 
 
 def number_of_function():
@@ -193,7 +194,9 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
     _GRAPHS["count"] += 1
     settings = {**settings, **_layout_freedom(stage, laid)}
     try:
-        return _compile_graph(gm, name, settings, stage, laid, kept_as)
+        # A backward may be compiled by itself, at its first call.
+        with phases.watched(settings["progress"]), phases.phase("graph", name, nodes=len(gm.graph.nodes)):
+            return _compile_graph(gm, name, settings, stage, laid, kept_as)
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
@@ -241,7 +244,8 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
 
 
 def _captured(gm, name, clock):
-    captured = capture(gm)
+    with phases.phase("capture", name):
+        captured = capture(gm)
     clock.note(captured, "captured")
     artifact("graph").debug("%s %s", name, captured.json)
     return captured
@@ -294,10 +298,12 @@ def build(captured, settings, name, match=None):
     library = native.compiler()
     given = _for_compiler(captured, settings)
     options = json.dumps({**given, "name": name})
-    result = match.compile(given, options) if match else library.compile(captured.json, options)
-    if match and match.found:
-        return match.found
-    report = json.loads(result.report)
+    with phases.phase("compile", name, nodes=captured.nodes):
+        result = match.compile(given, options) if match else library.compile(captured.json, options)
+        if match and match.found:
+            return match.found
+        report = json.loads(result.report)
+        phases.note("compile", kernels=len(report.get("kernels", ())), phases_ms=report.get("phases_ms", {}))
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
             counters["frit"][what] += number
@@ -305,7 +311,8 @@ def build(captured, settings, name, match=None):
         counters["frit"]["retries"] += 1
         log.warning("%s: compiled with %s, because of a mistake of frit's own, please report it: %s", name, retry["without"], retry["because"])
     captured.artifact = result.artifact
-    return library.load(result.artifact, captured.constants, settings["poison"]), report
+    with phases.phase("load", name):
+        return library.load(result.artifact, captured.constants, settings["poison"]), report
 
 
 def _for_compiler(captured, settings):
@@ -365,9 +372,9 @@ def _count(name, stage, nodes, report, short):
     for op, number in short["random"].items():
         tally[f"philox:{op}"] += number
     for what, entries in (("kernels", "kernels"), ("guards", "guards"), ("fallbacks", "aten_calls")):
-        if artifact(what).isEnabledFor(logging.DEBUG):  # otherwise skip the JSON text
+        if artifact(what).isEnabledFor(logging.DEBUG):  # otherwise skip the text
             for entry in report.get(entries, ()):
-                artifact(what).debug("%s: %s", name, json.dumps(entry))
+                note_entry(what, name, entry)
 
 
 def _count_callbacks(name, captured):
@@ -376,7 +383,7 @@ def _count_callbacks(name, captured):
         tally["callbacks"] += 1
         tally[f"callback:{step.name}"] += 1
         log.info("%s: %s runs in Python: %s", name, step.name, step.why)
-        artifact("fallbacks").debug("%s: python %s: %s", name, step.name, step.why)
+        note_entry("fallbacks", name, {"op": step.name, "reason": step.why, "python": True})
 
 
 def _fenced(executable):

@@ -16,6 +16,7 @@ VARIABLES = {
     "FRIT_CACHE_LIMIT": "the limit of the disk cache: bytes, or a number with K, M, G or T (KB and KiB are K); 1 GiB by default",
     "FRIT_CUDA_SYNC": "1 waits for the GPU after each launch, so that an error names the kernel",
     "FRIT_LOGS": "what is logged, in the grammar of TORCH_LOGS: all, frit, graph, kernels, fallbacks, guards, timing",
+    "FRIT_LOGS_FORMAT": "'text' (the default), or 'json': each line of FRIT_LOGS is a JSON object",
     "FRIT_NVJITLINK": "the path of libnvJitLink, or off",
     "FRIT_PLANT": "plants the mistake of this class of silent errors, to test tests",
     "FRIT_RECORD_SIZES": "a file that collects the sizes of all calls",
@@ -40,11 +41,17 @@ def number_of_bytes(name, default):
     text = os.environ.get(name, "")
     if not text:
         return default
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text, re.IGNORECASE)
-    if not found:
+    found = bytes_in(text)
+    if found is None:
         warn(f"{name}={text!r} is no size and is ignored; give a number of bytes, or one like 512M or 1GB")
         return default
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return found
+
+
+def bytes_in(text):
+    """The number of bytes that a text such as '1073741824', '1G', '512 MB' or '1.5GiB' says, in powers of 1024; None if it says none."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text, re.IGNORECASE)
+    return int(float(found[1]) * _UNITS[found[2].lower()]) if found else None
 
 
 def truth(name, text):

@@ -42,7 +42,7 @@ class Model:
 
     def __init__(self, executable, path):
         self._executable = executable
-        self._path = path
+        self.path = path
         signature = json.loads(executable.signature())
         self.inputs = tuple(_value(each) for each in signature["inputs"])
         self.outputs = tuple(_value(each) for each in signature["outputs"])
@@ -63,7 +63,7 @@ class Model:
 
     def __repr__(self):
         results = ", ".join(map(str, self.outputs))
-        return f"<frit.Model {self._path!r} ({', '.join(map(str, self.inputs))}) -> ({results})>"
+        return f"<frit.Model {self.path!r} ({', '.join(map(str, self.inputs))}) -> ({results})>"
 
 
 def _value(fields):

@@ -4,9 +4,13 @@ FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each o
 (debug level) or `-` (errors only). `frit` is the package's own log; the other names are
 artifacts, which are off by default. TORCH_LOGS can name `frit` too, as it can name any package: `+frit` also shows the artifacts, all but the
 graphs (`torch_logs.py`). It cannot name the artifacts: torch parses it during its import, before frit is imported.
+
+A line is a sentence. With FRIT_LOGS_FORMAT=json it is an object with the level, the logger, the text, and, for an artifact, the graph and all that the
+compiler says about the entry.
 """
 
 import functools
+import json
 import logging
 import os
 import sys
@@ -49,11 +53,53 @@ def apply(spec):
             environment.warn(f"FRIT_LOGS: unknown name {name!r} is ignored; {nearest(name, ['all', 'frit', *ARTIFACTS])}")
 
 
+def note_entry(what, graph, entry):
+    """A line of an artifact about an entry of the compiler's report."""
+    artifact(what).debug("%s: %s", graph, _SENTENCES[what](entry), extra={"frit_graph": graph, "frit_entry": entry})
+
+
+def _kernel(entry):
+    uses = f", {entry['uses']} times" if entry.get("uses", 1) > 1 else ""
+    shown = f"kernel {entry['name']}{uses}: {', '.join(entry.get('ops', ())) or 'copy'}"
+    return "; ".join([shown, *filter(None, [entry.get("schedule", "")]), *entry.get("sources", ())])
+
+
+def _call(entry):
+    where = "Python" if entry.get("python") else "ATen, or in frit's own kernel where that is faster" if entry.get("own_product") else "ATen"
+    return f"{entry['op']} runs in {where}: {entry.get('reason') or 'no reason is known'}" + (f"; {entry['source']}" if entry.get("source") else "")
+
+
+def _guard(entry):
+    where = f"variant {entry['variant']} of {entry['kernel']} takes" if "kernel" in entry else "the graph assumes"
+    return f"{where}: {entry['requirement']}" + (f", for {entry['origin']}" if entry.get("origin") else "")
+
+
+_SENTENCES = {"kernels": _kernel, "fallbacks": _call, "guards": _guard}
+
+
+class _Json(logging.Formatter):
+    """A log record as one JSON object."""
+
+    def format(self, record):
+        graph, entry = getattr(record, "frit_graph", None), getattr(record, "frit_entry", None)
+        found = {"level": record.levelname.lower(), "logger": record.name, "text": record.getMessage()}
+        if record.exc_info:
+            found["traceback"] = self.formatException(record.exc_info)
+        return json.dumps({**found, **({} if graph is None else {"graph": graph, "entry": entry})}, default=str)
+
+
+def _formatter():
+    asked = os.environ.get("FRIT_LOGS_FORMAT") or "text"
+    if asked not in ("text", "json"):
+        environment.warn(f"FRIT_LOGS_FORMAT={asked!r} is ignored; {nearest(asked, ['text', 'json'])}")
+    return _Json() if asked == "json" else logging.Formatter("%(levelname).1s %(name)s: %(message)s")
+
+
 def _show(logger, level):
     logger.setLevel(level)
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(levelname).1s %(name)s: %(message)s"))
+        handler.setFormatter(_formatter())
         logger.addHandler(handler)
 
 

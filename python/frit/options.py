@@ -160,6 +160,13 @@ REGISTRY = {
             environment="FRIT_REPRO_DIR",
         ),
         Option(
+            "progress",
+            bool,
+            True,
+            "a line on the terminal while a compilation lasts longer than a second; nothing where the standard error is no terminal",
+            environment="FRIT_PROGRESS",
+        ),
+        Option(
             "repro_data", bool, False, "store the arguments of the failed call, with their data, in such folders", environment="FRIT_REPRO_DATA"
         ),
     )
@@ -170,7 +177,7 @@ REGISTRY = {
 MOST_BUCKETS = 64
 
 #: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
-AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir")
+AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir", "progress")
 
 
 def _check_buckets(value):

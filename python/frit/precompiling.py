@@ -9,6 +9,7 @@ so the operating system gives them no memory on a CPU. The model is traced as `t
 finds the results under the same keys.
 """
 
+import contextlib
 import copy
 
 import torch
@@ -22,8 +23,8 @@ from .cache import compiled_graphs
 from .errors import CompileError
 
 
-class _Compiled(Exception):
-    """Raised in the place of the first call."""
+class _Compiled(BaseException):
+    """Raised when everything is compiled: nothing is called, and Dynamo installs nothing for the function. Dynamo would wrap an Exception."""
 
 
 def precompile(model, *args, device=None, mode=None, options=None, dynamic=None, **kwargs):
@@ -34,24 +35,40 @@ def precompile(model, *args, device=None, mode=None, options=None, dynamic=None,
     if not compiled_graphs.enabled({"cache": True, "dump_dir": "", "poison": False, **(options or {})}):
         raise CompileError("frit: precompile fills the disk cache, which is off (docs/Cache.md); set FRIT_CACHE=1 and drop the options that need it off")
     before = dict(counters["frit"])
+    with backend.backwards_compiled_now():
+        compile_only(model, args, kwargs, device, mode, options, dynamic)
+    return _report(before)
+
+
+def compile_only(model, args, kwargs, device=None, mode=None, options=None, dynamic=None, look=lambda gm, example_inputs: None):
+    """Compiles `model` for its arguments as one graph and calls nothing. `look` is called with Dynamo's graph."""
     real = _Real(device)
     args, kwargs = tree_map(real.tensor, (args, kwargs))
 
     def compile_and_stop(gm, example_inputs):
+        look(gm, example_inputs)
         backend.frit(gm, example_inputs, mode=mode, options=options)
+        raise _Compiled
 
-        def stop(*_):
-            raise _Compiled
-
-        return stop
-
-    run = torch.compile(real.module(model), backend=compile_and_stop, dynamic=dynamic, fullgraph=True)
-    with backend.backwards_compiled_now():
+    with _as_it_was(real.module(model)) as plain:
         try:
-            run(*args, **kwargs)
+            torch.compile(plain, backend=compile_and_stop, dynamic=dynamic, fullgraph=True)(*args, **kwargs)
         except _Compiled:
             pass
-    return _report(before)
+
+
+@contextlib.contextmanager
+def _as_it_was(model):
+    """Inside, a module that `compile()` has changed is called as if it had not."""
+    compiled = vars(model).get("_compiled_call_impl") if isinstance(model, torch.nn.Module) else None
+    if compiled is None:
+        yield model
+        return
+    model._compiled_call_impl = None
+    try:
+        yield model
+    finally:
+        model._compiled_call_impl = compiled
 
 
 def _report(before):
@@ -90,9 +107,9 @@ class _Real:
         place = value.fake_device if isinstance(value, FakeTensor) else None
         place = self._device if place is None or place.type == "meta" else place
         if place is None:
-            raise CompileError("frit: precompile got a tensor of the device 'meta'; name the device of the other process, as in device='cpu'")
+            raise CompileError("frit: a tensor is of the device 'meta'; name the device that it will have, as in device='cpu'")
         if value.storage_offset():
-            raise CompileError("frit: precompile got a tensor without data that begins inside its storage; give one that begins at its storage's start")
+            raise CompileError("frit: a tensor without data begins inside its storage; give one that begins at its storage's start")
         with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
             made = torch.empty_strided(tuple(map(int, value.shape)), tuple(map(int, value.stride())), dtype=value.dtype, device=place)
         if isinstance(value, torch.nn.Parameter):

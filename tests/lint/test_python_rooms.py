@@ -14,6 +14,7 @@ MOST_FILES = 10
 # room or module of the package -> what it may import besides itself. A room stands after those that it imports.
 EDGES = {
     "errors": set(),
+    "phases": set(),
     "environment": set(),
     "inductor_options": {"errors"},
     "options": {"environment", "errors", "inductor_options"},
@@ -26,7 +27,7 @@ EDGES = {
     "sizes": {"cache", "errors", "logs", "native", "options"},
     "modes": {"cache", "capture", "errors", "logs", "sizes"},
     "verify": {"cache", "capture", "errors", "logs", "options"},
-    "backend": {"cache", "capture", "eager", "environment", "errors", "logs", "modes", "native", "options", "planted", "sizes", "verify"},
+    "backend": {"cache", "capture", "eager", "environment", "errors", "logs", "modes", "native", "options", "phases", "planted", "sizes", "verify"},
     "inspect": {"errors"},
     "pages": set(),
     "torch_logs": {"logs"},
@@ -35,6 +36,7 @@ EDGES = {
     "precompiling": {"backend", "cache", "errors"},
     "kept": {"cache"},
     "loading": {"errors", "native"},
+    "peak_memory": {"backend", "environment", "errors", "inspect", "loading", "options", "precompiling", "sizes"},
     "commands": {"errors"},
     "doctor": {"cache", "environment", "errors", "native", "options"},
     "shell": {"errors", "inspect", "loading", "modes", "report"},

@@ -30,9 +30,12 @@ class Timeline:
         return self.live.index(self.peak) if self.live else 0
 
 
-def timeline(traffic):
-    """The Timeline of a plan. A result of ATen counts as a storage of its own, unless its schema says that it looks at an argument."""
+def timeline(traffic, bytes_of=None):
+    """The Timeline of a plan. A result of ATen counts as a storage of its own, unless its schema says that it looks at an argument.
+
+    `traffic` gives the plan, the values of its int registers and the size of a tensor register; `bytes_of` the bytes that an Alloc takes."""
     plan = traffic.plan
+    bytes_of = bytes_of or (lambda action: traffic.values.get(action["bytes"], 0))
     storage, users, born, size = {}, {}, {}, {}
     blocks, live, held = [], [], 0
 
@@ -55,7 +58,7 @@ def timeline(traffic):
         action = step["action"]
         kind = action["kind"]
         if kind == "Alloc":
-            begin(action["tensor"], number, traffic.values.get(action["bytes"], 0))
+            begin(action["tensor"], number, bytes_of(action))
         elif kind == "Wrap":
             begin(action["tensor"], number, 0)
         elif kind == "Aten":

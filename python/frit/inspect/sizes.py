@@ -48,7 +48,7 @@ _TERNARY = {
 }
 
 
-def _computed(one, values):
+def computed(one, values):
     """The value of an instruction; None if an operand is not known, or the instruction is none of integers."""
     for table, operands in ((_BINARY, "ab"), (_UNARY, "a"), (_TERNARY, "abc")):
         if one["op"] in table:
@@ -81,7 +81,7 @@ def values_of(plan, symbols=None):
         values[bucket["dst"]] = next((known for known in bucket["sizes"] if known >= size), size)
     if plan["size_program"] != NONE:
         for one in plan["programs"][plan["size_program"]]["code"]:
-            value = _computed(one, values)
+            value = computed(one, values)
             if value is not None:
                 values[one["dst"]] = value
     return values

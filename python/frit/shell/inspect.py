@@ -3,6 +3,7 @@
 import collections
 import json
 
+from ..inspect.formula import PlanMemory
 from ..inspect.memory import timeline
 from ..inspect.reader import read_file
 from ..inspect.sizes import NONE, typical
@@ -61,6 +62,7 @@ def _plan(artifact, plan, symbols):
         "bytes_mandatory": traffic.mandatory,
         "peak_bytes": line.peak,
         "peak_step": line.peak_step,
+        "peak_formula": PlanMemory(artifact["graph"], plan).formula(),
     }
 
 
@@ -101,6 +103,7 @@ def _plan_lines(plan, steps):
     yield f"\nplan for {plan['target']}"
     ratio = plan["bytes_moved"] / plan["bytes_mandatory"] if plan["bytes_mandatory"] else 0
     yield f"  a call moves {in_bytes(plan['bytes_moved'])}, {ratio:.2g} times what it must; {in_bytes(plan['peak_bytes'])} of memory at the peak"
+    yield f"  with arguments and weights at the peak: {plan['peak_formula']} bytes"
     for one in plan["inputs"]:
         yield f"  input {one['name']}: {one['type']}{', written' if one['mutated'] else ''}"
     for number, one in enumerate(plan["outputs"]):

@@ -24,11 +24,7 @@ def resolve(settings, gm, example_inputs):
     """`settings` with the bucket lists by symbol, and the user's names of each symbol, for a Dynamo graph."""
     if not hasattr(gm, "graph"):
         return {**settings, "symbol_buckets": "", "symbol_names": {}}
-    sizes = _sizes_by_name(gm, example_inputs)
-    names = {}
-    for name, size in sizes.items():
-        if isinstance(size, str):
-            names.setdefault(size, []).append(name)
+    sizes, names = _sizes_by_name(gm, example_inputs), names_of(gm, example_inputs)
     asked = {}
     for key, value in settings["buckets"].items():
         size = _find(key, sizes, settings["buckets"], names)
@@ -81,6 +77,15 @@ def _known(sizes):
 def _sizes_by_name(gm, example_inputs):
     """The name of each size of an argument -> its symbol, its value if constant, or a tuple with its expression as text."""
     return {name: size for name, _, _, size in _sizes(gm, example_inputs)}
+
+
+def names_of(gm, example_inputs):
+    """Symbol -> the names of the sizes that it is."""
+    names = {}
+    for name, size in _sizes_by_name(gm, example_inputs).items():
+        if isinstance(size, str):
+            names.setdefault(size, []).append(name)
+    return names
 
 
 def places(gm, example_inputs):

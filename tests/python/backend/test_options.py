@@ -1,7 +1,9 @@
 """Options, modes and log names: what exists is accepted, what does not names its nearest neighbour."""
 
+import json
 import logging
 import os
+import re
 import subprocess
 import sys
 
@@ -87,11 +89,40 @@ def test_frit_logs_is_read_from_the_environment():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=child)
     assert said.returncode == 0, said.stderr
     assert "I frit: graph0_inference: 2 nodes, 1 kernels, 1 ATen calls (aten.cumsum.default)" in said.stderr
-    assert 'D frit.artifact.fallbacks: graph0_inference: {"op": "aten.cumsum.default", "reason": ' in said.stderr
+    assert "D frit.artifact.fallbacks: graph0_inference: aten.cumsum.default runs in ATen: " in said.stderr
     assert "D frit.artifact.timing: graph0_inference: 2 nodes, captured in " in said.stderr and not said.stdout
     child["FRIT_LOGS"] = "fallback"
     said = subprocess.run([sys.executable, "-c", "import frit.logs"], capture_output=True, text=True, env=child)
     assert said.returncode == 0 and "FRIT_LOGS: unknown name 'fallback' is ignored; did you mean 'fallbacks'?" in said.stderr
+
+
+def said_with(**variables):
+    code = "import torch; torch.compile(lambda x: x.cumsum(0) * 2, backend='frit', dynamic=True)(torch.ones(3, 4))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **variables})
+    assert done.returncode == 0 and not done.stdout, done.stderr
+    return done.stderr.splitlines()
+
+
+def test_lines_are_sentences_that_a_person_reads():
+    lines = said_with(FRIT_LOGS="kernels,guards,fallbacks")
+    assert all(line.startswith("D frit.artifact.") and "{" not in line for line in lines), lines
+    (kernel,) = [line for line in lines if line.startswith("D frit.artifact.kernels: ")]
+    assert re.search(r": graph0_inference: kernel frit_mul_\w+: arith.mulf; pointwise: vectors along d0, ", kernel), kernel
+
+
+def test_lines_are_json_on_request():
+    lines = [json.loads(line) for line in said_with(FRIT_LOGS="all", FRIT_LOGS_FORMAT="json")]
+    (call,) = [line for line in lines if line["logger"] == "frit.artifact.fallbacks"]
+    assert call["level"] == "debug" and call["graph"] == "graph0_inference" and call["entry"]["op"] == "aten.cumsum.default"
+    assert "aten.cumsum.default runs in ATen" in call["text"] and call["entry"]["reason"]
+    (kernel,) = [line for line in lines if line["logger"] == "frit.artifact.kernels"]
+    assert kernel["entry"]["schedule"] and any("1 kernels" in line["text"] for line in lines if line["logger"] == "frit")
+
+
+def test_an_unknown_format_of_lines_is_a_warning():
+    lines = said_with(FRIT_LOGS="frit", FRIT_LOGS_FORMAT="jsn")
+    assert sum("FRIT_LOGS_FORMAT='jsn' is ignored; did you mean 'json'?" in line for line in lines) == 1, lines
+    assert any("I frit: graph0_inference: " in line for line in lines)
 
 
 def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():

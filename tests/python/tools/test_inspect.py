@@ -45,7 +45,7 @@ def test_inspect_prints_what_a_file_holds(model, capsys):
     assert main(["inspect", str(model)]) == 0
     text = capsys.readouterr().out
     for part in ("graph 'main'", "code image cpu", "weights (3, ", "table.weight: f32[10, 16]", "input ids: i64[4, 3]", "size ", "result 0: f32[4, 3, 4]",
-                 "kernel frit_", "call aten.linear.default", "test_inspect.py:", "steps; --steps lists them"):
+                 "kernel frit_", "with arguments and weights at the peak: ", "*ids[0]", "call aten.linear.default", "test_inspect.py:", "steps; --steps lists them"):
         assert part in text, part
     assert main(["inspect", str(model), "--steps"]) == 0
     assert "launch frit_" in capsys.readouterr().out

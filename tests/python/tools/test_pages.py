@@ -1,0 +1,96 @@
+"""The programs of the user's pages run, and what a page names exists.
+
+All blocks of a page run in order in one process. A comment `<!-- python ... -->`, which no reader sees, sets up what the blocks take for granted.
+"""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+#: Pages whose programs other tests run.
+ELSEWHERE = {"docs/Integrations.md", "docs/Reports.md"}
+BLOCK = re.compile(r"^(?:```python\n(.*?)^```|<!-- python\n(.*?)^-->)$", re.M | re.S)
+PAGES = [path.relative_to(ROOT).as_posix() for path in sorted([ROOT / "README.md", *DOCS.glob("*.md")]) if "```python" in path.read_text()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_the_programs_of_a_page_run(page, tmp_path):
+    blocks = [shown or hidden for shown, hidden in BLOCK.findall((ROOT / page).read_text())]
+    file = tmp_path / f"{Path(page).stem}.py"
+    file.write_text("\n".join(blocks), encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{ROOT / 'build/bin'}:{os.environ['PATH']}", "FRIT_CACHE": "1", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "FRIT_STRICT": "0"}
+    done = subprocess.run([sys.executable, file], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_the_users_pages_have_programs():
+    assert {"README.md", "docs/index.md", "docs/Sizes.md", "docs/Memory.md", "docs/Cache.md", "docs/Trust.md"} | ELSEWHERE <= set(PAGES)
+
+
+def test_the_page_on_memory_shows_what_is_printed(tmp_path):
+    text = (DOCS / "Memory.md").read_text()
+    program = next(shown for shown, _ in BLOCK.findall(text) if "print(memory)" in shown)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)[1], done.stderr + done.stdout
+
+
+def nav(entries):
+    for entry in entries:
+        for value in entry.values():
+            yield from nav(value) if isinstance(value, list) else [value]
+
+
+SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+
+
+def test_the_site_has_every_page():
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(nav(SITE["nav"])) == sorted(pages | {"Changelog.md"})
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))], ids=lambda path: path.name)
+def test_what_a_page_names_exists(path):
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+    named = set(re.findall(r"`((?:docs|tests|scripts|python|benchmarks|examples|compiler|runtime|passes|codegen|kernel|import|ir)/[\w./-]*\w)`", text))
+    # The pages on contributing follow commits, whose files may have moved since; Name and name stand for any.
+    checked = {name for name in named if name.startswith("docs/") or "Contribute" not in path.parts and Path(name).stem not in ("Name", "name")}
+    wrong = {name for name in checked if not (ROOT / name).exists() and not (ROOT / "python" / name).exists()}
+    assert not wrong, wrong
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    """scripts/docs_hooks.py, with a stand-in for mkdocs, which is in an environment of its own."""
+    names = ("mkdocs", "mkdocs.structure", "mkdocs.structure.files")
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules[names[-1]].File = object
+    return runpy.run_path(str(ROOT / "scripts/docs_hooks.py"))
+
+
+def test_names_of_pages_become_links(hooks):
+    known = {"Sizes.md", "generated/options.md", "Trust.md"}
+    with_links = hooks["with_links"]
+    assert with_links("see `docs/Sizes.md`.", "Trust.md", known) == "see [Sizes](Sizes.md)."
+    assert with_links("`docs/Trust.md`", "generated/options.md", known) == "[Trust](../Trust.md)"
+    assert with_links("a\n```\n`docs/Sizes.md`\n```\n", "Trust.md", known) == "a\n```\n`docs/Sizes.md`\n```\n"
+    with pytest.raises(ValueError, match="Trust.md names docs/Missing.md, which is no page"):
+        with_links("`docs/Missing.md`", "Trust.md", known)
+
+
+@pytest.mark.skipif(not os.environ.get("FRIT_TEST_SITE"), reason="needs packages from PyPI; FRIT_TEST_SITE=1 builds the site")
+def test_the_site_builds_strictly():
+    done = subprocess.run([ROOT / "scripts/docs-site"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (ROOT / "build/site/index.html").exists() and "docs/Sizes.md" not in (ROOT / "build/site/index.html").read_text()
