@@ -73,7 +73,6 @@ Result<std::optional<AttentionCall>> attentionOf(const format::Aten &call) {
                           argument(1)->reg(),
                           argument(2)->reg(),
                           kNoRegister,
-                          call.results()->Get(0)->reg(),
                           given > kCausal && argument(kCausal)->kind() == ValueKind::Bool &&
                               argument(kCausal)->integer() != 0,
                           std::nullopt};

@@ -10,12 +10,11 @@
 
 namespace frit {
 
-/// The tensor registers of the operands and of the result, and the literals.
+/// The tensor registers of the operands, and the literals.
 struct AttentionCall {
   uint32_t query, key, value;
   /// kNoRegister: nothing is added to the scores.
   uint32_t mask;
-  uint32_t result;
   bool causal;
   /// Absent: 1 / sqrt(depth).
   std::optional<double> scale;

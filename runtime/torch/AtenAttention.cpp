@@ -5,21 +5,24 @@
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
 
+#include <ATen/DimVector.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
 namespace frit {
 
-/// The first result; nullopt if the operands are for ATen. The result has the strides that the plan
-/// promises, those of ATen's.
-std::optional<at::Tensor> AtenCall::runOwnAttention(const DecodedPlan &plan,
-                                                    RunState &state) const {
+/// The strides that ATen's result has: those of the query if its elements fill their memory.
+static at::DimVector resultStrides(const c10::TensorImpl &query) {
+  return query.is_non_overlapping_and_dense_default()
+             ? at::DimVector(query.strides())
+             : at::DimVector(at::infer_dense_strides(query.sizes(), query.strides()));
+}
+
+/// The first result; nullopt if the operands are for ATen.
+std::optional<at::Tensor> AtenCall::runOwnAttention(RunState &state) const {
   if (!attention) {
-    return std::nullopt;
-  }
-  const TensorType &type = plan.tensors[attention->result];
-  if (type.rank != 4 || !type.hasStrides || state.ints[type.strides[3]] != 1) {
     return std::nullopt;
   }
   auto view = [&](uint32_t reg) {
@@ -36,14 +39,15 @@ std::optional<at::Tensor> AtenCall::runOwnAttention(const DecodedPlan &plan,
   if (!work || !isAttentionFaster(*work, productLanes())) {
     return std::nullopt;
   }
+  const c10::TensorImpl &query = *implOf(state.tensors[attention->query].handle);
+  at::DimVector strides = resultStrides(query);
+  if (strides[3] != 1 && work->depth != 1) {
+    return std::nullopt;
+  }
   RECORD_FUNCTION("frit::attention", c10::ArrayRef<const c10::IValue>());
-  work->resultStrides = {state.ints[type.strides[0]], state.ints[type.strides[1]],
-                         state.ints[type.strides[2]]};
-  at::Tensor result(at::detail::empty_strided_cpu(
-      {work->batches, work->heads, work->queries, work->depth},
-      {work->resultStrides.batch, work->resultStrides.head, work->resultStrides.row, 1},
-      c10::kFloat));
+  at::Tensor result(at::detail::empty_strided_cpu(query.sizes(), strides, c10::kFloat));
   work->result = result.mutable_data_ptr<float>();
+  work->resultStrides = {strides[0], strides[1], strides[2]};
   runAttention(*work, parallelForOnTorchThreads);
   ownAttention.fetch_add(1, std::memory_order_relaxed);
   return result;

@@ -400,7 +400,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   torch::jit::Stack arguments;
   if (std::optional<at::Tensor> own = runOwnProduct(state)) {
     arguments.emplace_back(std::move(*own));
-  } else if (std::optional<at::Tensor> first = runOwnAttention(plan, state)) {
+  } else if (std::optional<at::Tensor> first = runOwnAttention(state)) {
     arguments.emplace_back(std::move(*first));
     arguments.emplace_back(); // nobody reads the second result
   } else {

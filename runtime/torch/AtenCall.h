@@ -62,7 +62,7 @@ private:
   };
 
   std::optional<at::Tensor> runOwnProduct(RunState &state) const;
-  std::optional<at::Tensor> runOwnAttention(const DecodedPlan &plan, RunState &state) const;
+  std::optional<at::Tensor> runOwnAttention(RunState &state) const;
 
   const format::Aten *source;
   c10::OperatorHandle handle;

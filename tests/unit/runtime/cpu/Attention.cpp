@@ -280,7 +280,7 @@ struct Tensor {
 
 std::optional<Attention> read(const Tensor &query, const Tensor &key, const Tensor &value,
                               const Tensor *mask = nullptr, bool causal = false) {
-  AttentionCall call = {0, 1, 2, 3, 4, causal, std::nullopt};
+  AttentionCall call = {0, 1, 2, 3, causal, std::nullopt};
   std::optional<TensorView> added;
   if (mask) {
     added = mask->view();
