@@ -142,6 +142,10 @@ std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned numb
   return valueOf(type.isInteger(1) ? ValueKind::BoolReg : ValueKind::IntReg, ints[result]);
 }
 
+static bool isAttention(StringRef name) {
+  return name == "aten._scaled_dot_product_flash_attention_for_cpu.default";
+}
+
 LogicalResult PlanWriter::writeAten(AtenOp op) {
   if (writePlacedClone(op)) {
     return success();
@@ -174,6 +178,9 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       tensors[result] = tensors.lookup(operand);
       dtypes[result] = dtypes.lookup(operand);
       mutated.insert(rootOf(operand));
+    } else if (result.use_empty() && isAttention(op.getOpName())) {
+      // The sums for a backward, which the runtime's own kernel does not keep.
+      results.push_back(valueOf(ValueKind::None));
     } else {
       results.push_back(resultValue(op, result.getResultNumber()));
     }

@@ -1,4 +1,4 @@
-// Which calls of a plan are matrix products that the runtime's own kernel computes.
+// Which calls of a plan are matrix products, or attention, that the runtime's own kernels compute.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace frit {
 
-/// Marks the products of f32 matrices on CPUs. The runtime decides by their sizes and strides
-/// whether its kernel or ATen's runs.
+/// Marks the products of f32 matrices and the attention of f32 tensors on CPUs. The runtime decides
+/// by their sizes and strides whether its kernel or ATen's runs.
 void markProducts(format::ArtifactT &artifact);
 
 } // namespace frit

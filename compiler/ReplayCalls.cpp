@@ -469,6 +469,9 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
   if (call.own_product && call.name != "aten::mm" && call.name != "aten::addmm") {
     return fail(by, "is marked as a matrix product");
   }
+  if (call.own_attention && call.name != "aten::_scaled_dot_product_flash_attention_for_cpu") {
+    return fail(by, "is marked as attention");
+  }
   callOperands.assign(op.getNumOperands(), kNoRegister);
   for (auto [argument, given] : llvm::zip(op.getArguments(), call.arguments)) {
     if (failed(checkArgument(op, argument, *given, by))) {

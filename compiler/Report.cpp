@@ -93,6 +93,9 @@ static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artif
         if (call->own_product) {
           json.attribute("own_product", true);
         }
+        if (call->own_attention) {
+          json.attribute("own_attention", true);
+        }
       });
     }
   }

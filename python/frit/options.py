@@ -49,7 +49,7 @@ REGISTRY = {
         Option("fusion", bool, True, "merge operators into kernels; off: each operator is a kernel of its own, for bisecting"),
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
-        Option("products", bool, True, "run matrix products on the CPU in frit's own kernel where it is faster; off: all are ATen calls"),
+        Option("products", bool, True, "run matrix products and attention on the CPU in frit's own kernels where they are faster; off: all are ATen calls"),
         Option(
             "target",
             str,

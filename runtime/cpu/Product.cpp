@@ -38,12 +38,11 @@ int productLanes() { return productKernels().empty() ? 0 : productKernels().fron
 /// Measured on Zen 4 against MKL, with one thread (docs/Rationale.md).
 bool isProductFaster(ProductForm form, int64_t rows, int64_t, int64_t depth, int lanes) {
   if (form == ProductForm::AlongColumns) {
-    // For the fewest rows MKL reads whole rows of the weight, which memory delivers faster.
-    return lanes == 16 ? rows >= 4 && rows <= 64 : lanes == 8 && rows >= 8 && rows <= 32;
+    return lanes == 16 ? rows <= 64 : lanes == 8 && rows >= 2 && rows <= 16;
   }
   // Dot products add the lanes of each element in the end, which a short depth does not pay for.
-  bool isShort = depth < 8 * lanes;
-  return lanes == 16 ? rows <= (isShort ? 16 : 64) : lanes == 8 && rows <= 3;
+  bool isShort = depth < 128;
+  return lanes == 16 ? rows <= (isShort ? 16 : 64) : lanes == 8 && rows <= (isShort ? 3 : 32);
 }
 
 void runProduct(const Product &product, ParallelFor parallelFor) {

@@ -78,13 +78,23 @@ FRIT_INLINE const float *addedAt(const Product &product, int64_t row, int64_t co
              : nullptr;
 }
 
+/// What a pass over some rows prefetches of the next tile: columns, or vectors of each row. The
+/// passes share it out, so that memory delivers the next tile while all of them compute.
+struct Ahead {
+  int64_t first = 0, last = 0;
+};
+
+/// Into the second cache: the first one has no room for a tile, and waits for fewer lines at once.
+FRIT_INLINE void prefetch(const float *from) { __builtin_prefetch(from, /*rw=*/0, /*locality=*/2); }
+
 /// Dot products. An element has one accumulator, a vector along the depth, whose lanes are added in
 /// a tree in the end.
 template <int Lanes, int Columns> struct DotTile {
-  static constexpr int kColumns = Columns;
+  static constexpr int kColumns = Columns, kParts = Columns;
 
   template <int Rows, int Count>
-  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column) {
+  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column,
+                              Ahead ahead = {}) {
     const float *left = product.left + row * product.leftStride;
     const float *right = product.right + column * product.rightStride;
     Vector<Lanes> sum[Rows * Count] = {};
@@ -105,6 +115,9 @@ template <int Lanes, int Columns> struct DotTile {
     };
     int64_t at = 0;
     for (; at + Lanes <= product.depth; at += Lanes) {
+      for (int64_t c = ahead.first; c < ahead.last; ++c) {
+        prefetch(right + (Columns + c) * product.rightStride + at);
+      }
       add([at](const float *from)
               __attribute__((always_inline)) { return load<Lanes>(from + at); });
     }
@@ -153,12 +166,13 @@ private:
 /// Rows of the right operand, scaled and added. An element has one lane, and is added in the order
 /// of the depth.
 template <int Lanes, int Vectors> struct WideTile {
-  static constexpr int kColumns = Lanes * Vectors;
+  static constexpr int kColumns = Lanes * Vectors, kParts = Vectors;
 
   template <int Rows, int Count>
-  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column) {
+  FRIT_INLINE static void run(const Product &product, int64_t row, int64_t column,
+                              Ahead ahead = {}) {
     runVectors<Rows, Vectors>(
-        product, row, column,
+        product, row, column, ahead,
         [](const float *from) __attribute__((always_inline)) { return load<Lanes>(from); },
         [](Vector<Lanes> vector, float *to)
             __attribute__((always_inline)) { store<Lanes>(vector, to); });
@@ -171,7 +185,7 @@ template <int Lanes, int Vectors> struct WideTile {
     }
     if (count != 0) {
       runVectors<Rows, 1>(
-          product, row, column,
+          product, row, column, {},
           [count](const float *from) { return loadFirst<Lanes>(from, count); },
           [count](Vector<Lanes> vector, float *to) {
             for (int64_t lane = 0; lane < count; ++lane) {
@@ -184,7 +198,7 @@ template <int Lanes, int Vectors> struct WideTile {
 private:
   template <int Rows, int Count>
   FRIT_INLINE static void runVectors(const Product &product, int64_t row, int64_t column,
-                                     auto loadAt, auto storeAt) {
+                                     Ahead ahead, auto loadAt, auto storeAt) {
     const float *left = product.left + row * product.leftStride;
     const float *right = product.right + column;
     Vector<Lanes> sum[Rows * Count] = {};
@@ -193,8 +207,9 @@ private:
 #pragma GCC unroll 8
       for (int v = 0; v < Count; ++v) {
         weights[v] = loadAt(right + v * Lanes);
-        // Rows of the operand lie too far apart for the machine to see a stream.
-        __builtin_prefetch(right + kAhead * product.rightStride + v * Lanes);
+      }
+      for (int64_t v = ahead.first; v < ahead.last; ++v) {
+        prefetch(right + (Vectors + v) * Lanes);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
@@ -222,24 +237,24 @@ private:
       }
     }
   }
-
-  static constexpr int64_t kAhead = 16;
 };
 
-/// A tile of columns, for the rows [begin, end); `count` columns if they are the last.
+/// A tile of columns, for the rows [begin, end). A pass over `Rows` of them prefetches what `ahead`
+/// says of the next tile.
 template <typename Tile, int Rows>
-void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t column) {
-  int64_t count = product.columns - column;
+void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t column, Ahead ahead) {
+  int64_t count = product.columns - column, share = ahead.last - ahead.first;
   for (; begin + Rows <= end; begin += Rows) {
     if (count >= Tile::kColumns) {
-      Tile::template run<Rows, Tile::kColumns>(product, begin, column);
+      Tile::template run<Rows, Tile::kColumns>(product, begin, column, ahead);
+      ahead = {ahead.last, ahead.last + share < Tile::kParts ? ahead.last + share : Tile::kParts};
     } else {
       Tile::template runLast<Rows>(product, begin, column, count);
     }
   }
   if constexpr (Rows > 1) {
     if (begin < end) {
-      tileOfRows<Tile, Rows - 1>(product, begin, end, column);
+      tileOfRows<Tile, Rows - 1>(product, begin, end, column, ahead);
     }
   }
 }
@@ -250,7 +265,9 @@ template <typename Tile, int Rows> void units(const Product &product, int64_t be
   for (int64_t unit = begin; unit < end; ++unit) {
     int64_t row = unit / tiles * kProductBlock;
     int64_t last = row + kProductBlock < product.rows ? row + kProductBlock : product.rows;
-    tileOfRows<Tile, Rows>(product, row, last, unit % tiles * Tile::kColumns);
+    int64_t passes = (last - row + Rows - 1) / Rows;
+    int64_t share = unit + 1 < end ? (Tile::kParts + passes - 1) / passes : 0;
+    tileOfRows<Tile, Rows>(product, row, last, unit % tiles * Tile::kColumns, {0, share});
   }
 }
 

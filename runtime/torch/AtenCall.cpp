@@ -308,6 +308,9 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   Result<std::optional<ProductCall>> product = productOf(source);
   FRIT_RETURN_IF_ERROR(product.status());
   call.product = *product;
+  Result<std::optional<AttentionCall>> attention = attentionOf(source);
+  FRIT_RETURN_IF_ERROR(attention.status());
+  call.attention = *attention;
   const c10::FunctionSchema &schema = found->schema();
   const auto &arguments = schema.arguments();
   std::vector<bool> given(arguments.size(), false);
@@ -397,6 +400,9 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   torch::jit::Stack arguments;
   if (std::optional<at::Tensor> own = runOwnProduct(state)) {
     arguments.emplace_back(std::move(*own));
+  } else if (std::optional<at::Tensor> first = runOwnAttention(state)) {
+    arguments.emplace_back(std::move(*first));
+    arguments.emplace_back(); // nobody reads the second result
   } else {
     arguments = stack;
     for (const Dynamic &argument : dynamic) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "runtime/cpu/AttentionCall.h"
 #include "runtime/cpu/ProductCall.h"
 #include "runtime/plan/PlanExecutor.h"
 
@@ -25,7 +26,7 @@ public:
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
-        product(other.product) {}
+        product(other.product), attention(other.attention) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -46,6 +47,8 @@ public:
   mutable std::atomic<uint64_t> strideCopies{0};
   /// Calls that the runtime's own kernel computed (AtenProduct.cpp).
   mutable std::atomic<uint64_t> ownProducts{0};
+  /// The same for attention (AtenAttention.cpp).
+  mutable std::atomic<uint64_t> ownAttention{0};
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle)
@@ -59,6 +62,7 @@ private:
   };
 
   std::optional<at::Tensor> runOwnProduct(RunState &state) const;
+  std::optional<at::Tensor> runOwnAttention(RunState &state) const;
 
   const format::Aten *source;
   c10::OperatorHandle handle;
@@ -72,6 +76,7 @@ private:
   /// The operator queries a tensor's size, stride or storage offset.
   bool asksLayout = false;
   std::optional<ProductCall> product;
+  std::optional<AttentionCall> attention;
 };
 
 } // namespace frit

@@ -105,6 +105,8 @@ class Explanation:
             lines.append(f"  {_memory(graph)}")
             if graph.get("own_products"):
                 lines.append(f"  {graph['own_products']} matrix products in frit's own kernel, in {_count(graph['runs'], 'call')}")
+            if graph.get("own_attention"):
+                lines.append(f"  attention in frit's own kernel {_count(graph['own_attention'], 'time')}, in {_count(graph['runs'], 'call')}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
@@ -149,7 +151,7 @@ def _calls(graph):
     """The calls of ATen: one entry for all calls of an operator that have the same reason, with the lines that make them."""
     folded = collections.defaultdict(list)
     for call in graph["aten_calls"]:
-        reason = call.get("reason", "") + ("; frit's own kernel where it is faster" if call.get("own_product") else "")
+        reason = call.get("reason", "") + ("; frit's own kernel where it is faster" if call.get("own_product") or call.get("own_attention") else "")
         folded[call["op"], reason].append(call.get("source"))
     for (op, reason), sources in folded.items():
         yield f"  aten {op}{_times(len(sources))}: {reason}".rstrip(": ")

@@ -181,10 +181,13 @@ TEST(ProductChoice, FollowsSizes) {
            Case{kDepth, 16, 384, 64, 16, true},      //
            Case{kDepth, 1024, 1536, 384, 16, false}, // as fast as MKL
            Case{kDepth, 1, 512, 512, 8, true},       //
-           Case{kDepth, 4, 512, 512, 8, false},      // as fast as MKL
+           Case{kDepth, 32, 512, 512, 8, true},      //
+           Case{kDepth, 64, 512, 512, 8, false},     // as fast as MKL
+           Case{kDepth, 4, 384, 64, 8, false},       //
            Case{kColumns, 16, 384, 384, 8, true},    //
            Case{kColumns, 64, 384, 384, 8, false},   //
-           Case{kColumns, 1, 1536, 384, 16, false},  // MKL reads whole rows
+           Case{kColumns, 1, 1536, 384, 8, false},   // MKL reads whole rows
+           Case{kColumns, 1, 1536, 384, 16, true},   //
            Case{kColumns, 4, 1536, 384, 16, true},   //
            Case{kColumns, 32, 1152, 384, 16, true},  //
            Case{kColumns, 64, 384, 32, 16, true},    //
