@@ -13,10 +13,12 @@ has for the same operators.
 
 import concurrent.futures
 import functools
+import glob
 import json
 import os
 import re
 import subprocess
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -24,6 +26,8 @@ from benchmarks import ptx
 from frit.native import compiler
 
 PTXAS = next((p for p in (os.environ.get("FRIT_PTXAS"), "/usr/local/cuda/bin/ptxas") if p and os.path.exists(p)), None)
+#: Of the wheel nvidia-cuda-nvdisasm (scripts/requirements.txt).
+NVDISASM = (os.environ.get("FRIT_NVDISASM", ""), *glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/bin/nvdisasm"))
 ARCHITECTURES = (80, 90, 100)
 LEDGER = Path(__file__).resolve().parents[2] / "golden" / "gpu-sweep.json"
 REPORT = re.compile(
@@ -33,17 +37,25 @@ REPORT = re.compile(
 )
 
 
-def assemble(text):
-    """[(kernel, architecture, registers, bytes of local memory)] of one PTX text; ptxas' words if it refuses."""
+def disassembled(cubin):
+    """What nvdisasm prints of a cubin."""
+    tool = next((each for each in NVDISASM if os.path.exists(each)), None)
+    assert tool, "nvdisasm is missing: pip install -r scripts/requirements.txt, or name it in FRIT_NVDISASM"
+    return subprocess.run([tool, "-c", str(cubin)], check=True, capture_output=True, text=True).stdout
+
+
+def assemble(text, observe=None):
+    """[(kernel, architecture, registers, bytes of local memory)] of one PTX text; ptxas' words if it refuses. `observe` gets the cubin."""
     arch = re.search(r"^\.target sm_(\d+)", text, re.M).group(1)
     entries = set(re.findall(r"\.entry (\w+)", text))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "kernels.ptx"
         source.write_text(text)
-        done = subprocess.run(
-            [PTXAS, "-v", f"-arch=sm_{arch}", str(source), "-o", str(source.with_suffix(".cubin"))], capture_output=True, text=True
-        )
-    assert done.returncode == 0, f"ptxas -arch=sm_{arch}: {done.stderr[:2000]}"
+        cubin = source.with_suffix(".cubin")
+        done = subprocess.run([PTXAS, "-v", f"-arch=sm_{arch}", str(source), "-o", str(cubin)], capture_output=True, text=True)
+        assert done.returncode == 0, f"ptxas -arch=sm_{arch}: {done.stderr[:2000]}"
+        if observe:
+            observe(cubin)
     rows = [
         (name, int(arch), int(registers), int(frame) + int(stores) + int(loads))
         for name, arch, frame, stores, loads, registers in REPORT.findall(done.stderr)

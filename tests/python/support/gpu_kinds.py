@@ -5,7 +5,6 @@ assembled. Emulated, the same function runs on fewer rows and every byte that it
 every argument of its graph once, every result once, up to 2 % (`traffic`); one that does not says how much, and `why`.
 """
 
-import concurrent.futures
 import contextlib
 import functools
 import json
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-import emulation
 import torch
 import torch.nn.functional as F
 from one_trace import OneTrace
@@ -26,8 +24,8 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from benchmarks import gpu_kernels, ptx
-from frit import backend, native
+from benchmarks import gpu_kernels
+from frit import backend
 from frit.capture.graph import capture
 from frit.eager.decompositions import decomposition_table
 
@@ -481,8 +479,8 @@ def with_graph(test, graph):
 
 
 @functools.cache
-def captured_on_a_device(one):
-    """The graphs of a kind at the sizes of a device, as JSON for the compiler; no number is computed."""
+def captured_on_a_device(one, any_rows=False):
+    """The graphs of a kind at the sizes of a device, as JSON for the compiler; no number is computed. `any_rows`: for any number of rows."""
     graphs = []
 
     def compiler(gm, inputs):
@@ -494,16 +492,11 @@ def captured_on_a_device(one):
 
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         function, arguments = one.make(gpu_kernels.Sizes("cpu"))
+        for x in arguments if any_rows else ():
+            if x.dim() > 1:
+                torch._dynamo.mark_dynamic(x, 0)
         torch.compile(function, backend=compiler, fullgraph=True, dynamic=one.dynamic)(*arguments)
     return graphs
-
-
-def compiled_for(graph, name, architecture, calls=()):
-    """(descriptions of the kernels, {entry: what ptxas says}) of one graph."""
-    result = native.compiler().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
-    report = json.loads(result.report)
-    assert report["kernels"] and {call["op"] for call in report["aten_calls"]} == set(calls), f"{name}: torch runs a part of it"
-    return report["kernels"], {row[0]: row for text in ptx.texts_of(result.artifact) for row in emulation.assemble(text)}
 
 
 @dataclass(frozen=True)
@@ -569,28 +562,6 @@ def emulated_for_each(one, architectures):
         found[trace.way] = results, expected, Traffic(moved, of_kernels, read + bytes_written)
     assert trace.graphs == 1, f"{one.name}: {trace.graphs} graphs"
     return found
-
-
-def assembled(one):
-    """{architecture: {entry: [registers, bytes of shared memory of a block]}}; fails on any byte of local memory."""
-    table = {}
-    graphs = captured_on_a_device(one)
-    with concurrent.futures.ThreadPoolExecutor(len(emulation.ARCHITECTURES)) as pool:
-        for_each = [(arch, [pool.submit(compiled_for, graph, one.name, arch, one.calls) for graph in graphs]) for arch in emulation.ARCHITECTURES]
-    chosen = {architecture: [kernel["name"] for job in jobs for kernel in job.result()[0]] for architecture, jobs in for_each}
-    assert bool(one.older) == (chosen[80] != chosen[90]), f"{one.name}: `older` is for kinds that have schedules of their own on sm_80"
-    for architecture, jobs in for_each:
-        entries = table[f"sm_{architecture}"] = {}
-        for job in jobs:
-            kernels, found = job.result()
-            for launched in (launch for kernel in kernels for launch in kernel["entries"]):
-                _, _, registers, local = found[launched["entry"]]
-                assert not local, f"{one.name}: {launched['entry']} on sm_{architecture} has {local} bytes of local memory"
-                name = emulation.without_digest(launched["entry"])
-                while name in entries:
-                    name += "+"
-                entries[name] = [registers, launched["shared_bytes"]]
-    return table
 
 
 import gpu_dynamic_kinds  # noqa: E402, F401

@@ -1,0 +1,172 @@
+"""Bars for the machine code of GPU kernels: what an H200 (132 processors, 1.98 GHz, 4.8 TB/s) needs to be bound by its memory.
+
+A thread's hot path is that of sass.py. The committed figures are in tests/golden/gpu-sass.json, written by scripts/gpu-table; a test
+compares them. A kernel below a bar stands in EXCEPTIONS with a reason, and leaves it when it passes.
+"""
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import sass
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "gpu-sass.json"
+#: 4.8 TB/s times 800 ns, over 132 processors (Little's law).
+BYTES_IN_FLIGHT = 29_000
+#: A processor issues four instructions of 32 threads a cycle: about 100 for 16 bytes at full bandwidth.
+INSTRUCTIONS, INSTRUCTIONS_OF_SLOW_MATH = 60, 100
+SLOW_MATH = ("math.erf", "frit.random")
+BARRIERS = 2
+#: The kinds whose code must not be longer because the number of rows is unknown.
+TWINS = ("bias_gelu_residual", "softmax", "layer_norm", "add_rms_norm", "masked_softmax", "split_and_gate", "every_second")
+MOST_LONGER = 1.03
+COMBINES = re.compile(r"_1\+*$")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of the hot path: bytes in flight on a processor; instructions and special functions for 16 bytes that it moves, but for what all
+    blocks load alike; resident blocks; bytes of the widest load and store; barriers of a pass."""
+
+    in_flight: int
+    instructions: float
+    special: float
+    blocks: int
+    load: int
+    store: int
+    barriers: int
+
+    def row(self):
+        return [getattr(self, each.name) for each in fields(self)]
+
+    def unlike(self, known, growth=1.1):
+        """In which of its figures it is worse than the committed row."""
+        larger_is_better = {"in_flight", "blocks", "load", "store"}
+        wrong = []
+        for each, before in zip(fields(self), known):
+            now = getattr(self, each.name)
+            if now * growth < before if each.name in larger_is_better else now > before * growth:
+                wrong.append(f"{each.name.replace('_', ' ')} {now}, {before} in the golden file")
+        return wrong
+
+
+@dataclass(frozen=True)
+class Entry:
+    registers: int
+    shared: int
+    figures: Figures
+    length: int  # instructions of the hot path
+    divisions: int
+    slow_math: bool
+
+    @staticmethod
+    def of(architecture, registers, launched, ops, code):
+        blocks = sass.resident_blocks(architecture, registers, launched["threads"], launched["shared_bytes"])
+        path = code.figures()
+        in_flight = path["in_flight"] * blocks * launched["threads"]
+        figures = Figures(in_flight, path["per_16"], path["mufu"], blocks, path["load"], path["store"], path["barriers"])
+        slow = any(op.startswith(SLOW_MATH) for op in ops)
+        return Entry(registers, launched["shared_bytes"], figures, path["instructions"], path["divisions"], slow)
+
+    def below(self):
+        """{bar: what it has} of the bars it does not reach on sm_90."""
+        figures, most = self.figures, INSTRUCTIONS_OF_SLOW_MATH if self.slow_math else INSTRUCTIONS
+        found = {}
+        if figures.in_flight < BYTES_IN_FLIGHT:
+            found["in flight"] = f"{figures.in_flight} bytes in flight, {BYTES_IN_FLIGHT} are needed"
+        if figures.instructions > most:
+            found["instructions"] = f"{figures.instructions} instructions for 16 bytes, {most} are allowed"
+        if figures.barriers > BARRIERS:
+            found["barriers"] = f"{figures.barriers} barriers"
+        if self.divisions:
+            found["divisions"] = f"{self.divisions} calls of divisions"
+        return found
+
+
+def unlike_golden(known, found, growth=1.1):
+    """One line for each figure that is worse than the golden file's."""
+    wrong = []
+    for architecture, entries in found.items():
+        for name, entry in entries.items():
+            row = known.get(architecture, {}).get(name)
+            if row is None:
+                wrong.append(f"{architecture}: {name} is not in the golden file")
+            else:
+                wrong += [f"{name} on {architecture}: {line}" for line in entry.figures.unlike(row, growth)]
+    return wrong
+
+
+def unlike_bars(kind, entries):
+    """One line for each bar that an entry of a kind does not reach without an exception, or reaches with one."""
+    wrong = []
+    for name, entry in entries.items():
+        # What combines the parts of a first launch moves a small part of its bytes.
+        below = {} if COMBINES.search(name) else entry.below()
+        excepted = {bar for one, each, bar in EXCEPTIONS if (one, each) == (kind, name)}
+        wrong += [f"{name}: {said}" for bar, said in below.items() if bar not in excepted]
+        wrong += [f"{name}: reaches the bar {bar!r}, so its exception is to go" for bar in sorted(excepted - set(below))]
+    return wrong
+
+
+#: A bar, why some entries do not reach it on sm_90, and those entries.
+_BELOW = (
+    ("instructions", "two special functions and a division in f32 for each element of 2 bytes; at most 13 % over the bar",
+     "bias_gelu_residual/frit_add_mul_tanh swiglu/frit_neg_exp_add_div_mul softmax_short/frit_max_sub_exp_sum_div "
+     "masked_softmax/frit_xor_select_mul_max_sub argmax_rows/frit_argmax_max std_columns/frit_deviations_div_sqrt_0"),
+    ("instructions", "single elements instead of vectors: an access and a conversion for each",
+     "bias_gelu_residual/frit_add_mul_tanh_u swiglu/frit_neg_exp_add_div_mul_u softmax/frit_max_sub_exp_sum_div_u "
+     "softmax_long/frit_max_sub_exp_sum_div_u layer_norm/frit_sum_div_sub_mul_add_u argmax_rows/frit_argmax_max_u "
+     "softmax_short/frit_max_sub_exp_sum_div_u softmax_odd/frit_max_sub_exp_sum_div softmax_long_odd/frit_max_sub_exp_sum_div "
+     "softmax_endless/frit_max_sub_exp_sum_div_u log_softmax_long/frit_max_sub_exp_sum_log_u layer_norm_wide/frit_sum_div_sub_mul_add_u "
+     "masked_softmax/frit_xor_select_mul_max_sub_u strided_rows/frit_max_sub_exp_sum_div_u split_and_gate/frit_neg_exp_add_div_mul_u "
+     "pairwise_distance/frit_sub_mul_sum_u padded/frit_copy cumsum_odd_rows/frit_scan"),
+    ("in flight", "single elements instead of vectors, fewer than a row of 2 bytes needs",
+     "column_sum/frit_sum_u_0 column_sums_beyond_32_bits/frit_sum_u_0 argmax_all/frit_argmax_u_0 pairwise_distance/frit_sub_mul_sum_u "
+     "inner_slice/frit_add padded/frit_copy cumsum_odd_rows/frit_scan"),
+    ("in flight", "an address waits for an index that is read first",
+     "embedding_scale/frit_gather_mul_u cross_entropy/frit_cmp_sub_log_select_gather_u gathered_elements/frit_gather_u"),
+    ("instructions", "exact exponentials of each element, as its results are f32",
+     "cross_entropy/frit_max_sub_exp_sum cross_entropy/frit_max_sub_exp_sum_u"),
+    ("instructions", "exact exponentials of each element, as it compares",
+     "row_sums_beyond_32_bits/frit_max_absf_cmp_select_sub row_sums_beyond_32_bits/frit_max_absf_cmp_select_sub_u"),
+    ("instructions", "both polynomials of erf, and a tile in shared memory", "gelu_transposed/frit_mul_erf_add gelu_transposed/frit_mul_erf_add_u"),
+    ("in flight", "a tile in shared memory is filled by single elements", "gelu_transposed/frit_mul_erf_add_u channels_last/frit_mul_u transposed_bytes/frit_add_u"),
+    ("instructions", "a tile in shared memory, by single elements of a byte or with unknown sizes",
+     "transposed_bytes/frit_add transposed_bytes/frit_add_u dynamic_flat_transpose/frit_add"),
+    ("barriers", "a tile is filled in four parts", "both_orders/frit_mul_add_u transposed_bytes/frit_add_u"),
+    ("in flight", "bound by instructions: each element draws a block of four random numbers", "dropout_residual/frit_random_shru_cmp_select_mul_u"),
+    ("instructions", "each element draws a block of four random numbers", "dropout_residual/frit_random_shru_cmp_select_mul_u"),
+    ("in flight", "bound by instructions: functions of libdevice", "transcendental/frit_sin_erf_mul_exp_log1p transcendental/frit_sin_erf_mul_exp_log1p_u"),
+    ("instructions", "several functions of libdevice for each element", "transcendental/frit_sin_erf_mul_exp_log1p transcendental/frit_sin_erf_mul_exp_log1p_u"),
+    ("in flight", "a scalar's kernel: one thread has work", "foreach_adamw/frit_add_powf_sub_sqrt_div"),
+    ("instructions", "a scalar's kernel: one thread has work", "foreach_adamw/frit_add_powf_sub_sqrt_div"),
+    ("instructions", "32 rows: one launch of blocks that each have a row in registers",
+     "group_norm_silu/frit_sum_div_sub_mul_add group_norm_silu/frit_sum_div_sub_mul_add_u"),
+    ("instructions", "a position in 64 bits is compared and selected beside each element",
+     "argmin_short_rows/frit_argmin argmin_short_rows/frit_argmin_u argmax_columns/frit_argmax_0 argmax_columns/frit_argmax_u_0"),
+    ("in flight", "a position in 64 bits for each of eight columns leaves registers for few loads", "argmax_columns/frit_argmax_0 argmax_columns/frit_argmax_u_0"),
+    ("instructions", "Welford's update divides by a count for each element",
+     "var_mean_columns/frit_sum_div_deviations_u_0 std_columns/frit_deviations_div_sqrt_u_0 batch_norm_channels/frit_sum_div_sub_deviations_add_u_0"),
+    ("in flight", "bound by instructions: Welford's update of single elements",
+     "var_mean_columns/frit_sum_div_deviations_u_0 std_columns/frit_deviations_div_sqrt_u_0 batch_norm_channels/frit_sum_div_sub_deviations_add_u_0"),
+    ("instructions", "tanh's exact exponential and its derivative, and running sums",
+     "gelu_backward_bias/frit_mul_add_tanh_sub_sum_0 gelu_backward_bias/frit_mul_add_tanh_sub_sum_u_0"),
+    ("in flight", "bound by instructions, and eight columns' sums take its registers",
+     "gelu_backward_bias/frit_mul_add_tanh_sub_sum_0 gelu_backward_bias/frit_mul_add_tanh_sub_sum_u_0"),
+    ("instructions", "rows of unknown length: chunks beyond the end are computed, too",
+     "dynamic_softmax/frit_max_sub_exp_sum_div_v0 dynamic_softmax/frit_max_sub_exp_sum_div dynamic_softmax_odd/frit_max_sub_exp_sum_div_v0 "
+     "dynamic_softmax_odd/frit_max_sub_exp_sum_div dynamic_softmax_wide/frit_max_sub_exp_sum_div_v0 dynamic_softmax_wide/frit_max_sub_exp_sum_div "
+     "dynamic_softmax_of_channels/frit_mul_max_sub_exp_sum dynamic_softmax_of_slice/frit_max_sub_exp_sum_div_v0 dynamic_softmax_of_slice/frit_max_sub_exp_sum_div "
+     "dynamic_softmax_of_wide_slice/frit_max_sub_exp_sum_div_v0 dynamic_softmax_of_wide_slice/frit_max_sub_exp_sum_div "
+     "dynamic_masked_softmax/frit_xor_select_mul_max_sub_v0 dynamic_masked_softmax/frit_xor_select_mul_max_sub "
+     "dynamic_masked_softmax_of_slice/frit_xor_select_mul_max_sub_v0 dynamic_masked_softmax_of_slice/frit_xor_select_mul_max_sub"),
+    ("instructions", "an unknown row length: a vector finds its row by a division",
+     "dynamic_channels/frit_mul_cmp_select dynamic_gelu/frit_add_mul_erf_v0 dynamic_gelu/frit_add_mul_erf dynamic_flat/frit_mul_cmp_select"),
+    ("divisions", "the variant for more than 2^31 elements finds a vector's row by a division in 64 bits",
+     "dynamic_channels/frit_mul_cmp_select dynamic_pairs/frit_add_mul dynamic_gelu/frit_add_mul_erf dynamic_repeat/frit_mul "
+     "dynamic_flat/frit_mul_cmp_select dynamic_softmax_of_channels/frit_mul_max_sub_exp_sum"),
+    ("in flight", "the variant for more than 2^31 elements: indices take its registers", "dynamic_sums/frit_sum_max"),
+    ("in flight", "finding an element divides by unknown sizes, so elements are taken one by one", "dynamic_flat/frit_mul_cmp_select_v0_u"),
+)  # fmt: skip
+#: (kind, entry, bar): why it does not reach the bar.
+EXCEPTIONS = {(*place.split("/"), bar): why for bar, why, places in _BELOW for place in places.split()}
