@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "runtime/cpu/ConvolutionCall.h"
 #include "runtime/cpu/ProductCall.h"
 #include "runtime/plan/PlanExecutor.h"
 
@@ -25,7 +26,7 @@ public:
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
-        product(other.product) {}
+        product(other.product), convolution(other.convolution) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -46,6 +47,8 @@ public:
   mutable std::atomic<uint64_t> strideCopies{0};
   /// Calls that the runtime's own kernel computed (AtenProduct.cpp).
   mutable std::atomic<uint64_t> ownProducts{0};
+  /// The same for convolutions (AtenConvolution.cpp).
+  mutable std::atomic<uint64_t> ownConvolutions{0};
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle)
@@ -59,6 +62,8 @@ private:
   };
 
   std::optional<at::Tensor> runOwnProduct(RunState &state) const;
+  std::optional<at::Tensor> runOwnConvolution(RunState &state) const;
+  at::Tensor finishConvolution(at::Tensor result, RunState &state) const;
 
   const format::Aten *source;
   c10::OperatorHandle handle;
@@ -72,6 +77,8 @@ private:
   /// The operator queries a tensor's size, stride or storage offset.
   bool asksLayout = false;
   std::optional<ProductCall> product;
+  /// Then the handle is that of aten::convolution.
+  std::optional<ConvolutionCall> convolution;
 };
 
 } // namespace frit

@@ -25,6 +25,7 @@ public:
     sum("kernel_launches", counters.kernelLaunches);
     sum("aten_calls", counters.atenCalls);
     fields["own_products"] += 0;
+    fields["own_convolutions"] += 0;
     sum("allocations", counters.allocations);
     sum("size_evaluations", counters.sizeEvaluations);
     most("peak_bytes", counters.peakBytes);
@@ -133,6 +134,7 @@ private:
       name += "." + (call.overload().empty() ? "default" : call.overload());
       byName[name] += call.count.load();
       fields["own_products"] += call.ownProducts.load();
+      fields["own_convolutions"] += call.ownConvolutions.load();
       if (uint64_t copies = call.strideCopies.load()) {
         restridedByName[name] += copies;
       }
