@@ -197,6 +197,15 @@ static bool makesRandomNumbers(const CompileOptions &options) {
   return options.random == "philox" || (options.random == "auto" && onlyGpus);
 }
 
+/// Whether the runtime's kernel may run convolutions. It adds in another order than ATen's, and
+/// works channels-last. What a backward reads keeps the values that ATen gives.
+static bool runsOwnConvolutions(const CompileOptions &options) {
+  bool onlyCpus = llvm::all_of(options.targets,
+                               [](llvm::StringRef target) { return target.starts_with("cpu"); });
+  return options.convolutions && options.relay && options.fusion && onlyCpus &&
+         options.numerics != "eager" && options.firstKept < 0;
+}
+
 FusionOptions Compilation::fusionOptions() const {
   return {.eagerNumerics = options.numerics == "eager",
           .merge = options.fusion,
@@ -209,7 +218,8 @@ FusionOptions Compilation::fusionOptions() const {
           .mutant = options.mutant,
           .firstKept = options.firstKept,
           .buckets = options.buckets,
-          .bucketPolicy = options.bucketPolicy};
+          .bucketPolicy = options.bucketPolicy,
+          .convolutions = runsOwnConvolutions(options)};
 }
 
 Compilation::Next Compilation::print(ModuleOp ir) {

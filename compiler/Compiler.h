@@ -52,6 +52,8 @@ struct CompileOptions {
   /// Let the runtime's own kernel run products of f32 matrices on the CPU where it is faster than
   /// ATen. Off with `numerics` "eager", because it adds in another order.
   bool products = true;
+  /// The same for convolutions of f32 images, with what follows them.
+  bool convolutions = true;
   /// The source of random numbers: "auto", "torch" or "philox". "philox" generates them in kernels
   /// from a seed of torch's generator. "auto" is "philox" if every target is a GPU, and "torch"
   /// otherwise.

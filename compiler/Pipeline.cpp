@@ -45,6 +45,9 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
     passes.addNestedPass<GraphOp>(createSinglePassVariancePass({.arch = options.arch}));
   }
 
+  if (options.convolutions) {
+    passes.addNestedPass<GraphOp>(createFuseConvolutionsPass());
+  }
   if (!options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createLimitContractionPass());
   }
@@ -134,7 +137,9 @@ void registerPipelines() {
                                       .gpu = options.target == "gpu",
                                       .arch = options.arch,
                                       .buckets = options.buckets,
-                                      .bucketPolicy = options.bucketPolicy};
+                                      .bucketPolicy = options.bucketPolicy,
+                                      .convolutions = options.target != "gpu" &&
+                                                      !options.eagerNumerics && options.fusion};
         buildCanonicalPipeline(passes, fusion);
         buildFusionPipeline(passes, fusion);
         buildTargetPipeline(passes, options.target == "gpu" ? TargetKind::Gpu : TargetKind::Cpu,

@@ -38,6 +38,8 @@ struct FusionOptions {
   /// Bucket lists and policy: the options of `assign-buckets`.
   std::string buckets;
   std::string bucketPolicy = "auto";
+  /// Convolutions run in the runtime's own kernel, with what follows them. For CPUs alone.
+  bool convolutions = false;
 };
 
 /// From imported form to canonical form: the vocabulary, canonicalised, before any decision is made

@@ -76,6 +76,9 @@ static void writeKernels(llvm::json::OStream &json, const format::ArtifactT &art
 
 /// An operator's name as torch writes it in a graph: "aten.mm.default".
 static std::string operatorName(const format::AtenT &call) {
+  if (call.name == "frit::convolution") {
+    return "aten.convolution.default"; // with what follows it; the reason says what
+  }
   auto [space, name] = llvm::StringRef(call.name).split("::");
   return (space + "." + name + "." + (call.overload.empty() ? "default" : call.overload)).str();
 }

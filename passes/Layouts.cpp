@@ -48,6 +48,11 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     if (isMatrixOperand(call.getOpName(), number)) {
       return {DemandKind::Matrix, {}};
     }
+    // The runtime's kernel reads any strides, but what a kernel writes is better channels-last.
+    bool isGiven = isa<BlockArgument>(use.get()) || isView(use.get().getDefiningOp());
+    if (number == 0 && isGiven && call.getOpName() == "frit.convolution.default") {
+      return {};
+    }
     if (ArrayAttr layouts = call.getOperandLayoutsAttr(); layouts && number < layouts.size()) {
       if (auto layout = dyn_cast<LayoutAttr>(layouts[number]);
           layout && !(isPlanted(Mistake::PlacesOfOthers) && call.getPlaced())) {

@@ -226,6 +226,32 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
   ];
 }
 
+def FuseConvolutionsPass : Pass<"frit-fuse-convolutions", "::mlir::frit::GraphOp"> {
+  let summary = "convolutions of a CPU take along what follows them";
+  let description = [{
+    Makes `frit.convolution` of each 2-d f32 convolution that the runtime's own kernel can
+    compute: not transposed, with at least a vector of outputs in each group. If nothing else
+    reads the sums, it also takes what follows: factors and summands of channels (bias, batch norm
+    by running statistics), then a summand of the result's shape (a residual), then limits (relu,
+    clamp). Its arguments are those of `aten.convolution`, then scale, shift, added, low, high;
+    the result is `limits((sum + bias) * scale + shift + added)`.
+
+    ```mlir
+    %y = frit.aten "aten.convolution.default"(%x, %w) [...]
+    %f = frit.reindex %s <(d0, d1, d2, d3) -> (d1)>
+    %z = arith.mulf %y, %f
+    %r = arith.addf %z, %other
+    // becomes
+    %r = frit.aten "frit.convolution.default"(%x, %w, %s, %other) [..., #frit.operand<2>, unit, #frit.operand<3>, unit, unit]
+    ```
+  }];
+  let statistics = [
+    Statistic<"convolutions", "convolutions", "convolutions in the runtime's kernel">,
+    Statistic<"taken", "taken", "operations that convolutions took along">,
+    Statistic<"left", "left", "convolutions that stay ATen's">
+  ];
+}
+
 def LimitContractionPass : Pass<"frit-limit-contraction", "::mlir::frit::GraphOp"> {
   let summary = "forbid contraction where a result would show it";
   let description = [{

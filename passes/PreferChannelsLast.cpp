@@ -79,7 +79,25 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     }
   }
 
-  static bool readsFilter(AtenOp call) { return call.getOpName().starts_with("aten.conv"); }
+  static bool readsFilter(AtenOp call) {
+    return call.getOpName().starts_with("aten.conv") || isOwnConvolution(call);
+  }
+
+  static bool isOwnConvolution(AtenOp call) {
+    return call.getOpName() == "frit.convolution.default";
+  }
+
+  /// The images of a convolution in the runtime's own kernel, which reads any order of the input.
+  static Images imagesOfOwn(AtenOp call) {
+    Images images = {{}, {0}};
+    if (!needsCopy(call.getOperand(0))) {
+      images.operands.push_back(0);
+    }
+    if (auto added = dyn_cast<OperandAttr>(call.getArguments()[11])) {
+      images.operands.push_back(added.getIndex());
+    }
+    return images;
+  }
 
   /// Stores filters channels-last, since the library would reorder them at every call.
   void relayFilters(GraphOp graph, ArrayRef<AtenOp> calls) {
@@ -134,6 +152,11 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
   /// The images of an operator; nullopt if it has none, or if the program gave it an order of its
   /// own.
   static std::optional<Images> imagesOf(AtenOp call) {
+    if (isOwnConvolution(call)) {
+      return call.getOperandLayoutsAttr() && call.getResultLayoutsAttr()
+                 ? std::optional(imagesOfOwn(call))
+                 : std::nullopt;
+    }
     auto images =
         llvm::StringSwitch<std::optional<Images>>(call.getOpName())
             .Cases({"aten.convolution.default", "aten.conv2d.default", "aten.conv2d.padding"},

@@ -28,6 +28,11 @@ HIDDEN_MUTATION = {
 ASSERTING = ("_assert", "sym_constrain_range", "_functional_assert", "_functional_sym_constrain")
 # Their tag would order them, but they are pure functions of their arguments.
 PURE = {"sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "item", "_local_scalar_dense"}
+# Operators of frit's own, which passes make and the runtime computes.
+OWN = [
+    "frit.convolution.default - (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups, Tensor? scale, Tensor? shift, Tensor? added, Scalar? low, Scalar? high) -> Tensor",
+]
 
 
 def flags_of(namespace, base, schema, tags):
@@ -64,7 +69,7 @@ def operators():
 
 
 def table():
-    lines = sorted(f"{name} {flags} {signature}" for name, flags, signature in operators())
+    lines = sorted([*OWN, *(f"{name} {flags} {signature}" for name, flags, signature in operators())])
     version = torch.__version__.split("+")[0]
     return HEADER.format(version=version) + "".join(json.dumps(line + "\n", ensure_ascii=True) + "\n" for line in lines)
 

@@ -50,6 +50,7 @@ REGISTRY = {
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
         Option("products", bool, True, "run matrix products and attention on the CPU in frit's own kernels where they are faster; off: all are ATen calls"),
+        Option("convolutions", bool, True, "run convolutions on the CPU in frit's own kernel, with what follows them; off: all are ATen calls"),
         Option(
             "target",
             str,

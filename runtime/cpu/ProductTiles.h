@@ -7,38 +7,12 @@
 #pragma once
 
 #include "runtime/cpu/ProductKernels.h"
+#include "runtime/cpu/Vectors.h"
 
 #include <utility>
 
 namespace frit {
 namespace {
-
-#define FRIT_INLINE inline __attribute__((always_inline))
-
-template <int Lanes> struct VectorOf {
-  typedef float type __attribute__((vector_size(Lanes * sizeof(float)), may_alias));
-  typedef float unaligned
-      __attribute__((vector_size(Lanes * sizeof(float)), aligned(4), may_alias));
-};
-template <int Lanes> using Vector = typename VectorOf<Lanes>::type;
-
-template <int Lanes> FRIT_INLINE Vector<Lanes> load(const float *from) {
-  return *reinterpret_cast<const typename VectorOf<Lanes>::unaligned *>(from);
-}
-
-template <int Lanes> FRIT_INLINE void store(Vector<Lanes> vector, float *to) {
-  *reinterpret_cast<typename VectorOf<Lanes>::unaligned *>(to) = vector;
-}
-
-/// The first `count` elements, and zeros. A function of its own: it runs once in a tile.
-template <int Lanes>
-__attribute__((noinline)) Vector<Lanes> loadFirst(const float *from, int64_t count) {
-  Vector<Lanes> vector = {};
-  for (int64_t lane = 0; lane < count; ++lane) {
-    vector[lane] = from[lane];
-  }
-  return vector;
-}
 
 /// The lane that comes to `lane` when groups of 2 * Half lanes of `a` and `b` are halved: the lower
 /// halves if `upper` is 0, else the upper ones.
@@ -270,8 +244,6 @@ template <typename Tile, int Rows> void units(const Product &product, int64_t be
     tileOfRows<Tile, Rows>(product, row, last, unit % tiles * Tile::kColumns, {0, share});
   }
 }
-
-#undef FRIT_INLINE
 
 } // namespace
 } // namespace frit

@@ -292,7 +292,9 @@ at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const Decode
 } // namespace
 
 Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &source) {
-  std::string name = source.name()->str();
+  Result<std::optional<ConvolutionCall>> convolution = convolutionOf(source);
+  FRIT_RETURN_IF_ERROR(convolution.status());
+  std::string name = *convolution ? "aten::convolution" : source.name()->str();
   std::string overload = source.overload() && source.overload()->string_view() != "default"
                              ? source.overload()->str()
                              : "";
@@ -311,11 +313,15 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   Result<std::optional<AttentionCall>> attention = attentionOf(source);
   FRIT_RETURN_IF_ERROR(attention.status());
   call.attention = *attention;
+  call.convolution = *convolution;
   const c10::FunctionSchema &schema = found->schema();
   const auto &arguments = schema.arguments();
   std::vector<bool> given(arguments.size(), false);
   call.stack.resize(arguments.size());
   uint32_t count = source.arguments() ? source.arguments()->size() : 0;
+  if (call.convolution) {
+    count = kConvolutionArguments;
+  }
   for (uint32_t at = 0; at < count; ++at) {
     const Value &value = *source.arguments()->Get(at);
     std::optional<int> position = static_cast<int>(at);
@@ -403,6 +409,8 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   } else if (std::optional<at::Tensor> first = runOwnAttention(state)) {
     arguments.emplace_back(std::move(*first));
     arguments.emplace_back(); // nobody reads the second result
+  } else if (std::optional<at::Tensor> own = runOwnConvolution(state)) {
+    arguments.emplace_back(std::move(*own));
   } else {
     arguments = stack;
     for (const Dynamic &argument : dynamic) {
@@ -416,6 +424,9 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
       handle.callBoxed(&arguments);
     } else {
       handle.callBoxed(&arguments);
+    }
+    if (convolution) {
+      arguments[0] = finishConvolution(std::move(arguments[0]).toTensor(), state);
     }
   }
   for (uint32_t tensor : written) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/cpu/AttentionCall.h"
+#include "runtime/cpu/ConvolutionCall.h"
 #include "runtime/cpu/ProductCall.h"
 #include "runtime/plan/PlanExecutor.h"
 
@@ -26,7 +27,8 @@ public:
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
-        product(other.product), attention(other.attention) {}
+        product(other.product), attention(other.attention),
+        convolution(other.convolution) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -49,6 +51,8 @@ public:
   mutable std::atomic<uint64_t> ownProducts{0};
   /// The same for attention (AtenAttention.cpp).
   mutable std::atomic<uint64_t> ownAttention{0};
+  /// The same for convolutions (AtenConvolution.cpp).
+  mutable std::atomic<uint64_t> ownConvolutions{0};
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle)
@@ -63,6 +67,8 @@ private:
 
   std::optional<at::Tensor> runOwnProduct(RunState &state) const;
   std::optional<at::Tensor> runOwnAttention(RunState &state) const;
+  std::optional<at::Tensor> runOwnConvolution(RunState &state) const;
+  at::Tensor finishConvolution(at::Tensor result, RunState &state) const;
 
   const format::Aten *source;
   c10::OperatorHandle handle;
@@ -77,6 +83,8 @@ private:
   bool asksLayout = false;
   std::optional<ProductCall> product;
   std::optional<AttentionCall> attention;
+  /// Then the handle is that of aten::convolution.
+  std::optional<ConvolutionCall> convolution;
 };
 
 } // namespace frit

@@ -26,6 +26,7 @@ public:
     sum("aten_calls", counters.atenCalls);
     fields["own_products"] += 0;
     fields["own_attention"] += 0;
+    fields["own_convolutions"] += 0;
     sum("allocations", counters.allocations);
     sum("size_evaluations", counters.sizeEvaluations);
     most("peak_bytes", counters.peakBytes);
@@ -135,6 +136,7 @@ private:
       byName[name] += call.count.load();
       fields["own_products"] += call.ownProducts.load();
       fields["own_attention"] += call.ownAttention.load();
+      fields["own_convolutions"] += call.ownConvolutions.load();
       if (uint64_t copies = call.strideCopies.load()) {
         restridedByName[name] += copies;
       }

@@ -29,6 +29,7 @@ SWITCHES = {
     "in-place": {"reuse": False},
     "layout": {"relay": False},
     "product": {"products": False},
+    "convolution": {"convolutions": False},
     "approximation": {"numerics": "eager"},
     "random": {"random": "torch"},
 }

@@ -37,7 +37,7 @@ class Collected:
         for graph, executable in zip(self.graphs, self._executables):
             stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
             graph["runs"] = stats["calls"]
-            for name in ("peak_bytes", "temporary_bytes", "overlap_copies", "own_products", "own_attention", *GRAPHS, *COUNTED):
+            for name in ("peak_bytes", "temporary_bytes", "overlap_copies", "own_products", "own_attention", "own_convolutions", *GRAPHS, *COUNTED):
                 graph[name] = stats.get(name, 0)
             for name in ("not_captured", "graphs_of_one_size", "variants", "stride_copies"):
                 graph[name] = stats.get(name, {})

@@ -19,7 +19,7 @@ COUNTED = (
 )
 #: The counters of CUDA graphs.
 GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
-_SUMMED = ("calls", "kernel_launches", "aten_calls", "own_products", "own_attention", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
+_SUMMED = ("calls", "kernel_launches", "aten_calls", "own_products", "own_attention", "own_convolutions", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 
 
 def counts():

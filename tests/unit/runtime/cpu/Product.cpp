@@ -179,7 +179,9 @@ TEST(ProductChoice, FollowsSizes) {
            Case{kDepth, 64, 1536, 384, 16, true},    //
            Case{kDepth, 64, 384, 64, 16, false},     // sums of lanes cost more than products
            Case{kDepth, 16, 384, 64, 16, true},      //
-           Case{kDepth, 1024, 1536, 384, 16, false}, // as fast as MKL
+           Case{kDepth, 1024, 1536, 384, 16, true},  // in panels
+           Case{kDepth, 1024, 8, 384, 16, false},    // no vector of columns
+           Case{kDepth, 1024, 1536, 384, 8, false},  //
            Case{kDepth, 1, 512, 512, 8, true},       //
            Case{kDepth, 32, 512, 512, 8, true},      //
            Case{kDepth, 64, 512, 512, 8, false},     // as fast as MKL
@@ -191,7 +193,7 @@ TEST(ProductChoice, FollowsSizes) {
            Case{kColumns, 4, 1536, 384, 16, true},   //
            Case{kColumns, 32, 1152, 384, 16, true},  //
            Case{kColumns, 64, 384, 32, 16, true},    //
-           Case{kColumns, 256, 1536, 384, 16, false},
+           Case{kColumns, 256, 1536, 384, 16, true},
            Case{kDepth, 1, 512, 512, 0, false}, // a machine without a kernel
            Case{kDepth, 0, 512, 512, 0, false}, //
        }) {

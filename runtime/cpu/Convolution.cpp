@@ -1,0 +1,159 @@
+#include "runtime/cpu/ConvolutionKernels.h"
+
+#include "runtime/artifact/HostFeatures.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace frit {
+
+std::span<const ConvolutionKernel *const> convolutionKernels() {
+  static const std::vector<const ConvolutionKernel *> kernels = [] {
+    std::vector<const ConvolutionKernel *> found;
+#ifdef FRIT_PRODUCT_KERNELS
+    for (auto [level, kernel] :
+         {std::pair("x86-64-v4", &kConvolutionAvx512), {"x86-64-v3", &kConvolutionAvx2}}) {
+      if (missingFeatures(level, {}).empty()) {
+        found.push_back(kernel);
+      }
+    }
+#endif
+    return found;
+  }();
+  return kernels;
+}
+
+float *panelOfThread(int64_t floats) {
+  constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(float *memory) const { ::operator delete[](memory, kAlignment); }
+  };
+  thread_local std::unique_ptr<float[], Delete> memory;
+  thread_local int64_t size = 0;
+  if (size < floats) {
+    memory.reset(new (kAlignment) float[static_cast<size_t>(floats)]);
+    size = floats;
+  }
+  return memory.get();
+}
+
+int convolutionLanes() {
+  return convolutionKernels().empty() ? 0 : convolutionKernels().front()->lanes;
+}
+
+bool isConvolutionFaster(const Convolution &, int lanes) { return lanes != 0; }
+
+void runConvolution(const Convolution &convolution, ParallelFor parallelFor) {
+  runConvolution(convolution, *convolutionKernels().front(), parallelFor);
+}
+
+namespace {
+
+/// A piece of a parallel loop takes at least about 10 us, or starting it costs more than it gains.
+constexpr int64_t kPieceOperations = 640000, kPieceFloats = 20000;
+/// Fewer units are not enough for the threads of a machine.
+constexpr int64_t kFewUnits = 16;
+
+/// Copies the input into a dense one with zeros around it.
+struct Pad {
+  const Convolution *of;
+  float *to;
+  int64_t height, width;
+};
+
+void padRows(void *argument, int64_t begin, int64_t end) {
+  const Pad &pad = *static_cast<const Pad *>(argument);
+  const Convolution &of = *pad.of;
+  for (int64_t row = begin; row < end; ++row) {
+    float *to = pad.to + row * pad.width * of.channels;
+    int64_t y = row % pad.height - of.padding[0];
+    if (y < 0 || y >= of.height) {
+      std::fill(to, to + pad.width * of.channels, 0.0f);
+      continue;
+    }
+    const float *from = of.input + row / pad.height * of.imageStride + y * of.rowStride;
+    float *inside = to + of.padding[1] * of.channels;
+    float *after = inside + of.width * of.channels;
+    std::fill(to, inside, 0.0f);
+    if (of.channelStride == 1 && of.columnStride == of.channels) {
+      std::copy(from, from + of.width * of.channels, inside);
+    } else {
+      for (int64_t x = 0; x < of.width; ++x) {
+        for (int64_t c = 0; c < of.channels; ++c) {
+          inside[x * of.channels + c] = from[x * of.columnStride + c * of.channelStride];
+        }
+      }
+    }
+    std::fill(after, to + pad.width * of.channels, 0.0f);
+  }
+}
+
+} // namespace
+
+void runConvolution(const Convolution &convolution, const ConvolutionKernel &kernel,
+                    ParallelFor parallelFor) {
+  if (convolution.pixels() == 0 || convolution.outputs == 0) {
+    return;
+  }
+  Convolution of = convolution;
+  std::unique_ptr<float[]> padded;
+  if (of.padding[0] != 0 || of.padding[1] != 0) {
+    Pad pad = {&convolution, nullptr, of.height + 2 * of.padding[0], of.width + 2 * of.padding[1]};
+    padded.reset(new float[of.images * pad.height * pad.width * of.channels]);
+    pad.to = padded.get();
+    parallelFor(of.images * pad.height,
+                std::max<int64_t>(kPieceFloats / (pad.width * of.channels + 1), 1), padRows, &pad);
+    of.input = pad.to;
+    of.channelStride = 1;
+    of.columnStride = of.channels;
+    of.rowStride = pad.width * of.channels;
+    of.imageStride = pad.height * of.rowStride;
+  }
+  ConvolutionWork work;
+  work.convolution = &of;
+  work.outputStride = of.weightStrides[0];
+  work.depthStride = of.isWeightAcross() ? of.weightStrides[1] : 1;
+  // Along the depth in the order of the weight's memory.
+  std::vector<int32_t> offsets(static_cast<size_t>(of.depth()));
+  for (int64_t c = 0; c < of.channels / of.groups; ++c) {
+    for (int64_t y = 0; y < of.kernelHeight; ++y) {
+      for (int64_t x = 0; x < of.kernelWidth; ++x) {
+        int64_t at = of.isWeightAcross() ? c
+                                         : c * of.weightStrides[1] + y * of.weightStrides[2] +
+                                               x * of.weightStrides[3];
+        offsets[static_cast<size_t>(at)] =
+            static_cast<int32_t>(c * of.channelStride + y * of.dilation[0] * of.rowStride +
+                                 x * of.dilation[1] * of.columnStride);
+      }
+    }
+  }
+  work.offsets = offsets.data();
+  int64_t outputs = of.outputs / of.groups;
+  int64_t wanted = (outputs + kernel.lanes - 1) / kernel.lanes;
+  work.blocks = (of.pixels() + kBlockPixels - 1) / kBlockPixels;
+  // Wide panels read the input less often, narrow ones are more units.
+  work.vectors = int(std::min<int64_t>(wanted, kernel.vectors));
+  auto panels = [&] { return (wanted + work.vectors - 1) / work.vectors; };
+  while (work.vectors > 1 && of.groups * panels() * work.blocks < kFewUnits) {
+    --work.vectors;
+  }
+  work.panels = panels();
+  struct Call {
+    decltype(ConvolutionKernel::run) run;
+    const ConvolutionWork *work;
+  } call = {kernel.run, &work};
+  int64_t cost = of.depth() * work.vectors * kernel.lanes * kBlockPixels * 2;
+  parallelFor(
+      of.groups * work.panels * work.blocks,
+      std::max<int64_t>(kPieceOperations / std::max<int64_t>(cost, 1), 1),
+      [](void *argument, int64_t begin, int64_t end) {
+        auto *call = static_cast<Call *>(argument);
+        call->run(*call->work, begin, end);
+      },
+      &call);
+}
+
+} // namespace frit

@@ -1,0 +1,61 @@
+// Convolutions of f32 images on the CPU, with what follows them: a factor and a summand for each
+// channel (a batch norm), a summand for each element (a residual), limits (a relu). A product of
+// matrices is a convolution of images of one pixel.
+//
+// The weight is read where it lies. Each thread copies a panel of it, some output channels along
+// the whole depth, into an order that suits the vectors, uses it for all its pixels and forgets it.
+// So no weight can be stale, whoever writes to it and however (docs/Rationale.md has the numbers).
+//
+// An element is added along the depth in the order of the weight's memory, in one accumulator. It
+// has the same bits for every number of images and of threads.
+
+#pragma once
+
+#include "runtime/cpu/Product.h"
+
+namespace frit {
+
+/// Sizes and strides are in elements. The result, and what is added, are dense in the order
+/// (image, row, column, channel).
+struct Convolution {
+  int64_t images = 1, channels = 0, height = 1, width = 1;
+  const float *input = nullptr;
+  int64_t imageStride = 0, channelStride = 1, rowStride = 0, columnStride = 0;
+
+  int64_t outputs = 0, kernelHeight = 1, kernelWidth = 1;
+  /// The filters, `channels / groups` deep. Those of an output are dense, in any order; or they
+  /// have one pixel, and the outputs lie beside each other.
+  const float *weight = nullptr;
+  int64_t weightStrides[4] = {};
+  int64_t groups = 1;
+
+  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  int64_t resultHeight = 1, resultWidth = 1;
+  float *result = nullptr;
+
+  /// For each output: result = (sum + bias) * scale + shift. Null: none.
+  const float *bias = nullptr, *scale = nullptr, *shift = nullptr;
+  /// An element for each of the result. Null: none.
+  const float *added = nullptr;
+  /// Limits of the result; NaN stays NaN.
+  bool isLimited = false;
+  float low = 0, high = 0;
+
+  int64_t pixels() const { return images * resultHeight * resultWidth; }
+  int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }
+  bool isWeightAcross() const {
+    return kernelHeight * kernelWidth == 1 && weightStrides[1] != 1 && channels != groups;
+  }
+};
+
+/// The vector lanes of the kernel for this machine; 0 if it has none.
+int convolutionLanes();
+
+/// Whether the kernel is faster than ATen's (oneDNN). `lanes` is convolutionLanes().
+bool isConvolutionFaster(const Convolution &convolution, int lanes);
+
+/// Computes a convolution of at least one pixel, output and step along the depth.
+/// convolutionLanes() must not be 0.
+void runConvolution(const Convolution &convolution, ParallelFor parallelFor);
+
+} // namespace frit

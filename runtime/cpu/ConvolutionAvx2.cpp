@@ -1,0 +1,9 @@
+// 16 registers: up to 12 accumulators, and the weights of a step.
+
+#include "runtime/cpu/ConvolutionTiles.h"
+
+namespace frit {
+
+const ConvolutionKernel kConvolutionAvx2 = {8, 3, runUnits<8, 3, 8, 6, 4>};
+
+} // namespace frit

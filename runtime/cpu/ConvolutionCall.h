@@ -1,0 +1,41 @@
+// A call of frit::convolution, which the pass frit-fuse-convolutions makes: aten::convolution with
+// what follows it (Convolution.h). The arguments are those of aten::convolution, then scale, shift,
+// added, low and high.
+
+#pragma once
+
+#include "runtime/cpu/Convolution.h"
+
+#include <optional>
+
+namespace frit {
+
+/// The arguments that aten::convolution has too.
+constexpr uint32_t kConvolutionArguments = 9;
+
+/// Tensor registers and numbers of the call; kNoRegister for a tensor that is not given.
+struct ConvolutionCall {
+  uint32_t input, weight, bias, scale, shift, added;
+  int64_t stride[2], padding[2], dilation[2];
+  int64_t groups;
+  std::optional<float> low, high;
+
+  bool hasEpilogue() const {
+    return scale != kNoRegister || shift != kNoRegister || added != kNoRegister || low || high;
+  }
+};
+
+/// The call; nullopt if it is of another operator, an error if its arguments are not as described.
+Result<std::optional<ConvolutionCall>> convolutionOf(const format::Aten &call);
+
+/// The operands of a call; null where none is given.
+struct ConvolutionOperands {
+  const TensorView *input, *weight, *bias, *scale, *shift, *added;
+};
+
+/// The convolution without a result; nullopt if the kernel cannot take these types or strides, or
+/// if ATen would report an error.
+std::optional<Convolution> convolutionFrom(const ConvolutionCall &call,
+                                           const ConvolutionOperands &operands);
+
+} // namespace frit

@@ -1,0 +1,299 @@
+"""Convolutions on the CPU that frit's own kernel computes, with what follows them: their values, and that no weight is ever stale."""
+
+import copy
+import json
+
+import checker
+import pytest
+import torch
+from torch import nn
+
+import frit
+
+pytestmark = pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="counts what is chosen on machines with AVX2 or AVX-512"
+)
+
+
+@pytest.fixture
+def seen():
+    """The executables that a test compiles."""
+    with checker.executables() as found:
+        yield found
+
+
+def own(executables):
+    return sum(json.loads(one.stats())["own_convolutions"] for one in executables)
+
+
+def compiled(function, **arguments):
+    return torch.compile(function, backend="frit", fullgraph=True, **arguments)
+
+
+def check(function, x, depth, fast=None):
+    """Within the error bound of a sum of `depth` products and a few operations; `function` is of modules without a gradient."""
+    with torch.no_grad():
+        got = (fast or compiled(function))(x)
+        exact = copy.deepcopy(function).double()(x.double())
+        # The same sum of magnitudes: every number without its sign.
+        sizes = copy.deepcopy(function).double()
+        for tensor in (*sizes.parameters(), *sizes.buffers()):
+            if tensor.is_floating_point():
+                tensor.data.abs_()
+        magnitude = sizes(x.double().abs())
+    assert got.dtype == torch.float32 and got.shape == exact.shape and got.stride() == function(x).stride()
+    assert ((got.double() - exact).abs() <= magnitude * (depth + 8) * 2.0**-24).all()
+    return got
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "channels, outputs, kernel, options",
+    [
+        (3, 32, 7, {"stride": 2, "padding": 3}),
+        (16, 16, 3, {"padding": 1}),
+        (5, 17, 3, {"padding": (1, 0), "stride": (1, 2)}),
+        (64, 70, 1, {}),
+        (1, 8, (1, 5), {"padding": (0, 2)}),
+        (32, 24, 3, {"dilation": 2, "padding": 2}),
+        (32, 64, 3, {"groups": 4, "padding": 1}),
+        (130, 40, 3, {"padding": 1}),
+    ],
+)
+def test_values(channels, outputs, kernel, options, bias, seen):
+    torch.manual_seed(0)
+    module = nn.Conv2d(channels, outputs, kernel, bias=bias, **options)
+    check(module, torch.randn(3, channels, 11, 9), module.weight[0].numel())
+    assert own(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Conv2d(8, 8, 3, groups=8),
+        lambda: nn.Conv2d(8, 4, 3),
+        lambda: nn.ConvTranspose2d(8, 16, 3),
+    ],
+)
+def test_what_is_left_to_aten(make, seen):
+    torch.manual_seed(0)
+    check(make(), torch.randn(2, 8, 7, 7), 8 * 9)
+    assert own(seen) == 0
+
+
+def test_other_dims_and_types(seen):
+    torch.manual_seed(0)
+    check(nn.Conv1d(8, 16, 3), torch.randn(2, 8, 7), 24)
+    check(nn.Conv3d(8, 16, 3), torch.randn(2, 8, 7, 5, 4), 8 * 27)
+    x = torch.randn(2, 8, 7, 7, dtype=torch.float64)
+    module = nn.Conv2d(8, 16, 3).double()
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(module)(x), module(x))
+    assert own(seen) == 0
+
+
+def test_no_images(seen):
+    module = nn.Conv2d(8, 16, 3)
+    with torch.no_grad():
+        assert compiled(module)(torch.randn(0, 8, 7, 7)).shape == (0, 16, 5, 5)
+
+
+def test_what_eager_refuses(seen):
+    module = nn.Conv2d(8, 16, 3)
+    with torch.no_grad(), pytest.raises(RuntimeError):
+        compiled(module)(torch.randn(1, 8, 2, 2))
+
+
+class Block(nn.Module):
+    """A convolution with all that follows it in a residual network."""
+
+    def __init__(self, channels=24, limit=torch.relu):
+        super().__init__()
+        self.first, self.second = (nn.Conv2d(channels, channels, 3, padding=1, bias=bias) for bias in (False, True))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(channels) for _ in range(2))
+        self.limit = limit
+        for norm in self.norms:
+            nn.init.normal_(norm.running_mean)
+            nn.init.uniform_(norm.running_var, 0.5, 2)
+            nn.init.uniform_(norm.weight, 0.5, 2)
+            nn.init.normal_(norm.bias)
+        self.eval()
+
+    def forward(self, x):
+        y = self.limit(self.norms[0](self.first(x)))
+        return self.limit(self.norms[1](self.second(y)) + x)
+
+
+LIMITS = [torch.relu, nn.functional.relu6, lambda x: x.clamp(max=0.5), nn.functional.hardtanh]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_follows(limit, seen):
+    torch.manual_seed(1)
+    block, x = Block(limit=limit), torch.randn(2, 24, 10, 10)
+    with torch.no_grad():
+        got, exact = compiled(block)(x), copy.deepcopy(block).double()(x.double())
+        error = (block(x).double() - exact).abs().max()
+    assert (got.double() - exact).abs().max() <= 2 * error + 1e-6
+    assert own(seen) == 2
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_sizes_that_vary(dynamic, seen):
+    torch.manual_seed(2)
+    block = Block()
+    fast = compiled(block, dynamic=dynamic)
+    for shape in ((2, 24, 10, 10), (5, 24, 7, 12), (3, 24, 10, 10), (1, 24, 3, 3)):
+        with torch.no_grad():
+            x = torch.randn(shape)
+            torch.testing.assert_close(fast(x), block(x), rtol=1e-4, atol=1e-4)
+    assert own(seen) == 8
+
+
+def test_images_with_strides(seen):
+    torch.manual_seed(3)
+    module, whole = nn.Conv2d(8, 16, 3, padding=1), torch.randn(3, 10, 9, 20)
+    for x in (
+        whole[:, 1:9],
+        whole[:, :8, ::2, 1:15],
+        whole[:, :8].transpose(2, 3),
+        whole[:, :8].to(memory_format=torch.channels_last),
+        whole[:1, :8].expand(4, 8, 9, 20),
+        whole[:, :1].expand(3, 8, 9, 20),
+    ):
+        torch.compiler.reset()
+        check(module, x, 72)
+    assert own(seen) == 6
+
+
+def test_a_filter_with_strides(seen):
+    torch.manual_seed(4)
+    x, weight = torch.randn(2, 8, 9, 9), torch.randn(16, 8, 3, 3)
+    fast = compiled(lambda x, weight: nn.functional.conv2d(x, weight))
+    for other in (weight.to(memory_format=torch.channels_last), torch.randn(32, 8, 3, 3)[::2], weight[..., :2], weight.flip(0)):
+        torch.testing.assert_close(fast(x, other), nn.functional.conv2d(x, other), rtol=1e-4, atol=1e-4)
+
+
+def test_what_the_kernel_refuses_at_the_call(seen):
+    """A filter with gaps: ATen's convolution, and what follows it by ATen's operators."""
+    torch.manual_seed(4)
+    x, weight, factor, residual = torch.randn(2, 8, 9, 9), torch.randn(16, 8, 3, 3), torch.randn(16, 1, 1), torch.randn(2, 16, 7, 8)
+
+    def function(x, weight, factor, residual):
+        return torch.relu(nn.functional.conv2d(x, weight[..., :2]) * factor + factor + residual)
+
+    torch.testing.assert_close(compiled(function)(x, weight, factor, residual), function(x, weight, factor, residual), rtol=1e-4, atol=1e-4)
+    assert own(seen) == 0
+
+
+def test_not_finite(seen):
+    torch.manual_seed(5)
+    block, x = Block(), torch.randn(2, 24, 10, 10)
+    x[0, 3, 4, 5], x[1, 7, 0, 0], x[1, 2, 9, 9] = torch.nan, torch.inf, -torch.inf
+    with torch.no_grad():
+        got, expected = compiled(block)(x), block(x)
+    assert torch.equal(got.isnan(), expected.isnan()) and torch.equal(got.isinf(), expected.isinf()) and own(seen) == 2
+
+
+@pytest.mark.parametrize("options", [{"convolutions": False}, {"numerics": "eager"}, {"relay": False}, {"fusion": False}])
+def test_switched_off(options, seen):
+    module, x = nn.Conv2d(8, 16, 3), torch.randn(2, 8, 9, 9)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(module, options=options)(x), module(x))
+    assert own(seen) == 0
+
+
+def adam(block, other):
+    optimizer = torch.optim.Adam(block.parameters())
+    block(torch.randn(2, 24, 5, 5)).sum().backward()
+    optimizer.step()
+
+
+def average(block, other):
+    for mine, its in zip(block.parameters(), other.parameters()):
+        mine.data.mul_(0.9).add_(its.data, alpha=0.1)  # no version counter sees it
+
+
+def replace(block, other):
+    block.first.weight = nn.Parameter(other.first.weight.detach().clone())
+
+
+def exchange(block, other):
+    block.first.weight.data = other.first.weight.data.clone()
+
+
+def through_numpy(block, other):
+    block.second.weight.detach().numpy()[:] = 3
+
+
+def statistics(block, other):
+    block.norms[0].running_var.data.mul_(4)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        adam,
+        average,
+        replace,
+        exchange,
+        through_numpy,
+        statistics,
+        lambda block, other: block.load_state_dict(other.state_dict()),
+        lambda block, other: block.load_state_dict(copy.deepcopy(other).state_dict(), assign=True),
+        lambda block, other: block.second.weight.detach().copy_(other.second.weight),
+        lambda block, other: setattr(block.second, "weight", block.first.weight),
+    ],
+)
+def test_a_weight_is_never_stale(write, seen):
+    torch.manual_seed(6)
+    block, other, x = Block(), Block(), torch.randn(2, 24, 8, 8)
+    fast = compiled(block)
+    with torch.no_grad():
+        before = fast(x)
+        torch.testing.assert_close(before, block(x), rtol=1e-4, atol=1e-4)
+    write(block, other)
+    with torch.no_grad():
+        after = fast(x)
+        torch.testing.assert_close(after, block(x), rtol=1e-4, atol=1e-4)
+    assert not torch.equal(before, after) and own(seen) >= 4
+
+
+def test_gradients(seen):
+    torch.manual_seed(7)
+    block, x = Block().train(), torch.randn(2, 24, 8, 8, requires_grad=True)
+    leaves = [x, *block.parameters()]
+    expected = torch.autograd.grad(copy.deepcopy(block)(x).square().sum(), [x])
+    got = torch.autograd.grad(compiled(block)(x).square().sum(), leaves)
+    torch.testing.assert_close(got[0], expected[0], rtol=1e-3, atol=1e-3)
+    assert own(seen) == 0
+
+
+def test_the_same_bits_for_every_number_of_threads_and_images(seen):
+    torch.manual_seed(8)
+    block, x = Block(40), torch.randn(7, 40, 13, 13)
+    fast = compiled(block, dynamic=True)
+    before, results = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            with torch.no_grad():
+                results.append(fast(x))
+    finally:
+        torch.set_num_threads(before)
+    with torch.no_grad():
+        assert torch.equal(fast(x[2:5]), results[0][2:5])
+    assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2]) and own(seen) == 8
+
+
+def test_they_are_counted_and_explained(seen):
+    block, x = Block().requires_grad_(False), torch.randn(2, 24, 8, 8)
+    explanation = frit.explain(block)(x)
+    (graph,) = explanation.graphs
+    assert graph["own_convolutions"] == 2
+    text = str(explanation)
+    assert "2 convolutions in frit's own kernel, in 1 call" in text
+    assert "a factor and a summand of channels, a residual, limits" in text
+    frit.reset()
+    compiled(block)(x)
+    assert frit.counts()["own_convolutions"] == 2 and frit.counts()["aten_calls"] == 2
