@@ -16,6 +16,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
+TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
 #: Pages whose programs other tests run.
 ELSEWHERE = {"docs/Integrations.md", "docs/Reports.md"}
 BLOCK = re.compile(r"^(?:```python\n(.*?)^```|<!-- python\n(.*?)^-->)$", re.M | re.S)
@@ -27,7 +28,7 @@ def test_the_programs_of_a_page_run(page, tmp_path):
     blocks = [shown or hidden for shown, hidden in BLOCK.findall((ROOT / page).read_text())]
     file = tmp_path / f"{Path(page).stem}.py"
     file.write_text("\n".join(blocks), encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{ROOT / 'build/bin'}:{os.environ['PATH']}", "FRIT_CACHE": "1", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "FRIT_STRICT": "0"}
+    environment = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", "FRIT_CACHE": "1", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "FRIT_STRICT": "0"}
     done = subprocess.run([sys.executable, file], env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
 
