@@ -9,9 +9,9 @@
 /// reader wants, and whether a view of it is only other strides.
 ///
 /// Readers want one of three things. A kernel reads any strides, and so does frit.convolution of an
-/// argument or a view. A matrix operand of mm, bmm, addmm, baddbmm may have any layout with one unit
-/// stride among its matrix dims. Every other operator gets what the trace saw, and a graph result
-/// what the graph promises, unless it is `frit.kept` for a backward graph.
+/// argument or a view. A matrix operand of mm, bmm, addmm, baddbmm may have any layout with one
+/// unit stride among its matrix dims. Every other operator gets what the trace saw, and a graph
+/// result what the graph promises, unless it is `frit.kept` for a backward graph.
 namespace mlir::frit {
 
 enum class DemandKind { Any, Matrix, Exact };
