@@ -9,11 +9,10 @@ import functools
 import json
 
 import emulation
-import gpu_assembled
-import gpu_bars
 import gpu_kinds
 import pytest
 import torch
+from machine_code import assembled, bars
 
 from benchmarks.gpu import error_of
 
@@ -28,7 +27,7 @@ def table():
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("name", KINDS)
 def test_registers_and_shared_memory(name, table):
-    found, _ = gpu_assembled.tables(KINDS[name])
+    found, _ = assembled.tables(KINDS[name])
     # Registers are an assembler's choice: those of another release are not compared, kernels and local memory are.
     growth = 1.1 if emulation.ptxas_release() == table["ptxas"] else float("inf")
     wrong = emulation.unlike_table(table["kinds"].get(name, {}), found, growth)
@@ -37,50 +36,50 @@ def test_registers_and_shared_memory(name, table):
 
 @pytest.fixture(scope="module")
 def golden():
-    return json.loads(gpu_bars.GOLDEN.read_text())
+    return json.loads(bars.GOLDEN.read_text())
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("name", KINDS)
 def test_machine_code(name, golden):
     """Its figures are no worse than the committed ones, and reach the bars of an H200 or stand in the exceptions."""
-    found = gpu_assembled.assembled(KINDS[name])
+    found = assembled.entries_of(KINDS[name])
     growth = 1.1 if emulation.ptxas_release() == golden["ptxas"] else float("inf")
-    wrong = gpu_bars.unlike_golden(golden["kinds"].get(name, {}), found, growth)
-    wrong += gpu_bars.unlike_bars(name, found["sm_90"])
-    assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}, tests/python/support/gpu_bars.py"])
+    wrong = bars.unlike_golden(golden["kinds"].get(name, {}), found, growth)
+    wrong += bars.unlike_bars(name, found["sm_90"])
+    assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}, tests/python/support/machine_code/bars.py"])
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
-@pytest.mark.parametrize("name", gpu_bars.TWINS)
+@pytest.mark.parametrize("name", bars.TWINS)
 def test_any_number_of_rows_takes_the_same_code(name):
     (graph,) = gpu_kinds.captured_on_a_device(KINDS[name], any_rows=True)
-    assert "p0" in graph or "s" in json.loads(graph), f"{name}: the number of rows is known"
-    kernels, _, codes = gpu_assembled.compiled_for(graph, name, 90, KINDS[name].calls)
+    assert json.loads(graph)["range_constraints"], f"{name}: the number of rows is known"
+    kernels, _, codes = assembled.compiled_for(graph, name, 90, KINDS[name].calls)
     first = [codes[kernel["entries"][0]["entry"]].figures()["instructions"] for kernel in kernels]
-    known = [entry.length for each, entry in gpu_assembled.assembled(KINDS[name])["sm_90"].items() if not each.endswith(("_u", "_1"))]
-    assert sum(first) <= gpu_bars.MOST_LONGER * sum(known)
+    known = [entry.length for each, entry in assembled.entries_of(KINDS[name])["sm_90"].items() if not each.endswith(("_u", "_1"))]
+    assert sum(first) <= bars.MOST_LONGER * sum(known)
 
 
 def test_an_exception_is_of_a_kind_and_of_a_bar():
-    assert {kind for kind, _, _ in gpu_bars.EXCEPTIONS} <= set(KINDS)
-    assert {bar for _, _, bar in gpu_bars.EXCEPTIONS} <= {"in flight", "instructions", "barriers", "divisions"}
-    assert all(gpu_bars.EXCEPTIONS.values())
+    assert {kind for kind, _, _ in bars.EXCEPTIONS} <= set(KINDS)
+    assert {bar for _, _, bar in bars.EXCEPTIONS} <= {"in flight", "instructions", "barriers", "divisions"}
+    assert all(bars.EXCEPTIONS.values())
 
 
 def test_what_is_worse_or_better_is_found():
-    good = gpu_bars.Figures(40_000, 50.0, 1.0, 8, 16, 16, 1)
-    entry = gpu_bars.Entry(32, 0, good, 100, 0, False)
+    good = bars.Figures(40_000, 50.0, 1.0, 8, 16, 16, 1)
+    entry = bars.Entry(32, 0, good, 100, 0, False)
     assert not entry.below() and not good.unlike(good.row())
     assert good.unlike([45_000, *good.row()[1:]]) == ["in flight 40000, 45000 in the golden file"]
     assert good.unlike([40_000, 45.0, *good.row()[2:]]) == ["instructions 50.0, 45.0 in the golden file"]
-    assert list(gpu_bars.Entry(32, 0, gpu_bars.Figures(20_000, 61.0, 0, 8, 16, 16, 3), 100, 1, False).below()) == [
+    assert list(bars.Entry(32, 0, bars.Figures(20_000, 61.0, 0, 8, 16, 16, 3), 100, 1, False).below()) == [
         "in flight", "instructions", "barriers", "divisions"]  # fmt: skip
-    assert not gpu_bars.Entry(32, 0, gpu_bars.Figures(30_000, 99.0, 0, 8, 16, 16, 2), 100, 0, True).below()
+    assert not bars.Entry(32, 0, bars.Figures(30_000, 99.0, 0, 8, 16, 16, 2), 100, 0, True).below()
     # An exception that nobody needs is to go.
-    (kind, one, bar), _ = next(iter(gpu_bars.EXCEPTIONS.items()))
-    assert f"{one}: reaches the bar '{bar}'" in "\n".join(gpu_bars.unlike_bars(kind, {one: entry}))
-    assert gpu_bars.unlike_golden({}, {"sm_90": {"frit_a": entry}}) == ["sm_90: frit_a is not in the golden file"]
+    (kind, one, bar), _ = next(iter(bars.EXCEPTIONS.items()))
+    assert f"{one}: reaches the bar '{bar}'" in "\n".join(bars.unlike_bars(kind, {one: entry}))
+    assert bars.unlike_golden({}, {"sm_90": {"frit_a": entry}}) == ["sm_90: frit_a is not in the golden file"]
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - set(gpu_kinds.LIT_ELSEWHERE)))

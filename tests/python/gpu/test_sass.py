@@ -1,7 +1,7 @@
-"""The hot path of machine code and its figures (tests/python/support/sass.py), on listings written by hand."""
+"""The hot path of machine code and its figures (tests/python/support/machine_code/sass.py), on listings written by hand."""
 
 import pytest
-import sass
+from machine_code import sass
 
 
 def code(text):

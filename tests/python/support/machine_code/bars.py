@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-import sass
+from . import sass
 
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "gpu-sass.json"
+GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "gpu-sass.json"
 #: 4.8 TB/s times 800 ns, over 132 processors (Little's law).
 BYTES_IN_FLIGHT = 29_000
 #: A processor issues four instructions of 32 threads a cycle: about 100 for 16 bytes at full bandwidth.

@@ -5,12 +5,12 @@ import functools
 import json
 
 import emulation
-import gpu_bars
-import sass
 from gpu_kinds import captured_on_a_device
 
 from benchmarks import ptx
 from frit import native
+
+from . import bars, sass
 
 
 def compiled_for(graph, name, architecture, calls=()):
@@ -25,7 +25,7 @@ def compiled_for(graph, name, architecture, calls=()):
 
 
 @functools.cache
-def assembled(one):
+def entries_of(one):
     """{architecture: {entry: Entry}}; fails on any byte of local memory."""
     table = {}
     graphs = captured_on_a_device(one)
@@ -43,13 +43,13 @@ def assembled(one):
                 name = emulation.without_digest(launched["entry"])
                 while name in entries:
                     name += "+"
-                entries[name] = gpu_bars.Entry.of(architecture, registers, launched, ops, codes[launched["entry"]])
+                entries[name] = bars.Entry.of(architecture, registers, launched, ops, codes[launched["entry"]])
     return table
 
 
 def tables(one):
     """What the golden files hold of a kind: {architecture: {entry: [registers, bytes of shared memory of a block]}}, and its figures."""
-    found = assembled(one)
+    found = entries_of(one)
     return (
         {arch: {name: [entry.registers, entry.shared] for name, entry in entries.items()} for arch, entries in found.items()},
         {arch: {name: entry.figures.row() for name, entry in entries.items()} for arch, entries in found.items()},
