@@ -94,9 +94,15 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
 /// How much of a result's promised layout the runtime must check: fake tensors may be wrong about
 /// it. 0: all, because kernels or views read it. 1: only operators read it, which take any layout
 /// (a backward graph checks its arguments before it runs). 2: the user gets it as eager would
-/// return it.
-int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
-  bool forOperators = true, forUser = true;
+/// return it, which is as the operator returns it if its operands lie as they did in the trace.
+int64_t PlanWriter::keptOf(OpResult result, LayoutAttr layout) {
+  bool forOperators = true;
+  bool forUser = llvm::all_of(result.getOwner()->getOpOperands(), [&](OpOperand &use) {
+    auto found = tensors.find(use.get());
+    return found == tensors.end() ||
+           satisfies(found->second.layout, cast<RankedTensorType>(use.get().getType()),
+                     getLayoutDemand(use));
+  });
   for (OpOperand &use : result.getUses()) {
     auto number = use.getOperandNumber();
     bool isReturned = isa<ReturnOp>(use.getOwner());
@@ -109,7 +115,7 @@ int64_t PlanWriter::keptOf(Value result, LayoutAttr layout) {
 }
 
 std::unique_ptr<format::ValueT> PlanWriter::resultValue(AtenOp op, unsigned number) {
-  Value result = op.getResult(number);
+  OpResult result = op->getResult(number);
   Type type = result.getType();
   if (isa<NoneType>(type)) {
     return valueOf(ValueKind::None);

@@ -72,7 +72,7 @@ private:
   mlir::LogicalResult writeAten(mlir::frit::AtenOp op);
   std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
-  int64_t keptOf(mlir::Value result, mlir::frit::LayoutAttr layout);
+  int64_t keptOf(mlir::OpResult result, mlir::frit::LayoutAttr layout);
   bool writePlacedClone(mlir::frit::AtenOp op);
   /// Copies `value` to a storage of its own with the strides of `layout`, by a call of aten.clone.
   uint32_t writeClone(mlir::Value value, mlir::frit::LayoutAttr layout, llvm::StringRef reason);

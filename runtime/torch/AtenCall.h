@@ -27,8 +27,7 @@ public:
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
-        product(other.product), attention(other.attention),
-        convolution(other.convolution) {}
+        product(other.product), attention(other.attention), convolution(other.convolution) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {

@@ -173,3 +173,18 @@ def test_it_is_counted_and_explained(seen):
     frit.reset()
     compiled(attend)(q, k, v)
     assert frit.counts()["own_attention"] == 1 and frit.counts()["aten_calls"] == 1
+
+
+def test_strides_of_a_result_are_the_traces_where_an_operand_was_copied():
+    """Whether the query is a view of `x` is known only at the call, so the operator gets a copy in another order of strides."""
+
+    def function(x):
+        query = x.view(x.shape[0], x.shape[1], 4, -1).transpose(1, 2)[:, :, 1:]
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query)
+
+    got = torch.compile(function, backend="frit", dynamic=True)
+    for length in (5, 6):
+        x = torch.randn(2, length, 32)
+        expected = function(x)
+        torch.testing.assert_close(got(x), expected)
+        assert got(x).stride() == expected.stride()
