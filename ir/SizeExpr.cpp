@@ -163,8 +163,9 @@ SizeExpr SizeExpr::constant(MLIRContext *context, int64_t value) {
     return value == 0 ? SizeAttr::get(context, {}, {})
                       : SizeAttr::get(context, {value}, {ArrayAttr::get(context, {})});
   };
-  return context->getLoadedDialect<FritDialect>()->getRegisteredInterface<SizeConstants>()->get(
-      value, make);
+  // By the attribute's id: a dialect is looked up by the text of its name.
+  Dialect &dialect = AbstractAttribute::lookup(SizeAttr::getTypeID(), context).getDialect();
+  return dialect.getRegisteredInterface<SizeConstants>()->get(value, make);
 }
 
 SizeExpr SizeExpr::symbol(SizeSymbolAttr symbol) { return fromAtom(symbol.getContext(), symbol); }

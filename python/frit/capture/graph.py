@@ -97,6 +97,11 @@ def _empty_list(schema_type):
     return '{"as_tensors":[]}'
 
 
+def _with_reason(metadata, reason):
+    """The metadata of a call that stays whole."""
+    return f'{metadata}{"," if metadata else ""}"whole":{_string(reason)}'
+
+
 class _GraphWriter(HigherOrderWriter):
     def __init__(self, gm, sizes):
         self.gm = gm
@@ -323,15 +328,14 @@ class _GraphWriter(HigherOrderWriter):
 
     def _emit(self, node, target, inputs, outputs, single="null"):
         source = of_node(node)
-        metadata = {"source": source} if source else {}
+        metadata = f'"source":{_string(source)}' if source else ""
         if has_offset_of_argument(node):
-            metadata["whole"] = "its result has the storage offset that an argument has in the call"
+            metadata = _with_reason(metadata, "its result has the storage offset that an argument has in the call")
         elif is_filled(node):
-            metadata["whole"] = "with deterministic algorithms ATen fills new memory"
-        metadata = "{" + ",".join(f'"{key}":{_string(text)}' for key, text in metadata.items()) + "}"
+            metadata = _with_reason(metadata, "with deterministic algorithms ATen fills new memory")
         self.nodes.append(
             f'{{"name":{_string(node.name)},"target":{target},"inputs":[{",".join(inputs)}],'
-            f'"outputs":[{",".join(outputs)}],"metadata":{metadata},"is_hop_single_tensor_return":{single}}}'
+            f'"outputs":[{",".join(outputs)}],"metadata":{{{metadata}}},"is_hop_single_tensor_return":{single}}}'
         )
 
     def _qualified(self, target):
@@ -390,8 +394,11 @@ class _GraphWriter(HigherOrderWriter):
             raise _Inexpressible(why_opaque(value))
         shape, stride, offset = value.shape, value.stride(), self.offsets.of(value, node)
         key = (value.dtype, shape, stride, offset, value.device, value.requires_grad)
-        is_static = type(offset) is int and all(type(s) is int for s in shape) and all(type(s) is int for s in stride)
-        text = self.metas.get(key) if is_static else None
+        try:
+            text = self.metas.get(key)
+            is_static = True
+        except TypeError:  # symbolic sizes have no hash
+            text, is_static = None, False
         if text is not None:
             return text
         if why := why_opaque(value):
