@@ -137,7 +137,7 @@ class Memory:
             lines.extend(f"  {graph.name}: {graph.formula()}" for graph in self.graphs)
         lines.append("  counted: arguments and parameters, constants, results, temporaries, workspaces of kernels")
         if "workspace(" in lines[0]:
-            lines.append("  workspace(...): what an operator of ATen takes for itself, known at given sizes; it depends on the number of threads")
+            lines.append("  workspace(...): what an operator of ATen takes for itself, known at given sizes and threads; where frit's own kernel runs, nothing")
         lines.extend(f"  unbounded: {sentence}" for sentence in unbounded)
         return "\n".join(lines)
 

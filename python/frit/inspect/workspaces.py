@@ -22,7 +22,7 @@ _PRODUCTS = frozenset(("aten.mm.default", "aten.addmm.default", "aten.bmm.defaul
 
 
 def _attention(call):
-    """The sums that nobody reads, and what each thread holds of a block of rows and keys."""
+    """The sums that nobody reads, and what each thread holds of a block of rows and keys. The runtime's own attention takes neither."""
     (batch, heads, rows, width), keys = call.sizes[0], call.sizes[1][2]
     held = min(rows, next(split for least, split in _ROWS if rows >= least))
     element = 8 if call.dtypes[0] == "F64" else 4

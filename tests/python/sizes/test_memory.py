@@ -116,7 +116,7 @@ def test_the_text_says_what_at_says(name):
         assert evaluated(memory.formula, sizes, parts.workspaces) == parts.total == memory.at(sizes)
 
 
-@pytest.mark.parametrize("name, unbounded", [("gpt2", []), ("t5", []), ("vit", ["aten.convolution.default: its own workspace"])])
+@pytest.mark.parametrize("name, unbounded", [("gpt2", []), ("t5", []), ("vit", ["frit.convolution.default: its own workspace"])])
 def test_the_formula_of_a_model(name, unbounded):
     model, make, _ = MODELS[name]()
     model.eval()
@@ -127,7 +127,9 @@ def test_the_formula_of_a_model(name, unbounded):
             x = make(batch)
             sizes = {one: x.shape[int(one[one.rindex("[") + 1 : -1])] for one in memory.sizes}
             parts = memory.parts(sizes)
-            assert peak_bytes(lambda: compiled(x)) == pytest.approx(parts.results + parts.temporaries + parts.workspaces, rel=0.03), str(memory)
+            # Attention takes its workspace if the call is ATen's: which kernel runs depends on the sizes and the CPU.
+            needed, peak = parts.results + parts.temporaries, peak_bytes(lambda: compiled(x))
+            assert 0.97 * needed <= peak <= 1.03 * (needed + parts.workspaces), str(memory)
     assert [line.partition(": ")[2] for line in memory.not_counted] == unbounded
 
 
