@@ -1,5 +1,7 @@
 #include "runtime/cpu/AttentionCall.h"
 
+#include "runtime/cpu/PlainTensor.h"
+
 #include <cmath>
 
 namespace frit {
@@ -33,11 +35,6 @@ bool fits(uint32_t at, const format::Value &value) {
   default:
     return false;
   }
-}
-
-bool isPlain(const TensorView &view) {
-  return view.dtype == format::Dtype::F32 && view.device == format::Device::Cpu &&
-         view.lazy == kPlain;
 }
 
 /// A stride of a dimension of one element has no meaning.

@@ -1,5 +1,7 @@
 #include "runtime/cpu/ConvolutionCall.h"
 
+#include "runtime/cpu/PlainTensor.h"
+
 #include <limits>
 
 namespace frit {
@@ -34,11 +36,6 @@ bool readNumber(const format::Value &value, std::optional<float> &to) {
     to = static_cast<float>(value.real().value_or(0));
   }
   return value.kind() == ValueKind::Double || value.kind() == ValueKind::None;
-}
-
-bool isPlain(const TensorView &view) {
-  return view.dtype == format::Dtype::F32 && view.device == format::Device::Cpu &&
-         view.lazy == kPlain;
 }
 
 /// Whether the view has `count` elements without gaps, or there is none.

@@ -1,5 +1,7 @@
 #include "runtime/cpu/ProductCall.h"
 
+#include "runtime/cpu/PlainTensor.h"
+
 namespace frit {
 
 using format::ValueKind;
@@ -28,11 +30,6 @@ Result<std::optional<ProductCall>> productOf(const format::Aten &call) {
   auto reg = [&](uint32_t at) { return call.arguments()->Get(at)->reg(); };
   return std::optional(
       ProductCall{reg(operands - 2), reg(operands - 1), operands == 3 ? reg(0) : kNoRegister});
-}
-
-static bool isPlain(const TensorView &view) {
-  return view.dtype == format::Dtype::F32 && view.device == format::Device::Cpu &&
-         view.lazy == kPlain;
 }
 
 std::optional<Product> productFrom(const TensorView &left, const TensorView &right,

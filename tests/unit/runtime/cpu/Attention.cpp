@@ -2,6 +2,7 @@
 
 #include "runtime/cpu/AttentionCall.h"
 #include "runtime/cpu/AttentionKernels.h"
+#include "tests/unit/runtime/cpu/InPieces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,19 +15,6 @@ using namespace frit;
 namespace {
 
 constexpr float kUntouched = 7, kInfinity = std::numeric_limits<float>::infinity();
-
-int64_t pieces = 1;
-
-/// Splits a loop as a team of `pieces` threads would, without regard to the grain, last piece
-/// first.
-void inPieces(int64_t units, int64_t, RangeBody body, void *argument) {
-  for (int64_t piece = pieces; piece-- > 0;) {
-    int64_t begin = units * piece / pieces, end = units * (piece + 1) / pieces;
-    if (begin < end) {
-      body(argument, begin, end);
-    }
-  }
-}
 
 enum class Masked { No, Causal, Full, Column, Shared };
 

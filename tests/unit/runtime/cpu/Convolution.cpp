@@ -1,6 +1,7 @@
 // Convolutions with every kernel that this machine runs, against f64.
 
 #include "runtime/cpu/ConvolutionKernels.h"
+#include "tests/unit/runtime/cpu/InPieces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,19 +13,6 @@
 using namespace frit;
 
 namespace {
-
-int64_t pieces = 1;
-
-/// Splits a loop as a team of `pieces` threads would, without regard to the grain, last piece
-/// first.
-void inPieces(int64_t units, int64_t, RangeBody body, void *argument) {
-  for (int64_t piece = pieces; piece-- > 0;) {
-    int64_t begin = units * piece / pieces, end = units * (piece + 1) / pieces;
-    if (begin < end) {
-      body(argument, begin, end);
-    }
-  }
-}
 
 enum Order { ChannelsFirst, ChannelsLast };
 
