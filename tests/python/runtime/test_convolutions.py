@@ -7,6 +7,7 @@ import checker
 import pytest
 import torch
 from torch import nn
+from weight_writes import WRITES
 
 import frit
 
@@ -203,48 +204,15 @@ def test_switched_off(options, seen):
     assert own(seen) == 0
 
 
-def adam(block, other):
-    optimizer = torch.optim.Adam(block.parameters())
-    block(torch.randn(2, 24, 5, 5)).sum().backward()
-    optimizer.step()
-
-
-def average(block, other):
-    for mine, its in zip(block.parameters(), other.parameters()):
-        mine.data.mul_(0.9).add_(its.data, alpha=0.1)  # no version counter sees it
-
-
-def replace(block, other):
-    block.first.weight = nn.Parameter(other.first.weight.detach().clone())
-
-
-def exchange(block, other):
-    block.first.weight.data = other.first.weight.data.clone()
-
-
-def through_numpy(block, other):
-    block.second.weight.detach().numpy()[:] = 3
-
-
-def statistics(block, other):
+def statistics(block, other, x):
     block.norms[0].running_var.data.mul_(4)
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        adam,
-        average,
-        replace,
-        exchange,
-        through_numpy,
-        statistics,
-        lambda block, other: block.load_state_dict(other.state_dict()),
-        lambda block, other: block.load_state_dict(copy.deepcopy(other).state_dict(), assign=True),
-        lambda block, other: block.second.weight.detach().copy_(other.second.weight),
-        lambda block, other: setattr(block.second, "weight", block.first.weight),
-    ],
-)
+def share(block, other, x):
+    block.second.weight = block.first.weight
+
+
+@pytest.mark.parametrize("write", [*WRITES, statistics, share])
 def test_a_weight_is_never_stale(write, seen):
     torch.manual_seed(6)
     block, other, x = Block(), Block(), torch.randn(2, 24, 8, 8)
@@ -252,7 +220,7 @@ def test_a_weight_is_never_stale(write, seen):
     with torch.no_grad():
         before = fast(x)
         torch.testing.assert_close(before, block(x), rtol=1e-4, atol=1e-4)
-    write(block, other)
+    write(block, other, x)
     with torch.no_grad():
         after = fast(x)
         torch.testing.assert_close(after, block(x), rtol=1e-4, atol=1e-4)
