@@ -72,8 +72,11 @@ def _is_saved():
 def _compile_to_save(gm, example_inputs, settings):
     from .cache import aot
 
+    from .verify import repro_text
+
+    wrap = functools.partial(aot.wrapping, settings=buckets.for_compiler(settings), describe=repro_text.traced_arguments)
     with aot.key_of_torch(settings, native.compiler().identity()):
-        return _compile(gm, example_inputs, settings, lambda compiler, stage: aot.wrapping(compiler, settings["poison"]))
+        return _compile(gm, example_inputs, settings, wrap)
 
 
 # Exceptions that show a bug in a decomposition; a decomposition that refuses its operands raises others.
@@ -134,8 +137,7 @@ def _keeper(settings):
         return None
     from .verify import repro_text
 
-    watch = functools.partial(guard.watch_loaded, settings=settings)
-    return results.Keeper(buckets.for_compiler(settings), repro_text.traced_arguments, watch)
+    return results.Keeper(buckets.for_compiler(settings), settings, repro_text.traced_arguments)
 
 
 def _compile(gm, example_inputs, settings, wrap, keeper=None):
@@ -346,13 +348,16 @@ def _targets(captured, settings):
     raise CompileError(f"{device} is an sm_{major}{minor} device; frit generates code for sm_80 and newer, use backend='eager' there")
 
 
-def _note_loaded(saved, executable, report):
-    """Counts a graph that came with a result of AOTAutograd, as if it were compiled now; returns its name."""
+def _note_loaded(saved, executable, report, settings):
+    """Counts a graph that came from a file, as if it were compiled now, and handles the calls that it was not compiled for."""
     name = f"graph{_GRAPHS['count']}_{saved.stage}"
     _GRAPHS["count"] += 1
     _EXECUTABLES.append((weakref.ref(executable), report))
     _count(name, saved.stage, saved.nodes, report, saved.summary)
-    return name
+    # A file of torch has the options of its compilation; those that do not matter to a compilation are of this process.
+    settings = settings or {**option_registry.resolve(None, None), **saved.settings}
+    as_is.attach_traced(executable, saved.traced, name, settings)
+    guard.watch_loaded(executable, name, saved, settings)
 
 
 saved_graph.ON_LOAD.append(_note_loaded)

@@ -2,7 +2,8 @@
 
 torch can save a function that AOTAutograd compiled if the compilers return torch's `OutputCode`; the class here wraps a graph's artifact in
 one. The module is imported only when torch asks for such results (`backend._is_saved`), because OutputCode is part of Inductor, whose import
-takes longer than frit's compilations. A loaded function compiles nothing.
+takes longer than frit's compilations. A loaded function compiles nothing; calls that it was not compiled for run as they would where it was
+compiled (`saved_graph.py`).
 
 A graph with Python steps cannot be saved, because they belong to the process that made them; saving one is an error.
 """
@@ -15,48 +16,47 @@ import uuid
 import torch
 from torch._inductor.output_code import OutputCode
 
-from .. import native
 from ..errors import CompileError
+from .graph_key import Uncacheable
+from .saved_graph import SavedGraph
 
 
 class FritOutputCode(OutputCode):
-    """A compiled graph that pickles as its artifact and constants, and loads the artifact again when unpickled."""
+    """A compiled graph that pickles as a SavedGraph, and loads its artifact again when unpickled."""
 
-    def __init__(self, executable, captured, poison):
+    def __init__(self, executable, saved):
         super().__init__()
-        self._executable = executable
-        self._artifact = captured.artifact
-        self._constants = list(captured.constants)
-        self._steps = [step.name for step in captured.callbacks] + [captured.why_not_kept] * bool(captured.why_not_kept)
-        self._poison = poison
+        self._executable, self._saved = executable, saved
         self._boxed_call = True
 
     def __call__(self, inputs):
         return self._executable(inputs)
 
     def prepare_for_serialization(self):
-        if self._steps:
+        try:
+            self._saved = self._saved.for_file(only_this_build=False)
+        except Uncacheable as why:
+            named = f" ({', '.join(self._saved.steps)})" if self._saved.steps else ""
             raise CompileError(
-                f"frit: the graph has operators that run in Python ({', '.join(self._steps)}), which a file cannot hold; "
-                "compile without aot_compile, or register them with an export schema"
-            )
+                f"frit: a file cannot hold this graph: {why}{named}; compile without aot_compile, or register such operators with an export schema"
+            ) from why
         self._executable = None
 
     def post_compile(self, example_inputs, constants, graph_kwargs):
         if self._executable is None:
-            self._executable = native.library().load(self._artifact, self._constants, self._poison)
+            self._executable = self._saved.load()
 
     def set_triton_bundle(self, triton_bundle):
         pass
 
 
-def wrapping(compile_graph, poison):
-    """Wraps a graph compiler so that torch can save its results."""
+def wrapping(compile_graph, stage, settings, describe):
+    """Wraps a graph compiler so that torch can save its results. `settings`, `describe`: see `SavedGraph`."""
 
     def compile_and_wrap(gm, example_inputs):
         captured = []
         executable = compile_graph(gm, example_inputs, kept_as=captured)
-        return FritOutputCode(executable, captured[0], poison)
+        return FritOutputCode(executable, SavedGraph(gm, captured[0], settings, stage, describe))
 
     return compile_and_wrap
 

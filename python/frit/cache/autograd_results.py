@@ -54,11 +54,11 @@ _keeper = contextvars.ContextVar("frit_keeper", default=None)
 
 
 class Keeper:
-    """Looks up and stores the results of one call of AOTAutograd. `settings`: the options that a result depends on. `describe(gm)` and
-    `watch(executable, name, saved)` are for calls that a loaded graph refuses (`SavedGraph`)."""
+    """Looks up and stores the results of one call of AOTAutograd. `compiled_with`: the options that a result depends on, of all `settings`.
+    `describe(gm)`: see `SavedGraph`."""
 
-    def __init__(self, settings, describe, watch):
-        self._settings, self._describe, self.watch = settings, describe, watch
+    def __init__(self, compiled_with, settings, describe):
+        self._settings, self.settings, self._describe = compiled_with, settings, describe
 
     def key(self, mod, args, aot_config):
         gm = mod.gm if isinstance(mod, torch._dynamo.utils.GmWrapper) else mod
@@ -123,7 +123,7 @@ class _Forward(InductorOutput):
 
     def load(self, example_inputs):
         keeper = _keeper.get()  # none where torch loads Dynamo's code and the graphs together
-        return self.saved.load(keeper and keeper.watch)
+        return self.saved.load(keeper and keeper.settings)
 
     def post_compile(self, result, fx_config):
         return result

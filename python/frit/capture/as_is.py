@@ -138,6 +138,12 @@ class Otherwise:
 
 def attach(executable, gm, captured, name, settings):
     """Lets an executable run the calls that it was not compiled for as traced."""
-    if settings["fallback"] != "error" and hasattr(executable, "stats"):
+    if hasattr(executable, "stats"):
         traced = Traced(gm, settings.get("channels_last_inputs", ()))
-        executable._otherwise = Otherwise(name, traced, settings["strict"], captured.opaque_inputs, captured.opaque_results)
+        attach_traced(executable, traced, name, settings, captured.opaque_inputs, captured.opaque_results)
+
+
+def attach_traced(executable, traced, name, settings, opaque_inputs=(), opaque_results=()):
+    """The same for a graph that is stored as `Traced`."""
+    if settings["fallback"] != "error":
+        executable._otherwise = Otherwise(name, traced, settings["strict"], opaque_inputs, opaque_results)

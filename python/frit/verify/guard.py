@@ -83,7 +83,7 @@ def watch_loaded(executable, name, saved, settings):
     """Refused calls of a graph that was stored (`cache/saved_graph.py`) leave a repro as well."""
     if settings["repro_dir"] != "off":
         told = {**settings, "channels_last_inputs": list(saved.relaid)} if saved.relaid else settings
-        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, saved.graph, told, saved.stage, saved.described)
+        executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, saved.traced.graph, told, saved.stage, saved.described)
 
 
 class Refused:
@@ -91,7 +91,8 @@ class Refused:
     `graph` gives the graph; `traced`: its `traced_arguments`, if it was stored without them."""
 
     def __init__(self, otherwise, name, graph, settings, stage, traced=None):
-        self._otherwise, self._name, self._graph, self._settings, self._stage = otherwise, name, graph, settings, stage
+        self._otherwise, self._name, self._graph, self._stage = otherwise, name, graph, stage
+        self._settings = {**settings, "strict": True}  # or the repro would run the call as traced too
         self._traced, self._folder = traced, None
 
     def __call__(self, args, why):

@@ -488,6 +488,11 @@ _PRECOMPILED = """
     torch.testing.assert_close(result, model(x))
     torch.compiler.save_cache_artifacts()
     found = {"traced": counters["stats"]["unique_graphs"], "graphs": counters["frit"]["graphs"]}
+    from frit import backend
+    try:
+        backend._EXECUTABLES[0][0]()([])
+    except RuntimeError as refused:
+        found["refused"] = str(refused)
     print(json.dumps({**found, "data": [p.grad.sum().item() for p in model.parameters()]}))
 """
 _PROGRAM = """
@@ -503,7 +508,7 @@ _PROGRAM = """
 
 def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(_PROGRAM))
-    environment = dict(os.environ, TORCH_CACHING_PRECOMPILE="1", TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "torch"))
+    environment = dict(os.environ, TORCH_CACHING_PRECOMPILE="1", TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "torch"), FRIT_REPRO_DIR=str(tmp_path / "repros"))
 
     def run(**more):
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(_PRECOMPILED)], cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True)
@@ -513,6 +518,8 @@ def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
     first, second = run(), run()
     assert (first["traced"], second["traced"]) == (1, 0) and second["graphs"] == 2
     assert second["data"] == first["data"]
+    for one in (first, second):
+        assert "inputs, got 0" in one["refused"] and "to repeat it: python" in one["refused"]
     # Torch takes what it stored without asking for a key; the build is compared all the same.
     other = run(FRIT_PLANT="1")
     assert other["traced"] == 1
