@@ -56,7 +56,7 @@ LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
   // Code with its IR is an entry of its own, so a compilation that wants the IR never lacks it.
   std::string key = (keepsLlvmIr ? "ir " : "") + target.str() + " ";
   llvm::raw_string_ostream stream(key);
-  kernel->print(stream, OpPrintingFlags().useLocalScope());
+  kernel->print(stream, OpPrintingFlags().useLocalScope().assumeVerified());
   if ((code = CompiledKernels::ofProcess().find(key))) {
     ++reused;
     return success();

@@ -5,6 +5,7 @@
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/EmitCpuKernels.h"
 #include "codegen/cpu/JoinImages.h"
+#include "codegen/cpu/LowerToLlvm.h"
 #include "codegen/cpu/ObjectImage.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -76,6 +77,7 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
   std::vector<std::shared_ptr<const KernelCode>> codes(kernels.size());
   image.kernels.resize(kernels.size());
   KernelRequests requests(keepsLlvmIr);
+  LlvmLowering lowering;
   std::string text = target.text();
   auto compile = [&](size_t number) -> LogicalResult {
     // Descriptors belong to the context, so they are made again.
@@ -83,8 +85,9 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();
     }
-    return requests.get(text, kernels[number], codes[number],
-                        [&](KernelCode &made) { return compileToImage(*out, target, made); });
+    return requests.get(text, kernels[number], codes[number], [&](KernelCode &made) {
+      return compileToImage(*out, lowering, target, made);
+    });
   };
   if (failed(forEachKernel(kernels, compile))) {
     return failure();

@@ -38,42 +38,9 @@ void mlir::frit::registerLlvmLowering(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-/// Vector operations without a direct counterpart first become ones that have one.
-static LogicalResult prepareVectors(ModuleOp module) {
-  RewritePatternSet patterns(module.getContext());
-  vector::populateVectorMaskOpLoweringPatterns(patterns);
-  vector::populateVectorShapeCastLoweringPatterns(patterns);
-  vector::populateVectorBitCastLoweringPatterns(patterns);
-  vector::populateVectorFromElementsUnrollPatterns(patterns);
-  GreedyRewriteConfig config;
-  config.enableFolding(false);
-  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-  return applyPatternsGreedily(module, std::move(patterns), config);
-}
-
-std::unique_ptr<llvm::Module> mlir::frit::lowerToLlvm(ModuleOp module,
-                                                      llvm::LLVMContext &llvmContext) {
-  MLIRContext *context = module.getContext();
-  bool hasVectors = false;
-  module.walk([&](Operation *op) {
-    hasVectors |= isa_and_nonnull<vector::VectorDialect>(op->getDialect());
-  });
-  if (hasVectors && failed(prepareVectors(module))) {
-    module.emitError("vectors of the kernels cannot be lowered");
-    return nullptr;
-  }
-  {
-    RewritePatternSet patterns(context);
-    populateSCFToControlFlowConversionPatterns(patterns);
-    ConversionTarget target(*context);
-    target.addIllegalOp<scf::ForOp, scf::IfOp, scf::WhileOp>();
-    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    if (failed(applyPartialConversion(module, target, std::move(patterns)))) {
-      return nullptr;
-    }
-  }
-  // One conversion for everything: each pass would walk the module again.
-  LLVMTypeConverter types(context);
+namespace {
+/// The types are those of the target, so the converter is the same for every module.
+RewritePatternSet conversions(MLIRContext *context, const LLVMTypeConverter &types) {
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(types, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
@@ -81,9 +48,69 @@ std::unique_ptr<llvm::Module> mlir::frit::lowerToLlvm(ModuleOp module,
   index::populateIndexToLLVMConversionPatterns(types, patterns);
   populateMathToLLVMConversionPatterns(types, patterns);
   populateVectorToLLVMConversionPatterns(types, patterns);
+  return patterns;
+}
+
+/// Vector operations without a direct counterpart become ones that have one.
+RewritePatternSet vectorPreparations(MLIRContext *context) {
+  RewritePatternSet patterns(context);
+  vector::populateVectorMaskOpLoweringPatterns(patterns);
+  vector::populateVectorShapeCastLoweringPatterns(patterns);
+  vector::populateVectorBitCastLoweringPatterns(patterns);
+  vector::populateVectorFromElementsUnrollPatterns(patterns);
+  return patterns;
+}
+
+RewritePatternSet controlFlow(MLIRContext *context) {
+  RewritePatternSet patterns(context);
+  populateSCFToControlFlowConversionPatterns(patterns);
+  return patterns;
+}
+} // namespace
+
+struct LlvmLowering::Patterns {
+  explicit Patterns(MLIRContext *context)
+      : types(context), vectors(vectorPreparations(context)), loops(controlFlow(context)),
+        all(conversions(context, types)) {}
+
+  LLVMTypeConverter types;
+  FrozenRewritePatternSet vectors, loops, all;
+};
+
+LlvmLowering::LlvmLowering() = default;
+LlvmLowering::~LlvmLowering() = default;
+
+std::unique_ptr<llvm::Module> LlvmLowering::lower(ModuleOp module, llvm::LLVMContext &llvmContext) {
+  MLIRContext *context = module.getContext();
+  std::call_once(isMade, [&] { patterns = std::make_unique<const Patterns>(context); });
+  bool hasVectors = false;
+  module.walk([&](Operation *op) {
+    hasVectors |= isa_and_nonnull<vector::VectorDialect>(op->getDialect());
+  });
+  if (hasVectors) {
+    GreedyRewriteConfig config;
+    config.enableFolding(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(module, patterns->vectors, config))) {
+      module.emitError("vectors of the kernels cannot be lowered");
+      return nullptr;
+    }
+  }
+  // A kernel that fails to lower is discarded, so no rollback is needed.
+  ConversionConfig config;
+  config.allowPatternRollback = false;
+  {
+    ConversionTarget target(*context);
+    target.addIllegalOp<scf::ForOp, scf::IfOp, scf::WhileOp>();
+    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    if (failed(applyPartialConversion(module, target, patterns->loops, config))) {
+      return nullptr;
+    }
+  }
+  // One conversion for everything: each pass would walk the module again.
   LLVMConversionTarget target(*context);
   target.addLegalOp<ModuleOp>();
-  if (failed(applyFullConversion(module, target, std::move(patterns)))) {
+  if (failed(applyFullConversion(module, target, patterns->all, config))) {
     return nullptr;
   }
   return translateModuleToLLVMIR(module, llvmContext);

@@ -3,6 +3,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
+#include <mutex>
 
 namespace llvm {
 class LLVMContext;
@@ -18,7 +19,20 @@ namespace mlir::frit {
 /// Registers the dialects and translations the lowering needs; once per context.
 void registerLlvmLowering(DialectRegistry &registry);
 
-/// Consumes the body of `module`. Null after a diagnostic.
-std::unique_ptr<llvm::Module> lowerToLlvm(ModuleOp module, llvm::LLVMContext &context);
+/// The lowering of the kernels of one context. Its patterns cost as much as a small kernel, so all
+/// kernels share them; they are made for the first. Thread-safe.
+class LlvmLowering {
+public:
+  LlvmLowering();
+  ~LlvmLowering();
+
+  /// Consumes the body of `module`. Null after a diagnostic.
+  std::unique_ptr<llvm::Module> lower(ModuleOp module, llvm::LLVMContext &context);
+
+private:
+  struct Patterns;
+  std::once_flag isMade;
+  std::unique_ptr<const Patterns> patterns;
+};
 
 } // namespace mlir::frit

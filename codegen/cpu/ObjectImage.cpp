@@ -260,10 +260,10 @@ static std::string link(StringRef object, KernelCode &image) {
   return {};
 }
 
-LogicalResult mlir::frit::compileToImage(ModuleOp module, const CpuTarget &target,
-                                         KernelCode &image) {
+LogicalResult mlir::frit::compileToImage(ModuleOp module, LlvmLowering &lowering,
+                                         const CpuTarget &target, KernelCode &image) {
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = lowerToLlvm(module, context);
+  std::unique_ptr<llvm::Module> code = lowering.lower(module, context);
   if (!code) {
     return module.emitError("kernels cannot be lowered to LLVM");
   }

@@ -13,8 +13,11 @@ namespace mlir::frit {
 /// larger one.
 inline constexpr uint64_t kImageAlignment = 64;
 
+class LlvmLowering;
+
 /// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
 /// body. Sets LLVM's IR too where `image` has room for it. Diagnoses at the module.
-LogicalResult compileToImage(ModuleOp module, const CpuTarget &target, KernelCode &image);
+LogicalResult compileToImage(ModuleOp module, LlvmLowering &lowering, const CpuTarget &target,
+                             KernelCode &image);
 
 } // namespace mlir::frit

@@ -360,6 +360,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
   CpuTarget target{level};
   std::vector<std::shared_ptr<const KernelCode>> codes(llvm::range_size(module.getOps<KernelOp>()));
   KernelRequests requests(keepsLlvmIr);
+  LlvmLowering lowering;
   auto compile = [&](size_t number, const Emitted &emitted) -> LogicalResult {
     return requests.get("simt on " + target.text() + emitted.sharing, emitted.kernel, codes[number],
                         [&](KernelCode &made) {
@@ -367,7 +368,7 @@ LogicalResult mlir::frit::generateSimtImage(ModuleOp module, CpuLevel level, Cpu
                               ModuleOp::create(KernelOp(emitted.kernel).getLoc());
                           rewriteApproximateMath(emitted.modules.hot);
                           return failure(failed(lowerToSimt(emitted.modules.hot, *host)) ||
-                                         failed(compileToImage(*host, target, made)));
+                                         failed(compileToImage(*host, lowering, target, made)));
                         });
   };
   if (failed(emitEach(module, image.kernels, /*isApart=*/false, compile))) {

@@ -22,7 +22,9 @@ static std::string compile(StringRef text, KernelCode &image) {
   });
   auto module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module) << message;
-  bool compiled = succeeded(compileToImage(*module, CpuTarget{CpuLevel::X86_64_V3}, image));
+  LlvmLowering lowering;
+  bool compiled =
+      succeeded(compileToImage(*module, lowering, CpuTarget{CpuLevel::X86_64_V3}, image));
   EXPECT_EQ(compiled, message.empty());
   return message;
 }

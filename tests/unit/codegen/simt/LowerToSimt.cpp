@@ -63,9 +63,10 @@ protected:
     OwningOpRef<ModuleOp> host = ModuleOp::create(module->getLoc());
     EXPECT_TRUE(
         succeeded(mlir::frit::lowerToSimt(*module->getOps<gpu::GPUModuleOp>().begin(), *host)));
+    mlir::frit::LlvmLowering lowering;
     mlir::frit::KernelCode image;
     EXPECT_TRUE(succeeded(mlir::frit::compileToImage(
-        *host, mlir::frit::CpuTarget{mlir::frit::CpuLevel::X86_64_V3}, image)));
+        *host, lowering, mlir::frit::CpuTarget{mlir::frit::CpuLevel::X86_64_V3}, image)));
     void *code = mmap(nullptr, image.bytes.size(), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::memcpy(code, image.bytes.data(), image.bytes.size());
