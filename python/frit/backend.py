@@ -188,17 +188,15 @@ def _compile(gm, example_inputs, settings, wrap, keeper=None):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-@guard.guarded(_OBSERVERS, lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
-def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=None):
+@guard.guarded(lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
+def compile_graph(gm, example_inputs, *, settings, stage, laid=None, made):
     """Compiles one functional graph to a boxed callable. In the list `laid` a forward notes which inputs of its backward are channels-last;
-    without the list none are. The captured graph, with its artifact, is appended to `kept_as`."""
+    without the list none are. What an observer is told is appended to the list `made`; the captured graph has its artifact."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
-    settings = {**settings, **_layout_freedom(stage, laid)}
     try:
-        # A backward may be compiled by itself, at its first call.
-        with phases.watched(settings["progress"]), phases.phase("graph", name, nodes=len(gm.graph.nodes)):
-            return _compile_graph(gm, name, settings, stage, laid, kept_as)
+        with contextlib.ExitStack() as span:
+            return _compile_graph(gm, name, settings, stage, laid, made, span)
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
@@ -207,11 +205,18 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, kept_as=Non
         reason = as_is.reason_of(error)
         if folder := getattr(repro.note(error, gm, {**settings, "strict": True}, stage), "repro", None):
             log.info("%s: %s shows why it is not compiled", name, folder)
-        return _run_as_is(gm, name, settings, stage, laid, kept_as, reason)
+        return _run_as_is(gm, name, settings, stage, laid, made, reason)
 
 
-def _compile_graph(gm, name, settings, stage, laid, kept_as):
+def _compile_graph(gm, name, settings, stage, laid, made, span):
     clock = _Clock(name)
+
+    def captured_now():
+        # From here on it is a compilation. A graph from the cache has no span, which would take a tenth of its time.
+        span.enter_context(phases.watched(settings["progress"]))  # a backward may be compiled by itself, at its first call
+        span.enter_context(phases.phase("graph", name, nodes=len(gm.graph.nodes)))
+        return _captured(gm, name, clock)
+
     tuned = None
     if settings["autotune"]:
         choices, *tuned = autotune.choose(gm, settings, lambda captured: _targets(captured, settings), native.compiler(), name)
@@ -220,7 +225,7 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
     captured, executable, report, short, origin = compiled_graphs.get_or_compile(
         gm,
         buckets.for_compiler(settings),
-        capture=lambda: _captured(gm, name, clock),
+        capture=captured_now,
         build=lambda captured, match: build(captured, settings, name, match),
         with_text=is_specialized,
     )
@@ -229,17 +234,16 @@ def _compile_graph(gm, name, settings, stage, laid, kept_as):
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_laid(stage, short, laid)
-    if kept_as is not None:
-        captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
-        kept_as.append(captured)
+    captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     if short["has_buckets"]:
         for entry in report["buckets"]:
             entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
     _count(name, stage, captured.nodes, report, short)
     _count_callbacks(name, captured)
+    made.append((name, stage, captured, report, executable))
     for observe in _OBSERVERS:
-        observe(name, stage, captured, report, executable)
+        observe(*made[-1])
     as_is.attach(executable, gm, captured, name, settings)
     executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
@@ -253,7 +257,7 @@ def _captured(gm, name, clock):
     return captured
 
 
-def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
+def _run_as_is(gm, name, settings, stage, laid, made, reason):
     """A boxed callable for a graph that cannot be captured or compiled; it runs the graph as it was traced."""
     as_is.note(name, reason)
     report = as_is.report(reason)
@@ -261,14 +265,13 @@ def _run_as_is(gm, name, settings, stage, laid, kept_as, reason):
     captured.why_not_kept = f"the whole graph ({reason})"
     executable = as_is.boxed(gm, settings.get("channels_last_inputs", ()))
     _note_laid(stage, report, laid)
-    if kept_as is not None:
-        kept_as.append(captured)
     tally = counters["frit"]
     tally["graphs"] += 1
     tally[f"graphs_{stage}"] += 1
     tally["nodes"] += captured.nodes
+    made.append((name, stage, captured, report, executable))
     for observe in _OBSERVERS:
-        observe(name, stage, captured, report, executable)
+        observe(*made[-1])
     return executable
 
 

@@ -54,9 +54,10 @@ def wrapping(compile_graph, stage, settings, describe):
     """Wraps a graph compiler so that torch can save its results. `settings`, `describe`: see `SavedGraph`."""
 
     def compile_and_wrap(gm, example_inputs):
-        captured = []
-        executable = compile_graph(gm, example_inputs, kept_as=captured)
-        return FritOutputCode(executable, SavedGraph(gm, captured[0], settings, stage, describe))
+        made = []
+        executable = compile_graph(gm, example_inputs, made=made)
+        _, _, captured, _, _ = made[0]
+        return FritOutputCode(executable, SavedGraph(gm, captured, settings, stage, describe))
 
     return compile_and_wrap
 

@@ -83,9 +83,10 @@ class Keeper:
 
         @functools.wraps(compile_graph)
         def compile_and_note(gm, example_inputs):
-            captured = []
-            executable = compile_graph(gm, example_inputs, kept_as=captured)
-            executable.frit_saved = SavedGraph(gm, captured[0], self._settings, stage, self._describe)
+            made = []
+            executable = compile_graph(gm, example_inputs, made=made)
+            _, _, captured, _, _ = made[0]
+            executable.frit_saved = SavedGraph(gm, captured, self._settings, stage, self._describe)
             executable._fx_graph_cache_key = "frit"  # torch asks for it before it stores a result
             vars(executable)["_boxed_call"] = True  # torch's wrappers copy what is in __dict__ only
             return executable

@@ -75,7 +75,7 @@ def unpack_source(key, content):
 
 
 def _parts(key, content):
-    """(description, artifact, source) of an entry's bytes, or BadEntry. Only the description's digest is checked."""
+    """(description, artifact, source) of an entry's bytes, or BadEntry. Only the description's digest is checked. The source is not copied."""
     start = len(MAGIC) + _HEAD.size
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise BadEntry("it is not an entry of this version")
@@ -84,7 +84,7 @@ def _parts(key, content):
     if hashlib.sha256(text).digest() != digest:
         raise BadEntry("its description is damaged")
     try:
-        description = json.loads(text)
+        description = json.loads(text.decode())  # of bytes, json would first guess the encoding
     except (ValueError, RecursionError) as error:
         raise BadEntry("its description is no JSON") from error
     if not isinstance(description, dict):
@@ -95,7 +95,7 @@ def _parts(key, content):
     if type(size) is not int or not 0 <= size <= len(content) - start - length:
         raise BadEntry("its artifact is damaged")
     end = start + length + size
-    return description, content[start + length : end], content[end:]
+    return description, content[start + length : end], memoryview(content)[end:]
 
 
 def is_key(value):

@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .. import native
 
-_FORMAT = "frit graph key 8"
+_FORMAT = "frit graph key 9"
 
 
 class Uncacheable(Exception):
@@ -88,7 +88,7 @@ def _flags():
     devices = ()
     if torch.cuda.is_initialized():
         devices = tuple(torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count()))
-    return ", ".join([*(f"{name} {read()}" for name, read in FLAGS.items()), f"devices {devices}"])
+    return f"{[read() for read in FLAGS.values()]} devices {devices}"
 
 
 def _graph_lines(gm, lines, symbols):

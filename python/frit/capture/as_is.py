@@ -8,6 +8,7 @@ than its fake kernel promised. The latter is a bug of the operator, so it is not
 """
 
 import copy
+import functools
 import re
 
 import torch
@@ -40,10 +41,18 @@ class Traced:
     """A graph as it was traced. It can be pickled, as torch pickles graphs: as Python code, traced again when it is first needed."""
 
     def __init__(self, gm, relaid=()):
-        placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
-        self.count = len(placeholders)
-        self._gm, self._reduced = gm, None
-        self._orders = {number: _order(placeholders[number].meta["val"].stride()) for number in relaid}
+        self._gm, self._reduced, self._orders = gm, None, {}
+        if relaid:
+            placeholders = self._placeholders()
+            self._orders = {number: _order(placeholders[number].meta["val"].stride()) for number in relaid}
+
+    def _placeholders(self):
+        return [node for node in self._gm.graph.nodes if node.op == "placeholder"]
+
+    @functools.cached_property
+    def count(self):
+        """How many arguments the graph has."""
+        return len(self._placeholders())
 
     def graph(self):
         """The graph module; what torch knew of its values is lost when it is pickled."""

@@ -40,10 +40,12 @@ def resolve(settings, gm, example_inputs):
     return {**settings, "symbol_buckets": text, "symbol_names": names}
 
 
+_NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", *AFTERWARDS))
+
+
 def for_compiler(settings):
     """Settings without the user's names of sizes, which the compiler does not need and which must not change a cache key."""
-    left_out = ("buckets", "symbol_names", *AFTERWARDS)
-    return {key: value for key, value in settings.items() if key not in left_out}
+    return {key: value for key, value in settings.items() if key not in _NOT_FOR_THE_COMPILER}
 
 
 def _text(value):

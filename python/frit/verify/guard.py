@@ -3,7 +3,6 @@ The modules that do this are imported only when needed; other calls of a compile
 """
 
 import functools
-import threading
 
 import torch
 import torch._dynamo
@@ -11,34 +10,26 @@ import torch._dynamo
 from ..errors import CompileError
 
 
-def guarded(observers, freedom, build):
-    """A decorator for `compile_graph`. `observers` are called for each compiled graph; `freedom` gives the facts about strides that the graph does
-    not contain; `build` compiles parts of a graph that gives wrong results."""
+def guarded(freedom, build):
+    """A decorator for `compile_graph`. `freedom` gives the facts about strides that the graph does not contain; `build` compiles parts of a graph
+    that gives wrong results."""
 
     def guard(compile_graph):
         @functools.wraps(compile_graph)
-        def run(gm, example_inputs, *, settings, stage, **more):
-            made, thread = [], threading.get_ident()
+        def run(gm, example_inputs, *, settings, stage, laid=None, made=None):
+            made = [] if made is None else made
             level = torch._dynamo.config.repro_level if torch._dynamo.config.repro_after == "aot" else 0
             settings = _as_torch_asks(settings, level) if level else settings
-            told = {**settings, **freedom(stage, more.get("laid"))}
-
-            def observe(*what):
-                if threading.get_ident() == thread:
-                    made.append(what)
-
-            observers.append(observe)
+            told = {**settings, **freedom(stage, laid)}
             try:
-                executable = compile_graph(gm, example_inputs, settings=settings, stage=stage, **more)
+                executable = compile_graph(gm, example_inputs, settings=told, stage=stage, laid=laid, made=made)
             except Exception as error:
                 from . import repro
 
                 raise _with_launcher(repro.note(error, gm, told, stage), settings, level)  # noqa: B904 (it may be the same error)
-            finally:
-                observers.remove(observe)
-            if level == 3 and made:
+            if level == 3:
                 _write_before_it_runs(gm, told, stage)
-            return _watched(executable, gm, told, stage, build, *made[-1]) if made else executable
+            return _watched(executable, gm, told, stage, build, *made[-1])
 
         return run
 
