@@ -19,6 +19,7 @@ _HOME = {
     "memory": "frit.peak_memory",
     "counts": "frit.report.counts",
     "record_sizes": "frit.sizes.record",
+    "collate": "frit.collating",
     "wait_for_background": "frit.sizes.specialize",
     "FritError": "frit.errors",
     "OptionError": "frit.errors",
@@ -26,6 +27,7 @@ _HOME = {
     "CompileError": "frit.errors",
     "ArtifactError": "frit.errors",
     "VerifyError": "frit.errors",
+    "CollateError": "frit.errors",
     "list_options": "frit.options",
     "list_mode_options": "frit.options",
 }

@@ -38,6 +38,12 @@ class ArtifactError(FritError):
     advice = "Compile the file again with this version of frit, for a target that this machine has (`frit-compile --target`)."
 
 
+class CollateError(FritError, ValueError):
+    """The samples of a batch cannot be padded together (`frit.collate`)."""
+
+    advice = "The message names the field and the sample. Name the ragged tensors with `fields`, or give larger buckets."
+
+
 class VerifyError(FritError):
     """A call's results differ from ATen's (the option `verify`)."""
 

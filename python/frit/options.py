@@ -72,7 +72,7 @@ REGISTRY = {
             dict,
             {},
             "the sizes to round up to, by argument and dimension: {'x[0]': [8, 16, 32], 'ids[1]': 'ramp', 'y[0]': 'off'}",
-            check=lambda value: _check_buckets(value),
+            check=lambda value: check_buckets(value),
         ),
         Option(
             "bucket_policy",
@@ -181,7 +181,7 @@ MOST_BUCKETS = 64
 AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir", "progress")
 
 
-def _check_buckets(value):
+def check_buckets(value):
     """Raises if a `buckets` option is malformed for every program."""
     total = 0
     for key, sizes in value.items():

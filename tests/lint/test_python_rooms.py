@@ -25,6 +25,7 @@ EDGES = {
     "capture": {"eager", "errors", "logs"},
     "cache": {"capture", "environment", "errors", "logs", "native"},
     "sizes": {"cache", "errors", "logs", "native", "options"},
+    "collating": {"errors", "options", "sizes"},
     "modes": {"cache", "capture", "errors", "logs", "sizes"},
     "verify": {"cache", "capture", "errors", "logs", "options"},
     "backend": {"cache", "capture", "eager", "environment", "errors", "logs", "modes", "native", "options", "phases", "planted", "sizes", "verify"},

@@ -449,6 +449,8 @@ class _GraphWriter(HigherOrderWriter):
         if kind is torch.memory_format:
             return f'{{"as_memory_format":{MEMORY_FORMATS[value]}}}'
         if kind is torch.layout:
+            # Factories make strided tensors for it: `where(jagged, jagged, 0.0)` asks for a scalar of its operands' layout.
+            value = torch.strided if value is torch.jagged else value
             if value not in LAYOUTS:
                 raise _Inexpressible(f"tensors of layout {value} are not supported")
             return f'{{"as_layout":{LAYOUTS[value]}}}'

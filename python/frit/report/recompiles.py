@@ -15,6 +15,7 @@ _MISMATCH = re.compile(r"tensor '(?P<of>.+?)' size mismatch at index (?P<dim>\d+
 _LOW = re.compile(r"^(?P<low>-?\d+) <= ")
 _HIGH = re.compile(r"(?:^|\] )<= (?P<high>\d+)")
 _MULTIPLE = re.compile(r"% (?P<by>\d+)\)? (?:==|!=) ")
+_OF_JAGGED = re.compile(r"^(?=.*\._(?:offsets|values)\.)[\w.\[\]']+\.size\(\)\[\d\] == (?:\d+ \+ )?[\w.\[\]']+\.size\(\)\[\d\]$")
 _INTEGER = re.compile(r"^(?P<of>[\w.\[\]']+) == (?P<was>-?\d+)\b")
 
 
@@ -72,6 +73,13 @@ def _classify(guard, condition, source, sizes):
         )
     found = [f"{m['of']}[{m['dim']}]" for m in _SIZE.finditer(condition)]
     of = found[0] if found else ""
+    if _OF_JAGGED.match(condition):
+        return (
+            "duck",
+            of,
+            f"{condition} held by chance in an earlier call and was taken for a rule",
+            "begin with a batch in which neither the samples nor the offsets are as many as another size",
+        )
     if "duck sizing" in guard:
         return (
             "duck",

@@ -8,6 +8,7 @@ break an argument belongs to the graph that uses it.
 
 import json
 import re
+from functools import partial
 
 import torch
 
@@ -91,11 +92,11 @@ def names_of(gm, example_inputs):
 
 
 def places(gm, example_inputs):
-    """(name, argument, dimension or None) of the first occurrence of each dynamic size."""
+    """(name, argument, the function that reads the size from the argument) of the first occurrence of each dynamic size."""
     found = {}
-    for name, argument, dim, size in _sizes(gm, example_inputs):
+    for name, argument, read, size in _sizes(gm, example_inputs):
         if isinstance(size, str):
-            found.setdefault(size, (name, argument, dim))
+            found.setdefault(size, (name, argument, read))
     return list(found.values())
 
 
@@ -108,10 +109,24 @@ def _sizes(gm, example_inputs):
         source = getattr(node.meta.get("grapharg"), "source", None)
         name = readable(source.name if source is not None else node.name)
         if isinstance(value, torch.Tensor):
+            # A ragged dimension has no one size: the rows of all samples together do.
+            ragged = value._ragged_idx if value.layout is torch.jagged else None
             for dim, size in enumerate(value.shape):
-                yield f"{name}[{dim}]", argument, dim, _size(size)
+                if dim == ragged:
+                    yield f"{name}[{dim}]", argument, None, (f"ragged, with {name}.values()[{dim - 1}] rows together",)
+                    yield f"{name}.values()[{dim - 1}]", argument, partial(_rows, dim=dim - 1), _size(value._values.shape[dim - 1])
+                else:
+                    yield f"{name}[{dim}]", argument, partial(_extent, dim=dim), _size(size)
         elif isinstance(value, torch.SymInt) and ".size()" not in name and ".stride()" not in name:
-            yield name, argument, None, _size(value)
+            yield name, argument, int, _size(value)
+
+
+def _extent(tensor, dim):
+    return int(tensor.shape[dim])
+
+
+def _rows(jagged, dim):
+    return int(jagged._values.shape[dim])
 
 
 def _size(size):
@@ -136,6 +151,17 @@ def _variables_of_frame():
     except (ImportError, AttributeError):
         return ()
     return (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+
+
+def smallest_bucket(asked, size):
+    """The smallest bucket of a list, "ramp" or "off" that is not below a size; None if the list ends before it."""
+    if asked == "off":
+        return size
+    if asked != "ramp":
+        return next((bucket for bucket in asked if bucket >= size), None)
+    # passes/BucketPolicy.h has the same ramp: powers of two up to 64, then eight steps per octave.
+    step = 1 << max((size - 1).bit_length() - 4, 0) if size > 64 else 1 << max(size - 1, 0).bit_length()
+    return -(-size // step) * step or 1
 
 
 def waste(entry):

@@ -31,14 +31,13 @@ class SizeRecord:
         self._lock = threading.Lock()
 
     def watched(self, compiled, places):
-        """Wraps `compiled` to count each call; `places` are (name, argument, dimension or None) of the dynamic sizes."""
+        """Wraps `compiled` to count each call; `places` are those of the dynamic sizes (`buckets.places`)."""
 
         @functools.wraps(compiled)
         def run(*args):
             with self._lock:
-                for name, argument, dim in places:
-                    size = args[argument] if dim is None else args[argument].shape[dim]
-                    self.counts.setdefault(name, collections.Counter())[int(size)] += 1
+                for name, argument, read in places:
+                    self.counts.setdefault(name, collections.Counter())[read(args[argument])] += 1
             return compiled(*args)
 
         return run
