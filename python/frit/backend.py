@@ -71,7 +71,6 @@ def _is_saved():
 
 def _compile_to_save(gm, example_inputs, settings):
     from .cache import aot
-
     from .verify import repro_text
 
     wrap = functools.partial(aot.wrapping, settings=buckets.for_compiler(settings), describe=repro_text.traced_arguments)
