@@ -59,7 +59,11 @@ struct Ahead {
 };
 
 /// Into the second cache: the first one has no room for a tile, and waits for fewer lines at once.
-FRIT_INLINE void prefetch(const float *from) { __builtin_prefetch(from, /*rw=*/0, /*locality=*/2); }
+/// The address may lie outside of the matrix, so it is no pointer into it.
+FRIT_INLINE void prefetch(const float *from, int64_t floats) {
+  auto address = reinterpret_cast<uintptr_t>(from) + static_cast<uintptr_t>(floats) * sizeof(float);
+  __builtin_prefetch(reinterpret_cast<const void *>(address), /*rw=*/0, /*locality=*/2);
+}
 
 /// Dot products. An element has one accumulator, a vector along the depth, whose lanes are added in
 /// a tree in the end.
@@ -90,7 +94,7 @@ template <int Lanes, int Columns> struct DotTile {
     int64_t at = 0;
     for (; at + Lanes <= product.depth; at += Lanes) {
       for (int64_t c = ahead.first; c < ahead.last; ++c) {
-        prefetch(right + (Columns + c) * product.rightStride + at);
+        prefetch(right, (Columns + c) * product.rightStride + at);
       }
       add([at](const float *from)
               __attribute__((always_inline)) { return load<Lanes>(from + at); });
@@ -183,7 +187,7 @@ private:
         weights[v] = loadAt(right + v * Lanes);
       }
       for (int64_t v = ahead.first; v < ahead.last; ++v) {
-        prefetch(right + (Vectors + v) * Lanes);
+        prefetch(right, (Vectors + v) * Lanes);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
