@@ -101,6 +101,10 @@ Compilation::Next Compilation::canonicalize() {
   }
   Next next = runPasses(
       *module, [&](OpPassManager &passes) { buildCanonicalPipeline(passes, fusionOptions()); });
+  if (next == Next::Stage && failed(checkWrittenWeights(*module, weights))) {
+    setKind(DiagnosticKind::BadInput);
+    return Next::End;
+  }
   return dumpStage(*module, "legalized") ? next : Next::End;
 }
 

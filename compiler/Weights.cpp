@@ -144,6 +144,33 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
   return success();
 }
 
+LogicalResult checkWrittenWeights(ModuleOp module, const Weights &weights) {
+  for (auto graph : module.getOps<GraphOp>()) {
+    auto weightOf = [&](unsigned number) -> const format::WeightT * {
+      auto index = kArgumentWeightAttr.get(graph, number);
+      bool isHere = index && index.getValue().ult(weights.entries.size());
+      const format::WeightT *weight = isHere ? weights.entries[index.getInt()].get() : nullptr;
+      return weight && !weight->given ? weight : nullptr;
+    };
+    for (StoreOp store : graph.getBody().getOps<StoreOp>()) {
+      auto target = dyn_cast<BlockArgument>(store.getTarget());
+      const format::WeightT *written = target ? weightOf(target.getArgNumber()) : nullptr;
+      for (unsigned number = 0; written && number < graph.getNumArguments(); ++number) {
+        // A tensor of two names is used under one.
+        bool isUsed = !graph.getBody().getArgument(number).use_empty();
+        const format::WeightT *other = isUsed ? weightOf(number) : nullptr;
+        if (other && other != written && other->offset < written->offset + written->bytes &&
+            written->offset < other->offset + other->bytes) {
+          return store.emitError()
+                 << "the program writes '" << written->name << "', which shares memory with '"
+                 << other->name << "'; register one of them and take the other as a view of it";
+        }
+      }
+    }
+  }
+  return success();
+}
+
 void relayWeights(ModuleOp module, Weights &weights) {
   for (auto graph : module.getOps<GraphOp>()) {
     for (unsigned number = 0; number < graph.getNumArguments(); ++number) {

@@ -27,6 +27,10 @@ struct Weights {
 mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, bool given,
                                 Weights &weights);
 
+/// Emits an error if a graph writes a weight that shares bytes with another one: values know
+/// nothing of each other's memory, so the other would keep its old value or not, as it happens.
+mlir::LogicalResult checkWrittenWeights(mlir::ModuleOp module, const Weights &weights);
+
 /// Rewrites the data of weights that share no bytes to the layout that passes chose for them
 /// (`frit.layout`).
 void relayWeights(mlir::ModuleOp module, Weights &weights);

@@ -36,6 +36,21 @@ ArrayAttr KernelProgramBuilder::addGuards(ArrayAttr guards, ArrayRef<Bound> more
   return ArrayAttr::get(context, all);
 }
 
+bool KernelProgramBuilder::areExcluded(ArrayAttr guards, ArrayRef<Bound> bounds) {
+  const SizeFacts &facts = program.facts;
+  for (const Bound &known : unpackGuards(guards)) {
+    for (const Bound &bound : bounds) {
+      // By how far the bounded expression lies beyond the known one.
+      SizeExpr beyond = bound.expr - known.expr;
+      if (facts.provablyNonNegative(known.low + beyond - bound.high) ||
+          facts.provablyNonNegative(bound.low - known.high - beyond)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 bool KernelProgramBuilder::simplify(SmallVectorImpl<Bound> &bounds) {
   const SizeFacts &facts = program.facts;
   bool possible = true;
@@ -284,7 +299,7 @@ std::optional<unsigned> KernelProgramBuilder::makeReindex(const Request &request
                       SizeExpr(high).substituteDims(index)});
   }
   bool possible = simplify(bounds);
-  if (!possible) {
+  if (!possible || areExcluded(request.guards, bounds)) {
     return addConstant(op.getLoc(), cast<TypedAttr>(op.getFillAttr()));
   }
   if (bounds.empty()) {
@@ -315,7 +330,7 @@ std::optional<unsigned> KernelProgramBuilder::makeConcat(const Request &request,
     SizeExpr local = program.facts.simplify(at - begin);
     SmallVector<Bound> bounds{{local, constant(0), size}};
     begin = begin + size;
-    if (!simplify(bounds) || size.isConstant(0)) {
+    if (!simplify(bounds) || size.isConstant(0) || areExcluded(request.guards, bounds)) {
       continue;
     }
     Exprs inner = index;

@@ -53,6 +53,9 @@ private:
   Exprs unpack(ArrayAttr exprs);
   SmallVector<Bound> unpackGuards(ArrayAttr guards);
   ArrayAttr addGuards(ArrayAttr guards, ArrayRef<Bound> more);
+  /// Whether a bound never holds where the guards do. Without this question a chain of n writes
+  /// into slices of a tensor has 2^n nodes, most of them for places that do not exist.
+  bool areExcluded(ArrayAttr guards, ArrayRef<Bound> bounds);
   /// Drops bounds that always hold; false if one never holds.
   bool simplify(SmallVectorImpl<Bound> &bounds);
 

@@ -209,6 +209,19 @@ private:
     return result;
   }
 
+  /// A tensor as a view of its root itself, whatever the root's present value.
+  Value asTraced(Value value) {
+    auto it = views.find(value);
+    if (it == views.end() || !mutated.contains(cast<BlockArgument>(rootOf(value)))) {
+      return value;
+    }
+    View view = it->second;
+    Value parent = asTraced(view.parent);
+    auto again = cast<AtenOp>(builder.clone(*view.op));
+    again->setOperand(view.operand, parent);
+    return again->getResult(cast<OpResult>(value).getResultNumber());
+  }
+
   LogicalResult write(AtenOp op, const Access &access, Value target) {
     std::string form = getValueForm(op.getOpName());
     if (form.empty() || access.writesList || access.writes.size() != 1 || op.getNumResults() > 1) {
@@ -442,9 +455,10 @@ private:
 
   void finish(ReturnOp op) {
     for (OpOperand &operand : op->getOpOperands()) {
-      // A returned argument stays the argument itself, which has been written back by then.
+      // A returned argument stays the argument itself, and a view of it a view of the argument,
+      // which has been written back by then.
       Value value = resolve(operand.get());
-      operand.set(isa<BlockArgument>(value) ? value : read(value));
+      operand.set(isa<BlockArgument>(rootOf(value)) ? asTraced(value) : read(value));
     }
     for (BlockArgument argument : mutated) {
       if (!stored.contains(argument)) {

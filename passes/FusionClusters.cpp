@@ -123,7 +123,7 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
   ReadPlace own = ReadPlace::rowMajor(getLoopSizes(loop), loop->getContext());
   auto visitOperands = [&](Operation *op, const ReadPlace &place) {
     if (counted.insert(op).second) {
-      ++operations;
+      operations += countOperations(op);
       addBindsOf(op, units[numbers.lookup(loop)].predecessors);
     }
     for (OpOperand &operand : op->getOpOperands()) {

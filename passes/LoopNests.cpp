@@ -421,6 +421,8 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   return bytes <= repeatedShare * count * getStoredBytes(op->getResult(0));
 }
 
+unsigned mlir::frit::countOperations(Operation *op) { return isa<ConcatOp>(op) ? 10 : 1; }
+
 LoopNests::Readers LoopNests::measureReaders(Operation *op, const Demands &reads) const {
   Readers readers;
   for (const Demand &demand : reads) {
@@ -479,7 +481,7 @@ bool LoopNests::isWorthInlining(Operation *op, const Demands &reads, const Reade
 /// work, of what else may be repeated there.
 void LoopNests::inlineInto(Operation *op, Demands reads, const Readers &readers) {
   for (Operation *root : readers.roots) {
-    ++loopOps[root];
+    loopOps[root] += countOperations(op);
   }
   repeated += readers.roots.size() > 1;
   if (readers.repeatWork && !isCheap(op)) {

@@ -120,6 +120,10 @@ private:
 bool isFusible(Operation *op);
 /// Relative cost of one evaluation.
 unsigned getWeight(Operation *op);
+
+/// As how many operations an operation counts against the most that a kernel may have. A
+/// concatenation counts as several, because its operands may be computed again for each piece.
+unsigned countOperations(Operation *op);
 inline unsigned getStoredBytes(Value tensor) { return getStoredBytes(tensor.getType()); }
 
 } // namespace mlir::frit

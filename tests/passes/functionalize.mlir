@@ -64,7 +64,7 @@ frit.graph @write_to_a_piece(%x: tensor<?x8xf32, #frit.dims<[s0 + 3, 8]>>, %n: i
 // CHECK:         %[[D:.+]] = frit.aten "aten.dropout.default"(%arg0)
 // CHECK:         %[[R:.+]] = frit.aten "aten.relu.default"(%[[D]])
 // CHECK:         %[[X:.+]] = frit.aten "aten.view.default"(%[[R]])
-// CHECK:         %[[V:.+]] = frit.aten "aten.reshape.default"(%[[X]])
+// CHECK:         %[[V:.+]] = frit.aten "aten.reshape.default"(%arg0)
 // CHECK:         frit.store %[[X]] into %arg0
 // CHECK:         frit.return %[[C]], %[[V]]
 frit.graph @copies_and_views(%x: tensor<4x8xf32>) -> (tensor<4x8xf64>, tensor<32xf32>) {
