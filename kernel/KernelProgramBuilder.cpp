@@ -122,6 +122,9 @@ Exprs KernelProgramBuilder::reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExp
 // Requests
 //===----------------------------------------------------------------------===//
 
+/// A bound for what fusion does not foresee; kernels of real programs have less than a tenth.
+static constexpr size_t kMostNodes = 20000;
+
 FailureOr<unsigned> KernelProgramBuilder::pull(Request root) {
   auto keyOf = [](const Request &request) {
     return Key{request.value, {request.index, request.guards}};
@@ -137,6 +140,10 @@ FailureOr<unsigned> KernelProgramBuilder::pull(Request root) {
     auto node = make(request);
     if (failed(node)) {
       return failure();
+    }
+    if (program.nodes.size() > kMostNodes) {
+      return kernel.emitError("kernel '")
+             << kernel.getSymName() << "' computes more than " << kMostNodes << " values";
     }
     if (*node) {
       memo[keyOf(request)] = **node;

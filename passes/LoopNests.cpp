@@ -421,7 +421,17 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   return bytes <= repeatedShare * count * getStoredBytes(op->getResult(0));
 }
 
-unsigned mlir::frit::countOperations(Operation *op) { return isa<ConcatOp>(op) ? 10 : 1; }
+unsigned mlir::frit::countOperations(Operation *op) {
+  auto concat = dyn_cast<ConcatOp>(op);
+  if (!concat) {
+    return 1;
+  }
+  // With sizes that vary nearly every piece of a piece may exist.
+  bool areKnown = llvm::all_of(concat.getOperandTypes(), [&](Type type) {
+    return getSizes(cast<RankedTensorType>(type))[concat.getDim()].getConstant().has_value();
+  });
+  return areKnown ? 10 : 40;
+}
 
 LoopNests::Readers LoopNests::measureReaders(Operation *op, const Demands &reads) const {
   Readers readers;

@@ -1,4 +1,4 @@
-"""Chains of writes into slices of one tensor: each is a concatenation of the tensor's pieces, and the next reads all of them."""
+"""Chains of concatenations: a write into a slice of a tensor is one of the tensor's pieces, and the next write reads all of them."""
 
 import glob
 import re
@@ -50,6 +50,19 @@ def columns_from_the_last(x, n):
     return x
 
 
+def rotations(x, n):
+    for _ in range(n):
+        x = torch.cat([x[5:], x[:5] * 2]) + 1
+    return x
+
+
+def interleaved(x, n):
+    for _ in range(n):
+        low, high = x.chunk(2, 0)
+        x = torch.stack([low + high, low - high], 1).reshape(x.shape) / 2
+    return x
+
+
 def nodes_of(function, x, n, folder, dynamic):
     """The lines of all kernel programs; the results are those of eager."""
     torch.compiler.reset()
@@ -64,7 +77,9 @@ def nodes_of(function, x, n, folder, dynamic):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
-    "function", [rows_one_by_one, a_recurrence, ends_from_ever_later, neighbours, differences, columns_from_the_last], ids=lambda f: f.__name__
+    "function",
+    [rows_one_by_one, a_recurrence, ends_from_ever_later, neighbours, differences, columns_from_the_last, rotations, interleaved],
+    ids=lambda f: f.__name__,
 )
 def test_a_longer_chain_has_no_exponentially_longer_program(function, dynamic, tmp_path):
     x = torch.randn(40, 6, generator=torch.Generator().manual_seed(0)) / 8

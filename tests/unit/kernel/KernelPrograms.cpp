@@ -190,6 +190,45 @@ TEST(KernelPrograms, ReductionReadAtAnotherRowIsRefused) {
   EXPECT_NE(text.find("read at another row"), std::string::npos) << text;
 }
 
+/// Writes of one row after the other into the second operand: each is a concatenation of what is
+/// before the row, the row, and what is behind it.
+std::string rowWrites(unsigned count) {
+  std::string text = "frit.kernel @k(%r: tensor<1xf32>, %o0: tensor<64xf32>) -> tensor<64xf32> {\n";
+  for (unsigned i = 0; i < count; ++i) {
+    std::string n = std::to_string(i), before = "tensor<" + std::to_string(i + 1) + "xf32>",
+                behind = "tensor<" + std::to_string(62 - i) + "xf32>";
+    text += "%a" + n + " = frit.reindex %o" + n + " <(d0) -> (d0)> : tensor<64xf32> -> " + before +
+            "\n%b" + n + " = frit.reindex %o" + n + " <(d0) -> (d0 + " + std::to_string(i + 2) +
+            ")> : tensor<64xf32> -> " + behind + "\n%o" + std::to_string(i + 1) +
+            " = frit.concat %a" + n + ", %r, %b" + n + " dim 0 : " + before + ", tensor<1xf32>, " +
+            behind + " -> tensor<64xf32>\n";
+  }
+  return text + "frit.yield %o" + std::to_string(count) + " : tensor<64xf32>\n}";
+}
+
+TEST(KernelPrograms, PiecesThatNoPlaceReadsAreLeftOut) {
+  auto lines = [](unsigned count) { return StringRef(analyse(rowWrites(count))).count('\n'); };
+  EXPECT_LT(lines(4), 40u) << analyse(rowWrites(4));
+  EXPECT_LE(lines(32), 8 * lines(4));
+}
+
+TEST(KernelPrograms, TooManyValuesAreRefused) {
+  // Pieces of sizes that are not known: each may hold any part of the pieces before it.
+  std::string sizes = "#frit.dims<[p0]>", type = "tensor<?xf32, " + sizes + ">";
+  std::string low = "tensor<?xf32, #frit.dims<[p0 - 5]>>";
+  std::string text = "frit.kernel @k(%o0: " + type + ") -> " + type +
+                     " attributes {symbols = [#frit.symbol<\"p0\", min = 6>]} {\n";
+  for (unsigned i = 0; i < 18; ++i) {
+    std::string n = std::to_string(i);
+    text += "%a" + n + " = frit.reindex %o" + n + " <(d0) -> (d0 + 5)> : " + type + " -> " + low +
+            "\n%b" + n + " = frit.reindex %o" + n + " <(d0) -> (d0)> : " + type +
+            " -> tensor<5xf32>\n%o" + std::to_string(i + 1) + " = frit.concat %a" + n + ", %b" + n +
+            " dim 0 : " + low + ", tensor<5xf32> -> " + type + "\n";
+  }
+  EXPECT_EQ(analyse(text + "frit.yield %o18 : " + type + "\n}"),
+            "kernel 'k' computes more than 20000 values");
+}
+
 TEST(KernelPrograms, ResultsOfDifferentSizesAreRefused) {
   std::string text = analyse(R"(
     frit.kernel @k(%x: tensor<4x8xf32>, %z: tensor<5xf32>) -> (tensor<4x8xf32>, tensor<5xf32>) {
