@@ -178,7 +178,8 @@ private:
   FRIT_INLINE static void runVectors(const Product &product, int64_t row, int64_t column,
                                      Ahead ahead, auto loadAt, auto storeAt) {
     const float *left = product.left + row * product.leftStride;
-    const float *right = product.right + column;
+    // A matrix without rows may have no memory.
+    const float *right = product.depth > 0 ? product.right + column : nullptr;
     Vector<Lanes> sum[Rows * Count] = {};
     for (int64_t at = 0; at < product.depth; ++at) {
       Vector<Lanes> weights[Count];
