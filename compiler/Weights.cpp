@@ -144,22 +144,27 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
   return success();
 }
 
+/// The weight of an argument; null if it is none. IR that is compiled again has no weights with it.
+static format::WeightT *weightOf(GraphOp graph, unsigned number, const Weights &weights) {
+  auto index = kArgumentWeightAttr.get(graph, number);
+  bool isHere = index && index.getValue().ult(weights.entries.size());
+  return isHere ? weights.entries[index.getInt()].get() : nullptr;
+}
+
 LogicalResult checkWrittenWeights(ModuleOp module, const Weights &weights) {
   for (auto graph : module.getOps<GraphOp>()) {
-    auto weightOf = [&](unsigned number) -> const format::WeightT * {
-      auto index = kArgumentWeightAttr.get(graph, number);
-      bool isHere = index && index.getValue().ult(weights.entries.size());
-      const format::WeightT *weight = isHere ? weights.entries[index.getInt()].get() : nullptr;
-      return weight && !weight->given ? weight : nullptr;
-    };
     for (StoreOp store : graph.getBody().getOps<StoreOp>()) {
       auto target = dyn_cast<BlockArgument>(store.getTarget());
-      const format::WeightT *written = target ? weightOf(target.getArgNumber()) : nullptr;
-      for (unsigned number = 0; written && number < graph.getNumArguments(); ++number) {
+      const format::WeightT *written =
+          target ? weightOf(graph, target.getArgNumber(), weights) : nullptr;
+      if (!written || written->given) {
+        continue;
+      }
+      for (BlockArgument argument : graph.getBody().getArguments()) {
+        const format::WeightT *other = weightOf(graph, argument.getArgNumber(), weights);
         // A tensor of two names is used under one.
-        bool isUsed = !graph.getBody().getArgument(number).use_empty();
-        const format::WeightT *other = isUsed ? weightOf(number) : nullptr;
-        if (other && other != written && other->offset < written->offset + written->bytes &&
+        if (other && other != written && !other->given && !argument.use_empty() &&
+            other->offset < written->offset + written->bytes &&
             written->offset < other->offset + other->bytes) {
           return store.emitError()
                  << "the program writes '" << written->name << "', which shares memory with '"
@@ -174,14 +179,12 @@ LogicalResult checkWrittenWeights(ModuleOp module, const Weights &weights) {
 void relayWeights(ModuleOp module, Weights &weights) {
   for (auto graph : module.getOps<GraphOp>()) {
     for (unsigned number = 0; number < graph.getNumArguments(); ++number) {
-      auto index = kArgumentWeightAttr.get(graph, number);
+      format::WeightT *bound = weightOf(graph, number, weights);
       auto layout = kArgumentLayoutAttr.get(graph, number);
-      // IR that is compiled again has no weights with it.
-      bool isHere = index && index.getValue().ult(weights.entries.size());
-      if (!isHere || !layout || !kArgumentOwnBytesAttr.isOn(graph, number)) {
+      if (!bound || !layout || !kArgumentOwnBytesAttr.isOn(graph, number)) {
         continue;
       }
-      format::WeightT &weight = *weights.entries[index.getInt()];
+      format::WeightT &weight = *bound;
       SmallVector<SizeExpr> strideSizes(layout.getStrides().begin(), layout.getStrides().end());
       std::optional<std::vector<int64_t>> strides = constants(strideSizes);
       assert(strides && "weights have no symbols");

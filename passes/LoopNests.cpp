@@ -46,6 +46,18 @@ static bool isOfPlace(Operation *op) {
   return isa<ElementOpInterface>(op) && op->getNumOperands() == 0;
 }
 
+unsigned mlir::frit::countOperations(Operation *op) {
+  auto concat = dyn_cast<ConcatOp>(op);
+  if (!concat) {
+    return 1;
+  }
+  // With sizes that vary nearly every piece of a piece may exist.
+  bool areKnown = llvm::all_of(concat.getOperandTypes(), [&](Type type) {
+    return getSizes(cast<RankedTensorType>(type))[concat.getDim()].getConstant().has_value();
+  });
+  return areKnown ? 10 : 40;
+}
+
 unsigned mlir::frit::getWeight(Operation *op) {
   if (auto element = dyn_cast<ElementOpInterface>(op)) {
     return element.getElementWeight();
@@ -419,18 +431,6 @@ bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
     }
   }
   return bytes <= repeatedShare * count * getStoredBytes(op->getResult(0));
-}
-
-unsigned mlir::frit::countOperations(Operation *op) {
-  auto concat = dyn_cast<ConcatOp>(op);
-  if (!concat) {
-    return 1;
-  }
-  // With sizes that vary nearly every piece of a piece may exist.
-  bool areKnown = llvm::all_of(concat.getOperandTypes(), [&](Type type) {
-    return getSizes(cast<RankedTensorType>(type))[concat.getDim()].getConstant().has_value();
-  });
-  return areKnown ? 10 : 40;
 }
 
 LoopNests::Readers LoopNests::measureReaders(Operation *op, const Demands &reads) const {
