@@ -1,6 +1,7 @@
 #include "runtime/cpu/ConvolutionKernels.h"
 
 #include "runtime/artifact/HostFeatures.h"
+#include "runtime/cpu/ProductKernels.h"
 
 #include <algorithm>
 #include <memory>
@@ -26,15 +27,18 @@ std::span<const ConvolutionKernel *const> convolutionKernels() {
   return kernels;
 }
 
+void AlignedFloats::Delete::operator()(float *memory) const {
+  ::operator delete[](memory, kAlignment);
+}
+
+AlignedFloats::AlignedFloats(int64_t floats)
+    : memory(new (kAlignment) float[static_cast<size_t>(floats)]) {}
+
 float *panelOfThread(int64_t floats) {
-  constexpr std::align_val_t kAlignment{64};
-  struct Delete {
-    void operator()(float *memory) const { ::operator delete[](memory, kAlignment); }
-  };
-  thread_local std::unique_ptr<float[], Delete> memory;
+  thread_local AlignedFloats memory;
   thread_local int64_t size = 0;
   if (size < floats) {
-    memory.reset(new (kAlignment) float[static_cast<size_t>(floats)]);
+    memory = AlignedFloats(floats);
     size = floats;
   }
   return memory.get();
@@ -46,6 +50,19 @@ int convolutionLanes() {
 
 bool isConvolutionFaster(const Convolution &, int lanes) { return lanes != 0; }
 
+const ProductKernel *kernelOfFewPixels(const Convolution &of, int lanes) {
+  if (of.groups != 1 || of.isWeightAcross() || of.pixels() > kProductBlock ||
+      !isProductFaster(ProductForm::AlongDepth, of.pixels(), of.outputs, of.depth(), lanes)) {
+    return nullptr;
+  }
+  for (const ProductKernel *kernel : productKernels()) {
+    if (kernel->lanes == lanes) {
+      return kernel;
+    }
+  }
+  return nullptr;
+}
+
 void runConvolution(const Convolution &convolution, ParallelFor parallelFor) {
   runConvolution(convolution, *convolutionKernels().front(), parallelFor);
 }
@@ -56,6 +73,50 @@ namespace {
 constexpr int64_t kPieceOperations = 640000, kPieceFloats = 20000;
 /// Fewer units are not enough for the threads of a machine.
 constexpr int64_t kFewUnits = 16;
+
+/// Copies the inputs of each pixel beside each other, in the order of the offsets.
+struct Gather {
+  const Convolution *of;
+  const int32_t *offsets;
+  float *to;
+  int64_t stride;
+};
+
+void gatherPixels(void *argument, int64_t begin, int64_t end) {
+  const Gather &gather = *static_cast<const Gather *>(argument);
+  PixelCursor cursor(*gather.of, gather.of->input, begin);
+  int64_t depth = gather.of->depth();
+  float *to = gather.to + begin * gather.stride;
+  for (; begin < end; ++begin, to += gather.stride) {
+    const float *from = cursor.next();
+    for (int64_t at = 0; at < depth; ++at) {
+      to[at] = from[gather.offsets[at]];
+    }
+  }
+}
+
+/// A convolution without padding, as a product.
+void runFewPixels(const Convolution &of, const int32_t *offsets, const ProductKernel &kernel,
+                  ParallelFor parallelFor) {
+  Product product;
+  static_cast<Epilogue &>(product) = of;
+  product.rows = of.pixels();
+  product.columns = of.outputs;
+  product.depth = of.depth();
+  product.leftStride = (product.depth + kernel.lanes - 1) / kernel.lanes * kernel.lanes;
+  product.right = of.weight;
+  product.rightStride = of.weightStrides[0];
+  product.added = of.added;
+  product.addedRowStride = product.resultStride = of.outputs;
+  product.addedColumnStride = 1;
+  product.result = of.result;
+  AlignedFloats gathered(product.rows * product.leftStride);
+  product.left = gathered.get();
+  Gather gather = {&of, offsets, gathered.get(), product.leftStride};
+  parallelFor(product.rows, std::max<int64_t>(kPieceFloats / product.depth, 1), gatherPixels,
+              &gather);
+  runProduct(product, kernel, parallelFor);
+}
 
 /// Copies the input into a dense one with zeros around it.
 struct Pad {
@@ -129,6 +190,9 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
                                  x * of.dilation[1] * of.columnStride);
       }
     }
+  }
+  if (const ProductKernel *few = kernelOfFewPixels(of, kernel.lanes)) {
+    return runFewPixels(of, offsets.data(), *few, parallelFor);
   }
   work.offsets = offsets.data();
   int64_t outputs = of.outputs / of.groups;

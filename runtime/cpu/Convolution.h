@@ -6,8 +6,12 @@
 // the whole depth, into an order that suits the vectors, uses it for all its pixels and forgets it.
 // So no weight can be stale, whoever writes to it and however (docs/Rationale.md has the numbers).
 //
-// An element is added along the depth in the order of the weight's memory, in one accumulator. It
-// has the same bits for every number of images and of threads.
+// A convolution of few pixels is a product of few rows (Product.h): the inputs of each pixel are
+// copied beside each other, in the order of the weight's memory, and the weight is not copied.
+//
+// An element is added along the depth in the order of the weight's memory; of many pixels in one
+// accumulator, of few in the order of products. It has the same bits for every number of threads,
+// and, on either side of that border, of images.
 
 #pragma once
 
@@ -16,8 +20,8 @@
 namespace frit {
 
 /// Sizes and strides are in elements. The result, and what is added, are dense in the order
-/// (image, row, column, channel).
-struct Convolution {
+/// (image, row, column, channel); the columns of the epilogue are the outputs.
+struct Convolution : Epilogue {
   int64_t images = 1, channels = 0, height = 1, width = 1;
   const float *input = nullptr;
   int64_t imageStride = 0, channelStride = 1, rowStride = 0, columnStride = 0;
@@ -33,13 +37,8 @@ struct Convolution {
   int64_t resultHeight = 1, resultWidth = 1;
   float *result = nullptr;
 
-  /// For each output: result = (sum + bias) * scale + shift. Null: none.
-  const float *bias = nullptr, *scale = nullptr, *shift = nullptr;
   /// An element for each of the result. Null: none.
   const float *added = nullptr;
-  /// Limits of the result; NaN stays NaN.
-  bool isLimited = false;
-  float low = 0, high = 0;
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }
   int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }

@@ -5,6 +5,8 @@
 
 #include "runtime/cpu/Convolution.h"
 
+#include <memory>
+#include <new>
 #include <span>
 
 namespace frit {
@@ -81,6 +83,21 @@ struct ConvolutionWork {
 
 constexpr int64_t kBlockPixels = 24;
 
+/// Uninitialised floats, aligned for vectors: a load that crosses cache lines takes twice as long.
+class AlignedFloats {
+public:
+  AlignedFloats() = default;
+  explicit AlignedFloats(int64_t floats);
+  float *get() const { return memory.get(); }
+
+private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(float *memory) const;
+  };
+  std::unique_ptr<float[], Delete> memory;
+};
+
 /// Memory for a panel of this many floats, which the thread keeps; aligned for vectors.
 float *panelOfThread(int64_t floats);
 
@@ -94,6 +111,12 @@ std::span<const ConvolutionKernel *const> convolutionKernels();
 
 void runConvolution(const Convolution &convolution, const ConvolutionKernel &kernel,
                     ParallelFor parallelFor);
+
+struct ProductKernel;
+
+/// The kernel of products that computes a convolution of few pixels; null for others. The weight is
+/// read once then, as it lies, and not copied into panels.
+const ProductKernel *kernelOfFewPixels(const Convolution &of, int lanes);
 
 extern const ConvolutionKernel kConvolutionAvx512, kConvolutionAvx2;
 

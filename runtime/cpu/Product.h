@@ -21,9 +21,21 @@ namespace frit {
 /// What is contiguous in the right operand.
 enum class ProductForm : uint8_t { AlongDepth, AlongColumns };
 
-/// result = left right + added. Strides are in elements; the left operand is contiguous along the
-/// depth, and the result along the columns.
-struct Product {
+/// What happens to a sum before it is stored, in this order: (sum + bias) * scale + shift, an
+/// element of another matrix is added, and limits hold.
+struct Epilogue {
+  /// An element for each column of the result. Null: none.
+  const float *bias = nullptr, *scale = nullptr, *shift = nullptr;
+  /// Limits of the result; NaN stays NaN.
+  bool isLimited = false;
+  float low = 0, high = 0;
+
+  bool isEmpty() const { return !bias && !scale && !shift && !isLimited; }
+};
+
+/// result = left right, with an epilogue. Strides are in elements; the left operand is contiguous
+/// along the depth, and the result along the columns.
+struct Product : Epilogue {
   int64_t rows = 0, columns = 0, depth = 0;
   const float *left = nullptr;
   int64_t leftStride = 0;

@@ -45,11 +45,41 @@ FRIT_INLINE Vector<Lanes> sums(const Vector<Lanes> *vectors) {
   }
 }
 
-/// Where the product's addend for an element is; null if there is none.
+/// What a tile adds to the element at this place and those beside it; null if that is nothing, or
+/// is left to `finish`.
 FRIT_INLINE const float *addedAt(const Product &product, int64_t row, int64_t column) {
-  return product.added
+  return product.added && product.isEmpty()
              ? product.added + row * product.addedRowStride + column * product.addedColumnStride
              : nullptr;
+}
+
+/// The epilogue of some sums that a tile has just stored. It is no part of the tile, whose
+/// registers are all in use.
+inline __attribute__((noinline)) void finish(const Product &product, int64_t row, int64_t rows,
+                                             int64_t column, int64_t columns) {
+  for (; rows > 0; --rows, ++row) {
+    float *result = product.result + row * product.resultStride + column;
+    const float *added = product.added + row * product.addedRowStride;
+    for (int64_t c = 0; c < columns; ++c) {
+      float value = result[c];
+      if (product.bias) {
+        value += product.bias[column + c];
+      }
+      if (product.scale || product.shift) {
+        value = value * (product.scale ? product.scale[column + c] : 1) +
+                (product.shift ? product.shift[column + c] : 0);
+      }
+      if (product.added) {
+        value += added[(column + c) * product.addedColumnStride];
+      }
+      if (product.isLimited) {
+        // Comparisons with a NaN are false.
+        value = value < product.low ? product.low : value;
+        value = value > product.high ? product.high : value;
+      }
+      result[c] = value;
+    }
+  }
 }
 
 /// What a pass over some rows prefetches of the next tile: columns, or vectors of each row. The
@@ -229,6 +259,9 @@ void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t colu
       ahead = {ahead.last, ahead.last + share < Tile::kParts ? ahead.last + share : Tile::kParts};
     } else {
       Tile::template runLast<Rows>(product, begin, column, count);
+    }
+    if (!product.isEmpty()) {
+      finish(product, begin, Rows, column, count < Tile::kColumns ? count : Tile::kColumns);
     }
   }
   if constexpr (Rows > 1) {
