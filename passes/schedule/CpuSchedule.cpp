@@ -105,28 +105,16 @@ struct Columns {
   }
 };
 
+/// One candidate: other tiles never won by 3 % (docs/Rationale.md).
 Candidates columns(MLIRContext *context, const CpuKernelSummary &kernel, CpuVectors vectors) {
-  Columns base;
+  Columns tile;
   bool isLight = kernel.reductions <= 2;
   // Long code hides its latencies by itself.
   if (!kernel.isLong) {
-    base.rows = !kernel.rowDim ? 1 : kernel.reductions == 1 ? 4 : 2;
-    base.vectors = !isLight ? 1 : kernel.rowDim ? 2 : 4;
+    tile.rows = !kernel.rowDim ? 1 : kernel.reductions == 1 ? 4 : 2;
+    tile.vectors = !isLight ? 1 : kernel.rowDim ? 2 : 4;
   }
-  Candidates list = {base.get(context, kernel, vectors)};
-  auto add = [&](int64_t rows, int64_t tileVectors) {
-    list.push_back(Columns{rows, tileVectors}.get(context, kernel, vectors));
-  };
-  if (!kernel.isLong && !kernel.isSmall) {
-    add(base.rows, 2 * base.vectors);
-    if (base.vectors > 1) {
-      add(base.rows, base.vectors / 2);
-    }
-    if (kernel.rowDim) {
-      add(2 * base.rows, base.vectors);
-    }
-  }
-  return list;
+  return {tile.get(context, kernel, vectors)};
 }
 } // namespace
 

@@ -1,4 +1,4 @@
-// Every candidate of every family of CPU schedules: another code, the same results.
+// Every candidate of the CPU schedules that have several: another code, the same results.
 #include "passes/schedule/CpuSchedule.h"
 #include "tests/unit/codegen/CpuKernelRunner.h"
 
@@ -67,27 +67,6 @@ const Case kCases[] = {
         })",
      {100233},
      1,
-     4},
-    {"columns",
-     R"(frit.kernel @k(%x: tensor<301x333xf32>) -> tensor<333xf32> attributes {symbols = []} {
-          %0 = frit.reduce <sum> %x dims [0] : tensor<301x333xf32> -> tensor<333xf32>
-          frit.yield %0 : tensor<333xf32>
-        })",
-     {301 * 333},
-     333,
-     3},
-    {"pairs",
-     R"(frit.kernel @k(%x: tensor<131x33xf32>, %y: tensor<67x33xf32>) -> tensor<131x67xf32>
-            attributes {symbols = []} {
-          %0 = frit.reindex %x <(d0, d1, d2) -> (d0, d2)> : tensor<131x33xf32> -> tensor<131x67x33xf32>
-          %1 = frit.reindex %y <(d0, d1, d2) -> (d1, d2)> : tensor<67x33xf32> -> tensor<131x67x33xf32>
-          %2 = arith.subf %0, %1 : tensor<131x67x33xf32>
-          %3 = arith.mulf %2, %2 : tensor<131x67x33xf32>
-          %4 = frit.reduce <sum> %3 dims [2] : tensor<131x67x33xf32> -> tensor<131x67xf32>
-          frit.yield %4 : tensor<131x67xf32>
-        })",
-     {131 * 33, 67 * 33},
-     131 * 67,
      4},
 };
 

@@ -55,23 +55,19 @@ TEST_F(CpuSchedule, OnePointHasNoLanes) {
   EXPECT_EQ(describeCpuSchedule(one), "pointwise: one point");
 }
 
-TEST_F(CpuSchedule, FewElementsHaveNothingToChoose) {
+TEST_F(CpuSchedule, FewElementsAndColumnsHaveNothingToChoose) {
   EXPECT_EQ(list(pointwise(100)).size(), 1u);
   CpuKernelSummary kernel = rows(1, 1);
   kernel.isSmall = true;
   EXPECT_EQ(list(kernel).size(), 1u);
-  kernel = columns(1);
-  kernel.isSmall = true;
-  EXPECT_EQ(list(kernel).size(), 1u);
+  EXPECT_EQ(list(columns(1)).size(), 1u);
 }
 
 TEST_F(CpuSchedule, CandidatesDiffer) {
-  CpuKernelSummary kept = rows(20, 1), split = rows(1, 1), pairs = columns(1);
+  CpuKernelSummary kept = rows(20, 1), split = rows(1, 1);
   kept.keptValues = 1;
   split.canSplit = true;
-  pairs.rowDim = 1;
-  for (const CpuKernelSummary &kernel :
-       {pointwise(1 << 20), rows(1, 1), kept, split, columns(1), pairs}) {
+  for (const CpuKernelSummary &kernel : {pointwise(1 << 20), rows(1, 1), kept, split}) {
     SmallVector<Attribute> schedules = list(kernel);
     EXPECT_GE(schedules.size(), 3u);
     for (size_t i = 0; i < schedules.size(); ++i) {
