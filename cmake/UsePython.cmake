@@ -2,6 +2,8 @@
 # drags in languages and flags that are not ours, so its headers and libraries are named directly.
 #   frit_torch         headers and libraries of libtorch (ATen, c10)
 #   frit_torch_python  the same with Python.h and libtorch_python, for the binding
+# What is built against torch is built for that of FRIT_PYTHON. A package may have it for others too, which FRIT_MORE_TORCH names: their
+# targets end with -<minor version> and are built by the name frit_more_torch only (scripts/wheel).
 set(defaultPython python3)
 foreach(candidate $ENV{VIRTUAL_ENV}/bin/python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   if(EXISTS ${candidate})
@@ -33,14 +35,45 @@ print(os.path.dirname(spec.origin) if spec else '', sysconfig.get_path('include'
     message(FATAL_ERROR "${FRIT_PYTHON} has no torch: pip install torch==2.13.0, name another interpreter with "
                         "-DFRIT_PYTHON=..., or configure with -DFRIT_BUILD_TORCH=OFF")
   endif()
-  add_library(frit_torch INTERFACE)
-  target_include_directories(frit_torch SYSTEM INTERFACE
-    ${FRIT_TORCH_ROOT}/include ${FRIT_TORCH_ROOT}/include/torch/csrc/api/include)
-  target_link_directories(frit_torch INTERFACE ${FRIT_TORCH_ROOT}/lib)
-  target_link_libraries(frit_torch INTERFACE torch torch_cpu c10)
-  add_library(frit_torch_python INTERFACE)
-  target_include_directories(frit_torch_python SYSTEM INTERFACE ${FRIT_PYTHON_INCLUDE})
-  target_link_libraries(frit_torch_python INTERFACE frit_torch torch_python)
+  set(FRIT_MORE_TORCH "" CACHE STRING "Folders of the package torch in other versions, for a package of frit that serves them too")
+  add_custom_target(frit_more_torch)
+
+  # frit_for_each_torch(<function>): calls function(suffix root minor) with the end of the names of targets, the folder of the package
+  # torch and its minor version.
+  function(frit_for_each_torch command)
+    foreach(root IN LISTS FRIT_TORCH_ROOT FRIT_MORE_TORCH)
+      file(STRINGS ${root}/version.py version REGEX "^__version__")
+      string(REGEX MATCH "[0-9]+\\.[0-9]+" minor "${version}")
+      set(suffix "-${minor}")
+      if(root STREQUAL FRIT_TORCH_ROOT)
+        set(suffix "")
+      endif()
+      cmake_language(CALL ${command} "${suffix}" "${root}" "${minor}")
+    endforeach()
+  endfunction()
+
+  # frit_install_for_torch(<target> <suffix> <minor>): puts a target into the package's folder for this torch.
+  function(frit_install_for_torch target suffix minor)
+    if(suffix)
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/torch${suffix} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/torch${suffix})
+      add_dependencies(frit_more_torch ${target})
+      install(TARGETS ${target} DESTINATION frit/torch-${minor} COMPONENT package_more_torch EXCLUDE_FROM_ALL)
+    else()
+      install(TARGETS ${target} DESTINATION frit/torch-${minor} COMPONENT package)
+    endif()
+  endfunction()
+
+  function(frit_use_torch suffix root minor)
+    add_library(frit_torch${suffix} INTERFACE)
+    target_include_directories(frit_torch${suffix} SYSTEM INTERFACE ${root}/include ${root}/include/torch/csrc/api/include)
+    target_link_directories(frit_torch${suffix} INTERFACE ${root}/lib)
+    target_link_libraries(frit_torch${suffix} INTERFACE torch torch_cpu c10)
+    add_library(frit_torch_python${suffix} INTERFACE)
+    target_include_directories(frit_torch_python${suffix} SYSTEM INTERFACE ${FRIT_PYTHON_INCLUDE})
+    target_link_libraries(frit_torch_python${suffix} INTERFACE frit_torch${suffix} torch_python)
+  endfunction()
+  frit_for_each_torch(frit_use_torch)
 endif()
 
 # Four things of the CUDA toolkit, each optional: FRIT_CUDA_INCLUDE (cuda.h), FRIT_LIBDEVICE, FRIT_PTXAS and

@@ -16,6 +16,7 @@
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/version.h>
 
 namespace frit {
 
@@ -385,7 +386,8 @@ extern "C" __attribute__((visibility("default"))) PyObject *PyInit__C() {
       PyModule_AddObjectRef(created, "Executable", reinterpret_cast<PyObject *>(executableType)) !=
           0 ||
       PyModule_AddObjectRef(created, "CompileResult", reinterpret_cast<PyObject *>(resultType)) !=
-          0) {
+          0 ||
+      PyModule_AddStringConstant(created, "torch_version", TORCH_VERSION) != 0) {
     Py_XDECREF(created);
     return nullptr;
   }

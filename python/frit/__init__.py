@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "explain": "frit.report.explain",
     "load": "frit.loading",
+    "cmake_prefix_path": "frit.installed",
     "Model": "frit.loading",
     "reset": "frit.backend",
     "load_cache_artifacts": "frit.cache.compiled_graphs",

@@ -1,4 +1,4 @@
-"""The installed commands `frit-compile`, `frit-run` and `frit-run-torch`, which start the programs in the package's `bin`.
+"""The installed commands `frit-compile`, `frit-run` and `frit-run-torch`, which start the programs in the package.
 
 The program replaces this process, so it contains no Python, and no torch except in `frit-run-torch`.
 """
@@ -6,23 +6,39 @@ The program replaces this process, so it contains no Python, and no torch except
 import os
 import sys
 
+from . import installed
 from .errors import FritError
 
 
-def _become(name):
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+def _become(folder, name):
+    program = os.path.join(folder, name)
     if not os.path.exists(program):
         raise FritError(f"{program} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
     os.execv(program, [name, *sys.argv[1:]])
 
 
+def _programs():
+    return os.path.join(installed.FOLDER, "bin")
+
+
 def frit_compile():
-    _become("frit-compile")
+    _become(_programs(), "frit-compile")
 
 
 def frit_run():
-    _become("frit-run")
+    _become(_programs(), "frit-run")
 
 
 def frit_run_torch():
-    _become("frit-run-torch")
+    """That for the installed torch; the newest if none is installed, for the libraries of torch that LD_LIBRARY_PATH names."""
+    from importlib import metadata
+
+    folders = installed.torch_folders()
+    try:
+        version = metadata.version("torch")
+        chosen = installed.nearest(version, folders)
+        if chosen and chosen != installed.minor_version(version):
+            sys.stderr.write(f"frit-run-torch: built for torch {chosen[0]}.{chosen[1]}, untested with {version}\n")
+    except metadata.PackageNotFoundError:
+        chosen = max(folders, default=None)
+    _become(folders.get(chosen, _programs()), "frit-run-torch")

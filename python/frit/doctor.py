@@ -14,7 +14,7 @@ import time
 
 import frit
 
-from . import environment, native
+from . import environment, installed, native
 from .cache.disk_cache import DiskCache, default_folder
 from .errors import FritError
 from .options import REGISTRY
@@ -57,21 +57,24 @@ def _torch():
         import torch
     except ImportError as error:
         return Finding("error", "torch", f"cannot be imported ({error}); pip install torch")
-    minor = tuple(int(part) for part in torch.__version__.split(".")[:2])
     low, high = (".".join(map(str, bound)) for bound in TORCH)
-    if not TORCH[0] <= minor <= TORCH[1]:
+    if not TORCH[0] <= installed.minor_version(torch.__version__) <= TORCH[1]:
         return Finding("warning", "torch", f"{torch.__version__} is untested; frit is tested with {low} to {high}")
     return Finding("ok", "torch", f"{torch.__version__}, {torch.get_num_threads()} threads")
 
 
 def _library():
+    import torch
+
     try:
-        identity = native.library().identity()
+        library = native.library()
     except FritError as error:
         return Finding("error", "library", str(error))
-    if not identity:
+    if installed.minor_version(library.torch_version) != installed.minor_version(torch.__version__):
+        return Finding("warning", "library", f"for torch {library.torch_version}, untested with {torch.__version__}; install frit again, or another torch")
+    if not library.identity():
         return Finding("warning", "library", "the build has no build id, so nothing is cached on disk; link with --build-id")
-    return Finding("ok", "library", identity)
+    return Finding("ok", "library", f"{library.identity()}; for torch {library.torch_version}")
 
 
 def _backend():
@@ -132,11 +135,12 @@ def _cache():
 
 def _programs():
     """The programs that the package carries. A source tree has them in build/bin."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(frit.__file__)), "bin")
+    folder = os.path.join(installed.FOLDER, "bin")
     if not os.path.isdir(folder):
         return Finding("ok", "programs", "frit-compile, frit-run and frit-run-torch are those of the build (build/bin), not of an installed package")
-    for name in ("frit-compile", "frit-run", "frit-run-torch"):
-        path = os.path.join(folder, name)
+    programs = [os.path.join(folder, name) for name in ("frit-compile", "frit-run")]
+    programs += [os.path.join(each, "frit-run-torch") for each in installed.torch_folders().values()]
+    for path in programs:
         if not os.access(path, os.X_OK):
             what = "cannot be executed; chmod +x it" if os.path.exists(path) else "is missing; install frit again"
             return Finding("warning", "programs", f"{path} {what}")

@@ -1,3 +1,5 @@
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include "runtime/artifact/Artifact.h"
 
 #include "runtime/artifact/Artifact_generated.h"
@@ -8,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +42,11 @@ struct Descriptor {
 
 Digest sha256(std::span<const uint8_t> bytes) {
   Digest digest = {};
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  // The functions that OpenSSL 3 prefers would link all of its ciphers into each library of frit.
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, bytes.data(), bytes.size());
+  SHA256_Final(digest.data(), &context);
   return digest;
 }
 

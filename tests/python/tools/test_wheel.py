@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -10,17 +11,30 @@ from pathlib import Path
 
 import pytest
 import torch
+from test_examples import build
+
+from frit import installed as package
+from frit import native
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
 
 
-def run(*command, **more):
+def outcome(*command, **more):
     """In an environment that knows nothing of the source tree."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean, **more)
     assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    return done
+
+
+def run(*command, **more):
+    return outcome(*command, **more).stdout
+
+
+def packages_of(scripts):
+    (packages,) = scripts.parent.glob("lib/python3*/site-packages")
+    return packages
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +45,7 @@ def installed(tmp_path_factory):
     (wheel,) = (folder / "dist").glob("frit-*.whl")
     venv.create(folder / "venv", with_pip=False)
     scripts = folder / "venv" / "bin"
-    (packages,) = (folder / "venv").glob("lib/python3*/site-packages")
+    packages = packages_of(scripts)
     (packages / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q", "--no-deps", "--no-index", wheel]
     run(*pip, cwd=folder)
@@ -83,3 +97,62 @@ torch.testing.assert_close(frit.load("m.frit")(x), expected)
     # The schema, the style and the script of pages are in the package.
     assert "kernel frit_" in run(installed / "frit", "inspect", "m.frit", cwd=tmp_path)
     assert run(installed / "frit", "report", "m.frit", cwd=tmp_path) == "m.html\n" and "<style>" in (tmp_path / "m.html").read_text()
+
+
+def dynamic_section(path):
+    return run("readelf", "-W", "--dynamic", "--version-info", path)
+
+
+def test_it_needs_no_library_of_the_system_but_libc_and_libstdcxx(installed):
+    folder = packages_of(installed) / "frit"
+    programs = [path for path in folder.rglob("*") if path.is_file() and path.open("rb").read(4) == b"\x7fELF"]
+    minor = ".".join(torch.__version__.split(".")[:2])
+    assert {path.relative_to(folder).as_posix().partition(".cpython")[0] for path in programs} == {
+        "bin/frit-compile", "bin/frit-run", "lib/libfrit_compiler.so", "lib/libfrit_runtime.so", f"torch-{minor}/_C", f"torch-{minor}/frit-run-torch",
+        f"torch-{minor}/libfrit_torch.so",
+    }  # fmt: skip
+    said = {path: dynamic_section(path) for path in programs}
+    needed = {name for text in said.values() for name in re.findall(r"\(NEEDED\).*\[(.+)\]", text)}
+    system = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+    own = {"libfrit_compiler.so", "libtorch.so", "libtorch_cpu.so", "libc10.so", "libtorch_python.so"}
+    assert needed <= system | own, needed - system - own
+    # The tag of the wheel names the glibc that all of them can do with.
+    (tag,) = re.findall(r"^Tag: cp\d+-cp\d+-manylinux_2_(\d+)_\w+$", next(folder.parent.glob("frit-*.dist-info/WHEEL")).read_text(), re.M)
+    assert max(int(symbol) for text in said.values() for symbol in re.findall(r"GLIBC_2\.(\d+)", text)) == int(tag)
+
+
+def test_a_cpp_program_finds_its_libraries(installed, tmp_path):
+    prefix = run(installed / "python", "-c", "import frit; print(frit.cmake_prefix_path())").strip()
+    assert Path(prefix).is_relative_to(installed.parent)
+    program = build("libtorch", prefix, tmp_path, torch.utils.cmake_prefix_path)
+    needed = re.findall(r"libfrit_torch.so => (\S+)", run("ldd", program))
+    assert [Path(path).parent for path in needed] == [Path(prefix) / "torch-{}.{}".format(*package.minor_version(torch.__version__))]
+    assert build("standalone", prefix, tmp_path / "standalone").exists()
+
+
+def test_a_source_tree_says_where_the_cpp_libraries_are():
+    with pytest.raises(package.FritError, match="--component runtime"):
+        package.cmake_prefix_path()
+
+
+def test_another_torch_is_said_in_one_line_and_tried(installed, tmp_path):
+    program = """
+import torch
+import frit
+torch.__version__ = "2.99.0"
+fast = torch.compile(lambda x: x + 1, backend="frit")
+assert fast(torch.ones(3)).tolist() == [2, 2, 2] and fast(torch.ones(4)).tolist() == [2] * 4
+"""
+    said = outcome(installed / "python", "-c", program, cwd=tmp_path).stderr.splitlines()
+    built = native.library().torch_version
+    assert said == [f"frit has no library for torch 2.99.0 and uses that for torch {built}, which is untested"]
+
+
+def test_the_nearest_library_is_taken(tmp_path):
+    for name in ("torch-2.11", "torch-2.9", "torch-2.13", "torch-more", "lib"):
+        (tmp_path / name).mkdir()
+    known = package.torch_folders(tmp_path)
+    assert known == {(2, minor): str(tmp_path / f"torch-2.{minor}") for minor in (9, 11, 13)}
+    for version, minor in (("2.11.0+cu130", 11), ("2.13.1", 13), ("2.12.0a0+git1234", 13), ("2.10.0", 11), ("2.5.1", 9), ("2.20.0", 13), ("3.0.0", 13)):
+        assert package.nearest(version, known) == (2, minor), version
+    assert package.nearest("2.13.0", {}) is None
