@@ -24,7 +24,10 @@ def main(arguments=None):
     bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     _add_looks(commands)
-    chosen = parser.parse_args(arguments)
+    chosen, others = parser.parse_known_args(arguments)
+    if others and chosen.command != "report":
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    chosen.others = others
     if chosen.version or chosen.command == "doctor":
         from . import doctor
 
@@ -66,9 +69,10 @@ def _add_looks(commands):
     bench.add_argument("--warmup", type=int, default=10, help="calls before them (10)")
     bench.add_argument("--json", action="store_true", help="print JSON")
     bench.add_argument("--allow-host-code", action="store_true", help="map machine code from a file that others own or can write")
-    report = commands.add_parser("report", help="write a page on an artifact, or on what FRIT_DUMP or frit-compile --dump wrote")
-    report.add_argument("path", help="a .frit file, the folder of a graph, or the folder of a dump; code of kernels is only in dumps")
+    report = commands.add_parser("report", help="write a page on an exported program, an artifact, or what FRIT_DUMP or frit-compile --dump wrote")
+    report.add_argument("path", help="a .pt2 file, which is compiled; a .frit file, the folder of a graph, or of a dump; an artifact has no code of kernels")
     report.add_argument("--out", metavar="FILE.html", help="the page; beside the input by default")
+    report.epilog = "For a .pt2 file, all other flags are those of frit-compile: --target=sm_90."
 
 
 def _inspect(chosen):
@@ -92,7 +96,7 @@ def _bench(chosen):
 def _report(chosen):
     from .shell.report import run
 
-    return run(chosen.path, chosen.out)
+    return run(chosen.path, chosen.out, chosen.others)
 
 
 _LOOKS = {"inspect": _inspect, "bench": _bench, "report": _report}

@@ -4,6 +4,7 @@ The program replaces this process, so it contains no Python, and no torch except
 """
 
 import os
+import shutil
 import sys
 
 from . import installed
@@ -11,10 +12,22 @@ from .errors import FritError
 
 
 def _become(folder, name):
+    # Not one from the PATH, which may be the script that runs.
     program = os.path.join(folder, name)
     if not os.path.exists(program):
         raise FritError(f"{program} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
     os.execv(program, [name, *sys.argv[1:]])
+
+
+def program(name):
+    """The path of a program: in the package, in the build folder of a source tree, or on the PATH."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    build = os.environ.get("FRIT_BUILD_DIR") or os.path.join(root, "build")
+    places = [os.path.join(_programs(), name), os.path.join(build, "bin", name), shutil.which(name)]
+    found = next((place for place in places if place and os.access(place, os.X_OK)), None)
+    if found is None:
+        raise FritError(f"{places[0]} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
+    return found
 
 
 def _programs():

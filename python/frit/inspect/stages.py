@@ -1,9 +1,11 @@
 """The texts that a compilation dumped (`FRIT_DUMP`), cut into kernels, beside what the artifact says about each step."""
 
+import functools
 import os
 import re
 
 from ..errors import FritError
+from . import work
 from .memory import timeline
 from .reader import read, read_file
 from .traffic import Traffic
@@ -21,6 +23,7 @@ class Anatomy:
         self.plan = artifact["plans"][0]
         self.traffic = Traffic(artifact, self.plan, symbols)
         self.timeline = timeline(self.traffic)
+        self.seconds = {}  # number of a step -> how long it took, where it was measured
         self._texts = texts or {}
         self._kernels = _cut_all(self._texts, artifact)
 
@@ -39,6 +42,30 @@ class Anatomy:
             found = [parts[name] for name in dict.fromkeys([kernel["name"], *entries]) if name in parts]
             if found:
                 yield title, "\n\n".join(found)
+
+    @functools.cached_property
+    def operations_by_kernel(self):
+        """Name -> operations of all launches in a call; None where they are not known."""
+        sums = {}
+        for step in self.traffic.steps:
+            if step.kind == "kernel":
+                one, before = self.operations_of(step), sums.get(step.name, 0)
+                sums[step.name] = None if one is None or before is None else before + one
+        return sums
+
+    @functools.cached_property
+    def _programs(self):
+        return {name: work.Program(text) for name, text in self._kernels.get("kernel program", {}).items()}
+
+    def operations_of(self, step):
+        """The arithmetic operations of a step that moves data; None if they are not known."""
+        if step.kind == "copy":
+            return 0
+        action = self.plan["steps"][step.number]["action"]
+        if step.kind == "aten":
+            return work.of_call(action, self.traffic)
+        program = self._programs.get(step.name)
+        return None if program is None else work.of_launch(program, action, self.traffic.values)
 
     @property
     def bytes_by_kernel(self):
@@ -97,7 +124,7 @@ def _cut_all(texts, artifact):
         for name, text in texts.items():
             if name.endswith(ending):
                 target = re.sub(r"^\d+-", "", name).removesuffix(ending).strip("-.")
-                found[f"{title} ({target})" if ending in (".ll", ".ptx") else title] = _cut(pattern, text)
+                found.setdefault(f"{title} ({target})" if ending in (".ll", ".ptx") else title, {}).update(_cut(pattern, text))
     if not any(title.startswith("PTX") for title in found):
         for module in artifact["gpu_modules"]:
             if module["kind"] == "Ptx":

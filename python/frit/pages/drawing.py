@@ -1,8 +1,12 @@
 """The graph of a plan as SVG: a box for each kernel, call of ATen and copy, a line for each value between them."""
 
+import statistics
+
 from .layout import HEIGHT, WIDTH, place
 from .text import Markup, element, escape, join
 
+#: Pixels of the figure; a small graph gets less.
+_HIGHEST = 560
 #: Larger graphs are not drawn whole: the picture would help nobody.
 MOST_BOXES = 1500
 
@@ -28,8 +32,11 @@ def draw(boxes, edges):
     lines = [_line(points, ", ".join(labels[source, target])) for source, target, points in paths]
     shapes = [_box(box, *position) for box, position in zip(boxes, positions)]
     view = f"{left:.0f} -20 {right - left:.0f} {bottom + 20:.0f}"
-    first = next((x for box, (x, _) in zip(boxes, positions) if box.kind != "value"), left)
-    return element("svg", *lines, *shapes, viewBox=view, role="img", aria_label="graph of the plan", data_x=f"{first:.0f}")
+    # A reader begins in the middle of the first steps.
+    steps = [x for box, (x, _) in zip(boxes, positions) if box.kind != "value"][:12]
+    begin = statistics.median(steps or [left])
+    high = f"height:{min(_HIGHEST, bottom + 40):.0f}px"
+    return element("svg", *lines, *shapes, viewBox=view, role="img", aria_label="graph of the plan", data_x=f"{begin:.0f}", style=high)
 
 
 def _line(points, label):

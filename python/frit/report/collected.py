@@ -77,8 +77,8 @@ def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
     if anatomy:
         graph["bytes_moved"], graph["bytes_mandatory"] = anatomy.traffic.moved, anatomy.traffic.mandatory
         graph["peak_of_plan"] = anatomy.timeline.peak
-        moved = anatomy.bytes_by_kernel
+        moved, operations = anatomy.bytes_by_kernel, anatomy.operations_by_kernel
         for kernel in graph["kernels"]:
-            kernel["bytes"] = moved.get(kernel["name"], 0)
+            kernel["bytes"], kernel["operations"] = moved.get(kernel["name"], 0), operations.get(kernel["name"])
         graph["kernels"].sort(key=lambda kernel: -kernel["bytes"])
     return graph

@@ -7,6 +7,7 @@ writes all of it, and the code of each kernel, into one page.
 """
 
 import collections
+import functools
 import json
 import tempfile
 
@@ -15,7 +16,7 @@ from ..modes import cuda_graphs
 from ..modes.cuda_graphs import in_bytes
 from ..sizes.buckets import waste
 from ..sizes.specialize import wait_for_background
-from . import hints
+from . import hints, roofline, timing
 from .collected import Collected, breaks_of
 from .recompiles import Watch, sizes_of
 
@@ -57,6 +58,19 @@ class Explanation:
     def to_json(self):
         recompiles = [one.to_dict() for one in self.recompiles]
         return json.dumps({"graphs": self.graphs, "breaks": self.breaks, "recompiles": recompiles, "hints": self.hints}, indent=1)
+
+    @functools.cached_property
+    def _machine(self):
+        return roofline.machine_of(self._anatomies)
+
+    def machine(self):
+        """What the device of the graphs can do, measured at the first call (`inspect.machine.Machine`); None if it is not here."""
+        return self._machine
+
+    def roofline(self):
+        """A dict for each kernel and operator of each graph: what it computes and moves, what bounds it, the least time and the measured one."""
+        points = [roofline.points_of(graph["name"], anatomy, self.machine()) for graph, anatomy in self.each() if anatomy]
+        return [point.to_dict() for each in points for point in each]
 
     def to_html(self, path):
         """Writes one self-contained page: no network, light and dark."""
@@ -114,7 +128,7 @@ class Explanation:
             for op, count in graph.get("stride_copies", {}).items():
                 lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
             for kernel in graph["kernels"]:
-                moves = f" ({in_bytes(kernel['bytes'])})" if kernel.get("bytes") else ""
+                moves = f" ({', '.join(_costs(kernel))})" if kernel.get("bytes") else ""
                 lines.append(f"  kernel {kernel['name']}{_times(kernel.get('uses', 1))}: {', '.join(kernel.get('ops', ())) or 'copy'}{moves}")
                 if kernel.get("schedule"):
                     lines.append(f"    schedule {kernel['schedule']}")
@@ -139,6 +153,14 @@ def _moves(graphs):
     if not mandatory:
         return ""
     return f"; a call moves {in_bytes(moved)}, {moved / mandatory:.2g} times the {in_bytes(mandatory)} of arguments and results"
+
+
+def _costs(kernel):
+    yield in_bytes(kernel["bytes"])
+    if kernel.get("operations") is not None:
+        yield f"{roofline.in_count(kernel['operations'])} operations"
+    if kernel.get("seconds"):
+        yield f"{roofline.in_time(kernel['seconds'])} measured"
 
 
 def _count(number, one, several=None):
@@ -230,8 +252,10 @@ def _differentiate(results):
         torch.autograd.grad(roots, leaves, [torch.ones_like(x) for x in roots], allow_unused=True)
 
 
-def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
+def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False, timed=0):
     """Returns a function that takes `fn`'s arguments, compiles `fn`, runs it once, and returns an Explanation.
+
+    With `timed=n`, the last call runs n times more, and each kernel and operator has the least time that it took.
 
     `explain(fn).over([(x, y), ...])` makes several calls, each with the arguments in a tuple (or keywords in a dict), and
     also says why Dynamo recompiled for some of them.
@@ -242,7 +266,7 @@ def explain(fn, *, mode=None, options=None, dynamic=None, fullgraph=False):
 
     def over(calls):
         calls = [call if _is_full(call) else ((), call) if isinstance(call, dict) else (tuple(call), {}) for call in calls]
-        return _explain(fn, calls, mode, options, dynamic, fullgraph)
+        return _explain(fn, calls, mode, options, dynamic, fullgraph, timed)
 
     run.over = over
     return run
@@ -252,7 +276,7 @@ def _is_full(call):
     return isinstance(call, tuple) and len(call) == 2 and isinstance(call[0], tuple) and isinstance(call[1], dict)
 
 
-def _explain(fn, calls, mode, options, dynamic, fullgraph):
+def _explain(fn, calls, mode, options, dynamic, fullgraph, timed):
     import torch
 
     breaks = []
@@ -276,6 +300,8 @@ def _explain(fn, calls, mode, options, dynamic, fullgraph):
             _differentiate(watch.call(compiled, args, kwargs, sizes_of(fn, args, kwargs)))
         wait_for_background()
         collected.finish()
+        if timed and calls:
+            timing.timed(lambda: _differentiate(compiled(*args, **kwargs)), timed, collected)
     finally:
         _backend._OBSERVERS.remove(collected.observe)
         torch.compiler.reset()

@@ -8,6 +8,8 @@ from ..pages.chart import memory
 from ..pages.drawing import MOST_BOXES, Box, draw, figure, legend
 from ..pages.text import BREAK, code, element, folded, join, page, table
 from ..sizes.buckets import waste
+from . import roofs
+from .roofline import in_count, in_time, points_of
 
 
 def write(explanation, path, note=""):
@@ -19,7 +21,8 @@ def write(explanation, path, note=""):
 
 
 def text_of(explanation, note=""):
-    sections = [_graph(number, graph, anatomy) for number, (graph, anatomy) in enumerate(explanation.each())]
+    device = explanation.machine()
+    sections = [_graph(number, graph, anatomy, device) for number, (graph, anatomy) in enumerate(explanation.each())]
     found = explanation.hints
     parts = [
         element("h1", explanation.title),
@@ -44,17 +47,30 @@ def _cards(explanation):
     compiled = sum(sum(graph["phases_ms"].values()) for graph in graphs)
     peak = max((anatomy.timeline.peak for _, anatomy in explanation.each() if anatomy), default=0)
     cards = [
-        (len(graphs), "graphs" if len(graphs) != 1 else "graph"),
-        (len(explanation.breaks), "graph breaks"),
-        (len(explanation.kernels), f"kernels, {launches} launches"),
-        (library, "library calls"),
-        (len(explanation.aten_calls) - library, "other calls of ATen"),
-        (len(explanation.recompiles), "recompilations"),
+        (len(graphs), _words(len(graphs), "graph")),
+        (len(explanation.breaks), _words(len(explanation.breaks), "graph break")),
+        (len(explanation.kernels), f"{_words(len(explanation.kernels), 'kernel')}, {launches} {_words(launches, 'launch', 'launches')}"),
+        (library, _words(library, "library call")),
+        (len(explanation.aten_calls) - library, _words(len(explanation.aten_calls) - library, "other call of ATen", "other calls of ATen")),
+        (len(explanation.recompiles), _words(len(explanation.recompiles), "recompilation")),
         (in_bytes(moved), f"moved by a call, {moved / mandatory:.2g} × what it must ({in_bytes(mandatory)})" if mandatory else "moved by a call"),
         (in_bytes(peak), "of memory at the peak"),
-        (f"{compiled:.0f} ms", "to compile"),
+        _operations(explanation),
+        (f"{compiled:.0f} ms" if compiled else "unknown", "to compile"),
     ]
     return element("div", *(element("div", element("b", value), element("span", what), class_="card") for value, what in cards), class_="cards")
+
+
+def _operations(explanation):
+    """The card of what a call computes."""
+    counted = [anatomy.operations_of(step) for _, anatomy in explanation.each() if anatomy for step in anatomy.traffic.steps]
+    unknown = counted.count(None)
+    words = "operations" + (f", unknown for {unknown} {_words(unknown, 'step')}" if unknown else "")
+    return in_count(sum(filter(None, counted))), words
+
+
+def _words(count, one, several=None):
+    return one if count == 1 else several or one + "s"
 
 
 def _breaks(explanation):
@@ -70,14 +86,16 @@ def _recompiles(explanation):
     return join([element("h3", "Recompilations"), table(["function", "where", "why", "remedy"], rows)])
 
 
-def _graph(number, graph, anatomy):
-    kinds = f"{graph['nodes']} operators, {len(graph['kernels'])} kernels, {len(graph['aten_calls'])} calls of ATen"
+def _graph(number, graph, anatomy, device):
+    counts = ((graph["nodes"], "operator", None), (len(graph["kernels"]), "kernel", None), (len(graph["aten_calls"]), "call of ATen", "calls of ATen"))
+    kinds = ", ".join(f"{count} {_words(count, *words)}" for count, *words in counts)
     parts = [element("h2", graph["name"], id=f"g{number}"), element("p", f"{graph['stage']} graph: {kinds}", class_="soft")]
     if graph["whole_graph"]:
         return element("section", *parts, element("p", f"It runs as it was traced, operator by operator: {graph['whole_graph']}"))
     if anatomy:
-        parts += [_drawing(number, anatomy), _memory(anatomy)]
-        parts += [element("h3", "Kernels by the bytes they move"), *_kernels(number, graph, anatomy)]
+        points = points_of(graph["name"], anatomy, device)
+        parts += [_drawing(number, anatomy), _memory(anatomy), roofs.section(number, points, anatomy, device)]
+        parts += [element("h3", "Kernels by the bytes they move"), *_kernels(number, graph, anatomy, points)]
     parts += [_calls(graph, anatomy), _sizes(graph, anatomy), _guards(graph), _phases(graph)]
     if anatomy:
         stages = [folded(title, code(text)) for title, text in anatomy.stages]
@@ -178,8 +196,9 @@ def _memory(anatomy):
     return join([element("h3", "Memory over the plan"), words, element("div", chart, class_="figure"), text])
 
 
-def _kernels(number, graph, anatomy):
+def _kernels(number, graph, anatomy, points):
     described = {kernel["name"]: kernel for kernel in graph["kernels"]}
+    points = {point.name: point for point in points}
     order = sorted(enumerate(anatomy.plan["kernels"]), key=lambda pair: -anatomy.bytes_by_kernel.get(pair[1]["name"], 0))
     most = max(anatomy.bytes_by_kernel.values(), default=0) or 1
     for index, kernel in order:
@@ -197,8 +216,18 @@ def _kernels(number, graph, anatomy):
         if known.get("entries"):
             shown = "; ".join(f"{one['entry']}: {one['threads']} threads, {one['shared_bytes']} B shared" for one in known["entries"])
             rows.append(("launches", shown))
+        if name in points:
+            rows += _cost(points[name])
         texts = [folded(title, code(text)) for title, text in anatomy.texts_of(kernel)]
         yield folded(join([*head, bar]), table(["", ""], rows), *texts, id=f"k{number}-{index}")
+
+
+def _cost(point):
+    known = point.operations is not None
+    per = "" if point.intensity is None else f", {point.intensity:.3g} a byte"
+    yield "operations", f"{in_count(point.operations)}{per}" if known else "unknown: the file has no kernel programs, a dump has"
+    if point.least_seconds:
+        yield "time", f"at least {in_time(point.least_seconds)}, bound by {point.bound}" + (f"; {in_time(point.seconds)} measured" if point.seconds else "")
 
 
 def _calls(graph, anatomy):

@@ -1,14 +1,15 @@
 """`frit bench model.frit`: latency, throughput, memory and a table of the kernels of one artifact, on random inputs."""
 
+import collections
 import json
 import resource
 import time
 
-from ..errors import OptionError
+from ..errors import FritError, OptionError
 from ..inspect.reader import read_file
+from ..inspect.sizes import typical
 from ..inspect.traffic import Traffic
 from ..modes.cuda_graphs import in_bytes
-from .inspect import typical_symbols
 
 _DTYPES = {
     "bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "bf16": "bfloat16", "f32": "float32",
@@ -39,8 +40,9 @@ def _random(value, sizes, dtype):
     return torch.randn(sizes, device=value.device or "cpu").to(dtype)
 
 
-def inputs_of(model, given, symbols):
+def inputs_of(model, given, plan):
     """Random arguments for a loaded model: in the forms of --input, by name or in order, else in the model's own with typical sizes."""
+    symbols = {one["name"]: typical(one) for one in plan["symbols"]}
     forms = [parse_input(text) for text in given]
     named = {name: form for name, *form in forms if name}
     rest = [form for name, *form in forms if not name]
@@ -55,6 +57,11 @@ def inputs_of(model, given, symbols):
         form = named.get(value.name) or (rest.pop(0) if rest else None)
         sizes, dtype = form or ([_size(size, symbols) for size in value.shape or ()], "")
         found.append(_random(value, sizes, dtype))
+        symbols.update({name: size for name, size in zip(value.shape or (), sizes) if isinstance(name, str)})
+    for one in plan["symbols"]:
+        if one["dim"] < 0:
+            # A size that is an argument of its own is that of the tensors.
+            found[one["input"]] = symbols[one["name"]] * one["scale"] + one["offset"]
     if rest:
         raise OptionError(f"frit bench: {len(rest)} --input more than the model's {len(model.inputs)} inputs")
     return found
@@ -80,14 +87,22 @@ def measure(model, inputs, iterations, warmup):
     return spent
 
 
-def kernel_times(model, inputs, calls):
-    """Name -> (count, microseconds) a call, from torch's profiler."""
+def step_times(model, inputs, calls, traffic, target):
+    """Number of a step -> its mean microseconds, from torch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CPU]) as found:
+    from ..report.timing import steps_of
+
+    activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * any(getattr(one, "is_cuda", False) for one in inputs)
+    with profile(activities=activities) as found:
         for _ in range(calls):
             model(*inputs)
-    return {event.key: (event.count / calls, event.cpu_time_total / calls) for event in found.key_averages()}
+    sums = collections.Counter()
+    for event in found.events():
+        if event.name == f"frit::{traffic.artifact['graph']}":
+            for number, seconds in steps_of(event.cpu_children, traffic.steps, target):
+                sums[number] += 1e6 * seconds / calls
+    return sums
 
 
 def run(path, given, iterations, warmup, as_json, allow_host_code):
@@ -96,11 +111,14 @@ def run(path, given, iterations, warmup, as_json, allow_host_code):
     if iterations < 1 or warmup < 0:
         raise OptionError("frit bench: --iterations takes a number from 1, --warmup one from 0")
     model = load(path, allow_host_code=allow_host_code)
-    inputs = inputs_of(model, given, typical_symbols(path))
-    spent = sorted(measure(model, inputs, iterations, warmup))
+    artifact = read_file(path)
+    inputs = inputs_of(model, given, artifact["plans"][0])
+    try:
+        spent = sorted(measure(model, inputs, iterations, warmup))
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise FritError(f"the model refuses these inputs: {str(error).splitlines()[0]}") from error
     symbols = {name: size for value, one in zip(model.inputs, inputs) if value.kind == "tensor" and value.shape
                for name, size in zip(value.shape, one.shape) if isinstance(name, str)}
-    artifact = read_file(path)
     traffic = Traffic(artifact, artifact["plans"][0], symbols)
     stats = model.stats()
     result = {
@@ -121,16 +139,14 @@ def run(path, given, iterations, warmup, as_json, allow_host_code):
 
 def _table(model, inputs, traffic):
     """A row for each kernel and operator, the slowest first."""
-    times = kernel_times(model, inputs, 5)
+    times = step_times(model, inputs, 5, traffic, traffic.plan["target"])
     rows = {}
     for step in traffic.steps:
         row = rows.setdefault(step.name, {"name": step.name, "kind": step.kind, "count": 0, "bytes": 0, "microseconds": None})
         row["count"] += 1
         row["bytes"] += step.bytes
-    for name, row in rows.items():
-        plain = name.removesuffix(".default").replace("aten.", "aten::", 1)
-        found = times.get(name) or times.get(plain) or times.get(plain.rsplit(".", 1)[0])
-        row["microseconds"] = found[1] if found else None
+        if step.number in times:
+            row["microseconds"] = (row["microseconds"] or 0) + times[step.number]
     return sorted(rows.values(), key=lambda row: -(row["microseconds"] or 0))
 
 

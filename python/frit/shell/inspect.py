@@ -6,7 +6,7 @@ import json
 from ..inspect.formula import PlanMemory
 from ..inspect.memory import timeline
 from ..inspect.reader import read_file
-from ..inspect.sizes import NONE, typical
+from ..inspect.sizes import NONE
 from ..inspect.traffic import Traffic
 from ..modes.cuda_graphs import in_bytes
 
@@ -131,8 +131,3 @@ def run(path, as_json, steps, sizes):
     found = examine(path, sizes)
     print(json.dumps(found, indent=1) if as_json else "\n".join(lines(found, steps)))
     return 0
-
-
-def typical_symbols(path):
-    """Name -> value for the symbols of the first plan, where the user gives none."""
-    return {one["name"]: typical(one) for one in read_file(path)["plans"][0]["symbols"]}

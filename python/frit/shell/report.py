@@ -1,7 +1,10 @@
-"""`frit report PATH --out report.html`: the page of a .frit file, or of what `frit-compile --dump` or FRIT_DUMP left."""
+"""`frit report PATH --out report.html`: the page of a .frit file, of what `frit-compile --dump` or FRIT_DUMP left, or of an exported program."""
 
 import os
+import subprocess
+import tempfile
 
+from ..commands import program
 from ..errors import FritError
 from ..inspect.stages import of_path
 from ..report.collected import graph_entry
@@ -32,8 +35,27 @@ def explanation_of(path):
     return Explanation(graphs, (), (), anatomies, os.path.basename(os.path.normpath(path)))
 
 
-def run(path, out):
+def _compiled(path, words, folder):
+    """Compiles an exported program with frit-compile; the folder of what it leaves."""
+    done = subprocess.run([program("frit-compile"), path, "-o", os.path.join(folder, "model.frit"), f"--dump={folder}/dump", *words], capture_output=True, text=True)
+    if done.returncode:
+        raise FritError(done.stderr.strip().removeprefix("frit-compile: ") or f"frit-compile ended with {done.returncode}")
+    return f"{folder}/dump"
+
+
+def run(path, out, words=()):
+    """`words`: more arguments of frit-compile, for an exported program."""
     out = out or os.path.splitext(os.path.normpath(path))[0] + ".html"
-    write(explanation_of(path), out, "read from a file, nothing was run")
+    if not path.endswith((".pt2", ".json", ".mlir")):
+        if words:
+            raise FritError(f"{words[0]} is for frit-compile; {path} is compiled already")
+        write(explanation_of(path), out, "read from a file, nothing was run")
+    else:
+        if not os.path.exists(path):
+            raise FritError(f"{path} cannot be read: No such file or directory")
+        with tempfile.TemporaryDirectory(prefix="frit-report-") as folder:
+            explanation = explanation_of(_compiled(path, words, folder))
+        explanation.title = os.path.basename(path)
+        write(explanation, out, "compiled for this page, nothing was run")
     print(out)
     return 0

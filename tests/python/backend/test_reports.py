@@ -124,7 +124,7 @@ def test_breaks_calls_and_recompilations_are_hints():
 def test_a_page_holds_the_kernels_with_their_code(tmp_path):
     explanation = frit.explain(lambda x, w: (x.softmax(-1) @ w).relu(), dynamic=False)(torch.randn(8, 16), torch.randn(16, 4))
     page, text = page_of(explanation, tmp_path / "inner" / "r.html")
-    assert page.tags.count("svg") == 2 and "peak " in text and "prefers-color-scheme: dark" in text
+    assert page.tags.count("svg") == 3 and "peak " in text and "prefers-color-scheme: dark" in text
     words = "".join(page.words)
     for kernel in explanation.kernels:
         assert f"define dso_local i32 @{kernel['name']}(" in words and f"frit.kernel @{kernel['name']}(" in words

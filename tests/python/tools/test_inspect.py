@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from frit.errors import OptionError
 from frit.inspect.reader import read, read_file
 from frit.inspect.schema import parse, schema
 from frit.shell.bench import parse_input
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Mixed(torch.nn.Module):
@@ -72,6 +75,20 @@ def test_bench_measures_at_the_sizes_given(model, capsys):
     assert "latency (ms): least" in text and "calls a second" in text and "kernel or operator" in text
 
 
+def test_bench_gives_sizes_that_are_arguments_and_finds_own_products(tmp_path, capsys):
+    artifact = tmp_path / "s.frit"
+    words = [TOOLS / "frit-compile", ROOT / "docs" / "tour" / "similarity.json", "-o", artifact]
+    subprocess.run(words, check=True, capture_output=True)
+    assert main(["bench", str(artifact), "--input", "6x5xf32", "--input", "7x5xf32", "--iterations", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["inputs"] == ["6", "5", "(6, 5) torch.float32", "7", "(7, 5) torch.float32"]
+    assert main(["bench", str(artifact), "--input", "6x5xf32", "--input", "7x4xf32", "--iterations", "2"]) == 1
+    said = capsys.readouterr().err
+    assert "the model refuses these inputs: frit: graph 'main'" in said and said.count("\n") == 1
+    product = compile_file(tmp_path, torch.nn.Linear(64, 96), (torch.randn(32, 64),))
+    assert main(["bench", str(product), "--iterations", "2", "--json"]) == 0
+    assert all(row["microseconds"] > 0 for row in json.loads(capsys.readouterr().out)["kernels"])
+
+
 @pytest.mark.parametrize("text", ["4x", "4xf99", "ids=", "ids=x", "-1x3"])
 def test_bench_refuses_what_is_no_form(text):
     with pytest.raises(OptionError, match="is no form like"):
@@ -111,13 +128,32 @@ def test_a_damaged_file_is_refused_or_read(model):
 
 def test_report_of_a_file_and_of_a_dump(model, tmp_path, capsys):
     assert main(["report", str(model), "--out", str(tmp_path / "a.html")]) == 0
-    assert "nothing was run" in (tmp_path / "a.html").read_text()
+    text = (tmp_path / "a.html").read_text()
+    assert "nothing was run" in text and "unknown: the file has no kernel programs" in text
     program = model.with_suffix(".pt2")
     subprocess.run([TOOLS / "frit-compile", program, "-o", tmp_path / "m.frit", f"--dump={tmp_path / 'dump'}"], check=True, capture_output=True)
     assert main(["report", str(tmp_path / "dump")]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "dump.html")
     text = (tmp_path / "dump.html").read_text()
     assert "define dso_local i32 @frit_" in text and "frit.kernel @frit_" in text
+    assert "roofline of the kernels" in text and "unknown: the file has no kernel programs" not in text
+
+
+def test_report_of_an_exported_program_compiles_it(model, tmp_path, capsys):
+    program = model.with_suffix(".pt2")
+    assert main(["report", str(program), "--out", str(tmp_path / "p.html"), "--target=sm_90"]) == 0
+    text = (tmp_path / "p.html").read_text()
+    assert "PTX (gpu-sm_90)" in text and "frit.kernel @frit_" in text and f"<h1>{program.name}</h1>" in text
+    for words, message in [
+        ([str(program), "--target=nix"], "option 'target' cannot be 'nix'"),
+        ([str(model), "--target=sm_90"], "--target=sm_90 is for frit-compile"),
+        ([str(tmp_path / "none.pt2")], "cannot be read: No such file"),
+    ]:
+        assert main(["report", *words]) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1, said
+    with pytest.raises(SystemExit):
+        main(["inspect", str(model), "--nix"])
 
 
 def test_report_of_gpu_code_shows_ptx(model, tmp_path):
