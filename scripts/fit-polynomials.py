@@ -63,6 +63,9 @@ FITS = {
     "erf, |x| <= 1: erf x / x - 1 in x^2": (erf_tail, mp.mpf("1e-9"), 1.0, 6, lambda u: 1 / (1 + erf_tail(u))),
     "erf, 1 < |x| <= 4: log erfc x": (
         lambda x: mp.log(mp.erfc(x)), 1.0, 4.0, 7, lambda x: mp.erfc(x) / mp.erf(x)),
+    "erf of halves, |x| <= 4: log2 erfc x / x, error in units of 2^-14 min(erf x, erfc x) and 6e-8": (
+        lambda x: mp.log(mp.erfc(x), 2) / x, mp.mpf("1e-9"), 4.0, 4,
+        lambda x: mp.erfc(x) * x * mp.log(2) / (2.0**-14 * min(mp.erf(x), mp.erfc(x)) + 6e-8)),
 }
 
 if __name__ == "__main__":

@@ -179,6 +179,32 @@ Value vector_math::erfF32(const FloatBuilder &f, Value x) {
   return f.select(f.compare(arith::CmpFPredicate::OLE, f.abs(x), f.constant(1.0)), small, large);
 }
 
+// Both cancel near 0, where the first terms of the series take their place.
+
+Value vector_math::erfOfHalves(const FloatBuilder &f, Value x, UnaryFunction exp2) {
+  // 1 - 2^(a * P(a)): the error of the power is at most 2^-14.4 times the smaller of erf and erfc,
+  // and 5e-8. Beyond 4 the exponent stays below -26, so the result is 1.
+  Value a = f.abs(x);
+  Value p = f.horner(a, {-1.6278113531205747, -0.9198345238316328, -0.1456938301505976,
+                         0.027432737951919473, -0.002450925124989837});
+  Value large = f.sub(f.constant(1.0), exp2(f.mul(a, p)));
+  Value small = f.mul(a, f.constant(1.1283791670955126)); // 2 / sqrt(pi)
+  Value isSmall = f.compare(arith::CmpFPredicate::OLT, a, f.constant(0x1p-7));
+  return math::CopySignOp::create(f.builder, f.loc, f.select(isSmall, small, large), x);
+}
+
+Value vector_math::tanhOfHalves(const FloatBuilder &f, Value x, UnaryFunction exp2,
+                                UnaryFunction reciprocal) {
+  Value a = f.abs(x);
+  Value e = exp2(f.mul(a, f.constant(2 * 1.4426950408889634)));
+  Value q = reciprocal(f.add(e, f.constant(1.0)));
+  Value large = f.fma(q, f.constant(-2.0), f.constant(1.0));
+  Value u = f.mul(a, a);
+  Value small = f.mul(a, f.fma(u, f.constant(-1.0 / 3), f.constant(1.0))); // error 2/15 * a^4
+  Value isSmall = f.compare(arith::CmpFPredicate::OLT, a, f.constant(0x1p-4));
+  return math::CopySignOp::create(f.builder, f.loc, f.select(isSmall, small, large), x);
+}
+
 //===----------------------------------------------------------------------===//
 // Dispatch
 //===----------------------------------------------------------------------===//

@@ -98,11 +98,18 @@ using ScalarCall = llvm::function_ref<Value(OpBuilder &, Location, StringRef nam
 Value emitVectorMath(OpBuilder &builder, Operation *op, ValueRange operands, ScalarCall call);
 
 namespace vector_math {
+using UnaryFunction = llvm::function_ref<Value(Value)>;
+
 Value expF32(const FloatBuilder &f, Value x);
 Value exp2F32(const FloatBuilder &f, Value x);
 Value logF32(const FloatBuilder &f, Value x);
 Value tanhF32(const FloatBuilder &f, Value x);
 Value erfF32(const FloatBuilder &f, Value x);
+/// Short forms for results that are rounded to half types (codegen/gpu/emit/ApproximateMath.cpp).
+/// `exp2` and `reciprocal` may be approximate. Errors relative to the result are below 2^-14, and
+/// 1 + f(x) for x far below 0 errs by less than 2^-14 of itself and 2^-23.
+Value erfOfHalves(const FloatBuilder &f, Value x, UnaryFunction exp2);
+Value tanhOfHalves(const FloatBuilder &f, Value x, UnaryFunction exp2, UnaryFunction reciprocal);
 /// Takes and returns f32; null if the function is none of WideMath's.
 Value emitWideMath(OpBuilder &builder, Operation *op, ValueRange operands, ScalarCall call);
 } // namespace vector_math

@@ -31,8 +31,8 @@ inline constexpr int32_t kSharedFlag = 2;
 
 /// Entries of SimtApproximation, in order.
 inline constexpr const char *kApproximations[] = {
-    "llvm.nvvm.ex2.approx.f32", "llvm.nvvm.rsqrt.approx.f", "llvm.nvvm.sqrt.approx.f",
-    "llvm.nvvm.div.full", "llvm.nvvm.rcp.approx.ftz.f"};
+    "llvm.nvvm.ex2.approx.f32", "llvm.nvvm.rsqrt.approx.f",   "llvm.nvvm.sqrt.approx.f",
+    "llvm.nvvm.div.full",       "llvm.nvvm.rcp.approx.ftz.f", "llvm.nvvm.ex2.approx.ftz.f32"};
 
 /// Entries of Callbacks::unary, in order; Callbacks::binary follows.
 inline constexpr const char *kUnary[] = {"exp",   "exp2", "expm1", "log",  "log2",   "log10",

@@ -22,7 +22,7 @@ enum class SimtShuffle : int32_t { Xor, Up, Down, Index };
 
 /// The approximate instructions of PTX that kernels use, by their index in
 /// codegen/simt/SimtLayout.h.
-enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div, Reciprocal };
+enum class SimtApproximation : int32_t { Exp2, Rsqrt, Sqrt, Div, Reciprocal, Exp2Flushed };
 
 /// `site` numbers the barriers and shuffles of a kernel in the order of its text.
 struct SimtOperations {

@@ -18,6 +18,7 @@ static uint32_t hashOf(float a, float b) {
 static double evaluate(SimtApproximation instruction, double a, double b) {
   switch (instruction) {
   case SimtApproximation::Exp2:
+  case SimtApproximation::Exp2Flushed:
     return std::exp2(a);
   case SimtApproximation::Rsqrt:
     return 1 / std::sqrt(a);
@@ -44,7 +45,8 @@ static bool isAllowed(SimtApproximation instruction, double exact, float rounded
     return false;
   }
   switch (instruction) {
-  case SimtApproximation::Exp2: // "2 ulp from correctly rounded result"
+  case SimtApproximation::Exp2:
+  case SimtApproximation::Exp2Flushed: // "2 ulp from correctly rounded result"
     return std::abs(double(result) - double(rounded)) <= 2 * ulpOf(rounded);
   case SimtApproximation::Div: // "maximum ulp error is 2 across the full range of inputs"
     return std::abs(result - exact) <= 2 * ulpOf(rounded);
@@ -64,11 +66,14 @@ static float flush(float value) {
 }
 
 float approximate(SimtApproximation instruction, float a, float b) {
-  bool isFlushed = instruction == SimtApproximation::Reciprocal;
+  bool isExponential =
+      instruction == SimtApproximation::Exp2 || instruction == SimtApproximation::Exp2Flushed;
+  bool isFlushed =
+      instruction == SimtApproximation::Reciprocal || instruction == SimtApproximation::Exp2Flushed;
   a = isFlushed ? flush(a) : a;
   double exact = evaluate(instruction, a, b);
   auto rounded = static_cast<float>(exact);
-  bool isOne = instruction == SimtApproximation::Exp2 && a == 0; // exact by the manual's table
+  bool isOne = isExponential && a == 0; // exact by the manual's table
   if (!std::isfinite(rounded) || rounded == 0 || isOne) {
     return rounded;
   }

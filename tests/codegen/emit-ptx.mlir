@@ -47,6 +47,7 @@ gpu.module @kernels {
   // CHECK-DAG: sqrt.approx.f32
   // CHECK-DAG: sqrt.rn.f32
   // CHECK-DAG: rsqrt.approx.f32
+  // CHECK-DAG: ex2.approx.ftz.f32
   // CHECK-DAG: ex2.approx.f32
   // CHECK-DAG: max.NaN.f32
   // CHECK-NOT: call
@@ -62,7 +63,8 @@ gpu.module @kernels {
     %5 = arith.divf %4, %x fastmath<afn> : f32
     %6 = arith.maximumf %5, %y : f32
     %7 = math.exp %6 fastmath<afn> : f32
-    %8 = math.erf %7 : f32
+    %exp2 = math.exp2 %7 : f32
+    %8 = math.erf %exp2 : f32
     %9 = math.floor %8 : f32
     llvm.store %9, %o : f32, !llvm.ptr<1>
     gpu.return

@@ -1,8 +1,8 @@
 // RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels | FileCheck %s
 // RUN: frit-opt %s --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 
-// Exponentials of a kernel that writes half types are approximate, and quotients by what elements share: their error disappears in the last
-// rounding. A quotient by a number is left to LLVM, which multiplies where that is exact, and one by a tensor is as IEEE says.
+// Exponentials of a kernel that writes half types are approximate, erf and tanh too, and quotients by what elements share and by 1 + e^x: their
+// error disappears in the last rounding. A quotient by a number is left to LLVM, which multiplies where that is exact, and one by a tensor is as IEEE says.
 // CHECK-LABEL: gpu.func @half(
 // CHECK: math.exp {{.*}} fastmath<afn>
 // CHECK: arith.divf {{.*}} fastmath<afn>
@@ -10,7 +10,7 @@
 // CHECK-NOT: fastmath
 // CHECK: arith.divf %{{[^:]*}} : vector
 // PTX-LABEL: .entry half(
-// PTX: ex2.approx.f32
+// PTX: ex2.approx.ftz.f32
 // PTX: rcp.approx.ftz.f32
 // PTX: div.rn.f32
 // PTX: .entry half_u(
@@ -25,6 +25,28 @@ frit.kernel @half(%x: tensor<8x1024xbf16>, %y: tensor<1024xbf16>) -> tensor<8x10
   %g = arith.divf %f, %a : tensor<8x1024xf32>
   %r = arith.truncf %g : tensor<8x1024xf32> to tensor<8x1024xbf16>
   frit.yield %r : tensor<8x1024xbf16>
+}
+
+// CHECK-LABEL: gpu.func @short_forms(
+// CHECK-NOT: math.erf
+// CHECK-NOT: math.tanh
+// CHECK-COUNT-2: math.exp2 {{.*}} fastmath<afn>
+// CHECK: arith.divf {{.*}} fastmath<arcp,afn>
+// CHECK: math.exp {{.*}} fastmath<afn>
+// CHECK: arith.divf {{.*}} fastmath<arcp,afn>
+// PTX-LABEL: .entry short_forms(
+// PTX-NOT: div.
+// PTX: ret
+frit.kernel @short_forms(%x: tensor<1024xbf16>) -> tensor<1024xbf16> {
+  %a = arith.extf %x : tensor<1024xbf16> to tensor<1024xf32>
+  %erf = math.erf %a : tensor<1024xf32>
+  %tanh = math.tanh %erf : tensor<1024xf32>
+  %exp = math.exp %tanh : tensor<1024xf32>
+  %one = arith.constant dense<1.0> : tensor<1024xf32>
+  %sum = arith.addf %exp, %one : tensor<1024xf32>
+  %q = arith.divf %tanh, %sum : tensor<1024xf32>
+  %r = arith.truncf %q : tensor<1024xf32> to tensor<1024xbf16>
+  frit.yield %r : tensor<1024xbf16>
 }
 
 // Not where a result is wider.
@@ -67,4 +89,80 @@ frit.kernel @eager(%x: tensor<1024xbf16>) -> tensor<1024xbf16> {
   %e = math.exp %a {frit.ieee} : tensor<1024xf32>
   %r = arith.truncf %e : tensor<1024xf32> to tensor<1024xbf16>
   frit.yield %r : tensor<1024xbf16>
+}
+
+// Only sums of a thousand exponentials of halves less their maximum, of which nothing else is used, are approximate where results are f32.
+// CHECK-LABEL: gpu.func @long_sum(
+// CHECK: math.exp {{.*}} fastmath<afn>
+// CHECK-LABEL: gpu.func @short_sum(
+// CHECK-NOT: afn
+// CHECK-LABEL: gpu.func @wide_sum(
+// CHECK-NOT: afn
+// CHECK-LABEL: gpu.func @plain_sum(
+// CHECK-NOT: afn
+// CHECK-LABEL: gpu.func @stored(
+// CHECK-NOT: afn
+// CHECK-LABEL: gpu.func @counted(
+// CHECK-NOT: afn
+// CHECK-LABEL: gpu.func @eager_sum(
+// CHECK-NOT: afn
+frit.kernel @long_sum(%x: tensor<8x1024xbf16>) -> (tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %m = frit.reduce <max> %a dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x1024xf32>
+  %d = arith.subf %a, %each : tensor<8x1024xf32>
+  %e = math.exp %d : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  frit.yield %s : tensor<8xf32>
+}
+frit.kernel @short_sum(%x: tensor<8x512xbf16>) -> (tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x512xbf16> to tensor<8x512xf32>
+  %m = frit.reduce <max> %a dims [1] : tensor<8x512xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x512xf32>
+  %d = arith.subf %a, %each : tensor<8x512xf32>
+  %e = math.exp %d : tensor<8x512xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x512xf32> -> tensor<8xf32>
+  frit.yield %s : tensor<8xf32>
+}
+frit.kernel @wide_sum(%x: tensor<8x1024xf32>) -> (tensor<8xf32>) {
+  %m = frit.reduce <max> %x dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x1024xf32>
+  %d = arith.subf %x, %each : tensor<8x1024xf32>
+  %e = math.exp %d : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  frit.yield %s : tensor<8xf32>
+}
+frit.kernel @plain_sum(%x: tensor<8x1024xbf16>) -> (tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %e = math.exp %a : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  frit.yield %s : tensor<8xf32>
+}
+frit.kernel @stored(%x: tensor<8x1024xbf16>) -> (tensor<8x1024xf32>, tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %m = frit.reduce <max> %a dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x1024xf32>
+  %d = arith.subf %a, %each : tensor<8x1024xf32>
+  %e = math.exp %d : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  frit.yield %e, %s : tensor<8x1024xf32>, tensor<8xf32>
+}
+frit.kernel @counted(%x: tensor<8x1024xbf16>) -> (tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %m = frit.reduce <max> %a dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x1024xf32>
+  %d = arith.subf %a, %each : tensor<8x1024xf32>
+  %e = math.exp %d : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %f = math.floor %s : tensor<8xf32>
+  frit.yield %f : tensor<8xf32>
+}
+frit.kernel @eager_sum(%x: tensor<8x1024xbf16>) -> (tensor<8xf32>) {
+  %a = arith.extf %x : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %m = frit.reduce <max> %a dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  %each = frit.reindex %m <(d0, d1) -> (d0)> : tensor<8xf32> -> tensor<8x1024xf32>
+  %d = arith.subf %a, %each : tensor<8x1024xf32>
+  %e = math.exp %d {frit.ieee} : tensor<8x1024xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<8x1024xf32> -> tensor<8xf32>
+  frit.yield %s : tensor<8xf32>
 }

@@ -84,8 +84,7 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
     : program(program), kernel(program.getKernel()), module(module), builder(module.getContext()),
       loc(kernel.getLoc()),
       indexType(builder.getIntegerType(options.listItems || fitsIn32Bits(program) ? 32 : 64)),
-      threads(options.threads), cluster(options.cluster),
-      isApproximate(allowsApproximateMath(kernel)) {
+      threads(options.threads), cluster(options.cluster), approximateMath(kernel) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), kGlobalSpace);
   Type i64 = builder.getI64Type(), f64 = builder.getF64Type();
   SmallVector<Type> pointers, ints, floats;

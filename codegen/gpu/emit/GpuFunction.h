@@ -22,6 +22,18 @@
 /// rest of the code is a kernel over one chunk, with 32-bit indices.
 namespace mlir::frit {
 
+/// Which functions of a kernel may be less exact than f32.
+class ApproximateMath {
+public:
+  explicit ApproximateMath(KernelOp kernel);
+  /// In `all`, everything may be that has an approximate form; else what is `summed`.
+  bool allows(Operation *op) const { return all || summed.contains(op); }
+
+private:
+  bool all;
+  llvm::DenseSet<Operation *> summed;
+};
+
 class GpuFunction : public EmitterTarget {
 public:
   struct Options {
@@ -161,13 +173,10 @@ private:
   /// Loaded booleans stay bytes.
   bool keepsBytes = false;
   Operation *entryEnd = nullptr;
-  bool isApproximate;
+  ApproximateMath approximateMath;
   Frame entry;
   std::unique_ptr<Emitter> emitter;
 };
-
-/// Whether exponentials and some quotients of a kernel may be less exact than f32.
-bool allowsApproximateMath(KernelOp kernel);
 
 /// Whether every index that the kernel computes provably fits into 31 bits.
 bool fitsIn32Bits(const KernelProgram &program);

@@ -5,11 +5,13 @@
 //              error 2^-22.9) with one Newton step
 //   contract   (default numerics) f32 division is `div.full` (2 ulp) and f32 sqrt is
 //              `sqrt.approx` (1 ulp); without the flag both are rounded as IEEE requires
-//   afn        (set where every float the kernel writes is a half type, ApproximateMath.cpp) exp
-//              is ex2.approx(x * log2(e)), whose error grows with |x| to 5e-6 at 88, far below
-//              half an ulp of f16; f32 division is a product with `rcp.approx` (2 ulp); rsqrt
-//              has no Newton step. tanh.approx (2^-11) would be exact enough for tanh in bf16,
-//              but not for 1 + tanh(x), which is small for x far below 0
+//   afn        (set where the error is hidden, ApproximateMath.cpp) exp and exp2 are
+//              `ex2.approx.ftz`, of x * log2(e) the one, whose error grows with |x| to 5e-6 at
+//              88, far below half an ulp of f16; results below 2^-126 are 0; f32 division is a
+//              product with `rcp.approx` (2 ulp); rsqrt has no Newton step. tanh.approx (2^-11)
+//              would be exact enough for tanh in bf16, but not for 1 + tanh(x), which is small
+//              for x far below 0
+//   afn arcp   f32 division is a product with `rcp.approx.ftz`: 0 for divisors beyond 2^126
 //
 // Everything else goes to libdevice, one call per lane. Vectors are unrolled here because none of
 // the instructions has a vector form.
@@ -99,8 +101,9 @@ Value emitApproximate(OpBuilder &builder, Operation *op) {
           .getResult(0);
     });
   };
+  const char *exp2 = approximate ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32";
   if (isa<math::Exp2Op>(op)) {
-    return lanes(op->getOperands(), "llvm.nvvm.ex2.approx.f32");
+    return lanes(op->getOperands(), exp2);
   }
   if (isa<math::RsqrtOp>(op)) {
     Value inverse = lanes(op->getOperands(), "llvm.nvvm.rsqrt.approx.f");
@@ -108,6 +111,11 @@ Value emitApproximate(OpBuilder &builder, Operation *op) {
   }
   if (isa<math::SqrtOp>(op) && contract) {
     return lanes(op->getOperands(), "llvm.nvvm.sqrt.approx.f");
+  }
+  if (isa<arith::DivFOp>(op) && approximate &&
+      bitEnumContainsAny(flags, arith::FastMathFlags::arcp)) {
+    Value inverse = lanes(op->getOperand(1), "llvm.nvvm.rcp.approx.ftz.f");
+    return arith::MulFOp::create(builder, op->getLoc(), op->getOperand(0), inverse);
   }
   if (isa<arith::DivFOp>(op) && approximate) {
     return unroll(builder, op, op->getOperands(), [](OpBuilder &b, Location loc, ValueRange v) {
@@ -120,7 +128,7 @@ Value emitApproximate(OpBuilder &builder, Operation *op) {
   if (isa<math::ExpOp>(op) && approximate) {
     Value log2e = constant(builder, op->getLoc(), op->getResult(0).getType(), 1.4426950408889634);
     Value scaled = arith::MulFOp::create(builder, op->getLoc(), op->getOperand(0), log2e);
-    return lanes(scaled, "llvm.nvvm.ex2.approx.f32");
+    return lanes(scaled, exp2);
   }
   return nullptr;
 }

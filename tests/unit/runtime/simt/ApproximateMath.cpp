@@ -21,6 +21,7 @@ constexpr float kDenormal = std::numeric_limits<float>::denorm_min(),
                 kLargest = std::numeric_limits<float>::max();
 
 float exp2Of(float a) { return approximate(SimtApproximation::Exp2, a, 0); }
+float flushedExp2Of(float a) { return approximate(SimtApproximation::Exp2Flushed, a, 0); }
 float rsqrtOf(float a) { return approximate(SimtApproximation::Rsqrt, a, 0); }
 float sqrtOf(float a) { return approximate(SimtApproximation::Sqrt, a, 0); }
 float reciprocalOf(float a) { return approximate(SimtApproximation::Reciprocal, a, 0); }
@@ -67,6 +68,26 @@ TEST(ApproximateMath, ExponentialsErrByTwoUlpOfTheRoundedResult) {
   EXPECT_EQ(errors.least, -2);
   EXPECT_EQ(errors.most, 2);
   EXPECT_GT(errors.numExact, 0);
+}
+
+TEST(ApproximateMath, FlushedExponentialsErrAsOthersAndHaveNoDenormals) {
+  int64_t numFlushed = 0;
+  forManyFloats([&](float a) {
+    float result = flushedExp2Of(a);
+    if (std::isnormal(a) && std::exp2(double(a)) >= 0x1p-126) {
+      auto rounded = static_cast<float>(std::exp2(double(a)));
+      if (std::isfinite(rounded)) {
+        EXPECT_LE(std::abs(double(result) - double(rounded)), 2 * ulpOf(rounded)) << a;
+      }
+    } else {
+      numFlushed += a < 0 && std::isnormal(a) && std::exp2(double(a)) >= 0x1p-149;
+      EXPECT_EQ(result, std::isnormal(a) ? 0 : 1) << a;
+    }
+  });
+  EXPECT_GT(numFlushed, 0);
+  EXPECT_TRUE(std::isnan(flushedExp2Of(kNan)));
+  EXPECT_EQ(flushedExp2Of(kInfinity), kInfinity);
+  EXPECT_EQ(flushedExp2Of(-kInfinity), 0);
 }
 
 TEST(ApproximateMath, QuotientsErrByTwoUlpInTheFullRange) {
