@@ -55,7 +55,8 @@ class Recorder(TorchDispatchMode):
         return result
 
     def table(self):
-        """operator -> (whether scalars take part in promotion, the types that it refuses), by the reading that explains more types."""
+        """operator -> (whether scalars take part in promotion, the types that it refuses). Of the two assumptions about scalars, that which explains more
+    types is taken."""
         found = {}
         for func in sorted({func for func, _ in self.refused}, key=str):
             ways = [(scalars, self.refused[func, scalars] - self.ran[func, scalars]) for scalars in (True, False)]
@@ -68,7 +69,7 @@ class Recorder(TorchDispatchMode):
 
 
 def samples_of(op, dtype):
-    """Samples in any type; for a type that the operator does not claim, converted from one that it does."""
+    """Samples in any type; for a type that the operator does not claim, samples are converted from one that it claims."""
     claimed = op.supported_dtypes("cpu")
     base = next((one for one in (dtype, torch.float32, torch.int64, torch.bool) if one in claimed), None)
     if base is None:

@@ -86,7 +86,7 @@ def test_names_of_pages_become_links(hooks):
     assert with_links("see `docs/Sizes.md`.", "Trust.md", known) == "see [Sizes](Sizes.md)."
     assert with_links("`docs/Trust.md`", "generated/options.md", known) == "[Trust](../Trust.md)"
     assert with_links("a\n```\n`docs/Sizes.md`\n```\n", "Trust.md", known) == "a\n```\n`docs/Sizes.md`\n```\n"
-    with pytest.raises(ValueError, match="Trust.md names docs/Missing.md, which is no page"):
+    with pytest.raises(ValueError, match="Trust.md names docs/Missing.md, which is not a page"):
         with_links("`docs/Missing.md`", "Trust.md", known)
 
 
