@@ -1,5 +1,5 @@
-// The table is text, a line for each operator, that is parsed on demand: operators that nobody asks
-// about cost no more than an entry of the index.
+// The table is text, a line for each operator, that is parsed on demand: an operator that is not
+// looked up costs no more than an entry of the index.
 #include "ir/AtenSchemas.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -48,7 +48,7 @@ AtenEffects AtenSchema::lookupEffects(StringRef name) {
   return parseEffects(line.take_until([](char c) { return c == ' '; }));
 }
 
-/// Cuts the text up to the next comma outside of brackets and quotes.
+/// Removes the text up to the next comma outside of brackets and quotes, and returns it.
 static StringRef takeItem(StringRef &text) {
   int depth = 0;
   char quote = 0;
@@ -90,7 +90,7 @@ static AtenArgument parseItem(StringRef text) {
       return llvm::StringRef("abcdefghijklmnopqrstuvwxyz0123456789").contains(c);
     });
     result.isWrite = type.slice(open, close).contains('!');
-    // The annotation stands at the end but for `Tensor(a)[]` and `Tensor(a)?`, whose base is
+    // The annotation is at the end, except in `Tensor(a)[]` and `Tensor(a)?`, whose base is
     // Tensor.
     StringRef tail = type.drop_front(close + 1);
     type = tail.empty() ? type.take_front(open) : tail == "?" ? "Tensor?" : "Tensor[]";

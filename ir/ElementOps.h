@@ -7,13 +7,13 @@
 /// Operations that kernels compute element by element: what each needs from its operands.
 namespace mlir::frit {
 
-/// Where an operation reads an operand for a place of its loop nest.
+/// Where an operation reads an operand at a point of its loop nest.
 enum class ElementRead {
-  Here,   ///< at the same place
-  Mapped, ///< where a view maps the place
-  Once,   ///< one element for all places
-  Piece,  ///< in one of several operands, which the place selects
-  Chosen, ///< where other operands say
+  Here,   ///< at the same point
+  Mapped, ///< where a view maps the point
+  Once,   ///< one element for all points
+  Piece,  ///< in one of several operands, which the point selects
+  Chosen, ///< where the values of other operands say
 };
 
 } // namespace mlir::frit
@@ -27,7 +27,8 @@ inline ElementRead getElementRead(OpOperand &operand) {
   return op ? op.getElementRead(operand.getOperandNumber()) : ElementRead::Here;
 }
 
-/// Whether an operand is read at a place that is no function of the sizes alone.
+/// Whether no map gives the element that is read of some operand: the index selects one of several
+/// operands, or data select the element.
 inline bool readsElsewhere(Operation *op) {
   return llvm::any_of(op->getOpOperands(), [](OpOperand &operand) {
     ElementRead read = getElementRead(operand);
@@ -35,14 +36,14 @@ inline bool readsElsewhere(Operation *op) {
   });
 }
 
-/// Whether the operation is of `math`, or computes a function that `math` lacks.
+/// Whether the operation belongs to `math`, or computes a function that `math` lacks.
 bool isMathFunction(Operation *op);
 
-/// Whether each element of the result depends on the elements at its place alone: an operation of
-/// `arith`, or a function.
+/// Whether each element of the result depends only on the elements at the same index: an operation
+/// of `arith`, or a function.
 bool isElementwise(Operation *op);
 
-/// The constant that a function has of a constant.
+/// The value of a function of a constant operand, as a constant; null if the operand is not one.
 OpFoldResult foldFunction(ElementFunctionOpInterface op, Attribute operand);
 
 inline bool movesElements(Operation *op) {

@@ -416,7 +416,7 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
   }
   if (succeeded(parser.parseOptionalKeyword("where"))) {
     // `expr in low to high`, or `low <= expr < high` where the parser of the operation reads it:
-    // inside a dialect attribute MLIR wants every `<` to have its `>`.
+    // inside a dialect attribute MLIR requires every `<` to have its `>`.
     auto clause = [&]() -> ParseResult {
       auto expr = parseSize(parser);
       if (failed(expr)) {

@@ -228,12 +228,12 @@ def Frit_ComplexAttr : Frit_Attr<"Complex", "complex"> {
 }
 
 def Frit_OperandAttr : Frit_Attr<"Operand", "operand"> {
-  let summary = "the place of an operand in an argument list of an ATen call";
+  let summary = "a reference to an operand in the argument list of an ATen call";
   let parameters = (ins "int64_t":$index);
   let assemblyFormat = "`<` $index `>`";
 }
 
-def Frit_StorageKind : I32EnumAttr<"StorageKind", "what storage a value lives in", [
+def Frit_StorageKind : I32EnumAttr<"StorageKind", "the kind of a value's storage", [
       I32EnumAttrCase<"Fresh", 0, "fresh">,
       I32EnumAttrCase<"Argument", 1, "argument">,
       I32EnumAttrCase<"ViewOfArgument", 2, "view_of_argument">]> {
@@ -264,7 +264,7 @@ def Frit_GuardKind : I32EnumAttr<"GuardKind", "what an assumption says", [
 }
 
 def Frit_AssumptionAttr : Frit_Attr<"Assumption", "assume"> {
-  let summary = "one assumption, and who makes it";
+  let summary = "one assumption, and what needs it";
   let description = [{
     `operands` are numbers of graph arguments (in `frit.guard`) or of a region's
     operands and then results (in a variant).

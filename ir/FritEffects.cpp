@@ -1,6 +1,6 @@
 // Memory effects of operator calls, from their schemas. A call of a pure operator may be merged,
 // moved or dropped like arithmetic; anything random, mutating, asserting, collective or unknown
-// keeps its place.
+// keeps its order.
 #include "ir/AtenSchemas.h"
 #include "ir/FritOps.h"
 #include "ir/Planted.h"

@@ -1,5 +1,5 @@
-// Every fold and canonicalisation of the dialect. What torch writes as a chain of unsqueeze,
-// expand, permute and slice becomes one map, so that later passes see only what is read.
+// Every fold and canonicalisation of the dialect. A chain of unsqueeze, expand, permute and slice
+// becomes one map, so that later passes see only which elements are read.
 #include "ir/FritOps.h"
 #include "ir/Planted.h"
 #include "ir/ReduceKinds.h"

@@ -7,15 +7,16 @@ include "mlir/IR/OpBase.td"
 def Frit_ElementOpInterface : OpInterface<"ElementOpInterface"> {
   let cppNamespace = "::mlir::frit";
   let description = [{
-    What fusion, schedules and kernel programs ask about an operation with one tensor result. The
-    defaults describe an elementwise operation; so upstream `arith` and `math` need no model.
+    The properties of an operation with one tensor result that fusion, schedules and kernel programs
+    need. The defaults describe an elementwise operation, so upstream `arith` and `math` need no
+    external model.
   }];
   let methods = [
     InterfaceMethod<"The sizes that a loop nest of this operation runs over.",
       "::llvm::SmallVector<::mlir::frit::SizeExpr>", "getLoopSizes", (ins), "", [{
         return ::mlir::frit::getSizes(cast<RankedTensorType>($_op->getResult(0).getType()));
       }]>,
-    InterfaceMethod<"Where an operand is read for a place of the loop nest.",
+    InterfaceMethod<"Where an operand is read at a point of the loop nest.",
       "::mlir::frit::ElementRead", "getElementRead", (ins "unsigned":$operand), "", [{
         return ::mlir::frit::ElementRead::Here;
       }]>,
@@ -29,9 +30,9 @@ def Frit_ElementOpInterface : OpInterface<"ElementOpInterface"> {
 def Frit_ElementFunctionOpInterface : OpInterface<"ElementFunctionOpInterface"> {
   let cppNamespace = "::mlir::frit";
   let description = [{
-    A function of one number that `math` lacks. What asks for `math` asks for these too
-    (`isMathFunction`). Vector code for f32 on CPUs is in `codegen/math`; f64, GPUs and their
-    emulation call the function of C's math.h that has the operation's name.
+    A function of one number that `math` lacks. `isMathFunction` is true for it, as for operations
+    of `math`. Vector code for f32 on CPUs is in `codegen/math`; f64, GPUs and their emulation call
+    the function of C's math.h that has the operation's name.
   }];
   let methods = [
     InterfaceMethod<"The value of the function, as precise as f64 can be.",

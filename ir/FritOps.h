@@ -18,7 +18,7 @@
 
 namespace mlir::frit {
 
-/// Whether the operation only renames the places of its operand's elements.
+/// Whether the operation only changes the indices of its operand's elements.
 inline bool isView(Operation *op) { return isa_and_nonnull<ViewLikeOpInterface>(op); }
 
 /// Whether the result lies in the memory of the first operand: a view of values, or an alias.

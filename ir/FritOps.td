@@ -121,18 +121,18 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     list, `unit` for None, `#frit.dtype`, `#frit.torch` and plain integer,
     float, bool and string attributes for literals (a symbolic integer is an
     operand). Operators that the schema table does not know list
-    `argument_names` beside them, in the order given. `result_layouts` are the
-    traced layouts. Memory effects come from the schema table. A result that is
-    None has the type `none`; if results are lists, `result_lists` has
-    the length of each of the operator's returns, -1 for a single value.
-    `devices` has the devices of the results, if one is not on the graph's device.
+    `argument_names` beside them, in the order given. `result_layouts` are the traced layouts.
+    Memory effects come from the schema table. A result that is None has the type `none`; if
+    results are lists, `result_lists` has the length of each of the operator's returns, -1 for a
+    single value. `devices` has the devices of the results, if one is not on the graph's device.
     `placed`: the offset of this `as_strided` or `as_strided_scatter` counts from the start of its
-    first operand's storage. The trace saw storage of the graph's own there, so the operand must not
-    lie in an argument's storage and must begin at the traced offset. `padded`: the operands and the result are padded to buckets.
+    first operand's storage. The storage belonged to the graph when it was traced, so the operand
+    must not lie in an argument's storage and must begin at the traced offset. `padded`: operands
+    and result are padded to buckets.
 
     An operator that writes to arguments in a functional graph names them in
     `mutated_operands`: the last results, one each, are these operands after
-    the call. The operands themselves keep their values, so the caller passes
+    the call. As values, the operands are unchanged, so the caller passes
     a copy unless nothing reads the operand afterwards.
 
     ```mlir
@@ -275,11 +275,11 @@ def Frit_ReshapeOp : Frit_Op<"reshape", [Pure, ViewLikeOpInterface,
 }
 
 def Frit_AliasOp : Frit_Op<"alias", [Pure]> {
-  let summary = "the memory of a value, seen with other sizes, strides and another start";
+  let summary = "a view of a value's memory with other sizes, strides and offset";
   let description = [{
     `base` has the layout `base_layout` in memory; the result shares that memory. `layout` counts
     in elements of the result's `dtype`, and its offset is from the first element of `base`. Unlike
-    a reindex, an alias says where the result is in memory, and nothing folds it away.
+    a reindex, an alias determines where the result is in memory, and nothing folds it away.
     `frit-resolve-aliases` makes it where a program can observe that two tensors share a storage,
     or where it reads memory that is not part of any value.
 
@@ -488,8 +488,8 @@ def Frit_RegionOp : Frit_Op<"region", [
     `variants` are schedules that may run where their assumptions hold, best first; `schedule`
     assumes nothing. `buffers` has the number of the graph's buffer that each result is written to,
     `writes` the graph arguments among them. Neighbours of one `group` become one launch of a
-    kernel over lists (ir/KernelLists.h). `pinned`: the schedule was asked for and is not the first
-    candidate, so `merge-columns` leaves the region alone.
+    kernel over lists (ir/KernelLists.h). `pinned`: the schedule was requested and is not the first
+    candidate, so `merge-columns` does not change the region.
 
     ```mlir
     %y = frit.region(%a, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {

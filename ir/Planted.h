@@ -3,9 +3,8 @@
 #include <cstdlib>
 
 /// Mistakes on purpose, one for each class of silent errors (tests/README.md). FRIT_PLANT=n plants
-/// the n-th, to see whether the tests of that class fail; `scripts/planted` runs all. The number is
-/// part of the compiler's identity, and so of every cache key, and is named in the report of what
-/// is compiled.
+/// the n-th, to check that the tests of that class fail; `scripts/planted` runs all. The number is
+/// part of the compiler's identity, therefore of every cache key, and is named in reports.
 namespace mlir::frit {
 
 /// The classes whose mistake is planted in the compiler. Those of the others are in
@@ -27,7 +26,7 @@ enum class Mistake : unsigned {
   AddedZero = 7,
   /// The larger of a number and a NaN may be the number.
   NanIgnored = 8,
-  /// An arg-reduction gives the place of the last of several equal elements.
+  /// An arg-reduction gives the position of the last of several equal elements.
   LastOfTies = 9,
   /// Casts of the program that round are elided as those of half types' arithmetic are.
   ElidedCasts = 10,

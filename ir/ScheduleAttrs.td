@@ -110,10 +110,10 @@ def Frit_CpuRowsAttr : Frit_Attr<"CpuRows", "cpu_rows"> {
   let description = [{
     The lane dim is reduced: a unit of work is a row. `unroll` and `once` have one entry for each
     round of reductions: vector accumulators side by side, and whether the body is emitted once under
-    masks. Up to `keep` values that cost more to compute than to load (exp, division) wait in scratch
-    memory for later sweeps of the row. `writeOnce` and `recomputeOnce` are `once` for the last
-    sweep, which writes results of the whole domain from kept values, or computes them again where
-    the row was too long to keep. `splitElements` > 0: the kernel is one row, shared out among at
+    masks. Up to `keep` values that cost more to compute than to load (exp, division) are stored in
+    scratch memory for later sweeps of the row. `writeOnce` and `recomputeOnce` are `once` for the
+    last sweep, which writes results of the whole domain from stored values, or recomputes these if
+    the row was too long to store. `splitElements` > 0: the kernel is one row, divided among at
     most `mostParts` units of at least so many elements; a second launch combines them in order.
 
     ```mlir
@@ -153,7 +153,7 @@ def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
   let genVerifyDecl = 1;
 }
 
-/// A family of GPU kernels: `describe` and `verify` are in ScheduleAttrs.cpp, what makes the code in
+/// A family of GPU kernels: `describe` and `verify` are in ScheduleAttrs.cpp, the code generator in
 /// codegen/gpu/kernels/.
 class Frit_GpuSchedule<string name, string attrMnemonic>
     : Frit_Attr<name, attrMnemonic, [DeclareAttrInterfaceMethods<Frit_GpuScheduleInterface>]> {
@@ -200,9 +200,9 @@ def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
     chunk of `width` elements along `lane`. With a `cluster` of several blocks these share a row.
     `kept` > 0: rows of at most so many chunks a thread stay in registers through all rounds of
     reductions; longer ones, whose length is known at run time only, are read again. Rows of unknown
-    length that are no whole number of chunks are kept where a thread has at most `keptElements`
-    elements. `keepsMisaligned`: rows of unknown length are kept, too, where accesses cannot be
-    vectors.
+    length that are not a whole number of chunks stay in registers if a thread has at most
+    `keptElements` elements. `keepsMisaligned`: rows of unknown length stay in registers also if
+    accesses cannot be vectors.
 
     ```mlir
     #frit.gpu_rows<lane = 1, width = 8, threads = 128, block = 128, kept = 4>

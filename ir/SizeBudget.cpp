@@ -1,4 +1,4 @@
-// Measures sizes without printing or walking them whole.
+// Measures sizes without printing or walking them completely.
 #include "ir/SizeBudget.h"
 
 namespace mlir::frit {

@@ -10,7 +10,7 @@
 namespace mlir::frit {
 
 /// The sizes 0, 1, 2 ... of a context, found without the uniquer's hash tables: most sizes are
-/// small constants, and passes ask for the sizes of every type that they meet. Safe with several
+/// small constants, and passes query the sizes of every type that they process. Safe with several
 /// threads.
 class SizeConstants : public DialectInterface::Base<SizeConstants> {
 public:

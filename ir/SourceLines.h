@@ -14,8 +14,8 @@ namespace mlir::frit {
 void collectSourceLines(Location location, llvm::SmallVectorImpl<std::string> &lines);
 
 /// How messages name an operation: "aten.mm.default (model.py:7 in f: a @ b)". A region is named
-/// after its first operation that is no view and no constant; without a line there is only the
-/// name.
+/// after its first operation that is neither a view nor a constant; without a line there is only
+/// the name.
 std::string originOf(Operation *op);
 
 } // namespace mlir::frit
