@@ -1,5 +1,5 @@
-// The schema of torch.export (torch/_export/serde/schema.py), version 8. Fields that we do not use
-// are skipped; an unknown tag of a union is an error: skipping it would change the program.
+// The schema of torch.export (torch/_export/serde/schema.py), version 8. Unused fields are skipped;
+// an unknown tag of a union is an error, because skipping it would change the program.
 #include "import/ExportedProgram.h"
 
 #include "import/SchemaReader.h"

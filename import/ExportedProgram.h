@@ -81,7 +81,7 @@ struct Argument {
   double real = 0, imaginary = 0;
   std::vector<Argument> items;
   std::shared_ptr<Graph> graph;
-  /// The JSON of `graph`, to recognise one that was seen before.
+  /// The JSON of `graph`, to recognise a graph that was imported before.
   llvm::StringRef graphText;
 
   bool isName() const { return kind >= Kind::Tensor && kind <= Kind::SymBool; }

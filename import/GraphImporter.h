@@ -12,7 +12,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
-/// The parts of the importer. A ProgramImporter holds what all graphs of a
+/// The parts of the importer. A ProgramImporter has the state that all graphs of a
 /// program share (symbols, schemas, subgraphs, the error); a GraphImporter
 /// makes one frit.graph, node by node in order, with a table of named values.
 namespace mlir::frit::exported {
@@ -27,13 +27,13 @@ struct ImportedValue {
   StringAttr device;
   /// Integers only, if known: then uses become `frit.size` or a literal.
   SizeExpr size;
-  /// Views only: the dtype of what autograd calls their base, if it differs from theirs.
+  /// Views only: the dtype of autograd's base of the view, if it differs from the view's.
   DTypeAttr base;
 
   bool isTensor() const { return value && isa<RankedTensorType>(value.getType()); }
 };
 
-/// What TensorMeta says, checked.
+/// The checked content of a TensorMeta.
 struct TensorInfo {
   RankedTensorType type;
   DTypeAttr dtype;
@@ -49,17 +49,17 @@ public:
 
   /// Records the first error; `location` is where the diagnostic will point.
   LogicalResult fail(ErrorKind kind, const Twine &message, Location location);
-  /// The size that a value stands for; for an expression that is no size the symbol of this name,
-  /// an error without one.
+  /// The size that a value stands for. For an expression that is not a size: the symbol of this
+  /// name, or an error without a name.
   FailureOr<SizeExpr> size(const SymValue &value, StringRef what, Location location,
                            StringRef symbol = "");
-  /// The same of an input. The caller has computed it, so it may be any expression: a symbol of its
-  /// own stands for it.
+  /// The size of an input. The caller has computed it, so it may be any expression: a new symbol
+  /// stands for it.
   FailureOr<SizeExpr> sizeOfInput(const SymValue &value, StringRef name, Location location);
   /// Null, without an error, if the text is not a size.
   SizeExpr sizeIfKnown(const SymValue &value);
   const AtenSchema *schema(StringRef opName);
-  /// Imports the graph of an argument. A text seen before gives the graph made then.
+  /// Imports the graph of an argument. Equal texts give the same graph.
   FailureOr<GraphOp> subgraph(const Argument &argument, Location location);
   SymbolAttr symbol(StringRef name);
   /// The expression of a symbol that the host computes; null for other symbols.
@@ -96,7 +96,7 @@ struct CallArguments {
 
 /// One result of a call to be made.
 struct CallResult {
-  StringRef name; // empty if nobody reads it
+  StringRef name; // empty if nothing reads it
   Type type;
   DTypeAttr dtype;
   LayoutAttr layout;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-/// Sizes that no SizeExpr can express, because a float stands between the integers: `round(n / 2)`,
-/// `int(n * 0.7)`, `sqrt(n)`. The host computes them as Python does, and everything else sees
-/// symbols of their own.
+/// Sizes that no SizeExpr can express, because their computation contains a float: `round(n / 2)`,
+/// `int(n * 0.7)`, `sqrt(n)`. The host computes them as Python does; in all other places each is a
+/// symbol of its own.
 namespace mlir::frit {
 
 /// A function of symbols, integers and floats, with sympy's names.
@@ -30,8 +30,8 @@ struct HostExpression {
 /// that the host does not know.
 std::optional<HostExpression> parseHostExpression(llvm::StringRef text);
 
-/// The prefix of these symbols' names, which a number follows. No symbol of a program may have such
-/// a name.
+/// The prefix of these symbols' names, followed by a number. No symbol of a program may have such a
+/// name.
 inline constexpr llvm::StringLiteral kHostSizeName = "computed";
 
 } // namespace mlir::frit

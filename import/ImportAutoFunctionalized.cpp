@@ -8,8 +8,8 @@ using namespace mlir;
 using namespace mlir::frit;
 using namespace mlir::frit::exported;
 
-/// Imports one such node. The two forms differ in how they name what is mutated: the first passes
-/// the tensors themselves, the second lists bases and describes the views of them.
+/// Imports one such node. The two forms differ in how they name the mutated tensors: the first
+/// passes the tensors themselves, the second lists bases and describes the views of them.
 class GraphImporter::AutoFunctionalized {
 public:
   AutoFunctionalized(GraphImporter &importer, const Node &node, bool views)
@@ -86,7 +86,7 @@ private:
   SmallVector<std::pair<StringRef, const Argument *>> given;
 
   CallArguments call;
-  /// What the call reads of each mutated argument, in the order of its operands.
+  /// The value that the call reads for each mutated argument, in the order of its operands.
   SmallVector<std::pair<View, ImportedValue>> passed;
   SmallVector<int64_t> mutatedOperands;
 };
@@ -149,7 +149,7 @@ LogicalResult GraphImporter::AutoFunctionalized::readInputs() {
   return success();
 }
 
-/// Finds the mutated tensors of the first form, which only a schema knows.
+/// Finds the mutated tensors of the first form, which only the schema identifies.
 LogicalResult GraphImporter::AutoFunctionalized::readMutatedTensors() {
   if (!schema) {
     return fail(ErrorKind::Unsupported,
@@ -436,7 +436,7 @@ Attribute GraphImporter::AutoFunctionalized::sizeArguments(ArrayRef<SizeExpr> si
   return builder.getArrayAttr(attrs);
 }
 
-/// Adds the arguments that say where a view lies: those of aten.slice or aten.as_strided.
+/// Adds the arguments that define a view: those of aten.slice or aten.as_strided.
 void GraphImporter::AutoFunctionalized::addRange(const View &view, CallArguments &arguments) {
   if (view.kind == View::Kind::Slice) {
     arguments.arguments.push_back(builder.getI64IntegerAttr(view.dim));

@@ -1,4 +1,4 @@
-// Where a node of the graph comes from, as a location: the user's line.
+// The location of a node: the user's source line.
 #include "import/GraphImporter.h"
 
 using namespace mlir;

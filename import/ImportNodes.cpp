@@ -142,7 +142,7 @@ FailureOr<Attribute> GraphImporter::argument(const Argument &value, const AtenAr
         items.push_back(builder.getUnitAttr());
         continue;
       }
-      // One level down the type is that of the element.
+      // Inside the list the type is that of an element.
       AtenArgument element;
       if (expected) {
         element = *expected;

@@ -1,5 +1,5 @@
-// Arithmetic on Python scalars: i64, f64 and i1 values computed on the host. An integer that torch
-// knows as a size is that size; its node disappears.
+// Arithmetic on Python scalars: i64, f64 and i1 values computed on the host. An integer for which
+// torch has a size expression becomes that size; its node disappears.
 #include "import/GraphImporter.h"
 #include "import/ScalarBuilder.h"
 

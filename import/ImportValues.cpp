@@ -379,8 +379,8 @@ LogicalResult GraphImporter::bindSymbols(ArrayRef<CallResult> results, ValueRang
   return success();
 }
 
-/// Binds the symbol of a storage offset that nothing else binds: where a view begins that was taken
-/// at the value of another tensor. Only the tensor itself knows it.
+/// Binds the symbol of a storage offset that nothing else binds: the offset of a view that was
+/// taken at the value of another tensor. It can be read only from the view itself.
 LogicalResult GraphImporter::bindOffset(LayoutAttr layout, DTypeAttr dtype, Value value) {
   SizeExpr offset = layout ? SizeExpr(layout.getOffset()) : SizeExpr::constant(context, 0);
   llvm::SmallSetVector<SizeSymbolAttr, 2> unknown;

@@ -80,8 +80,8 @@ ProgramImporter::ProgramImporter(MLIRContext *context, const Program &program,
   for (auto &[name, promised] : program.ranges) {
     RangeConstraint range = promised;
     if (isUnbacked(name)) {
-      // The fake kernel of the operator that the size comes from promised it. Some promise too
-      // little: masked_select the elements of its input, where the mask has more of them.
+      // The fake kernel of the operator that the size comes from promised the range. Some promise
+      // too little: masked_select promises the elements of its input, but the mask may have more.
       range.max.reset();
     }
     ranges.try_emplace(name, range);
@@ -352,7 +352,7 @@ LogicalResult GraphImporter::addInput(const Argument &input, const InputSpec *sp
     types.push_back(builder.getI1Type());
     value.dtype = DTypeAttr::get(context, DType::Bool);
     break;
-  // A value that torch specialised keeps its place in the call; nothing in the graph reads it.
+  // A value that torch specialised is still an argument of the call; nothing in the graph reads it.
   case Kind::None:
     types.push_back(builder.getNoneType());
     break;

@@ -7,14 +7,14 @@
 
 #include <string>
 
-/// The one importer: torch.export's JSON in, a module of `frit.graph`s out (the
-/// imported form). Both sources come this way: what python/frit captures under
-/// torch.compile, and the model inside a `.pt2`.
+/// The importer: torch.export's JSON in, a module of `frit.graph`s out (the
+/// imported form). It reads both what python/frit captures under torch.compile and
+/// the model inside a `.pt2`.
 ///
-/// Three steps, so that nothing builds IR from unchecked data: text to plain
-/// structs (ExportedProgram.h), names and kinds checked while values are
-/// looked up, IR built (GraphImporter.h). Text is data from outside: counts,
-/// depth and sizes are capped, and a failure is one diagnostic that names the
+/// There are three steps, so that no IR is built from unchecked data: the text becomes plain
+/// structs (ExportedProgram.h), names and kinds are checked while values are
+/// looked up, and IR is built (GraphImporter.h). The text is untrusted: counts,
+/// depth and sizes are limited, and a failure is one diagnostic that names the
 /// node, the field and the reason.
 namespace mlir::frit {
 
@@ -25,8 +25,8 @@ struct ImportOptions {
   std::string fileName = "<json>";
 };
 
-/// Returns null after emitting one error through the context. `error`, if given, tells what kind it
-/// was: only `Unsupported` is a reason to run the program without frit.
+/// Returns null after emitting one error through the context. `error`, if given, gets its kind:
+/// only `Unsupported` is a reason to run the program without frit.
 OwningOpRef<ModuleOp> importExportedProgram(MLIRContext *context, llvm::StringRef json,
                                             const ImportOptions &options = {},
                                             exported::Error *error = nullptr);

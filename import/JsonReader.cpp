@@ -1,4 +1,4 @@
-// Strict JSON: what a conforming writer never produces is an error, not a guess.
+// Strict JSON: input that no conforming writer produces is an error.
 #include "import/JsonReader.h"
 
 #include "llvm/ADT/SmallSet.h"
@@ -49,7 +49,7 @@ void JsonReader::space() {
   }
 }
 
-/// A description of what comes next, for messages.
+/// A description of the text at `position`, for messages.
 static std::string shown(StringRef text, size_t position) {
   if (position >= text.size()) {
     return "the end of the text";

@@ -4,8 +4,8 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-/// A pull reader of JSON: the caller asks for what the schema says comes next, so a value of the
-/// wrong kind is an error where it stands, no tree is built, and text without escapes is not
+/// A pull reader of JSON: the caller requests the value that the schema requires next. So a value
+/// of the wrong kind is reported at its position, no tree is built, and text without escapes is not
 /// copied. Nesting is limited, values that are not needed are skipped without recursion, and only
 /// the first failure is reported.
 namespace mlir::frit::exported {
@@ -24,7 +24,7 @@ public:
   /// A number, or the schema's strings for special ones.
   bool real(double &value);
   bool boolean(bool &value);
-  /// Consumes `null` if it comes next, and tells whether it did.
+  /// Consumes `null` if it is next; returns whether it was.
   bool consumeNull();
   /// Skips one value of any kind.
   bool skip();

@@ -40,7 +40,7 @@ private:
   bool ranges();
   bool version();
 
-  /// {"name": ...}, other fields skipped.
+  /// {"name": ...}; other fields are skipped.
   bool named(llvm::StringRef &name);
   bool name(llvm::StringRef &out);
   bool enumeration(Kind kind, Argument &out) {

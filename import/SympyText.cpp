@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
-/// numerator / denominator; `isFloat` after a true division, which only rounding may consume.
+/// numerator / denominator; `isFloat` after a true division, whose result must be rounded next.
 struct Term {
   SizeExpr numerator;
   SizeExpr denominator;
