@@ -5,7 +5,7 @@
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringMap.h"
 
-/// The program of a kernel as a GPU runs it, for schedules and generators alike.
+/// The program of a kernel as a GPU runs it, for schedules and generators.
 namespace mlir::frit {
 
 /// Pointers of a kernel (operands, then results) that share storage with another one.

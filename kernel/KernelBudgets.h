@@ -2,15 +2,16 @@
 
 #include "kernel/ReductionAlgebra.h"
 
-/// How much a thread and a block of a GPU can keep.
+/// How much of a row a thread and a block of a GPU can hold in registers, and bytes of shared
+/// memory.
 namespace mlir::frit {
 
 /// The most threads of a block that shares a row, and blocks of a cluster that does.
 inline constexpr uint32_t kMostRowThreads = 512, kMostRowBlocks = 8;
-/// The most chunks of a row that a thread keeps per operand, and elements over all operands.
+/// The most chunks of a row that a thread holds per operand, and elements over all operands.
 inline constexpr int64_t kMostKeptChunks = 16, kMostKeptElements = 64;
 
-/// Whether a thread can keep this many chunks of `width` elements of each operand.
+/// Whether a thread can hold this many chunks of `width` elements of each operand.
 inline bool keepsChunks(int64_t chunks, int64_t width, int64_t operands,
                         int64_t mostElements = kMostKeptElements) {
   return chunks <= kMostKeptChunks && chunks * width * operands <= mostElements;

@@ -21,7 +21,7 @@ bool mlir::frit::isStrided(const KernelProgram &program, const Node &load, unsig
   return (load.dims >> lane & 1) && (!stride || !stride->isConstant(1));
 }
 
-/// Instructions, roughly, of one vector.
+/// The approximate number of instructions for one vector.
 static unsigned lengthOf(const Node &node) {
   if (node.kind == NodeKind::Random) {
     return kRandomLength;

@@ -2,8 +2,7 @@
 
 #include "kernel/KernelProgram.h"
 
-/// What the code of a kernel program costs on a CPU, as far as schedules and generators need to
-/// know it.
+/// The costs of a kernel program's code on a CPU that schedules and generators need.
 namespace mlir::frit {
 
 /// Steps of a reduction across the lanes of which strided operands are copied into lane order at
@@ -14,8 +13,8 @@ inline constexpr int64_t kPackedSteps = 512;
 /// Whether a value costs more to compute than to load: exp, log, pow, trigonometric functions.
 bool isCostly(const Node &node);
 
-/// About how many instructions one vector of the values costs that depend on `lane`, from what is
-/// `known` on, and on one of the dims `along` too; a mask.
+/// The approximate number of instructions for one vector of the values behind `known` that depend
+/// on `lane` and on one of the dims `along` (a mask).
 unsigned getBodyLength(const KernelProgram &program, ArrayRef<unsigned> roots, unsigned lane,
                        ArrayRef<unsigned> known = {}, uint32_t along = ~0u);
 

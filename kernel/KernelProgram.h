@@ -116,14 +116,14 @@ struct Store {
   uint32_t dims;
 };
 
-/// An access to an array of structures: each lane reads or writes one of `size` adjacent members.
-/// The members lie at `base` + 0 .. size - 1, all of them in the tensor.
+/// An access to an array of structures: each lane reads or writes one of `size` adjacent members,
+/// at `base` + 0 .. size - 1, all of them in the tensor.
 struct Group {
   unsigned size, member;
   SizeExpr base;
 };
 
-/// What code may assume about the alignment of the addresses it is given.
+/// What code may assume about the alignment of its pointers.
 enum class PointerAlignment {
   /// Nothing: it tests at run time whether vectors can be used.
   Tested,
@@ -195,7 +195,7 @@ public:
   std::optional<SizeExpr> getStride(SizeExpr expr, unsigned dim) const;
 
   /// The group of an access at `address` to an operand (or a result) with lanes along `dim`;
-  /// nullopt if it is no array of structures.
+  /// nullopt if it is not an array of structures.
   std::optional<Group> getGroup(SizeExpr address, unsigned dim, unsigned tensor,
                                 bool isResult) const;
 
@@ -219,7 +219,7 @@ public:
   /// copied for each of its values. Later dims move up.
   void unrollDim(unsigned dim);
 
-  /// The nodes that reductions of a level take, that stores take, and that either take.
+  /// The nodes that reductions of a level read, that stores read, and that either read.
   SmallVector<unsigned> getReducedNodes(unsigned level) const;
   SmallVector<unsigned> getStoredNodes() const;
   SmallVector<unsigned> getRoots() const;

@@ -122,7 +122,7 @@ Exprs KernelProgramBuilder::reexpress(ArrayRef<SizeExpr> index, ArrayRef<SizeExp
 // Requests
 //===----------------------------------------------------------------------===//
 
-/// A bound for what fusion does not foresee; kernels of real programs have less than a tenth.
+/// A limit for cases that fusion does not foresee; kernels of real programs have less than a tenth.
 static constexpr size_t kMostNodes = 20000;
 
 FailureOr<unsigned> KernelProgramBuilder::pull(Request root) {
@@ -399,7 +399,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
   if (missing) {
     return std::nullopt;
   }
-  // One check per loaded index, which is found again after the source has been pulled.
+  // One check per loaded index, which is found again after the source has been requested.
   Exprs values;
   for (auto [i, node] : llvm::enumerate(loaded)) {
     unsigned dimension = 0;

@@ -53,8 +53,8 @@ private:
   Exprs unpack(ArrayAttr exprs);
   SmallVector<Bound> unpackGuards(ArrayAttr guards);
   ArrayAttr addGuards(ArrayAttr guards, ArrayRef<Bound> more);
-  /// Whether a bound never holds where the guards do. Without this question a chain of n writes
-  /// into slices of a tensor has 2^n nodes, most of them for places that do not exist.
+  /// Whether a bound never holds where the guards do. Without this test a chain of n writes into
+  /// slices of a tensor would have 2^n nodes, most of them never executed.
   bool areExcluded(ArrayAttr guards, ArrayRef<Bound> bounds);
   /// Drops bounds that always hold; false if one never holds.
   bool simplify(SmallVectorImpl<Bound> &bounds);

@@ -1,4 +1,4 @@
-// Numbers the dims of a kernel's domain, and says where each result lies on it.
+// Numbers the dims of a kernel's domain, and finds the index of each result on it.
 #include "kernel/KernelProgramBuilder.h"
 #include "kernel/LoopDomain.h"
 

@@ -1,4 +1,4 @@
-// Which dims a body runs over, and how shapes of several results become one domain.
+// Computes the domain of a body, and refines the shapes of several results to one domain.
 #include "kernel/LoopDomain.h"
 
 using namespace mlir;

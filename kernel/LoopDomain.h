@@ -6,10 +6,10 @@
 
 /// The iteration domain of a kernel: parallel dims P and reduced dims R of one loop counter.
 ///
-/// Nests, regions and kernels have their domains from here. Fusion compares the domains of loop
-/// nests and refines them to a common one. `choose-schedules` takes that of a region's body and
-/// writes it into `#frit.schedule`, where the kernel's program finds it; a kernel without that
-/// attribute has the domain of its own body.
+/// This class computes the domains of loop nests, regions and kernels. Fusion compares the domains
+/// of loop nests and refines them to a common one. `choose-schedules` writes the domain of a
+/// region's body into `#frit.schedule`, from which the kernel's program reads it; a kernel without
+/// that attribute has the domain of its own body.
 ///
 ///   sum over the last dim of [s0, s1, 64]             (s0, s1 | 64)
 ///   the same beside a result of [s0 * s1, 8, 8]       (s0, s1 | 8, 8)
@@ -17,7 +17,7 @@ namespace mlir::frit {
 
 class LoopDomain {
 public:
-  /// Null: for what has no domain yet.
+  /// A null domain, for something that has none yet.
   LoopDomain() = default;
 
   /// Every element of a shape.
@@ -56,8 +56,8 @@ public:
   SizeExpr countRows() const { return countOf(parallel, getContext()); }
   SizeExpr getRowLength() const { return countOf(reduced, getContext()); }
 
-  /// The sizes of P and of R as a kernel counts them: without dims of size 1, but of a reduction
-  /// over nothing else one of them is left.
+  /// The sizes of P and of R as a kernel counts them: without dims of size 1, except that a
+  /// reduction over such dims only keeps one of them.
   SmallVector<SizeExpr> getParallelSizes() const;
   SmallVector<SizeExpr> getReducedSizes() const;
   /// The product of the parallel sizes inside the innermost reduced dim: how many neighbours a

@@ -5,7 +5,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 
-/// Where a loop nest reads a value.
+/// The elements of a value that a loop nest reads.
 ///
 /// A loop nest runs over the elements of one shape in row-major order; call its linear counter L. A
 /// dimension of a value that the nest reads is a digit of L: it is `floordiv(L, stride) mod
@@ -19,8 +19,8 @@
 ///
 /// Digits that continue each other merge ((T*C, B) (C, T) is (C, B*T)), and digits of extent 1 are
 /// dropped; what remains is the signature. Two values with equal signatures are read at the same
-/// place whatever their shapes, so "may these two run in one loop?" becomes equality of short
-/// lists. Slices, flips and data-dependent reads are not digits; they are `elsewhere`.
+/// place whatever their shapes, so the question whether they may run in one loop is a comparison of
+/// short lists. Slices, flips and data-dependent reads are not digits; they are `elsewhere`.
 namespace mlir::frit {
 
 struct Digit {

@@ -12,7 +12,7 @@ using namespace mlir::frit;
 TypedAttr ReductionAlgebra::identity(unsigned part) const {
   Builder b(element.getContext());
   if (part == 1) {
-    // No position yet: later than any.
+    // No position yet: greater than any.
     return b.getI64IntegerAttr(std::numeric_limits<int64_t>::max());
   }
   bool isLowest = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;

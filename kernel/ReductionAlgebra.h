@@ -4,8 +4,8 @@
 
 #include "mlir/IR/Builders.h"
 
-/// What a reduction carries from element to element, its identity, and how two states combine: the
-/// same for every target, on scalars and on vectors.
+/// The state that a reduction carries from element to element, its identity, and how two states
+/// combine: the same for every target, on scalars and on vectors.
 namespace mlir::frit {
 
 /// Values that a reduction carries: one; value and position for argmax and argmin; four for squared
@@ -29,7 +29,7 @@ public:
   /// The neutral value of part `part` of the state. The identity of a sum is +0.0, as in eager: a
   /// sum of negative zeros is +0.0 there too.
   TypedAttr identity(unsigned part) const;
-  /// Of arg-reductions NaN wins over numbers, then the greater (smaller) value, then the earlier
+  /// In arg-reductions NaN precedes numbers, then the greater (smaller) value, then the earlier
   /// position.
   SmallVector<Value> combine(OpBuilder &b, Location loc, ValueRange x, ValueRange y,
                              Maximum maximum) const;

@@ -18,7 +18,7 @@ constexpr uint32_t pitchOf(unsigned neighbours, unsigned bytes) {
 }
 
 /// Loads by node and stores by their number that are contiguous along `across` and strided along
-/// `lane`. Loads whose place depends on data or bounds are not among them.
+/// `lane`. Loads whose address depends on data or bounds are not among them.
 struct StagedAccesses {
   SmallVector<unsigned> loads, stores;
   /// Bytes of the narrowest and of the widest element.

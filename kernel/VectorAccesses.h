@@ -10,8 +10,8 @@ namespace mlir::frit {
 struct VectorAccesses {
   /// Elements of a vector; 1 if no access can be one.
   unsigned width = 1;
-  /// The addresses whose accesses can be vectors. Those with a constant term that is no multiple of
-  /// the width (x[1:]) never can.
+  /// The addresses whose accesses can be vectors. Those with a constant term that is not a multiple
+  /// of the width (x[1:]) never can.
   llvm::DenseSet<Attribute> addresses;
   /// Sizes that must be multiples of the width at run time.
   SmallVector<SizeExpr> conditions;
